@@ -1,0 +1,34 @@
+"""Builds the compiled games. Everything else about the package is in pyproject.toml."""
+
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+# A seed must mean the same match on every machine: no contraction of multiply and add, no
+# fast-math, nothing of the build machine's own instruction set.
+FLAGS = ["-O3", "-ffp-contract=off", "-fno-fast-math"]
+
+SOURCE = Path("src")
+
+
+def extension(path: Path) -> Extension:
+    module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+    return Extension(module, [path.as_posix()], extra_compile_args=FLAGS)
+
+
+setup(
+    ext_modules=cythonize(
+        [extension(path) for path in sorted(SOURCE.rglob("*.pyx"))],
+        include_path=[SOURCE.as_posix()],
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": False,
+            "wraparound": False,
+            "cdivision": True,
+            "initializedcheck": False,
+            "embedsignature": True,
+            "embedsignature.format": "python",
+        },
+    )
+)

@@ -1,0 +1,81 @@
+"""The one way to write a file.
+
+A reader sees the old file or the new one, never a part: the bytes go to a temporary name in the
+same folder, reach the disk, and take the final name in one step. Knows nothing of formats.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+# Ends in `.part`, so that no reader's `*.suffix` pattern matches it, and names its writer, so
+# that only what a dead writer left behind is ever removed.
+_TEMPORARY = re.compile(r"^\.tmp-(\d+)-[0-9a-f]{16}\.part$")
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the name `path` when the block ends well, and vanishes otherwise."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.parent / f".tmp-{os.getpid()}-{secrets.token_hex(8)}.part"
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Write `data` to `path`, whole or not at all."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write `text` to `path` as UTF-8, whole or not at all."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def remove_leftovers(folder: str | Path) -> int:
+    """Remove temporary files in `folder` whose writer is no longer running; return how many."""
+    removed = 0
+    for path in Path(folder).glob(".tmp-*.part"):
+        match = _TEMPORARY.match(path.name)
+        if match and not _running(int(match.group(1))):
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+def _running(process: int) -> bool:
+    if os.name == "nt":
+        return True  # Asking would signal the process there; leave the file alone.
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # It runs, and belongs to somebody else.
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return  # Windows cannot open a folder, and makes a rename durable by itself.
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

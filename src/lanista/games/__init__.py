@@ -1,0 +1,45 @@
+"""What can be played: the contract, the registry, the checker, and the games themselves."""
+
+from lanista.games.bots import Player, PythonBot
+from lanista.games.check import check_game
+from lanista.games.contract import (
+    Abilities,
+    Decisions,
+    Facts,
+    Field,
+    Game,
+    GameError,
+    Head,
+    Observation,
+    Option,
+    Spec,
+)
+from lanista.games.lift import PythonGame, Step, View
+from lanista.games.registry import Entry, Setting, entry, make, make_bot, names
+from lanista.games.streams import Stream
+
+__all__ = [
+    "Abilities",
+    "Decisions",
+    "Entry",
+    "Facts",
+    "Field",
+    "Game",
+    "GameError",
+    "Head",
+    "Observation",
+    "Option",
+    "Player",
+    "PythonBot",
+    "PythonGame",
+    "Setting",
+    "Spec",
+    "Step",
+    "Stream",
+    "View",
+    "check_game",
+    "entry",
+    "make",
+    "make_bot",
+    "names",
+]

@@ -1,0 +1,385 @@
+"""The base of compiled games; compiled.pxd says what a subclass writes."""
+
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from lanista.games.contract import Decisions, GameError, Option
+from lanista.games.streams cimport CHANCE, Stream, stream_key
+
+cdef enum:
+    LARGEST_SLOTS = 1 << 24
+
+
+cdef void pairwise_returns(const float* score, int seats, float* returns) noexcept nogil:
+    """Write each seat's mean result against the others: 1 above, 0 level, -1 below. Zero-sum."""
+    cdef int i, j, total
+    for i in range(seats):
+        total = 0
+        for j in range(seats):
+            total += (score[i] > score[j]) - (score[i] < score[j])
+        returns[i] = <float>total / (seats - 1)
+
+
+cdef class CompiledGame:
+
+    cdef void setup(self, object spec, int slots, object seed, int match_bytes) except *:
+        """Take the description and the memory. The first thing a subclass's __init__ does."""
+        if not 0 < slots <= LARGEST_SLOTS:
+            raise GameError(f"slots is {slots}; give a number from 1 to {LARGEST_SLOTS}.")
+        if not 0 <= seed < 2**63:
+            raise GameError(f"seed is {seed}; give a number from 0 to 2**63 - 1.")
+        self.spec, self.slots, self.seed, self.seed_word = spec, slots, seed, seed
+        self.seats, self.heads, self.choices = spec.seats, len(spec.heads), spec.choices
+        if self.seats > MOST_SEATS or self.heads > MOST_HEADS:
+            raise GameError(f"{spec.name} has more than {MOST_SEATS} seats or {MOST_HEADS} heads.")
+        for i, head in enumerate(spec.heads):
+            self.head_size[i] = head.size
+        self.options = (Option("deal", -1, 0, 2**63 - 1), *spec.options)
+        self.match_bytes = (match_bytes + 7) // 8 * 8
+        self.observation_bytes = _bytes_of(spec.observation)
+        self.privileged_bytes = _bytes_of(spec.privileged) if spec.privileged else 0
+        self.capacity = slots * (self.seats if spec.facts.simultaneous else 1)
+        self.memory = {}
+        self._allocate_slots()
+        self._allocate_rows()
+
+    def _allocate_slots(self):
+        cdef int n = self.slots
+        pair = (n, self.seats)
+        self.matches = <uint8_t*>self._array("matches", (n, self.match_bytes), np.uint8)
+        self.playing = <uint8_t*>self._array("playing", n, np.uint8)
+        self.waiting = <uint32_t*>self._array("waiting", n, np.uint32)
+        self.answered = <uint32_t*>self._array("answered", n, np.uint32)
+        self.turns = <int32_t*>self._array("turns", n, np.int32)
+        self.match_ids = <int64_t*>self._array("match_ids", n, np.int64)
+        self.answers = <int32_t*>self._array("answers", (*pair, self.heads), np.int32)
+        self.reward_at = <float*>self._array("reward", pair, np.float32)
+        self.shaping_at = <float*>self._array("shaping", pair, np.float32)
+        self.returns_at = <float*>self._array("returns", pair, np.float32)
+        self.score_at = <float*>self._array("score", pair, np.float32)
+        self.paid_at = <float*>self._array("paid", pair, np.float32)
+        self.done_at = <uint8_t*>self._array("done", pair, np.bool_)
+        self.cut_off_at = <uint8_t*>self._array("cut_off", pair, np.bool_)
+        self.place_at = <int32_t*>self._array("place", pair, np.int32)
+        show = lambda name: _read_only(self.memory[name])
+        self.reward, self.shaping, self.done = show("reward"), show("shaping"), show("done")
+        self.cut_off, self.returns = show("cut_off"), show("returns")
+        self.score, self.place = show("score"), show("place")
+
+    def _allocate_rows(self):
+        cdef int n = self.capacity
+        spec = self.spec
+        self.row_slot = <int32_t*>self._array("row_slot", n, np.int32)
+        self.row_seat = <int32_t*>self._array("row_seat", n, np.int32)
+        self.row_match = <int64_t*>self._array("row_match", n, np.int64)
+        self.row_turn = <int32_t*>self._array("row_turn", n, np.int32)
+        self.row_answered = <uint8_t*>self._array("row_answered", n, np.uint8)
+        shape = (n, spec.observation.length)
+        self.row_observation = <uint8_t*>self._array("row_observation", shape, spec.observation.dtype)
+        self.row_mask = <uint8_t*>self._array("row_mask", (n, self.choices), np.bool_)
+
+    cdef void* _array(self, name, shape, dtype) except NULL:
+        array = np.zeros(shape, dtype)
+        self.memory[name] = array
+        cdef size_t address = array.ctypes.data
+        return <void*>address
+
+    # What a player of matches calls.
+
+    def start(self, slots, match_ids, options=None):
+        """Begin a match in each of `slots`, leaving what was played there."""
+        cdef int64_t[::1] slot = self._slots(slots)
+        ids = np.ascontiguousarray(match_ids, dtype=np.int64).reshape(-1)
+        if len(ids) != len(slot) or (len(ids) and ids.min() < 0):
+            raise GameError(
+                f"{len(slot)} slots were started with {len(ids)} match ids; "
+                "give one id of at least 0 to each slot."
+            )
+        cdef int64_t[::1] match = ids
+        cdef int64_t[:, ::1] option = self._options(len(slot), ids, options or {})
+        cdef Py_ssize_t i
+        cdef int64_t* none = NULL
+        cdef bint any_options = option.shape[1] > 1
+        with nogil:
+            for i in range(slot.shape[0]):
+                self._begin(<int>slot[i], match[i], option[i, 0],
+                            &option[i, 1] if any_options else none)
+
+    cdef void _begin(self, int slot, int64_t match, int64_t deal, const int64_t* options) noexcept nogil:
+        cdef int first = slot * self.seats
+        cdef void* state = self.matches + <size_t>slot * self.match_bytes
+        memset(state, 0, self.match_bytes)
+        memset(self.reward_at + first, 0, self.seats * sizeof(float))
+        memset(self.shaping_at + first, 0, self.seats * sizeof(float))
+        memset(self.returns_at + first, 0, self.seats * sizeof(float))
+        memset(self.score_at + first, 0, self.seats * sizeof(float))
+        memset(self.paid_at + first, 0, self.seats * sizeof(float))
+        memset(self.done_at + first, 0, self.seats)
+        memset(self.cut_off_at + first, 0, self.seats)
+        memset(self.place_at + first, 0, self.seats * sizeof(int32_t))
+        self.playing[slot] = 1
+        self.answered[slot] = 0
+        self.turns[slot] = 0
+        self.match_ids[slot] = match
+        self.deal(slot, state, stream_key(self.seed_word, deal, 0, CHANCE, 0), options)
+        self.waiting[slot] = self.pending(slot, state)
+
+    def decisions(self):
+        """Return every decision that is ready."""
+        cdef int slot, seat, n = 0
+        cdef uint32_t todo
+        cdef void* state
+        with nogil:
+            for slot in range(self.slots):
+                todo = self.waiting[slot] & ~self.answered[slot]
+                if not self.playing[slot] or todo == 0:
+                    continue
+                state = self.matches + <size_t>slot * self.match_bytes
+                for seat in range(self.seats):
+                    if not (todo >> seat) & 1:
+                        continue
+                    self.row_slot[n] = slot
+                    self.row_seat[n] = seat
+                    self.row_match[n] = self.match_ids[slot]
+                    self.row_turn[n] = self.turns[slot]
+                    self.row_answered[n] = 0
+                    self.observe(state, seat, self.row_observation + <size_t>n * self.observation_bytes)
+                    memset(self.row_mask + <size_t>n * self.choices, 0, self.choices)
+                    self.legal(state, seat, self.row_mask + <size_t>n * self.choices)
+                    n += 1
+        self.rows = n
+        show = lambda name: _read_only(self.memory[name][:n])
+        return Decisions(
+            show("row_slot"), show("row_seat"), show("row_match"), show("row_turn"),
+            show("row_observation"), show("row_mask"),
+        )
+
+    def act(self, rows, actions):
+        """Answer `rows` of the last `decisions()`; return the slots whose match ended."""
+        cdef int64_t[::1] row = np.ascontiguousarray(rows, dtype=np.int64).reshape(-1)
+        cdef int32_t[:, ::1] action = _actions(actions, len(row), self.heads)
+        cdef Py_ssize_t wrong, i, ended = 0, n = row.shape[0]
+        over = np.empty(n, np.int32)
+        cdef int32_t[::1] finished = over
+        with nogil:
+            wrong = self._first_wrong(row, action)
+            if wrong < 0:
+                for i in range(n):
+                    if self._answer(<int>row[i], &action[i, 0]):
+                        finished[ended] = self.row_slot[row[i]]
+                        ended += 1
+        if wrong >= 0:
+            self._refuse(np.asarray(row), wrong, actions)
+        over = over[:ended]
+        over.sort()
+        return over
+
+    cdef Py_ssize_t _first_wrong(self, const int64_t[::1] row, const int32_t[:, ::1] action) noexcept nogil:
+        """Return the index of the first answer that is not allowed, or -1; change nothing."""
+        cdef Py_ssize_t i, j, wrong = -1
+        cdef int head, offset
+        cdef uint8_t* mask
+        for i in range(row.shape[0]):
+            if row[i] < 0 or row[i] >= self.rows or self.row_answered[row[i]]:
+                wrong = i
+                break
+            # Marked here so that a row named twice is noticed; unmarked below if all is refused.
+            self.row_answered[row[i]] = 1
+            mask = self.row_mask + <size_t>row[i] * self.choices
+            offset = 0
+            for head in range(self.heads):
+                if (action[i, head] < 0 or action[i, head] >= self.head_size[head]
+                        or not mask[offset + action[i, head]]):
+                    wrong = i
+                    break
+                offset += self.head_size[head]
+            if wrong >= 0:
+                self.row_answered[row[i]] = 0
+                break
+        if wrong >= 0:
+            for j in range(wrong):
+                self.row_answered[row[j]] = 0
+        return wrong
+
+    cdef bint _answer(self, int row, const int32_t* action) noexcept nogil:
+        """Keep an answer, advance its match if it was the last one needed; say whether it ended."""
+        cdef int slot = self.row_slot[row], seat = self.row_seat[row], i
+        cdef int32_t* answers = self.answers + <size_t>slot * self.seats * self.heads
+        cdef void* state = self.matches + <size_t>slot * self.match_bytes
+        memcpy(answers + seat * self.heads, action, self.heads * sizeof(int32_t))
+        self.answered[slot] |= <uint32_t>1 << seat
+        if self.answered[slot] != self.waiting[slot]:
+            return False
+        for i in range(self.seats):
+            if (self.waiting[slot] >> i) & 1:
+                self.reward_at[slot * self.seats + i] = 0
+                self.shaping_at[slot * self.seats + i] = 0
+        self.answered[slot] = 0
+        self.advance(slot, state, answers)
+        self.turns[slot] += 1
+        self.waiting[slot] = self.pending(slot, state) if self.playing[slot] else 0
+        return not self.playing[slot]
+
+    def privileged(self):
+        """Return the privileged view of each row of the last `decisions()`."""
+        if self.spec.privileged is None:
+            raise GameError(f"{self.spec.name} has no privileged view.")
+        if self.row_privileged == NULL:
+            shape = (self.capacity, self.spec.privileged.length)
+            self.row_privileged = <uint8_t*>self._array(
+                "row_privileged", shape, self.spec.privileged.dtype)
+        cdef int row
+        cdef void* state
+        with nogil:
+            for row in range(self.rows):
+                state = self.matches + <size_t>self.row_slot[row] * self.match_bytes
+                self.observe_privileged(
+                    state, self.row_seat[row],
+                    self.row_privileged + <size_t>row * self.privileged_bytes)
+        return _read_only(self.memory["row_privileged"][:self.rows])
+
+    def resample_hidden(self, int slot, int seat, Stream stream):
+        """Redraw, in place, what `seat` cannot see, consistently with all it has seen."""
+        if not 0 <= seat < self.seats:
+            raise GameError(f"seat is {seat}; {self.spec.name} has seats 0 to {self.seats - 1}.")
+        self.resample(self.match_at(slot), seat, &stream.word)
+
+    def save(self, slots):
+        """Put the matches in `slots` away as arrays."""
+        chosen = np.asarray(self._slots(slots))
+        return {name: self.memory[name][chosen].copy() for name in _SAVED}
+
+    def load(self, slots, saved):
+        """Take up saved matches in `slots`."""
+        chosen = np.asarray(self._slots(slots))
+        for name in _SAVED:
+            mine = self.memory[name]
+            given = saved.get(name)
+            shape = (len(chosen), *mine.shape[1:])
+            if given is None or given.shape != shape or given.dtype != mine.dtype:
+                raise GameError(
+                    f"Saved matches of {self.spec.name} lack a fitting {name!r}; "
+                    "they come from another game, other settings or another version."
+                )
+        for name in _SAVED:
+            self.memory[name][chosen] = saved[name]
+
+    def draw(self, int slot):
+        """Return a picture of a match for a terminal."""
+        raise GameError(f"{self.spec.name} cannot be drawn.")
+
+    def close(self):
+        """End whatever the game started outside this process: nothing."""
+
+    # What `advance` calls.
+
+    cdef void out(self, int slot, int seat, float amount) noexcept nogil:
+        """A seat has no more decisions in this match, and is paid `amount` now."""
+        cdef int at = slot * self.seats + seat
+        self.done_at[at] = 1
+        self.reward_at[at] += amount
+        self.paid_at[at] += amount
+
+    cdef void finish(self, int slot, const float* returns, const float* score) noexcept nogil:
+        """The match is over; what is left of `returns` is paid, places follow from them."""
+        cdef int i, j, first = slot * self.seats
+        for i in range(self.seats):
+            self.returns_at[first + i] = returns[i]
+            self.score_at[first + i] = score[i]
+            self.reward_at[first + i] += returns[i] - self.paid_at[first + i]
+            self.done_at[first + i] = 1
+            self.place_at[first + i] = 1
+            for j in range(self.seats):
+                self.place_at[first + i] += returns[j] > returns[i]
+        self.playing[slot] = 0
+
+    # Hooks without which a game cannot be; `deal` and the rest are the subclass's.
+
+    cdef void deal(self, int slot, void* match, uint64_t key, const int64_t* options) noexcept nogil:
+        pass
+
+    cdef uint32_t pending(self, int slot, void* match) noexcept nogil:
+        return 0
+
+    cdef void advance(self, int slot, void* match, const int32_t* actions) noexcept nogil:
+        pass
+
+    cdef void observe(self, void* match, int seat, uint8_t* out) noexcept nogil:
+        pass
+
+    cdef void legal(self, void* match, int seat, uint8_t* out) noexcept nogil:
+        pass
+
+    cdef void observe_privileged(self, void* match, int seat, uint8_t* out) noexcept nogil:
+        pass
+
+    cdef void resample(self, void* match, int seat, uint64_t* stream) noexcept nogil:
+        pass
+
+    cdef void* match_at(self, int slot) except NULL:
+        if not 0 <= slot < self.slots:
+            raise GameError(f"slot is {slot}; this game has slots 0 to {self.slots - 1}.")
+        return self.matches + <size_t>slot * self.match_bytes
+
+    def _slots(self, slots):
+        chosen = np.ascontiguousarray(slots, dtype=np.int64).reshape(-1)
+        if len(chosen) and (chosen.min() < 0 or chosen.max() >= self.slots):
+            raise GameError(f"A slot is not in 0 to {self.slots - 1}: {chosen.tolist()[:8]}.")
+        return chosen
+
+    def _options(self, n, ids, options):
+        """Return the options of n matches, `[n, options]`, `deal` first."""
+        unknown = set(options) - {option.name for option in self.options}
+        if unknown:
+            raise GameError(f"{self.spec.name} has no match option {sorted(unknown)[0]!r}.")
+        table = np.empty((n, len(self.options)), np.int64)
+        for column, option in enumerate(self.options):
+            given = options.get(option.name)
+            if given is None:
+                table[:, column] = ids if option.name == "deal" else option.default
+                continue
+            table[:, column] = given
+            if n and not option.low <= table[:, column].min() <= table[:, column].max() <= option.high:
+                raise GameError(
+                    f"Match option {option.name} must lie in {option.low} to {option.high}."
+                )
+        return table
+
+    def _refuse(self, row, wrong, actions):
+        number = row[wrong]
+        if not 0 <= number < self.rows:
+            raise GameError(f"Row {number} was answered, but {self.rows} decisions are ready.")
+        if self.row_answered[number] or number in row[:wrong]:
+            raise GameError(f"Row {number} was answered already; ask for decisions() again.")
+        action = np.asarray(actions).reshape(len(row), -1)[wrong].tolist()
+        raise GameError(
+            f"Action {action} is not legal for seat {self.row_seat[number]} of match "
+            f"{self.row_match[number]} at turn {self.row_turn[number]}; see the decision's mask."
+        )
+
+
+_SAVED = (
+    "matches", "playing", "waiting", "answered", "turns", "match_ids", "answers",
+    "reward", "shaping", "returns", "score", "paid", "done", "cut_off", "place",
+)
+
+
+def _bytes_of(observation):
+    return observation.length * np.dtype(observation.dtype).itemsize
+
+
+def _read_only(array):
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _actions(actions, n, heads):
+    given = np.asarray(actions)
+    if given.dtype.kind not in "iu" or given.size != n * heads:
+        raise GameError(
+            f"{n} decisions with {heads} heads were answered with {given.dtype} "
+            f"{list(given.shape)}; give whole numbers, one per decision and head."
+        )
+    return np.ascontiguousarray(given.reshape(n, heads), dtype=np.int32)

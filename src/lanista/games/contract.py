@@ -1,0 +1,229 @@
+"""What a game is: its description, its decisions, and the methods every game has.
+
+A game object holds many slots, each playing one match. Knows nothing of players, files or how a
+match is scored against another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.errors import LanistaError
+from lanista.games.streams import Stream
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+Options = Mapping[str, int | Sequence[int] | NDArray[Any]]
+"""What `start` takes beside match ids: one number for all matches, or one for each."""
+Saved = dict[str, NDArray[Any]]
+"""Slots put away as plain arrays, fit for an npz file without objects."""
+
+
+class GameError(LanistaError):
+    """A game was asked for something its contract does not allow."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named run of numbers in an observation."""
+
+    name: str
+    size: int = 1
+    classes: int = 0
+    """Above 0: each entry is a category in [0, classes). 0: each entry is a number."""
+    scale: float = 1.0
+    """For numbers: divide by this to come to about [-1, 1]."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The layout of one observation: fields one after another, all of one dtype."""
+
+    fields: tuple[Field, ...]
+    dtype: str = "float32"
+
+    @cached_property
+    def length(self) -> int:
+        return sum(field.size for field in self.fields)
+
+    def slice_of(self, name: str) -> slice:
+        """Return where the field `name` lies."""
+        start = 0
+        for entry in self.fields:
+            if entry.name == name:
+                return slice(start, start + entry.size)
+            start += entry.size
+        raise GameError(f"No observation field is called {name!r}.")
+
+
+@dataclass(frozen=True)
+class Head:
+    """One part of an action: a choice among `size`."""
+
+    name: str
+    size: int
+    labels: tuple[str, ...] = ()
+    """What each choice is called, where that helps a reader."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A whole number that one match can be started with."""
+
+    name: str
+    default: int
+    low: int
+    high: int
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is true of a game, whoever plays it."""
+
+    seats: int
+    longest: int
+    """The most turns a match can take; a turn is one advance of a match."""
+    rules_version: int = 1
+    """Moves exactly when the same seed and actions can give another match."""
+    observation_version: int = 1
+    """Moves exactly when the same position can give another observation."""
+    hidden: bool = False
+    chance: bool = False
+    zero_sum: bool = False
+    simultaneous: bool = False
+    symmetric: bool = False
+    """No seat has an advantage over another."""
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a game's simulator can do."""
+
+    seedable: bool = True
+    restorable: bool = True
+    replayable: bool = True
+    simulator: str = "lanista"
+    simulator_version: str = "1"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The whole description of a game as it was made, settings included."""
+
+    name: str
+    facts: Facts
+    observation: Observation
+    heads: tuple[Head, ...]
+    abilities: Abilities = Abilities()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: tuple[Option, ...] = ()
+    """What `start` takes beside match ids. Every seedable game also takes `deal`: matches of one
+    deal share the game's own chance; it is the match id unless given."""
+    privileged: Observation | None = None
+    """The layout of `privileged()`, for critics in training; never shown to a policy."""
+
+    @property
+    def seats(self) -> int:
+        return self.facts.seats
+
+    @property
+    def choices(self) -> int:
+        """The length of a legal mask: all heads one after another."""
+        return sum(head.size for head in self.heads)
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Every decision that is ready, a row each, by slot and then seat.
+
+    The arrays are read-only views of the game's own memory and change with its next call: copy
+    what is to be kept.
+    """
+
+    slot: Ints
+    seat: Ints
+    match: NDArray[np.int64]
+    turn: Ints
+    """How many times the match has advanced."""
+    observation: NDArray[Any]
+    mask: Flags
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+
+class Game(Protocol):
+    """Many matches of one game, side by side.
+
+    The arrays `reward` to `place` are `[slots, seats]`. `reward` and `shaping` hold what came to a
+    seat since its last decision; `done` says that a seat has no more decisions in this match,
+    `cut_off` that its match was broken off and has no result. `returns` (what is optimised),
+    `score` (what a person reads off the board) and `place` (1 is best, equals share) are valid
+    from a match's end until the slot is started again.
+    """
+
+    # Properties, because a game's arrays are its own: a caller reads them.
+    @property
+    def spec(self) -> Spec: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def reward(self) -> Floats: ...
+    @property
+    def shaping(self) -> Floats: ...
+    @property
+    def done(self) -> Flags: ...
+    @property
+    def cut_off(self) -> Flags: ...
+    @property
+    def returns(self) -> Floats: ...
+    @property
+    def score(self) -> Floats: ...
+    @property
+    def place(self) -> Ints: ...
+
+    def start(self, slots: Any, match_ids: Any, options: Options | None = None) -> None:
+        """Begin a match in each of `slots`, leaving what was played there."""
+
+    def decisions(self) -> Decisions:
+        """Return every decision that is ready."""
+        ...
+
+    def act(self, rows: Any, actions: Any) -> Ints:
+        """Answer `rows` of the last `decisions()` with `actions` `[rows, heads]`.
+
+        A match advances when every seat it waits for has answered. Returns the slots whose match
+        ended, in order. An illegal answer is refused and nothing changes.
+        """
+        ...
+
+    def privileged(self) -> NDArray[Any]:
+        """Return the privileged view of each row of the last `decisions()`."""
+        ...
+
+    def resample_hidden(self, slot: int, seat: int, stream: Stream) -> None:
+        """Redraw, in place, what `seat` cannot see, consistently with all it has seen."""
+
+    def save(self, slots: Any) -> Saved:
+        """Put the matches in `slots` away as arrays."""
+        ...
+
+    def load(self, slots: Any, saved: Saved) -> None:
+        """Take up saved matches in `slots`."""
+
+    def draw(self, slot: int) -> str:
+        """Return a picture of a match for a terminal."""
+        ...
+
+    def close(self) -> None:
+        """End whatever the game started outside this process."""

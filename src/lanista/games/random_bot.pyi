@@ -1,0 +1,13 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+from lanista.games.contract import Decisions, Ints, Spec
+
+class RandomBot:
+    @property
+    def name(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+    def __init__(self, spec: Spec, seed: int) -> None: ...
+    def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints: ...

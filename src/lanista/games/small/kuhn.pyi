@@ -1,0 +1,4 @@
+from lanista.games.compiled import CompiledGame
+
+class Kuhn(CompiledGame):
+    def __init__(self, slots: int = 1, seed: int = 0) -> None: ...
