@@ -82,9 +82,16 @@ cdef class Kuhn(CompiledGame):
         cdef Match* m = <Match*>match
         m.card[1 - seat] = <uint8_t>((m.card[seat] + 1 + below(stream, 2)) % 3)
 
+    def state(self, int slot):
+        """Return the whole match as plain values, both cards included."""
+        cdef Match* m = <Match*>self.match_at(slot)
+        return {
+            "cards": [m.card[0], m.card[1]],
+            "moves": [m.action[i] for i in range(m.actions)],
+        }
+
     def draw(self, int slot):
         """Return a picture of a match for a terminal."""
-        cdef Match* m = <Match*>self.match_at(slot)
-        cards = ["J", "Q", "K"]
-        moves = " ".join("pass" if m.action[i] == PASS else "bet" for i in range(m.actions))
-        return f"cards {cards[m.card[0]]} | {cards[m.card[1]]}   {moves or 'to open'}"
+        match = self.state(slot)
+        moves = " ".join(("pass", "bet")[move] for move in match["moves"])
+        return f"cards {' | '.join('JQK'[card] for card in match['cards'])}   {moves or 'to open'}"
