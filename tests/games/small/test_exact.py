@@ -1,0 +1,122 @@
+"""OpenSpiel's exact answers, reached through our observations."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanista.games import GameError, make, make_bot
+from lanista.games.adapters.exact import exact_nash_conv
+
+
+def uniform(observation: Any, mask: Any) -> Any:
+    return mask / mask.sum(1, keepdims=True)
+
+
+def kuhn_equilibrium(alpha: float) -> Any:
+    """Kuhn's family of equilibria (1950): bets and calls by card, for alpha in [0, 1/3]."""
+    first_bet = [alpha, 0, 3 * alpha]
+    first_call = [0, alpha + 1 / 3, 1]
+    bet_after_pass = [1 / 3, 0, 1]
+    call_after_bet = [0, 1 / 3, 1]
+
+    def policy(observation: Any, mask: Any) -> Any:
+        bet = np.zeros(len(observation))
+        for i, view in enumerate(observation):
+            card, moves = int(view[2:5].argmax()), int(view[5:].sum())
+            if moves == 0:
+                bet[i] = first_bet[card]
+            elif moves == 2:
+                bet[i] = first_call[card]
+            else:
+                bet[i] = (call_after_bet if view[6] else bet_after_pass)[card]
+        return np.stack([1 - bet, bet], 1)
+
+    return policy
+
+
+def folder(observation: Any, mask: Any) -> Any:
+    """Folds whenever that is legal in Leduc, else calls."""
+    fold = mask[:, 0]
+    return np.stack([fold, ~fold, np.zeros(len(fold))], 1)
+
+
+def test_uniform_kuhn_has_its_known_nash_conv() -> None:
+    pytest.importorskip("pyspiel")
+    assert exact_nash_conv("kuhn", uniform) == pytest.approx(11 / 12)
+
+
+def test_uniform_leduc_has_its_known_nash_conv() -> None:
+    pytest.importorskip("pyspiel")
+    assert exact_nash_conv("leduc", uniform) == pytest.approx(4.747222, abs=1e-6)
+
+
+def test_uniform_liars_dice_has_the_nash_conv_that_openspiel_gives_its_own_uniform() -> None:
+    pyspiel = pytest.importorskip("pyspiel")
+    game = pyspiel.load_game("liars_dice")
+    known = pyspiel.nash_conv(game, pyspiel.UniformRandomPolicy(game))
+    assert exact_nash_conv("liars_dice", uniform) == pytest.approx(known)
+
+
+@pytest.mark.parametrize("alpha", [0, 0.2, 1 / 3])
+def test_kuhn_equilibria_cannot_be_exploited(alpha: float) -> None:
+    pytest.importorskip("pyspiel")
+    assert exact_nash_conv("kuhn", kuhn_equilibrium(alpha)) == pytest.approx(0, abs=1e-12)
+
+
+def test_folding_always_in_leduc_loses_the_antes() -> None:
+    # A best response raises at once and wins the ante from either seat; the folder against
+    # itself never meets a raise, so it breaks even.
+    pytest.importorskip("pyspiel")
+    assert exact_nash_conv("leduc", folder) == pytest.approx(2.0)
+
+
+def test_every_observation_of_random_play_is_an_information_state_of_the_solver() -> None:
+    pytest.importorskip("pyspiel")
+    seen: set[bytes] = set()
+
+    def keep(observation: Any, mask: Any) -> Any:
+        seen.update(row.tobytes() for row in observation)
+        return uniform(observation, mask)
+
+    exact_nash_conv("leduc", keep)
+    assert len(seen) == 936
+    game = make("leduc", slots=500, seed=1)
+    bot = make_bot("leduc", "random", game.spec, 1)
+    game.start(range(500), range(500))
+    met = set()
+    while len(decisions := game.decisions()):
+        met.update(row.tobytes() for row in decisions.observation)
+        rows = np.arange(len(decisions))
+        game.act(rows, bot.act(decisions, rows))
+    assert len(met) > 300
+    assert met <= seen
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda observation, mask: mask.astype(float), "sum to 1"),
+        (lambda observation, mask: np.full(mask.shape, np.nan), "sum to 1"),
+        (lambda observation, mask: np.full(mask.shape, 1 / 3), "legal"),
+        (lambda observation, mask: uniform(observation, mask)[:-1], "shape"),
+    ],
+)
+def test_what_is_no_policy_is_refused(answer: Any, words: str) -> None:
+    pytest.importorskip("pyspiel")
+    with pytest.raises(GameError, match=words):
+        exact_nash_conv("leduc", answer)
+
+
+def test_a_game_without_an_exact_answer_is_refused() -> None:
+    with pytest.raises(GameError, match=r"phantom_ttt.*kuhn, leduc, liars_dice"):
+        exact_nash_conv("phantom_ttt", uniform)
+
+
+def test_missing_openspiel_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspiel", None)
+    with pytest.raises(GameError, match=r"pip install lanista\[openspiel\]"):
+        exact_nash_conv("kuhn", uniform)
