@@ -1,0 +1,14 @@
+"""Bridges to other libraries' games, in both directions.
+
+Each module imports its library when it is used, so that a plain installation can import all the
+rest of the package. Without the library one sentence says what to install.
+"""
+
+from __future__ import annotations
+
+from lanista.games.contract import GameError
+
+
+def missing_extra(library: str, extra: str) -> GameError:
+    """Return the error of an adapter whose library is not installed."""
+    return GameError(f"{library} is not installed; run: pip install 'lanista[{extra}]'")
