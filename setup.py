@@ -1,5 +1,6 @@
 """Builds the compiled games. Everything else about the package is in pyproject.toml."""
 
+import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -7,7 +8,11 @@ from setuptools import Extension, setup
 
 # A seed must mean the same match on every machine: no contraction of multiply and add, no
 # fast-math, nothing of the build machine's own instruction set.
-FLAGS = ["-O3", "-ffp-contract=off", "-fno-fast-math"]
+FLAGS = (
+    ["/O2", "/fp:precise"]
+    if sys.platform == "win32"
+    else ["-O3", "-ffp-contract=off", "-fno-fast-math", "-Wno-unused-const-variable"]
+)
 
 SOURCE = Path("src")
 

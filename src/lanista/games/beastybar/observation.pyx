@@ -1,0 +1,142 @@
+"""What a seat of Beasty Bar sees; observation.pxd has the layout."""
+
+from libc.string cimport memset
+
+from lanista.games.beastybar.rules cimport (
+    HAND, POINTS_OF, SPECIES_COUNT, owner_of, species_of,
+)
+from lanista.games.streams cimport below
+
+from lanista.games.contract import Field, Observation
+
+
+def layout(seats):
+    """Return the layout of a seat's view."""
+    return Observation(_fields(seats), "uint8")
+
+
+def privileged_layout(seats):
+    """Return the layout of the privileged view: the seat's own, then every deck left to come.
+
+    For each relative seat twelve entries: the animals in hand in order of strength, then those
+    still to be drawn in their order; species + 1, then zeros.
+    """
+    hidden = tuple(Field(f"to come {seat}", 12, classes=13) for seat in range(seats))
+    return Observation((*_fields(seats), *hidden), "uint8")
+
+
+def _fields(seats):
+    return (
+        Field("line species", 4, classes=13),
+        Field("line owner", 4, classes=seats + 1),
+        Field("hand", 12),
+        *(Field(f"where {seat}", 12, classes=4) for seat in range(seats)),
+        Field("turn", 1, scale=12 * seats),
+        Field("points", seats, scale=36),
+        Field("animals", seats, scale=12),
+    )
+
+
+cdef void write_view(const Match* match, const Rules* rules, int seat, uint8_t* out) noexcept nogil:
+    cdef int i, other, relative, seats = rules.seats
+    cdef uint8_t* where = out + WHERE_AT
+    cdef uint8_t* last = where + SPECIES_COUNT * seats
+    cdef uint8_t card
+    for i in range(SPECIES_COUNT):
+        out[HAND_AT + i] = (match.hand[seat] >> i) & 1
+    other = seat
+    for relative in range(seats):
+        for i in range(SPECIES_COUNT):
+            # Bits of the bar and of THAT'S IT exclude each other; the line is written below.
+            where[i] = <uint8_t>(((match.bar[other] >> i) & 1) * IN_BAR
+                                 + ((match.gone[other] >> i) & 1) * GONE)
+        where += SPECIES_COUNT
+        last[1 + relative] = match.points[other]
+        last[1 + seats + relative] = match.animals[other]
+        other = other + 1 if other + 1 < seats else 0
+    last[0] = match.turn
+    for i in range(4):
+        card = match.line[i]
+        relative = owner_of(card) - seat
+        if relative < 0:
+            relative += seats
+        if i < match.count:
+            out[i] = <uint8_t>(species_of(card) + 1)
+            out[OWNER_AT + i] = <uint8_t>(relative + 1)
+            out[WHERE_AT + SPECIES_COUNT * relative + species_of(card)] = IN_LINE
+        else:
+            out[i] = out[OWNER_AT + i] = 0
+
+
+cdef void write_hidden(const Match* match, const Rules* rules, int seat, uint8_t* out) noexcept nogil:
+    """Write what is left of every deck: the hand, then the pile in its order."""
+    cdef int i, n, relative, other
+    for relative in range(rules.seats):
+        other = (seat + relative) % rules.seats
+        n = 0
+        for i in range(SPECIES_COUNT):
+            if (match.hand[other] >> i) & 1:
+                out[n] = <uint8_t>(i + 1)
+                n += 1
+        for i in range(match.drawn[other], SPECIES_COUNT):
+            out[n] = <uint8_t>(match.deck[other][i] + 1)
+            n += 1
+        for i in range(n, SPECIES_COUNT):
+            out[i] = 0
+        out += SPECIES_COUNT
+
+
+cdef void read_view(const uint8_t* view, const Rules* rules, Match* match) noexcept nogil:
+    """Rebuild a match from a view, its owner as seat 0. What the view lacks is left open: the
+    hands of others are empty and every deck holds what is still to come in order of species."""
+    cdef int i, seat, seats = rules.seats, n
+    cdef const uint8_t* where = view + WHERE_AT
+    cdef const uint8_t* last = where + SPECIES_COUNT * seats
+    memset(match, 0, sizeof(Match))
+    while match.count < 4 and view[match.count]:
+        i = match.count
+        match.line[i] = <uint8_t>((view[i] - 1) | ((view[OWNER_AT + i] - 1) << 4))
+        match.count += 1
+    for i in range(SPECIES_COUNT):
+        match.hand[0] |= <uint16_t>view[HAND_AT + i] << i
+    for seat in range(seats):
+        n = SPECIES_COUNT
+        for i in range(SPECIES_COUNT):
+            match.bar[seat] |= <uint16_t>(where[i] == IN_BAR) << i
+            match.gone[seat] |= <uint16_t>(where[i] == GONE) << i
+        for i in range(SPECIES_COUNT - 1, -1, -1):
+            if where[i] == TO_COME and not (match.hand[seat] >> i) & 1:
+                n -= 1
+                match.deck[seat][n] = <uint8_t>i
+        match.drawn[seat] = <uint8_t>n
+        match.points[seat] = last[1 + seat]
+        match.animals[seat] = last[1 + seats + seat]
+        where += SPECIES_COUNT
+    match.turn = last[0]
+
+
+cdef void draw_unseen(Match* match, const Rules* rules, int seat, uint64_t* stream) noexcept nogil:
+    """Redraw what `seat` cannot see: others' hands and piles, and the order of its own pile."""
+    cdef int other, i, j, first, left, played
+    cdef uint8_t species
+    for other in range(rules.seats):
+        if other != seat:
+            # Hand and pile are one unknown set: put the hand back, shuffle, take it anew.
+            first = match.drawn[other]
+            for i in range(SPECIES_COUNT):
+                if (match.hand[other] >> i) & 1:
+                    first -= 1
+                    match.deck[other][first] = <uint8_t>i
+            match.drawn[other] = <uint8_t>first
+            match.hand[other] = 0
+        first = match.drawn[other]
+        for i in range(SPECIES_COUNT - 1, first, -1):
+            j = first + <int>below(stream, <unsigned int>(i - first + 1))
+            species = match.deck[other][i]
+            match.deck[other][i] = match.deck[other][j]
+            match.deck[other][j] = species
+        if other != seat:
+            left = SPECIES_COUNT - first
+            for i in range(HAND if left > HAND else left):
+                match.hand[other] |= <uint16_t>1 << match.deck[other][first + i]
+                match.drawn[other] += 1
