@@ -1,14 +1,20 @@
 """The base of compiled games; compiled.pxd says what a subclass writes."""
 
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
+
+import hashlib
 
 import numpy as np
 
 from lanista.games.contract import Decisions, GameError, Option
 from lanista.games.streams cimport CHANCE, Stream, stream_key
 
+cdef extern from *:
+    int lowest_bit "__builtin_ctz"(unsigned int) nogil
+
 cdef enum:
     LARGEST_SLOTS = 1 << 24
+    MASK_BLOCK = 64    # rows whose masks are cleared at once: a call for each row would cost more
 
 
 cdef void pairwise_returns(const float* score, int seats, float* returns) noexcept nogil:
@@ -90,7 +96,7 @@ cdef class CompiledGame:
     def start(self, slots, match_ids, options=None):
         """Begin a match in each of `slots`, leaving what was played there."""
         cdef int64_t[::1] slot = self._slots(slots)
-        ids = np.ascontiguousarray(match_ids, dtype=np.int64).reshape(-1)
+        ids = _whole_numbers("match ids", match_ids)
         if len(ids) != len(slot) or (len(ids) and ids.min() < 0):
             raise GameError(
                 f"{len(slot)} slots were started with {len(ids)} match ids; "
@@ -107,17 +113,14 @@ cdef class CompiledGame:
                             &option[i, 1] if any_options else none)
 
     cdef void _begin(self, int slot, int64_t match, int64_t deal, const int64_t* options) noexcept nogil:
-        cdef int first = slot * self.seats
+        cdef int at
         cdef void* state = self.matches + <size_t>slot * self.match_bytes
         memset(state, 0, self.match_bytes)
-        memset(self.reward_at + first, 0, self.seats * sizeof(float))
-        memset(self.shaping_at + first, 0, self.seats * sizeof(float))
-        memset(self.returns_at + first, 0, self.seats * sizeof(float))
-        memset(self.score_at + first, 0, self.seats * sizeof(float))
-        memset(self.paid_at + first, 0, self.seats * sizeof(float))
-        memset(self.done_at + first, 0, self.seats)
-        memset(self.cut_off_at + first, 0, self.seats)
-        memset(self.place_at + first, 0, self.seats * sizeof(int32_t))
+        for at in range(slot * self.seats, (slot + 1) * self.seats):
+            self.reward_at[at] = self.shaping_at[at] = self.paid_at[at] = 0
+            self.returns_at[at] = self.score_at[at] = 0
+            self.done_at[at] = self.cut_off_at[at] = 0
+            self.place_at[at] = 0
         self.playing[slot] = 1
         self.answered[slot] = 0
         self.turns[slot] = 0
@@ -127,39 +130,21 @@ cdef class CompiledGame:
 
     def decisions(self):
         """Return every decision that is ready."""
-        cdef int slot, seat, n = 0
-        cdef uint32_t todo
-        cdef void* state
+        cdef int n
         with nogil:
-            for slot in range(self.slots):
-                todo = self.waiting[slot] & ~self.answered[slot]
-                if not self.playing[slot] or todo == 0:
-                    continue
-                state = self.matches + <size_t>slot * self.match_bytes
-                for seat in range(self.seats):
-                    if not (todo >> seat) & 1:
-                        continue
-                    self.row_slot[n] = slot
-                    self.row_seat[n] = seat
-                    self.row_match[n] = self.match_ids[slot]
-                    self.row_turn[n] = self.turns[slot]
-                    self.row_answered[n] = 0
-                    self.observe(state, seat, self.row_observation + <size_t>n * self.observation_bytes)
-                    memset(self.row_mask + <size_t>n * self.choices, 0, self.choices)
-                    self.legal(state, seat, self.row_mask + <size_t>n * self.choices)
-                    n += 1
+            n = write_rows(self)
+        # The arrays are views of memory that stays, so only another number of rows needs new ones.
+        if self.decisions_now is None or n != self.rows:
+            self.decisions_now = Decisions(*(_read_only(self.memory[name][:n]) for name in _ROWS))
         self.rows = n
-        show = lambda name: _read_only(self.memory[name][:n])
-        return Decisions(
-            show("row_slot"), show("row_seat"), show("row_match"), show("row_turn"),
-            show("row_observation"), show("row_mask"),
-        )
+        return self.decisions_now
 
     def act(self, rows, actions):
         """Answer `rows` of the last `decisions()`; return the slots whose match ended."""
-        cdef int64_t[::1] row = np.ascontiguousarray(rows, dtype=np.int64).reshape(-1)
-        cdef int32_t[:, ::1] action = _actions(actions, len(row), self.heads)
+        cdef const int64_t[::1] row = _whole_numbers("rows", rows)
+        cdef const int32_t[:, ::1] action = _actions(actions, len(row), self.heads)
         cdef Py_ssize_t wrong, i, ended = 0, n = row.shape[0]
+        cdef bint in_order = True
         over = np.empty(n, np.int32)
         cdef int32_t[::1] finished = over
         with nogil:
@@ -168,11 +153,13 @@ cdef class CompiledGame:
                 for i in range(n):
                     if self._answer(<int>row[i], &action[i, 0]):
                         finished[ended] = self.row_slot[row[i]]
+                        in_order = in_order and (ended == 0 or finished[ended - 1] < finished[ended])
                         ended += 1
         if wrong >= 0:
             self._refuse(np.asarray(row), wrong, actions)
         over = over[:ended]
-        over.sort()
+        if not in_order:
+            over.sort()
         return over
 
     cdef Py_ssize_t _first_wrong(self, const int64_t[::1] row, const int32_t[:, ::1] action) noexcept nogil:
@@ -181,7 +168,7 @@ cdef class CompiledGame:
         cdef int head, offset
         cdef uint8_t* mask
         for i in range(row.shape[0]):
-            if row[i] < 0 or row[i] >= self.rows or self.row_answered[row[i]]:
+            if row[i] < 0 or row[i] >= self.rows or not is_open(self, <int>row[i]):
                 wrong = i
                 break
             # Marked here so that a row named twice is noticed; unmarked below if all is refused.
@@ -207,7 +194,8 @@ cdef class CompiledGame:
         cdef int slot = self.row_slot[row], seat = self.row_seat[row], i
         cdef int32_t* answers = self.answers + <size_t>slot * self.seats * self.heads
         cdef void* state = self.matches + <size_t>slot * self.match_bytes
-        memcpy(answers + seat * self.heads, action, self.heads * sizeof(int32_t))
+        for i in range(self.heads):
+            answers[seat * self.heads + i] = action[i]
         self.answered[slot] |= <uint32_t>1 << seat
         if self.answered[slot] != self.waiting[slot]:
             return False
@@ -244,26 +232,41 @@ cdef class CompiledGame:
         if not 0 <= seat < self.seats:
             raise GameError(f"seat is {seat}; {self.spec.name} has seats 0 to {self.seats - 1}.")
         self.resample(self.match_at(slot), seat, &stream.word)
+        forget_rows(self, slot)
 
     def save(self, slots):
         """Put the matches in `slots` away as arrays."""
         chosen = np.asarray(self._slots(slots))
-        return {name: self.memory[name][chosen].copy() for name in _SAVED}
+        saved = {name: self.memory[name][chosen] for name in _SAVED}
+        saved["origin"] = np.full(len(chosen), self._origin(), np.uint64)
+        return saved
 
     def load(self, slots, saved):
         """Take up saved matches in `slots`."""
         chosen = np.asarray(self._slots(slots))
-        for name in _SAVED:
-            mine = self.memory[name]
+        layouts = {name: (self.memory[name].shape[1:], self.memory[name].dtype) for name in _SAVED}
+        for name, (shape, dtype) in {**layouts, "origin": ((), np.uint64)}.items():
             given = saved.get(name)
-            shape = (len(chosen), *mine.shape[1:])
-            if given is None or given.shape != shape or given.dtype != mine.dtype:
+            if given is None or given.shape != (len(chosen), *shape) or given.dtype != dtype:
                 raise GameError(
                     f"Saved matches of {self.spec.name} lack a fitting {name!r}; "
                     "they come from another game, other settings or another version."
                 )
+        if (saved["origin"] != self._origin()).any():
+            raise GameError(
+                f"Saved matches are not of {self.spec.name} with these settings, rules version "
+                f"and seed {self.seed}; load them into the game that saved them."
+            )
         for name in _SAVED:
             self.memory[name][chosen] = saved[name]
+        for slot in chosen:
+            forget_rows(self, slot)
+
+    def _origin(self):
+        """Return a number that names the game, its settings, its rules and its seed."""
+        spec = self.spec
+        words = [spec.name, spec.facts.rules_version, sorted(spec.settings.items()), self.seed]
+        return int.from_bytes(hashlib.sha256(repr(words).encode()).digest()[:8], "little")
 
     def draw(self, int slot):
         """Return a picture of a match for a terminal."""
@@ -323,7 +326,7 @@ cdef class CompiledGame:
         return self.matches + <size_t>slot * self.match_bytes
 
     def _slots(self, slots):
-        chosen = np.ascontiguousarray(slots, dtype=np.int64).reshape(-1)
+        chosen = _whole_numbers("slots", slots)
         if len(chosen) and (chosen.min() < 0 or chosen.max() >= self.slots):
             raise GameError(f"A slot is not in 0 to {self.slots - 1}: {chosen.tolist()[:8]}.")
         return chosen
@@ -339,7 +342,13 @@ cdef class CompiledGame:
             if given is None:
                 table[:, column] = ids if option.name == "deal" else option.default
                 continue
-            table[:, column] = given
+            values = _whole_numbers(f"match option {option.name}", given)
+            if len(values) not in (1, n):
+                raise GameError(
+                    f"Match option {option.name} has {len(values)} values for {n} matches; "
+                    "give one, or one for each."
+                )
+            table[:, column] = values
             if n and not option.low <= table[:, column].min() <= table[:, column].max() <= option.high:
                 raise GameError(
                     f"Match option {option.name} must lie in {option.low} to {option.high}."
@@ -350,14 +359,61 @@ cdef class CompiledGame:
         number = row[wrong]
         if not 0 <= number < self.rows:
             raise GameError(f"Row {number} was answered, but {self.rows} decisions are ready.")
-        if self.row_answered[number] or number in row[:wrong]:
-            raise GameError(f"Row {number} was answered already; ask for decisions() again.")
+        if number in row[:wrong] or not is_open(self, number):
+            raise GameError(
+                f"Row {number} was answered already or its match is another now; "
+                "ask for decisions() again."
+            )
         action = np.asarray(actions).reshape(len(row), -1)[wrong].tolist()
         raise GameError(
             f"Action {action} is not legal for seat {self.row_seat[number]} of match "
             f"{self.row_match[number]} at turn {self.row_turn[number]}; see the decision's mask."
         )
 
+
+cdef int write_rows(CompiledGame game) noexcept nogil:
+    """Write a row for each decision that is ready; return how many there are."""
+    cdef int slot, seat, n = 0
+    cdef uint32_t todo
+    cdef void* state
+    for slot in range(game.slots):
+        todo = game.waiting[slot] & ~game.answered[slot]
+        if not game.playing[slot]:
+            continue
+        state = game.matches + <size_t>slot * game.match_bytes
+        while todo:
+            seat = lowest_bit(todo)
+            todo &= todo - 1
+            if n % MASK_BLOCK == 0:
+                memset(game.row_mask + <size_t>n * game.choices, 0,
+                       <size_t>min(MASK_BLOCK, game.capacity - n) * game.choices)
+            game.row_slot[n] = slot
+            game.row_seat[n] = seat
+            game.row_match[n] = game.match_ids[slot]
+            game.row_turn[n] = game.turns[slot]
+            game.row_answered[n] = 0
+            game.observe(state, seat, game.row_observation + <size_t>n * game.observation_bytes)
+            game.legal(state, seat, game.row_mask + <size_t>n * game.choices)
+            n += 1
+    return n
+
+
+cdef inline bint is_open(CompiledGame game, int row) noexcept nogil:
+    """Whether a row still waits: not answered, and its slot not taken by another match."""
+    cdef int slot = game.row_slot[row]
+    return (not game.row_answered[row] and game.row_turn[row] == game.turns[slot]
+            and game.row_match[row] == game.match_ids[slot])
+
+
+cdef void forget_rows(CompiledGame game, int slot) noexcept nogil:
+    """The match in `slot` is another now: its rows want a new look before an answer."""
+    cdef int row
+    for row in range(game.rows):
+        if game.row_slot[row] == slot:
+            game.row_answered[row] = 1
+
+
+_ROWS = ("row_slot", "row_seat", "row_match", "row_turn", "row_observation", "row_mask")
 
 _SAVED = (
     "matches", "playing", "waiting", "answered", "turns", "match_ids", "answers",
@@ -375,11 +431,22 @@ def _read_only(array):
     return view
 
 
+def _whole_numbers(what, given):
+    """Return `given` as a flat int64 array; refuse what would have to be rounded or read as flags."""
+    array = np.asarray(given)
+    if array.dtype.kind not in "iu" and array.size:
+        raise GameError(f"{what} are {array.dtype}; give whole numbers.")
+    return np.ascontiguousarray(array, dtype=np.int64).reshape(-1)
+
+
 def _actions(actions, n, heads):
     given = np.asarray(actions)
-    if given.dtype.kind not in "iu" or given.size != n * heads:
+    if given.dtype.kind not in "iu" and given.size or given.size != n * heads:
         raise GameError(
             f"{n} decisions with {heads} heads were answered with {given.dtype} "
             f"{list(given.shape)}; give whole numbers, one per decision and head."
         )
+    if given.dtype != np.int32:
+        # Numbers too large for int32 must stay illegal, not wrap round to a legal choice.
+        given = np.clip(given, -1, 2**31 - 1)
     return np.ascontiguousarray(given.reshape(n, heads), dtype=np.int32)

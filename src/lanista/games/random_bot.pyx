@@ -49,13 +49,14 @@ cdef class RandomBot:
 
 cdef inline int draw(const uint8_t* mask, int size, uint64_t* stream) noexcept nogil:
     """Draw evenly from the legal choices of one head; a forced choice draws nothing."""
-    cdef int i, count = 0, skip
+    cdef int i, count = 0, seen = 0, skip, chosen = 0
     for i in range(size):
         count += mask[i]
+    if count == 0:
+        return 0
     skip = <int>below(stream, <uint32_t>count) if count > 1 else 0
+    # Without a branch on the mask: which choices are legal is hard to predict.
     for i in range(size):
-        if mask[i]:
-            if skip == 0:
-                return i
-            skip -= 1
-    return 0
+        seen += mask[i]
+        chosen += seen <= skip
+    return chosen

@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from lanista.games.compiled cimport CompiledGame
 from lanista.games.small.sets cimport draw_from
-from lanista.games.streams cimport next_word
+from lanista.games.streams cimport below, next_word
 
 from lanista.games.contract import Facts, Field, Head, Observation, Spec
 
@@ -50,8 +50,9 @@ cdef class Leduc(CompiledGame):
 
     cdef void deal(self, int slot, void* match, uint64_t key, const int64_t* options) noexcept nogil:
         cdef Match* m = <Match*>match
-        m.card[0] = <uint8_t>draw_from(DECK, &key)
-        m.card[1] = <uint8_t>draw_from(DECK & ~(1 << m.card[0]), &key)
+        m.card[0] = <uint8_t>below(&key, 6)
+        m.card[1] = <uint8_t>below(&key, 5)
+        m.card[1] += m.card[1] >= m.card[0]
         m.public = NO_CARD
         m.stake[0] = m.stake[1] = 1
         m.stream = key
@@ -76,8 +77,7 @@ cdef class Leduc(CompiledGame):
             if m.round == 0:
                 m.round = 1
                 m.raises = 0
-                m.public = <uint8_t>draw_from(
-                    DECK & ~(1 << m.card[0]) & ~(1 << m.card[1]), &m.stream)
+                m.public = third_card(m)
             else:
                 self.pay(slot, m, stronger(m))
 
@@ -141,6 +141,15 @@ cdef class Leduc(CompiledGame):
 
 cdef inline int to_move(const Match* m) noexcept nogil:
     return m.made[m.round] & 1
+
+
+cdef inline uint8_t third_card(Match* m) noexcept nogil:
+    """Draw a card that neither seat holds."""
+    cdef int low = min(m.card[0], m.card[1]), high = max(m.card[0], m.card[1])
+    cdef int card = <int>below(&m.stream, 4)
+    card += card >= low
+    card += card >= high
+    return <uint8_t>card
 
 
 cdef inline int stronger(const Match* m) noexcept nogil:
