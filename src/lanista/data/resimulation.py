@@ -100,20 +100,27 @@ class Referee:
     def __init__(self, header: Header, *, slots: int = 256, game: str | None = None) -> None:
         self.game = _make(header, slots, game)
         self.spec: Spec = self.game.spec
-        _refuse_other(header, self.spec)
+        try:
+            _refuse_other(header, self.spec)
+        except ReplayError:
+            self.game.close()
+            raise
 
     def play(self, records: Sequence[Record], witness: Witness | None = None) -> NDArray[np.int32]:
         """Play `records` to their ends; return the turns of each. Differences are refused."""
         for record in records:
             _refuse_misfit(record, self.spec)
-        try:
-            return _Play(self.game, records, witness).run()
-        except ReplayError:
-            raise
-        except Exception as problem:
-            # A rule that stumbles over what a file says must not stop the rest of a folder.
-            name, what = self.spec.name, printable(problem, 200)
-            raise ReplayError(f"{name} stopped with {type(problem).__name__}: {what}") from problem
+        return _Play(self.game, records, witness).run()
+
+
+@contextmanager
+def _blaming(spec: Spec) -> Iterator[None]:
+    """Refuse a replay over which a game's rules stumble: it must not stop the rest of a folder."""
+    try:
+        yield
+    except Exception as problem:
+        name, what = spec.name, printable(problem, 200)
+        raise ReplayError(f"{name} stopped with {type(problem).__name__}: {what}") from problem
 
 
 class _Play:
@@ -145,7 +152,8 @@ class _Play:
         self._begin(np.arange(min(self.game.slots, len(self.ids))))
         finished = 0
         while finished < len(self.ids):
-            decisions = self.game.decisions()
+            with _blaming(self.spec):
+                decisions = self.game.decisions()
             match = self.match[decisions.slot]
             row = self.cursor[decisions.slot] + _rank(decisions.slot)
             self._refuse_many(match, row, decisions)
@@ -155,7 +163,8 @@ class _Play:
                 self.witness.decided(self.game, row, match, decisions, actions)
             self.cursor += np.bincount(decisions.slot, minlength=len(self.cursor))
             self.turns[match] = decisions.turn + 1
-            over = self.game.act(np.arange(len(decisions)), actions).astype(np.int64)
+            with _blaming(self.spec):
+                over = self.game.act(np.arange(len(decisions)), actions).astype(np.int64)
             if len(over):
                 finished += len(over)
                 self._finish(over)
@@ -170,7 +179,8 @@ class _Play:
         self.match[slots] = matches
         self.cursor[slots] = np.where(matches > 0, self.end[matches - 1], 0)
         options = {name: values[matches] for name, values in self.options.items()}
-        self.game.start(slots, self.ids[matches], {**options, "deal": self.deals[matches]})
+        with _blaming(self.spec):
+            self.game.start(slots, self.ids[matches], {**options, "deal": self.deals[matches]})
 
     def _finish(self, slots: Indices) -> None:
         matches = self.match[slots]
