@@ -141,14 +141,15 @@ class OpenSpiel(PythonGame):
 
 def _draw_chance(state: Any, rng: Stream) -> None:
     while state.is_chance_node():
-        outcomes = [(action, chance) for action, chance in state.chance_outcomes() if chance > 0]
+        outcomes = [pair for pair in state.chance_outcomes() if pair[1] > 0]
         mark = rng.uniform() * sum(chance for _, chance in outcomes)
+        drawn = outcomes[-1][0]  # Rounding can leave a trace of the mark: it belongs to the last.
         for action, chance in outcomes:
             mark -= chance
             if mark < 0:
+                drawn = action
                 break
-        # Rounding can leave a trace of the mark; it belongs to the last outcome.
-        state.apply_action(action)
+        state.apply_action(drawn)
 
 
 def _reseeded(game: Any, rng: Stream) -> Any:
