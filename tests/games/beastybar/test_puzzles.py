@@ -1,9 +1,15 @@
 """What `resolve` takes and what it refuses."""
 
+from itertools import product
+
 import pytest
 
-from lanista.games.beastybar.puzzles import resolve
+from lanista.games.beastybar.animals import NUMBER
+from lanista.games.beastybar.puzzles import ENGINES, resolve
+from lanista.games.beastybar.reference import Card, Rules, plays_of
 from lanista.games.contract import GameError
+
+ALL_OPTIONS = Rules(kangaroo_may_stay=True, parrot_may_decline=True, chameleon_may_decline=True)
 
 WRONG = {
     "unknown animal in line": ({"line": ["hipo"], "card": "lion"}, "did you mean 'hippo'"),
@@ -79,3 +85,26 @@ def test_the_first_seat_has_no_suffix_and_the_line_given_stays_as_it_was():
     line = ["seal:0", "skunk:3"]
     assert resolve(line, "hippo:0", engine="reference")[0] == ["hippo", "seal", "skunk:3"]
     assert line == ["seal:0", "skunk:3"]
+
+
+def disagreements(length):
+    """Yield each play on each line of `length` that the two engines resolve differently."""
+    for species in product(range(12), repeat=length):
+        # Owners tell animals of one species apart.
+        line = [(index, seat) for seat, index in enumerate(species)]
+        cards = [Card(*animal) for animal in line]
+        for played, owner in product(range(12), (0, 3)):
+            for play in plays_of(cards, played, ALL_OPTIONS):
+                turn = line, (played, owner), NUMBER[play]
+                if ENGINES["compiled"](*turn) != ENGINES["reference"](*turn):
+                    yield line, owner, play.label
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3])
+def test_engines_agree_on_every_play_on_every_short_line(length):
+    assert list(disagreements(length)) == []
+
+
+@pytest.mark.slow
+def test_engines_agree_on_every_play_on_every_line_of_four():
+    assert list(disagreements(4)) == []

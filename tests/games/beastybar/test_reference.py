@@ -91,6 +91,15 @@ def test_deal_shuffles_seat_by_seat_and_draws_the_first_seat_last():
     assert state.to_move == stream.below(3)
 
 
+def test_hand_is_filled_from_the_front_of_the_own_pile():
+    state = reference.deal(Rules(), Stream(5))
+    hand, pile = list(state.hands[0]), list(state.piles[0])
+    reference.apply(state, reference.legal(state)[0])
+    assert state.hands[0][-1] is pile[0]
+    assert state.piles[0] == pile[1:]
+    assert set(state.hands[0][:-1]) < set(hand)
+
+
 def test_any_seat_can_be_drawn_to_begin():
     drawn = {reference.deal(Rules(seats=4), Stream(seed), -1).to_move for seed in range(60)}
     assert drawn == {0, 1, 2, 3}
