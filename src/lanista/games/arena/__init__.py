@@ -1,0 +1,37 @@
+"""The arena: a free-for-all shooter for two to eight in a shrinking zone.
+
+rules.pxd is the rules, view.pxd what a seat sees, hidden.pxd what it does not, bots.pyx who plays;
+reference.py says the same in plain Python, for the tests.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from lanista.games.arena.bots import VERSIONS, ArenaBot
+from lanista.games.arena.game import Arena
+from lanista.games.arena.layout import OBSERVATIONS
+from lanista.games.bots import Player
+from lanista.games.contract import Spec
+from lanista.games.registry import Entry, Setting
+
+
+def _bot(name: str) -> Callable[[Spec, int], Player]:
+    return partial(ArenaBot, name)
+
+
+ENTRY = Entry(
+    "arena",
+    Arena,
+    about="A shooter for two to eight in a shrinking zone; the last one standing wins.",
+    settings={
+        "seats": Setting(2, "How many fight, 2 to 8.", choices=(2, 3, 4, 5, 6, 7, 8)),
+        "duration": Setting(60.0, "The time limit in seconds, 1 to 600."),
+        "ticks_per_decision": Setting(3, "Ticks of a thirtieth of a second that an order holds."),
+        "observation": Setting(
+            "rich", "What a seat is shown: rich, or classic19.", choices=OBSERVATIONS
+        ),
+    },
+    bots={name: _bot(name) for name in VERSIONS},
+)
+
+__all__ = ["ENTRY", "Arena", "ArenaBot"]
