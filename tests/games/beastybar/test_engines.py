@@ -75,7 +75,6 @@ def test_both_engines_draw_the_same_first_seat():
     compare_matches({"seats": 3}, matches=12, seed=4, first=-1)
 
 
-@pytest.mark.slow
 def test_both_engines_are_identical_over_a_hundred_thousand_turns():
     turns = 0
     for number, settings in enumerate(SETTINGS):

@@ -12,7 +12,7 @@ import numpy as np
 from lanista.games.beastybar.game cimport rules_of
 from lanista.games.beastybar.observation cimport draw_unseen, read_view
 from lanista.games.beastybar.rules cimport (
-    ACTS_AS, ALL_ACTIONS, CHAMELEON, CHAMELEON_NONE, CHOICE, CROCODILE, GIRAFFE, HIPPO, LINE, LION,
+    ACTS_AS, ALL_ACTIONS, CHAMELEON, CHAMELEON_NONE, CHOICE, CROCODILE, GIRAFFE, HIPPO, IN_BAR, LINE, LION,
     PARROT, PLAYED, POINTS, POINTS_OF, SKUNK, SPECIES_COUNT, ZEBRA, Match, Rules, Turn,
     apply_action, is_over, legal_actions, owner_of, resolve, species_of,
 )
@@ -298,7 +298,7 @@ cdef class OutcomeBot(BeastyBot):
         for seat in range(self.mind.rules.seats):
             side = 1.0 if seat == 0 else -1.0 / rivals
             for i in range(SPECIES_COUNT):
-                if (world.bar[seat] >> i) & 1:
+                if world.where[seat][i] == IN_BAR:
                     total += side * taste.bar * self.mind.worth[i]
         if is_over(world, &self.mind.rules):
             return total

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from lanista.games.beastybar.observation cimport draw_unseen, write_hidden, write_view
 from lanista.games.beastybar.rules cimport (
-    ALL_ACTIONS, COUNT, COUNT_POINTS, HAND, POINTS, SPECIES_COUNT, USUAL_ACTIONS, Match, Rules,
+    ALL_ACTIONS, COUNT, COUNT_POINTS, GONE, HAND, IN_BAR, POINTS, SPECIES_COUNT, USUAL_ACTIONS, Match, Rules,
     apply_action, is_over, legal_actions, owner_of, species_of, standing,
 )
 from lanista.games.compiled cimport CompiledGame, pairwise_returns
@@ -112,15 +112,12 @@ cdef class BeastyBar(CompiledGame):
         seats = range(self.rules.seats)
         return {
             "line": [(species_of(m.line[i]), owner_of(m.line[i])) for i in range(m.count)],
-            "hands": [_species(m.hand[seat]) for seat in seats],
+            "hands": [[i for i in range(SPECIES_COUNT) if (m.hand[seat] >> i) & 1] for seat in seats],
             "piles": [[m.deck[seat][i] for i in range(m.drawn[seat], SPECIES_COUNT)] for seat in seats],
-            "bar": [_species(m.bar[seat]) for seat in seats],
-            "out": [_species(m.gone[seat]) for seat in seats],
+            "bar": [[i for i in range(SPECIES_COUNT) if m.where[seat][i] == IN_BAR] for seat in seats],
+            "out": [[i for i in range(SPECIES_COUNT) if m.where[seat][i] == GONE] for seat in seats],
             "points": [m.points[seat] for seat in seats],
             "turn": m.turn,
             "to_move": m.to_move,
         }
 
-
-def _species(bits):
-    return [i for i in range(SPECIES_COUNT) if (bits >> i) & 1]

@@ -9,9 +9,6 @@ from libc.stdint cimport uint8_t, uint16_t, uint64_t
 
 from lanista.games.beastybar.rules cimport Match, Rules
 
-cdef enum:  # where an animal is
-    TO_COME, IN_LINE, IN_BAR, GONE
-
 cdef enum:  # where a field starts
     OWNER_AT = 4
     HAND_AT = 8

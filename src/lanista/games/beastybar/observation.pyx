@@ -1,9 +1,9 @@
 """What a seat of Beasty Bar sees; observation.pxd has the layout."""
 
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from lanista.games.beastybar.rules cimport (
-    HAND, POINTS_OF, SPECIES_COUNT, owner_of, species_of,
+    HAND, SPECIES_COUNT, TO_COME, owner_of, species_of,
 )
 from lanista.games.streams cimport below
 
@@ -38,34 +38,23 @@ def _fields(seats):
 
 
 cdef void write_view(const Match* match, const Rules* rules, int seat, uint8_t* out) noexcept nogil:
-    cdef int i, other, relative, seats = rules.seats
-    cdef uint8_t* where = out + WHERE_AT
-    cdef uint8_t* last = where + SPECIES_COUNT * seats
+    cdef int i, relative, other = seat, seats = rules.seats
+    cdef uint8_t* last = out + WHERE_AT + SPECIES_COUNT * seats
     cdef uint8_t card
-    for i in range(SPECIES_COUNT):
-        out[HAND_AT + i] = (match.hand[seat] >> i) & 1
-    other = seat
-    for relative in range(seats):
-        for i in range(SPECIES_COUNT):
-            # Bits of the bar and of THAT'S IT exclude each other; the line is written below.
-            where[i] = <uint8_t>(((match.bar[other] >> i) & 1) * IN_BAR
-                                 + ((match.gone[other] >> i) & 1) * GONE)
-        where += SPECIES_COUNT
-        last[1 + relative] = match.points[other]
-        last[1 + seats + relative] = match.animals[other]
-        other = other + 1 if other + 1 < seats else 0
-    last[0] = match.turn
     for i in range(4):
         card = match.line[i]
         relative = owner_of(card) - seat
-        if relative < 0:
-            relative += seats
-        if i < match.count:
-            out[i] = <uint8_t>(species_of(card) + 1)
-            out[OWNER_AT + i] = <uint8_t>(relative + 1)
-            out[WHERE_AT + SPECIES_COUNT * relative + species_of(card)] = IN_LINE
-        else:
-            out[i] = out[OWNER_AT + i] = 0
+        relative += seats if relative < 0 else 0
+        out[i] = <uint8_t>(species_of(card) + 1) if i < match.count else 0
+        out[OWNER_AT + i] = <uint8_t>(relative + 1) if i < match.count else 0
+    for i in range(SPECIES_COUNT):
+        out[HAND_AT + i] = (match.hand[seat] >> i) & 1
+    last[0] = match.turn
+    for relative in range(seats):
+        memcpy(out + WHERE_AT + SPECIES_COUNT * relative, match.where[other], SPECIES_COUNT)
+        last[1 + relative] = match.points[other]
+        last[1 + seats + relative] = match.animals[other]
+        other = other + 1 if other + 1 < seats else 0
 
 
 cdef void write_hidden(const Match* match, const Rules* rules, int seat, uint8_t* out) noexcept nogil:
@@ -90,8 +79,7 @@ cdef void read_view(const uint8_t* view, const Rules* rules, Match* match) noexc
     """Rebuild a match from a view, its owner as seat 0. What the view lacks is left open: the
     hands of others are empty and every deck holds what is still to come in order of species."""
     cdef int i, seat, seats = rules.seats, n
-    cdef const uint8_t* where = view + WHERE_AT
-    cdef const uint8_t* last = where + SPECIES_COUNT * seats
+    cdef const uint8_t* last = view + WHERE_AT + SPECIES_COUNT * seats
     memset(match, 0, sizeof(Match))
     while match.count < 4 and view[match.count]:
         i = match.count
@@ -100,24 +88,21 @@ cdef void read_view(const uint8_t* view, const Rules* rules, Match* match) noexc
     for i in range(SPECIES_COUNT):
         match.hand[0] |= <uint16_t>view[HAND_AT + i] << i
     for seat in range(seats):
+        memcpy(match.where[seat], view + WHERE_AT + SPECIES_COUNT * seat, SPECIES_COUNT)
         n = SPECIES_COUNT
-        for i in range(SPECIES_COUNT):
-            match.bar[seat] |= <uint16_t>(where[i] == IN_BAR) << i
-            match.gone[seat] |= <uint16_t>(where[i] == GONE) << i
         for i in range(SPECIES_COUNT - 1, -1, -1):
-            if where[i] == TO_COME and not (match.hand[seat] >> i) & 1:
+            if match.where[seat][i] == TO_COME and not (match.hand[seat] >> i) & 1:
                 n -= 1
                 match.deck[seat][n] = <uint8_t>i
         match.drawn[seat] = <uint8_t>n
         match.points[seat] = last[1 + seat]
         match.animals[seat] = last[1 + seats + seat]
-        where += SPECIES_COUNT
     match.turn = last[0]
 
 
 cdef void draw_unseen(Match* match, const Rules* rules, int seat, uint64_t* stream) noexcept nogil:
     """Redraw what `seat` cannot see: others' hands and piles, and the order of its own pile."""
-    cdef int other, i, j, first, left, played
+    cdef int other, i, j, first, left
     cdef uint8_t species
     for other in range(rules.seats):
         if other != seat:

@@ -23,6 +23,9 @@ cdef enum:  # actions
     CHAMELEON_SPARES = 34
     ALL_ACTIONS = 35
 
+cdef enum:  # where an animal is: pile or hand, line, bar, THAT'S IT
+    TO_COME, IN_LINE, IN_BAR, GONE
+
 cdef enum:  # scorings
     POINTS, COUNT, COUNT_POINTS
 
@@ -69,8 +72,7 @@ cdef struct Match:
     uint8_t deck[PLAYERS][SPECIES_COUNT]   # species in the order they come to hand
     uint8_t drawn[PLAYERS]      # how many of the deck have come to hand
     uint16_t hand[PLAYERS]      # a bit per species
-    uint16_t bar[PLAYERS]
-    uint16_t gone[PLAYERS]      # THAT'S IT
+    uint8_t where[PLAYERS][SPECIES_COUNT]   # TO_COME, IN_LINE, IN_BAR or GONE
     uint8_t points[PLAYERS]     # printed points in the bar
     uint8_t animals[PLAYERS]    # animals in the bar
 

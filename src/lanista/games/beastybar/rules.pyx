@@ -228,6 +228,7 @@ cdef void apply_action(Match* match, const Rules* rules, int action) noexcept no
     cdef uint8_t card
     cdef Turn turn
     match.hand[seat] &= ~(<uint16_t>1 << species)
+    match.where[seat][species] = IN_LINE
     resolve(&turn, match.line, match.count, <uint8_t>(species | (seat << 4)),
             ACTS_AS[action], CHOICE[action])
     for i in range(turn.count):
@@ -238,11 +239,11 @@ cdef void apply_action(Match* match, const Rules* rules, int action) noexcept no
     for i in range(turn.entering):
         card = turn.entered[i]
         owner = owner_of(card)
-        match.bar[owner] |= <uint16_t>1 << species_of(card)
+        match.where[owner][species_of(card)] = IN_BAR
         match.points[owner] += POINTS_OF[species_of(card)]
         match.animals[owner] += 1
     for i in range(turn.leaving):
-        match.gone[owner_of(turn.out[i])] |= <uint16_t>1 << species_of(turn.out[i])
+        match.where[owner_of(turn.out[i])][species_of(turn.out[i])] = GONE
     if match.drawn[seat] < SPECIES_COUNT:
         match.hand[seat] |= <uint16_t>1 << match.deck[seat][match.drawn[seat]]
         match.drawn[seat] += 1
@@ -265,7 +266,7 @@ cdef void standing(const Match* match, const Rules* rules, float* score) noexcep
         else:
             strength = 0
             for i in range(SPECIES_COUNT):
-                strength += ((match.bar[seat] >> i) & 1) * (i + 1)
+                strength += (match.where[seat][i] == IN_BAR) * (i + 1)
             score[seat] = match.animals[seat] * 128 - strength
 
 

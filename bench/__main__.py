@@ -1,0 +1,28 @@
+"""`make bench`: prints one JSON line for each measurement."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+
+from bench import games
+
+
+def main() -> None:
+    """Run every measurement, or those whose name holds one of the words given."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    print(json.dumps({"commit": commit.stdout.strip() or None, "machine": platform.machine(),
+                      "python": platform.python_version()}))  # fmt: skip
+    for measure in (games.rates, games.openspiel, games.threads, games.memory):
+        if len(sys.argv) > 1 and measure.__name__ not in sys.argv[1:]:
+            continue
+        for line in measure():
+            print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
