@@ -6,15 +6,18 @@ import io
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanista.games.check.determinism import ELSEWHERE, in_parts
 from lanista.games.check.report import Fault, NotApplicable
-from lanista.games.check.seen import Seen, first_difference, joined
+from lanista.games.check.seen import Seen, first_difference
 from lanista.games.check.trial import Play, Rows, Trial, begin, sentence
 from lanista.games.contract import Decisions, Game, Saved
 from lanista.games.streams import Stream
 
 SLOTS = 3
+ELSEWHERE_SLOTS = 240
+"""Copies that are taken up in one other game object before they are played to their end."""
 
 
 def save(trial: Trial) -> str:
@@ -22,63 +25,87 @@ def save(trial: Trial) -> str:
     if not trial.spec.abilities.restorable:
         raise NotApplicable("the game does not claim to be restorable")
     trial.sound()
-    with trial.game(SLOTS) as game, trial.game(SLOTS + 2) as second:
-        begin(second, range(SLOTS + 2), [ELSEWHERE + i for i in range(SLOTS + 2)])
+    with trial.game(SLOTS) as game, trial.game(ELSEWHERE_SLOTS) as second:
+        # The other slots are in the middle of something else, and must not be disturbed by it.
+        begin(second, range(second.slots), [ELSEWHERE + i for i in range(second.slots)])
         saver = Saver(trial, second)
         # In parts, so that matches are saved with some seats' answers given and others not.
         play = Play(game, trial.keys, probe=saver, batches=in_parts(trial.seed, 2)).run()
-    if saver.found:
-        raise Fault(saver.found)
+        saver.flush()
     trial.hold_against_base(play, "in a game whose matches were saved meanwhile")
     return f"{saver.saved} matches, saved at {saver.steps} steps, went on the same elsewhere"
 
 
 class Saver:
-    """Before an answer is given, saves the live matches and plays copies of them to their end."""
+    """Before an answer is given, saves the live matches and takes copies up elsewhere."""
 
     def __init__(self, trial: Trial, second: Game) -> None:
         self.trial, self.second = trial, second
         self.saved, self.steps, self.found = 0, 0, ""
         self._stream = Stream.keyed(trial.seed, 3, 0, "think")
-        decisions = max(len(trial.base.rows["match"]), 1)
-        # A saved match costs about its whole length again; matches of a Python game twice that.
-        each = 2 * SLOTS * decisions / max(trial.matches, 1)
-        self._share = min(1.0, trial.replayed / (each * decisions))
+        self._free = list(range(second.slots))
+        self._stream.shuffle(self._free)
+        self._held: list[tuple[NDArray[Any], bytes]] = []
+        self._expected: dict[int, Seen] = {}
+        self._matches: dict[int, int] = {}
+        decisions = len(trial.base.rows["match"])
+        self._share = trial.replayed / max(SLOTS * decisions * decisions / trial.matches, 1)
 
     def __call__(self, play: Play, decisions: Decisions, rows: Rows, actions: Any) -> None:
-        if self.steps and self._stream.uniform() > self._share:
+        if self.found or (self.steps and self._stream.uniform() > self._share):
             return
         self.steps += 1
         try:
-            self._save_and_compare(play)
+            if len(self._free) < SLOTS:
+                self._compare()
+            self._take_up(play)
         except Exception as error:  # Whatever a game under test raises is a finding.
             self.found = sentence(error)
-            raise Fault(self.found) from error
 
-    def _save_and_compare(self, play: Play) -> None:
+    def flush(self) -> None:
+        """Compare what is still open, and raise what was found."""
+        if not self.found:
+            self._compare()
+        if self.found:
+            raise Fault(self.found)
+
+    def _take_up(self, play: Play) -> None:
         slots = list(play.live)
         self._stream.shuffle(slots)
-        self.saved += len(slots)
+        elsewhere = [self._free.pop() for _ in slots]
+        if any(array.tobytes() != then for array, then in self._held):
+            raise Fault("what save() returned changed when the matches went on")
         saved = play.game.save(slots)
-        elsewhere = list(range(self.second.slots))
-        self._stream.shuffle(elsewhere)
-        elsewhere = elsewhere[: len(slots)]
+        self._held = [(array, array.tobytes()) for array in saved.values()]
         self.second.load(elsewhere, _through_a_file(saved))
-        live = {new: play.live[old] for new, old in zip(elsewhere, slots, strict=True)}
-        went_on = Play(self.second, []).carry_on(live)
-        matches = sorted(live.values())
+        self.saved += len(slots)
+        for new, old in zip(elsewhere, slots, strict=True):
+            match = play.live[old]
+            rest = self.trial.base.only([match])
+            self._matches[new] = match
+            self._expected[new] = Seen(play.unanswered(old, rest.rows), rest.ends)
+
+    def _compare(self) -> None:
+        """Play the copies to their end, each named by its slot, and hold them against the base."""
+        taken = {slot: slot for slot in self._matches}
+        went_on = Play(
+            self.second, [], id_of=self._name_or_none, answer_as=self._name_or_none
+        ).carry_on(taken)
         if went_on.trouble:
-            raise Fault(f"matches {matches} could not go on after load(): {went_on.trouble}")
-        before = play.seen().only(matches)
-        both = Seen(joined(_filled(before, went_on)), went_on.ends)
-        difference = first_difference(self.trial.base.only(matches), both)
-        if difference:
-            raise Fault(f"a restored match went on otherwise: {difference}")
+            raise Fault(f"matches could not go on after load(): {went_on.trouble}")
+        for slot, expected in self._expected.items():
+            play = went_on.only([slot])
+            for table in (play.rows, play.ends):
+                table["match"] = np.full(len(table["match"]), self._matches[slot], np.int64)
+            difference = first_difference(expected, play)
+            if difference:
+                raise Fault(f"a restored match went on otherwise: {difference}")
+        self._free += list(self._matches)
+        self._matches, self._expected = {}, {}
 
-
-def _filled(before: Seen, after: Seen) -> list[dict[str, Any]]:
-    """Return the tables of both that hold something."""
-    return [table for table in (before.rows, after.rows) if len(table["match"])]
+    def _name_or_none(self, slot: int) -> int:
+        """Rows of matches that only play beside are never answered; any name will do."""
+        return self._matches.get(slot, 0)
 
 
 def _through_a_file(saved: Saved) -> Saved:

@@ -94,9 +94,9 @@ def _options(spec: Spec, match: int) -> dict[str, int]:
 class Play:
     """Matches played to their end in one game object.
 
-    `keys` name the matches; `id_of` and `deal_of` say what the game is told instead. `batches`
-    cuts the rows that are ready into the calls of `act`; rows it leaves out wait. `probe` is
-    called before every such call.
+    `keys` name the matches; `id_of` and `deal_of` say what the game is told instead, `answer_as`
+    whose answers are given. `batches` cuts the rows that are ready into the calls of `act`; rows
+    it leaves out wait. `probe` is called before every such call.
     """
 
     def __init__(
@@ -106,6 +106,7 @@ class Play:
         *,
         id_of: Callable[[int], int] = same,
         deal_of: Callable[[int], int] | None = None,
+        answer_as: Callable[[int], int] = same,
         batches: Callable[[Rows], list[Rows]] = whole,
         probe: Callable[[Play, Decisions, Rows, Any], None] | None = None,
         privileged: bool = False,
@@ -119,10 +120,11 @@ class Play:
         self.ends: list[Columns] = []
         self._waiting = deque(keys)
         self._id_of, self._deal_of = id_of, deal_of
-        self._batches, self._probe = batches, probe
+        self._answer_as, self._batches, self._probe = answer_as, batches, probe
         self._privileged = privileged and game.spec.privileged is not None
         self._asked = np.zeros(game.slots, np.int64)
         self._turn = np.zeros(game.slots, np.int64)
+        self._answered_at = np.full((game.slots, game.spec.seats), -1, np.int64)
 
     def run(self) -> Seen:
         """Play all matches to their end, or until the game fails."""
@@ -145,20 +147,30 @@ class Play:
         """Return what was seen so far."""
         return Seen(joined(self.rows), joined(self.ends), self.too_long, trouble)
 
+    def unanswered(self, slot: int, rows: Columns) -> Columns:
+        """Return those of a live match's decisions that are yet to be answered."""
+        now = self._turn[slot]
+        answered = self._answered_at[slot][rows["seat"]] == now
+        rest = (rows["turn"] > now) | ((rows["turn"] == now) & ~answered)
+        return {name: column[rest] for name, column in rows.items()}
+
     def step(self) -> None:
         """Ask for decisions once and answer those that `batches` chooses."""
         decisions = copied(self.game.decisions())
         extra = np.array(self.game.privileged()) if self._privileged else None
         rows = self._ready(decisions)
         keys = np.array([self.live.get(int(slot), 0) for slot in decisions.slot], np.int64)
+        names = np.array([self._answer_as(key) for key in keys.tolist()], np.int64)
         kept = self._columns(decisions, keys, extra)
         freed: list[int] = []
         for part in self._batches(rows):
-            actions = self.answers(decisions, part, keys)
+            actions = self.answers(decisions, part, names)
             if self._probe is not None:
                 self._probe(self, decisions, part, actions)
             self.rows.append({**{n: c[part] for n, c in kept.items()}, "action": actions})
             ended = [int(slot) for slot in self.game.act(part, actions)]
+            slot, seat = decisions.slot[part], decisions.seat[part]
+            self._answered_at[slot, seat] = decisions.turn[part]
             freed += self._finish(ended)
         self._fill(freed)
 
@@ -223,6 +235,7 @@ class Play:
         for slot, key in chosen:
             self.live[slot] = key
             self._asked[slot] = 0
+            self._answered_at[slot] = -1
         if chosen:
             slots, keys = [slot for slot, _ in chosen], [key for _, key in chosen]
             begin(self.game, slots, keys, self._id_of, self._deal_of)
