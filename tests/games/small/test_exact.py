@@ -55,10 +55,9 @@ def test_uniform_leduc_has_its_known_nash_conv() -> None:
 
 
 def test_uniform_liars_dice_has_the_nash_conv_that_openspiel_gives_its_own_uniform() -> None:
-    pyspiel = pytest.importorskip("pyspiel")
-    game = pyspiel.load_game("liars_dice")
-    known = pyspiel.nash_conv(game, pyspiel.UniformRandomPolicy(game))
-    assert exact_nash_conv("liars_dice", uniform) == pytest.approx(known)
+    # pyspiel.nash_conv(game, pyspiel.UniformRandomPolicy(game)), OpenSpiel 2.0.2.
+    pytest.importorskip("pyspiel")
+    assert exact_nash_conv("liars_dice", uniform) == pytest.approx(1.5614886, abs=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [0, 0.2, 1 / 3])

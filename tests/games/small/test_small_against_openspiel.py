@@ -2,46 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from openspiel_mirror import CHANCE, GAMES, OPENSPIEL_NAMES, Mirror, pyspiel
 
 from lanista.games import make, make_bot
-
-pyspiel = pytest.importorskip("pyspiel")
-
-Chance = Callable[[dict[str, Any]], list[int]]
-
-OPENSPIEL_NAMES = {
-    "kuhn": "kuhn_poker",
-    "leduc": "leduc_poker",
-    "liars_dice": "liars_dice",
-    "phantom_ttt": "phantom_ttt",
-}
-# What chance decided so far, in OpenSpiel's order, read off the whole state of our match.
-CHANCE: dict[str, Chance] = {
-    "kuhn": lambda state: state["cards"],
-    "leduc": lambda state: [*state["cards"], state["public"]],
-    "liars_dice": lambda state: state["dice"],
-    "phantom_ttt": lambda state: [],
-}
-GAMES = sorted(OPENSPIEL_NAMES)
-
-
-class Mirror:
-    """An OpenSpiel state that follows one of our matches."""
-
-    def __init__(self, name: str) -> None:
-        self.chance, self.drawn = CHANCE[name], 0
-        self.state = pyspiel.load_game(OPENSPIEL_NAMES[name]).new_initial_state()
-
-    def follow(self, ours: dict[str, Any]) -> None:
-        """Let OpenSpiel's chance nodes have the outcomes that our match had."""
-        while self.state.is_chance_node():
-            self.state.apply_action(self.chance(ours)[self.drawn])
-            self.drawn += 1
 
 
 def compare(mirror: Mirror, observation: Any, mask: Any, seat: int) -> None:
@@ -65,9 +32,9 @@ def play_beside_openspiel(name: str, matches: int, seed: int) -> int:
             actions = bot.act(decisions, rows)
             for row in rows:
                 slot, seat = int(decisions.slot[row]), int(decisions.seat[row])
-                mirrors[slot].follow(game.state(slot))
+                mirrors[slot].follow_chance(game.state(slot))
                 compare(mirrors[slot], decisions.observation[row], decisions.mask[row], seat)
-                mirrors[slot].state.apply_action(int(actions[row, 0]))
+                mirrors[slot].move(int(actions[row, 0]))
             for slot in game.act(rows, actions):
                 assert mirrors[slot].state.is_terminal()
                 assert game.returns[slot].tolist() == mirrors[slot].state.returns()
