@@ -55,7 +55,7 @@ class Step:
     """The match was broken off and has no result."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Match:
     """One match in a slot."""
 
@@ -138,6 +138,7 @@ class PythonGame:
         self._paid = np.zeros(shape, np.float32)
         self._matches: list[_Match | None] = [None] * slots
         self._rows: list[tuple[int, int]] = []
+        self._row_turns: list[tuple[_Match, int]] = []
 
     def _describe(self, settings: Mapping[str, Any]) -> Spec:
         fields = self.observation
@@ -171,6 +172,8 @@ class PythonGame:
         if unknown:
             raise GameError(f"{self.spec.name} has no match option {sorted(unknown)[0]!r}.")
         deals = np.broadcast_to(np.asarray((options or {}).get("deal", ids)), ids.shape)
+        if deals.dtype.kind not in "iu" or (deals.size and deals.min() < 0):
+            raise GameError("Match option deal must be a whole number of at least 0.")
         for slot, match, deal in zip(chosen, ids.tolist(), deals.tolist(), strict=True):
             self._begin(slot, match, deal)
 
@@ -194,11 +197,12 @@ class PythonGame:
             if seat not in match.answers
         ]
         self._rows = [(slot, seat) for slot, seat, _ in rows]
+        self._row_turns = [(match, match.turn) for _, _, match in rows]
         views = [match.views[seat] for _, seat, match in rows]
         observation = np.zeros((len(rows), self._observation_length), self.dtype)
         mask = np.zeros((len(rows), self.spec.choices), np.bool_)
         for i, view in enumerate(views):
-            observation[i] = view.observation
+            self._write_observation(observation[i], view)
             self._write_mask(mask[i], view)
         return Decisions(
             slot=np.array([slot for slot, _, _ in rows], np.int32),
@@ -274,8 +278,10 @@ class PythonGame:
         if set(saved) != {"match_ids", "deals", "lengths", "history", "answers"} or len(
             chosen
         ) != len(saved["match_ids"]):
-            raise GameError(f"These are not {len(chosen)} saved matches of {self.spec.name}.")
+            raise self._foreign()
         ends = np.cumsum(saved["lengths"])
+        if len(ends) and ends[-1] != len(saved["history"]):
+            raise self._foreign()
         for i, slot in enumerate(chosen):
             self._begin(slot, int(saved["match_ids"][i]), int(saved["deals"][i]))
             match = self._playing(slot)
@@ -283,16 +289,29 @@ class PythonGame:
             self._replay(slot, match, history)
             for seat, answer in enumerate(saved["answers"][i].tolist()):
                 if answer[0] >= 0:
-                    match.answers[seat] = answer
+                    self._take(match, seat, answer)
+            if match.playing and len(match.answers) == len(match.views):
+                raise self._foreign()
 
     def _replay(self, slot: int, match: _Match, history: list[int]) -> None:
         heads = len(self.spec.heads)
         while len(match.history) < len(history):
+            if not match.playing:
+                raise self._foreign()
             position = len(match.history)
             for i, seat in enumerate(match.views):
                 start = position + i * heads
-                match.answers[seat] = history[start : start + heads]
+                self._take(match, seat, history[start : start + heads])
             self._advance(slot, match)
+
+    def _take(self, match: _Match, seat: int, answer: list[int]) -> None:
+        right = len(answer) == len(self.spec.heads) and seat in match.views
+        if not right or not self._allows(match, seat, answer):
+            raise self._foreign()
+        match.answers[seat] = answer
+
+    def _foreign(self) -> GameError:
+        return GameError(f"These are not saved matches of {self.spec.name} for these slots.")
 
     def draw(self, slot: int) -> str:
         """Return a picture of a match for a terminal."""
@@ -314,6 +333,7 @@ class PythonGame:
         result = self.apply(match.state, moves, match.rng)
         match.turn += 1
         step = result if isinstance(result, Step) else Step(returns=result)
+        self._refuse_uneven(step)
         if step.rewards is not None:
             self.reward[slot] += step.rewards
             self._paid[slot] += step.rewards
@@ -325,6 +345,16 @@ class PythonGame:
             self._finish(slot, match, Step(cut_off=True))
         else:
             self._look(slot, match)
+
+    def _refuse_uneven(self, step: Step) -> None:
+        """A number too few would be spread over all seats without a word."""
+        for name in ("rewards", "returns", "score"):
+            given = getattr(step, name)
+            if given is not None and np.shape(given) != (self.spec.seats,):
+                raise GameError(
+                    f"{self.spec.name} gives {given!r} as {name}; give a number to each of "
+                    f"{self.spec.seats} seats."
+                )
 
     def _finish(self, slot: int, match: _Match, step: Step) -> None:
         match.playing = False
@@ -349,8 +379,19 @@ class PythonGame:
                 "and is not over; `view` must give some seat a choice."
             )
 
+    def _write_observation(self, row: NDArray[Any], view: View) -> None:
+        given = np.asarray(view.observation).reshape(-1)
+        if given.size != row.size:
+            raise GameError(f"{self.spec.name} shows {given.size} numbers instead of {row.size}.")
+        row[:] = given
+        if row.dtype.kind != "f" and (row != given).any():
+            raise GameError(f"{self.spec.name} shows {given.tolist()}, which {row.dtype} changes.")
+
     def _write_mask(self, mask: NDArray[np.bool_], view: View) -> None:
         legal = [view.legal] if len(self.spec.heads) == 1 else view.legal
+        if len(legal) != len(self.spec.heads):
+            heads = len(self.spec.heads)
+            raise GameError(f"{self.spec.name} offers choices for {len(legal)} of {heads} heads.")
         start = 0
         for head, choices in zip(self.spec.heads, legal, strict=True):
             if len(choices) == 0 or min(choices) < 0 or max(choices) >= head.size:
@@ -364,20 +405,24 @@ class PythonGame:
     def _refuse_wrong(self, rows: list[int], answers: list[list[int]]) -> None:
         if len(set(rows)) != len(rows):
             raise GameError("A row was answered twice in one call.")
-        single = len(self.spec.heads) == 1
         for row, answer in zip(rows, answers, strict=True):
             if not 0 <= row < len(self._rows):
                 raise GameError(f"Row {row} was answered, but {len(self._rows)} are ready.")
             slot, seat = self._rows[row]
             match = self._playing(slot)
-            if seat in match.answers or seat not in match.views:
+            if self._row_turns[row] != (match, match.turn) or seat in match.answers:
                 raise GameError(f"Row {row} was answered already; ask for decisions() again.")
-            legal = [match.views[seat].legal] if single else match.views[seat].legal
-            if any(choice not in allowed for choice, allowed in zip(answer, legal, strict=True)):
+            if not self._allows(match, seat, answer):
                 raise GameError(
                     f"Action {answer} is not legal for seat {seat} of match {match.id} at turn "
                     f"{match.turn}; see the decision's mask."
                 )
+
+    def _allows(self, match: _Match, seat: int, answer: list[int]) -> bool:
+        legal = match.views[seat].legal
+        if len(self.spec.heads) == 1:
+            legal = [legal]
+        return all(choice in allowed for choice, allowed in zip(answer, legal, strict=True))
 
     def _playing(self, slot: int) -> _Match:
         match = self._matches[slot]
@@ -391,4 +436,3 @@ class PythonGame:
             if not 0 <= slot < self.slots:
                 raise GameError(f"Slot {slot} is not in 0 to {self.slots - 1}.")
         return chosen
-

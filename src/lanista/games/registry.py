@@ -75,7 +75,7 @@ def entry(name: str) -> Entry:
         module, _, attribute = BUILT_IN[family].partition(":")
         found = getattr(importlib.import_module(module), attribute)
     elif family in _installed():
-        found = _as_entry(_installed()[family].load(), family)
+        found = _as_entry(_load_point(_installed()[family]), family)
     else:
         raise GameError(f"There is no game {name!r}; {nearest(family, names())}")
     if bool(word) != found.takes_name:
@@ -134,6 +134,16 @@ def _installed() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group="lanista.games")}
 
 
+def _load_point(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        raise GameError(
+            f"The game {point.name!r} of an installed package cannot be loaded from "
+            f"{point.value}: {error}"
+        ) from error
+
+
 def _as_entry(found: Any, name: str) -> Entry:
     if isinstance(found, Entry):
         return found
@@ -155,19 +165,18 @@ def _from_file(name: str) -> Entry:
         return _as_entry(getattr(module, attribute), attribute)
     from lanista.games.lift import PythonGame
 
-    games = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, Entry)
-        or (
-            isinstance(value, type)
-            and issubclass(value, PythonGame)
-            and value.__module__ == module.__name__
-        )
-    ]
+    values = list(vars(module).values())
+    classes = [value for value in values if _written_in(module, value, PythonGame)]
+    # An entry says more about a game than its class does.
+    games = [value for value in values if isinstance(value, Entry)] or classes
     if len(games) != 1:
         raise GameError(f"{path} has {len(games)} games; name one as {path}:CLASS.")
     return _as_entry(games[0], path.stem)
+
+
+def _written_in(module: Any, value: Any, base: type) -> bool:
+    own = isinstance(value, type) and value.__module__ == module.__name__
+    return own and issubclass(value, base)
 
 
 def _load_module(path: Path) -> Any:
@@ -177,5 +186,8 @@ def _load_module(path: Path) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise GameError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     return module
