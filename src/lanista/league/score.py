@@ -92,7 +92,7 @@ def unit_means(values: NDArray[Any], unit: NDArray[Any]) -> Values:
     if len(values) != len(unit):
         raise LanistaError(f"{len(values)} values were given with {len(unit)} units.")
     _, member = np.unique(unit, return_inverse=True)
-    sums: Values = np.bincount(member, weights=np.asarray(values, np.float64))
+    sums: Values = np.bincount(member, np.asarray(values, np.float64)).astype(np.float64)
     return sums / np.maximum(np.bincount(member), 1)
 
 

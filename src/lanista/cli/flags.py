@@ -1,0 +1,20 @@
+"""What the commands' flags have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tyro
+
+SETTINGS = tyro.conf.arg(name="set", metavar="NAME=VALUE ...", help_behavior_hint="(repeatable)")
+"""`--set`, for games' settings and matches' options."""
+
+
+def optional(metavar: str) -> Any:
+    """Return what a flag without a default shows in `--help`: the word for its value."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
+
+
+def number(default: int) -> Any:
+    """Return what a flag for a whole number shows in `--help`."""
+    return tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {default:,})")

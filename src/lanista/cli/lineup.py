@@ -1,0 +1,179 @@
+"""From words on the command line to a game with its players seated.
+
+Owns how seats, bots from files and `--set name=value` are written. Knows nothing of schedules
+and tables of results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lanista.errors import LanistaError, nearest
+from lanista.games import registry
+from lanista.games.bots import Player, PythonBot
+from lanista.games.contract import Game, Spec
+from lanista.rollout.play import Table
+
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """A game as it is to be made, and who is to play it."""
+
+    game: str
+    players: tuple[str, ...]
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, int] = field(default_factory=dict)
+    """For every match."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The players' names, told apart: a second `random` is `random #2`."""
+        seen: dict[str, int] = {}
+        labels = []
+        for player in self.players:
+            seen[player] = seen.get(player, 0) + 1
+            labels.append(player if seen[player] == 1 else f"{player} #{seen[player]}")
+        return tuple(labels)
+
+    def make(self, slots: int = 1) -> Game:
+        """Return the game."""
+        return registry.make(self.game, slots=slots, seed=self.seed, **self.settings)
+
+    def table(self, slots: int) -> Table:
+        """Return the game with the players at it, shared with no other table."""
+        game = self.make(slots)
+        return Table(game, tuple(self._player(word, game.spec) for word in self.players))
+
+    def tables(self, count: int, slots: int, matches: int) -> list[Table]:
+        """Return a table for each thread, no more of them and of slots than matches need."""
+        for name, value in (("threads", count), ("slots", slots)):
+            if value < 1:
+                raise LanistaError(f"--{name} is {value}; give a number of at least 1.")
+        count = min(count, matches)
+        slots = min(slots, -(-matches // count))
+        return [self.table(slots) for _ in range(count)]
+
+    def _player(self, word: str, spec: Spec) -> Player:
+        if word.endswith(".py") or ".py:" in word:
+            return bot_from_file(word, spec, self.seed)
+        return registry.make_bot(self.game, word, spec, self.seed)
+
+
+def lineup(
+    game: str, players: Sequence[str], values: Iterable[str], *, seats: int, seed: int
+) -> Lineup:
+    """Return the line-up of `players` in a game of `seats` seats; refuse what does not fit.
+
+    `values` are `name=value` for the game's settings and its matches' options. Where the game has
+    a `seats` setting, it is `seats` unless given.
+    """
+    found = registry.entry(game)
+    given = _given(values)
+    settings = {
+        name: _value(name, text, found.settings[name].default)
+        for name, text in given.items()
+        if name in found.settings
+    }
+    if "seats" in found.settings:
+        settings.setdefault("seats", seats)
+    rest = {name: text for name, text in given.items() if name not in found.settings}
+    plain = Lineup(game, tuple(players), seed, settings)
+    spec = plain.make().spec
+    known = {option.name: option.default for option in spec.options}
+    for name in rest:
+        if name not in known:
+            remedy = nearest(name, [*found.settings, *known])
+            raise LanistaError(f"{game} has no setting or option {name!r}; {remedy}")
+    if spec.seats != seats:
+        raise LanistaError(
+            f"{game} has {spec.seats} seats, and {seats} players are named; name one for each seat."
+        )
+    options = {name: int(_value(name, text, 0)) for name, text in rest.items()}
+    return Lineup(game, tuple(players), seed, settings, options)
+
+
+def split_names(text: str, flag: str) -> list[str]:
+    """Return the names in `a,b,c`."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise LanistaError(f"{flag} is {text!r}; write names with commas between, as a,b.")
+    return names
+
+
+def bot_from_file(word: str, spec: Spec, seed: int) -> Player:
+    """Return the bot in `file.py` or `file.py:Class`; its digest is that of the file's bytes.
+
+    What the file imports is not in the digest.
+    """
+    stem, _, name = word.partition(".py")
+    path = Path(f"{stem}.py")
+    if not path.is_file():
+        raise LanistaError(f"There is no bot file {str(path)!r}.")
+    module = _load(path)
+    kinds = {
+        kind.__name__: kind
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and issubclass(kind, PythonBot)
+        and kind.__module__ == module.__name__
+    }
+    wanted = name.removeprefix(":")
+    if wanted and wanted not in kinds:
+        raise LanistaError(f"{path} has no bot {wanted!r}; {nearest(wanted, kinds)}")
+    if not wanted and len(kinds) != 1:
+        raise LanistaError(f"{path} has {len(kinds)} classes of PythonBot; name one: {path}:CLASS.")
+    kind = kinds[wanted] if wanted else next(iter(kinds.values()))
+    digest = hashlib.sha256(path.read_bytes() + b"\0" + kind.__name__.encode()).hexdigest()
+    # Not `version`: an author who edits a file rarely remembers to move a number in it.
+    sealed = type(kind.__name__, (kind,), {"digest": digest, "__module__": module.__name__})
+    player: Player = sealed(spec, seed)
+    return player
+
+
+def _load(path: Path) -> Any:
+    name = f"lanista_bot_file_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise LanistaError(f"{path} cannot be run: {type(error).__name__}: {error}.") from error
+    return module
+
+
+def _given(values: Iterable[str]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise LanistaError(f"--set was given {text!r}; write it as name=value.")
+        if name in given:
+            raise LanistaError(f"{name} is set to {given[name]} and to {value}; set it once.")
+        given[name] = value
+    return given
+
+
+def _value(name: str, text: str, default: Any) -> Any:
+    """Return `text` as a value of the default's kind."""
+    kind = type(default)
+    if kind is bool:
+        if text.lower() not in _YES + _NO:
+            raise LanistaError(f"{name} is {text!r}; write true or false.")
+        return text.lower() in _YES
+    try:
+        return kind(text) if kind in (int, float) else text
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise LanistaError(f"{name} is {text!r}; give {what}.") from None

@@ -1,0 +1,99 @@
+"""`lanista`: reads the command line, runs a command, and turns what went wrong into one line.
+
+Exit codes: 0 done, 1 failed, 2 cannot be used so, 3 refused for safety, 130 interrupted with
+everything complete saved. Knows nothing of what the commands do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Protocol, cast
+
+from lanista import __version__
+from lanista.errors import LanistaError
+
+ABOUT = """Trains agents for competitive games, and says honestly how strong they are.
+
+With --debug, anywhere on the line, an error shows its trace. --version prints the version."""
+
+INTERRUPTED = 130
+# What a shell reports for a program that a closed pipe ended: 128 + SIGPIPE.
+PIPE_CLOSED = 141
+
+
+class Command(Protocol):
+    """What a subcommand is once its settings are read."""
+
+    def run(self) -> int:
+        """Do it and return the exit code."""
+        ...
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that `arguments` (those of the process, unless given) ask for."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    given = [word for word in given if word != "--debug"]
+    if given == ["--version"]:
+        print(f"lanista {__version__}")
+        return 0
+    try:
+        code = parse(given).run()
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return _say("interrupted.", INTERRUPTED, debug)
+    except LanistaError as error:
+        return _say(str(error), error.exit_code, debug)
+    except BrokenPipeError:
+        # Nobody reads any more; without this the interpreter complains when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}".rstrip(": .")
+        return _say(f"{what}. Run it with --debug to see the trace.", 1, debug)
+
+
+def parse(arguments: Sequence[str]) -> Command:
+    """Return the command with its settings; a usage error exits with 2."""
+    import tyro
+
+    from lanista.cli.check import Check
+    from lanista.cli.data import Data
+    from lanista.cli.games import Games
+    from lanista.cli.play import Play
+    from lanista.cli.roundrobin import RoundRobin
+    from lanista.cli.watch import Watch
+
+    commands: dict[str, Callable[..., Command]] = {
+        "games": Games,
+        "play": Play,
+        "roundrobin": RoundRobin,
+        "check": Check,
+        "data": Data,
+        "watch": Watch,
+    }
+    return cast(
+        Command,
+        tyro.extras.subcommand_cli_from_dict(
+            commands,
+            prog="lanista",
+            description=ABOUT,
+            args=list(arguments),
+            config=(tyro.conf.FlagCreatePairsOff,),
+        ),
+    )
+
+
+def _say(sentence: str, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    print(f"lanista: {' '.join(sentence.split())}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

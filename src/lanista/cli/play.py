@@ -1,0 +1,155 @@
+"""`lanista play GAME`: bots play a fixed schedule of matches, recorded if asked, and summed up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from lanista.cli.flags import SETTINGS, number, optional
+from lanista.errors import LanistaError
+
+if TYPE_CHECKING:
+    from lanista.cli.lineup import Lineup
+    from lanista.rollout import Results, Schedule
+
+REPLAYS = Path("data/processed")
+"""Where --record-replay writes."""
+BLOCK = 10_000
+"""How many matches go into one file, and into memory at once."""
+IDLE = ("random", "still")
+"""Bots that --num-scripted-bots does not seat while there are others."""
+
+
+@dataclass(frozen=True)
+class Play:
+    """Play bots against each other and say who is stronger, and how surely."""
+
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    """A game's name, family:NAME, or a Python file."""
+    seats: Annotated[str | None, optional("A,B")] = None
+    """Who plays, one for each seat, with commas between: names of bots, or file.py:Bot."""
+    matches: Annotated[int | None, optional("N")] = None
+    """How many matches; 1000 unless given. Rounded up so that every deal is played in all seats."""
+    seed: Annotated[int, number(0)] = 0
+    """Names the deals and all that is random in the bots."""
+    record: Annotated[Path | None, optional("FOLDER")] = None
+    """Write replays into this folder; what is there is never overwritten."""
+    json: Annotated[Path | None, optional("FILE")] = None
+    """Write the numbers to this file."""
+    slots: Annotated[int, number(1024)] = 1024
+    """How many matches are played side by side; changes no result."""
+    threads: Annotated[int, number(1)] = 1
+    """How many threads share the matches; changes no result."""
+    settings: Annotated[
+        tuple[tuple[str, ...], ...],
+        SETTINGS,
+        tyro.conf.UseAppendAction,
+    ] = ()
+    """Settings of the game, and options of its matches. See `lanista games`."""
+    num_scripted_bots: Annotated[int | None, optional("N")] = None
+    """Instead of --seats: seat this many of the game's bots, and play one deal in all seatings
+    unless --matches is given."""
+    episode_duration: Annotated[float | None, optional("SECONDS")] = None
+    """For games with a time limit: how many seconds a match lasts at most."""
+    record_replay: bool = False
+    """Write replays into data/processed."""
+
+    def run(self) -> int:
+        """Play, print, and return 0, or 130 when interrupted."""
+        from lanista.cli.main import INTERRUPTED
+        from lanista.cli.summary import say, write_json
+        from lanista.league import summarise
+        from lanista.rollout import join, rotations
+
+        lineup = self._lineup()
+        schedule = rotations(len(lineup.players), self._count(len(lineup.players)))
+        if self.matches is not None and len(schedule) != self.matches:
+            print(
+                f"{self.matches:,} matches cannot give every deal all {schedule.seats} seatings; "
+                f"{len(schedule):,} are played."
+            )
+        blocks, folder = self._play(lineup, schedule)
+        complete = sum(len(block) for block in blocks)
+        if complete < len(schedule):
+            print(f"Interrupted: {complete:,} of {len(schedule):,} matches are complete.")
+        if blocks:
+            summary = summarise(join(blocks), lineup.labels)
+            say(lineup, summary)
+            if self.json:
+                write_json(self.json, lineup, summary)
+                print(f"numbers: {self.json}")
+        if folder and blocks:
+            print(f"replays: {folder}")
+        return INTERRUPTED if complete < len(schedule) else 0
+
+    def _play(self, lineup: Lineup, schedule: Schedule) -> tuple[list[Results], Path | None]:
+        """Return the blocks that were complete when all was played or the user interrupted."""
+        from lanista.cli.progress import progress_of
+        from lanista.rollout import play_blocks
+        from lanista.rollout.record import Recorder
+
+        tables = lineup.tables(self.threads, self.slots, min(len(schedule), BLOCK))
+        folder = self.record or (REPLAYS if self.record_replay else None)
+        recorder = None
+        if folder:
+            recorder = Recorder(folder, tables[0].game, tables[0].players, lineup.options)
+            recorder.refuse_existing(schedule.blocks(BLOCK))
+        complete: list[Results] = []
+        try:
+            with progress_of(len(schedule), "matches") as progress:
+                for block in play_blocks(
+                    tables,
+                    schedule,
+                    block=BLOCK,
+                    options=lineup.options,
+                    record=recorder is not None,
+                    progress=progress,
+                ):
+                    if recorder:
+                        recorder.write(block)
+                    complete.append(replace(block, actions=None))
+        except KeyboardInterrupt:
+            pass  # What is complete is on disk and is summed up; the exit code tells.
+        return complete, folder
+
+    def _lineup(self) -> Lineup:
+        from lanista.cli.lineup import lineup
+        from lanista.games import registry
+
+        values = [value for group in self.settings for value in group]
+        if self.episode_duration is not None:
+            if "duration" not in registry.entry(self.game).settings:
+                raise LanistaError(f"{self.game} has no time limit; leave out --episode-duration.")
+            values.append(f"duration={self.episode_duration}")
+        players = self._players()
+        return lineup(self.game, players, values, seats=len(players), seed=self.seed)
+
+    def _players(self) -> list[str]:
+        from lanista.cli.lineup import split_names
+        from lanista.games import registry
+
+        bots = registry.bot_names(registry.entry(self.game))
+        if self.seats is not None and self.num_scripted_bots is not None:
+            raise LanistaError("--seats and --num-scripted-bots both say who plays; give one.")
+        if self.seats is not None:
+            return split_names(self.seats, "--seats")
+        if self.num_scripted_bots is None:
+            raise LanistaError(
+                f"--seats is missing; name a bot for each seat, with commas between. {self.game} "
+                f"has {', '.join(bots)}."
+            )
+        if self.num_scripted_bots < 2:
+            raise LanistaError(f"--num-scripted-bots is {self.num_scripted_bots}; give at least 2.")
+        # Those that only fill a chair are a last resort: the point is play worth recording.
+        scripted = [bot for bot in bots if bot not in IDLE] or bots
+        return [scripted[i % len(scripted)] for i in range(self.num_scripted_bots)]
+
+    def _count(self, seats: int) -> int:
+        if self.matches is None:
+            return seats if self.num_scripted_bots is not None else 1000
+        if self.matches < 1:
+            raise LanistaError(f"--matches is {self.matches}; give a number of at least 1.")
+        return self.matches

@@ -1,0 +1,47 @@
+"""A progress bar on standard error; plain lines, few of them, where that is no terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_BAR_EVERY = 0.1
+_LINE_EVERY = 10.0
+
+
+@contextmanager
+def progress_of(total: int, what: str) -> Iterator[Callable[[int], None]]:
+    """Give a function to be called with how many of `total` were done since the last call."""
+    if not sys.stderr.isatty():
+        yield _Paced(lambda done: _line(done, total, what), _LINE_EVERY)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), Remaining())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield _Paced(lambda done: bar.update(task, completed=done), _BAR_EVERY)
+
+
+class _Paced:
+    """Adds up, and shows the sum no more often than every so many seconds."""
+
+    def __init__(self, show: Callable[[int], None], every: float) -> None:
+        self.show, self.every = show, every
+        self.done = 0
+        self.shown = time.monotonic()
+
+    def __call__(self, more: int) -> None:
+        self.done += more
+        now = time.monotonic()
+        if now - self.shown >= self.every:
+            self.shown = now
+            self.show(self.done)
+
+
+def _line(done: int, total: int, what: str) -> None:
+    print(f"{what}: {done:,} of {total:,}", file=sys.stderr, flush=True)

@@ -1,0 +1,77 @@
+"""Puts played blocks on disk as replay files, and never over one that is there.
+
+A file is named after its game, seed and range of match ids, so that blocks of different runs do
+not meet. Knows nothing of what is inside a replay file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from lanista.data.replays import SUFFIX, Header, Record, write_replays
+from lanista.errors import RefusedError
+from lanista.files import remove_leftovers
+from lanista.games.bots import Player
+from lanista.games.contract import Game
+from lanista.rollout.play import Results
+from lanista.rollout.seating import Schedule
+
+
+class Recorder:
+    """Writes blocks of one run into a folder."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        game: Game,
+        players: Sequence[Player],
+        options: Mapping[str, int] | None = None,
+    ) -> None:
+        self.folder, self.options = Path(folder), dict(options or {})
+        if self.folder.exists() and not self.folder.is_dir():
+            raise RefusedError(f"{self.folder} is a file; name a folder to record into.")
+        self.header = Header.of(game.spec, game.seed, players)
+        self.written: list[Path] = []
+        remove_leftovers(self.folder)
+
+    def path_of(self, block: Schedule) -> Path:
+        """Return the file a block goes to."""
+        game = re.sub(r"[^A-Za-z0-9_-]+", "-", self.header.game).strip("-")
+        first, last = int(block.match.min()), int(block.match.max())
+        return self.folder / f"{game}-seed{self.header.seed}-{first:09d}-{last:09d}{SUFFIX}"
+
+    def refuse_existing(self, blocks: Sequence[Schedule]) -> None:
+        """Refuse a run whose files are there already, before it is played."""
+        for block in blocks:
+            path = self.path_of(block)
+            if path.exists():
+                raise RefusedError(
+                    f"{path} exists and is not overwritten; choose another folder or seed, or "
+                    "move it away."
+                )
+
+    def write(self, results: Results) -> Path:
+        """Write a complete block."""
+        self.refuse_existing([results.schedule])
+        path = self.path_of(results.schedule)
+        write_replays(path, self.header, records_of(results, self.options))
+        self.written.append(path)
+        return path
+
+
+def records_of(results: Results, options: Mapping[str, int]) -> Iterator[Record]:
+    """Return each match of `results` as it goes into a replay file."""
+    schedule = results.schedule
+    for row, actions in enumerate(results.actions_by_match()):
+        yield Record(
+            match=int(schedule.match[row]),
+            deal=int(schedule.deal[row]),
+            options=options,
+            seating=tuple(schedule.seating[row].tolist()),
+            actions=actions,
+            returns=tuple(results.returns[row].tolist()),
+            place=tuple(results.place[row].tolist()),
+            cut_off=bool(results.cut_off[row]),
+        )
