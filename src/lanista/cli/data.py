@@ -29,7 +29,7 @@ class Data:
     Every match is played again. Ends with 0 when all is well and with 1 when files are broken.
     """
 
-    folder: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="FOLDER")] = None
+    folder: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[FOLDER]")] = None
     """The folder; replays in folders inside it count too."""
     data_dir: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """The same folder, given by name."""

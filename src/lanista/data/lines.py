@@ -138,8 +138,9 @@ def _inflate(file: BinaryIO, limit: int) -> Iterator[bytes]:
                 if piece:
                     yield piece
     except zlib.error as problem:
-        what = "it is not a gzip file" if total == 0 else "its gzip data is damaged"
-        raise ReplayError(f"{what} ({problem}).") from problem
+        foreign = members == 1 and "header check" in str(problem)
+        what = "it is not a gzip file" if foreign else "its gzip data is damaged"
+        raise ReplayError(f"{what}.") from problem
     except OSError as problem:
         raise ReplayError(f"it cannot be read: {_reason(problem)}.") from problem
     if machine is not None:

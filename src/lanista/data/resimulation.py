@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.int64]
 
-# A family is let in when its word is data and not the name of a module to import.
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_OPENSPIEL = re.compile(r"openspiel:[a-z0-9_]{1,100}(\(([a-z_]+=[A-Za-z0-9_]+,?)*\))?")
+# Without parameters: they can name files, or ask for boards larger than the memory. Other
+# families are not let in, since their word can be a module to import.
+_OPENSPIEL = re.compile(r"openspiel:[a-z0-9_]{1,100}")
 
 
 @dataclass(frozen=True)
@@ -306,11 +307,11 @@ def _installed_name(name: str) -> str:
                 f"its game {quoted(name)} is not installed; {nearest(name, registry.names())}"
             )
         return name
-    if _OPENSPIEL.fullmatch(name) and "file" not in name:
+    if _OPENSPIEL.fullmatch(name):
         return name
     raise ReplayError(
-        f"its game {quoted(name)} is no installed game, and a replay cannot name code to load; "
-        "give the game yourself with --game."
+        f"its game {quoted(name)} is not plainly an installed one, and a replay is not believed "
+        "about code to load; give the game yourself with --game."
     )
 
 
