@@ -200,10 +200,11 @@ def test_a_row_is_answered_once() -> None:
     game.act([1], [1])
 
 
-def test_a_row_of_a_slot_with_another_match_is_refused() -> None:
+@pytest.mark.parametrize(("match", "deal"), [(9, 9), (0, 9)])
+def test_a_row_of_a_slot_that_was_started_again_is_refused(match: int, deal: int) -> None:
     game = started("phantom_ttt", 2)
     game.decisions()
-    game.start([0], [9])
+    game.start([0], [match], {"deal": deal})
     with pytest.raises(GameError, match=r"Row 0 .* another now"):
         game.act([0], [0])
     game.act([1], [0])

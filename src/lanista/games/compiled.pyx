@@ -14,6 +14,9 @@ cdef extern from *:
 
 cdef enum:
     LARGEST_SLOTS = 1 << 24
+    # Beside the bits of the seats in `answered`: the match is another one since decisions() last
+    # looked, so that its old rows take no answer.
+    UNSEEN = 1 << 30
     MASK_BLOCK = 64    # rows whose masks are cleared at once: a call for each row would cost more
 
 
@@ -82,7 +85,8 @@ cdef class CompiledGame:
         self.row_turn = <int32_t*>self._array("row_turn", n, np.int32)
         self.row_answered = <uint8_t*>self._array("row_answered", n, np.uint8)
         shape = (n, spec.observation.length)
-        self.row_observation = <uint8_t*>self._array("row_observation", shape, spec.observation.dtype)
+        self.row_observation = <uint8_t*>self._array(
+            "row_observation", shape, spec.observation.dtype)
         self.row_mask = <uint8_t*>self._array("row_mask", (n, self.choices), np.bool_)
 
     cdef void* _array(self, name, shape, dtype) except NULL:
@@ -112,7 +116,9 @@ cdef class CompiledGame:
                 self._begin(<int>slot[i], match[i], option[i, 0],
                             &option[i, 1] if any_options else none)
 
-    cdef void _begin(self, int slot, int64_t match, int64_t deal, const int64_t* options) noexcept nogil:
+    cdef void _begin(
+        self, int slot, int64_t match, int64_t deal, const int64_t* options
+    ) noexcept nogil:
         cdef int at
         cdef void* state = self.matches + <size_t>slot * self.match_bytes
         memset(state, 0, self.match_bytes)
@@ -122,7 +128,7 @@ cdef class CompiledGame:
             self.done_at[at] = self.cut_off_at[at] = 0
             self.place_at[at] = 0
         self.playing[slot] = 1
-        self.answered[slot] = 0
+        self.answered[slot] = UNSEEN
         self.turns[slot] = 0
         self.match_ids[slot] = match
         self.deal(slot, state, stream_key(self.seed_word, deal, 0, CHANCE, 0), options)
@@ -153,7 +159,8 @@ cdef class CompiledGame:
                 for i in range(n):
                     if self._answer(<int>row[i], &action[i, 0]):
                         finished[ended] = self.row_slot[row[i]]
-                        in_order = in_order and (ended == 0 or finished[ended - 1] < finished[ended])
+                        if ended and finished[ended - 1] > finished[ended]:
+                            in_order = False
                         ended += 1
         if wrong >= 0:
             self._refuse(np.asarray(row), wrong, actions)
@@ -162,7 +169,9 @@ cdef class CompiledGame:
             over.sort()
         return over
 
-    cdef Py_ssize_t _first_wrong(self, const int64_t[::1] row, const int32_t[:, ::1] action) noexcept nogil:
+    cdef Py_ssize_t _first_wrong(
+        self, const int64_t[::1] row, const int32_t[:, ::1] action
+    ) noexcept nogil:
         """Return the index of the first answer that is not allowed, or -1; change nothing."""
         cdef Py_ssize_t i, j, wrong = -1
         cdef int head, offset
@@ -232,12 +241,13 @@ cdef class CompiledGame:
         if not 0 <= seat < self.seats:
             raise GameError(f"seat is {seat}; {self.spec.name} has seats 0 to {self.seats - 1}.")
         self.resample(self.match_at(slot), seat, &stream.word)
-        forget_rows(self, slot)
+        self.answered[slot] |= UNSEEN
 
     def save(self, slots):
         """Put the matches in `slots` away as arrays."""
         chosen = np.asarray(self._slots(slots))
         saved = {name: self.memory[name][chosen] for name in _SAVED}
+        saved["answered"] &= ~np.uint32(UNSEEN)
         saved["origin"] = np.full(len(chosen), self._origin(), np.uint64)
         return saved
 
@@ -259,8 +269,7 @@ cdef class CompiledGame:
             )
         for name in _SAVED:
             self.memory[name][chosen] = saved[name]
-        for slot in chosen:
-            forget_rows(self, slot)
+        self.memory["answered"][chosen] |= UNSEEN
 
     def _origin(self):
         """Return a number that names the game, its settings, its rules and its seed."""
@@ -299,7 +308,9 @@ cdef class CompiledGame:
 
     # Hooks without which a game cannot be; `deal` and the rest are the subclass's.
 
-    cdef void deal(self, int slot, void* match, uint64_t key, const int64_t* options) noexcept nogil:
+    cdef void deal(
+        self, int slot, void* match, uint64_t key, const int64_t* options
+    ) noexcept nogil:
         pass
 
     cdef uint32_t pending(self, int slot, void* match) noexcept nogil:
@@ -349,7 +360,7 @@ cdef class CompiledGame:
                     "give one, or one for each."
                 )
             table[:, column] = values
-            if n and not option.low <= table[:, column].min() <= table[:, column].max() <= option.high:
+            if n and not option.low <= values.min() <= values.max() <= option.high:
                 raise GameError(
                     f"Match option {option.name} must lie in {option.low} to {option.high}."
                 )
@@ -380,6 +391,7 @@ cdef int write_rows(CompiledGame game) noexcept nogil:
         todo = game.waiting[slot] & ~game.answered[slot]
         if not game.playing[slot]:
             continue
+        game.answered[slot] &= ~<uint32_t>UNSEEN
         state = game.matches + <size_t>slot * game.match_bytes
         while todo:
             seat = lowest_bit(todo)
@@ -399,18 +411,8 @@ cdef int write_rows(CompiledGame game) noexcept nogil:
 
 
 cdef inline bint is_open(CompiledGame game, int row) noexcept nogil:
-    """Whether a row still waits: not answered, and its slot not taken by another match."""
-    cdef int slot = game.row_slot[row]
-    return (not game.row_answered[row] and game.row_turn[row] == game.turns[slot]
-            and game.row_match[row] == game.match_ids[slot])
-
-
-cdef void forget_rows(CompiledGame game, int slot) noexcept nogil:
-    """The match in `slot` is another now: its rows want a new look before an answer."""
-    cdef int row
-    for row in range(game.rows):
-        if game.row_slot[row] == slot:
-            game.row_answered[row] = 1
+    """Whether a row takes an answer: it has none, and its match is still the one it shows."""
+    return not (game.row_answered[row] or game.answered[game.row_slot[row]] & UNSEEN)
 
 
 _ROWS = ("row_slot", "row_seat", "row_match", "row_turn", "row_observation", "row_mask")
@@ -432,7 +434,7 @@ def _read_only(array):
 
 
 def _whole_numbers(what, given):
-    """Return `given` as a flat int64 array; refuse what would have to be rounded or read as flags."""
+    """Return `given` as a flat int64 array; refuse fractions and flags."""
     array = np.asarray(given)
     if array.dtype.kind not in "iu" and array.size:
         raise GameError(f"{what} are {array.dtype}; give whole numbers.")

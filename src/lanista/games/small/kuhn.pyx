@@ -28,13 +28,17 @@ cdef class Kuhn(CompiledGame):
         spec = Spec(
             name="kuhn",
             facts=Facts(seats=2, longest=3, hidden=True, chance=True, zero_sum=True),
-            observation=Observation((Field("seat", 2), Field("card", 3), Field("bets", 6)), "uint8"),
+            observation=Observation(
+                (Field("seat", 2), Field("card", 3), Field("bets", 6)), "uint8"
+            ),
             heads=(Head("move", 2, ("pass", "bet")),),
             privileged=Observation((Field("view", 11), Field("other card", 3)), "uint8"),
         )
         self.setup(spec, slots, seed, sizeof(Match))
 
-    cdef void deal(self, int slot, void* match, uint64_t key, const int64_t* options) noexcept nogil:
+    cdef void deal(
+        self, int slot, void* match, uint64_t key, const int64_t* options
+    ) noexcept nogil:
         cdef Match* m = <Match*>match
         m.card[0] = <uint8_t>below(&key, 3)
         m.card[1] = <uint8_t>((m.card[0] + 1 + below(&key, 2)) % 3)

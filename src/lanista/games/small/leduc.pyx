@@ -48,7 +48,9 @@ cdef class Leduc(CompiledGame):
         )
         self.setup(spec, slots, seed, sizeof(Match))
 
-    cdef void deal(self, int slot, void* match, uint64_t key, const int64_t* options) noexcept nogil:
+    cdef void deal(
+        self, int slot, void* match, uint64_t key, const int64_t* options
+    ) noexcept nogil:
         cdef Match* m = <Match*>match
         m.card[0] = <uint8_t>below(&key, 6)
         m.card[1] = <uint8_t>below(&key, 5)
@@ -136,7 +138,8 @@ cdef class Leduc(CompiledGame):
         bets = ["".join("fcr"[move] for move in moves) or "-" for moves in match["moves"]]
         cards = " | ".join(name(card) for card in match["cards"])
         stakes = " | ".join(str(stake) for stake in match["stakes"])
-        return f"cards {cards}   public {name(match['public'])}   stakes {stakes}   {' / '.join(bets)}"
+        public = name(match["public"])
+        return f"cards {cards}   public {public}   stakes {stakes}   {' / '.join(bets)}"
 
 
 cdef inline int to_move(const Match* m) noexcept nogil:

@@ -41,7 +41,9 @@ cdef class LiarsDice(CompiledGame):
         )
         self.setup(spec, slots, seed, sizeof(Match))
 
-    cdef void deal(self, int slot, void* match, uint64_t key, const int64_t* options) noexcept nogil:
+    cdef void deal(
+        self, int slot, void* match, uint64_t key, const int64_t* options
+    ) noexcept nogil:
         cdef Match* m = <Match*>match
         m.die[0] = <uint8_t>below(&key, SIDES)
         m.die[1] = <uint8_t>below(&key, SIDES)
