@@ -106,10 +106,13 @@ def length(trial: Trial) -> str:
                 f"match {base.ends['match'][late][0]} was still undecided at turn {longest}, the "
                 "longest it may take, and was cut off"
             )
-    for match in np.unique(base.rows["match"]):
-        turns = np.unique(base.rows["turn"][base.rows["match"] == match])
-        if turns.tolist() != list(range(len(turns))):
-            raise Fault(f"the turns of match {match} do not count up from 0 by one")
+    wrong = base.rows["turn"] != base.rows["steps"] if len(base.rows["match"]) else np.zeros(0)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise Fault(
+            f"the turn of match {base.rows['match'][row]} is {base.rows['turn'][row]} after "
+            f"{base.rows['steps'][row]} advances"
+        )
     last = int(trial.ended.ends["turn"].max())
     return f"the longest of {trial.matches} matches took {last} turns of at most {longest}"
 

@@ -96,7 +96,8 @@ class Play:
 
     `keys` name the matches; `id_of` and `deal_of` say what the game is told instead, `answer_as`
     whose answers are given. `batches` cuts the rows that are ready into the calls of `act`; rows
-    it leaves out wait. `probe` is called before every such call.
+    it leaves out wait. `probe` is called before every such call. `fully` keeps the privileged view
+    and our own count of each match's steps as well.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Play:
         answer_as: Callable[[int], int] = same,
         batches: Callable[[Rows], list[Rows]] = whole,
         probe: Callable[[Play, Decisions, Rows, Any], None] | None = None,
-        privileged: bool = False,
+        fully: bool = False,
     ) -> None:
         self.game, self.spec = game, game.spec
         self.answers = Answers(game.spec)
@@ -121,9 +122,10 @@ class Play:
         self._waiting = deque(keys)
         self._id_of, self._deal_of = id_of, deal_of
         self._answer_as, self._batches, self._probe = answer_as, batches, probe
-        self._privileged = privileged and game.spec.privileged is not None
+        self._fully = fully
         self._asked = np.zeros(game.slots, np.int64)
         self._turn = np.zeros(game.slots, np.int64)
+        self._steps = np.zeros(game.slots, np.int64)
         self._answered_at = np.full((game.slots, game.spec.seats), -1, np.int64)
 
     def run(self) -> Seen:
@@ -157,11 +159,10 @@ class Play:
     def step(self) -> None:
         """Ask for decisions once and answer those that `batches` chooses."""
         decisions = copied(self.game.decisions())
-        extra = np.array(self.game.privileged()) if self._privileged else None
         rows = self._ready(decisions)
         keys = np.array([self.live.get(int(slot), 0) for slot in decisions.slot], np.int64)
         names = np.array([self._answer_as(key) for key in keys.tolist()], np.int64)
-        kept = self._columns(decisions, keys, extra)
+        kept = self._columns(decisions, keys)
         freed: list[int] = []
         for part in self._batches(rows):
             actions = self.answers(decisions, part, names)
@@ -174,7 +175,7 @@ class Play:
             freed += self._finish(ended)
         self._fill(freed)
 
-    def _columns(self, decisions: Decisions, keys: Any, extra: Any) -> Columns:
+    def _columns(self, decisions: Decisions, keys: Any) -> Columns:
         slot, seat = decisions.slot, decisions.seat
         columns = {
             "match": keys,
@@ -187,7 +188,12 @@ class Play:
             "done": np.array(self.game.done[slot]),
             "cut_off": np.array(self.game.cut_off[slot]),
         }
-        return columns if extra is None else {**columns, "privileged": extra}
+        if self._fully:
+            columns["steps"] = self._steps[slot]
+            self._steps[np.unique(slot)] += 1
+            if self.spec.privileged is not None:
+                columns["privileged"] = np.array(self.game.privileged())
+        return columns
 
     def _ready(self, decisions: Decisions) -> Rows:
         """Return the rows of live matches, having left those that go on for too long."""
@@ -234,7 +240,7 @@ class Play:
         chosen = [(slot, self._waiting.popleft()) for slot in slots[: len(self._waiting)]]
         for slot, key in chosen:
             self.live[slot] = key
-            self._asked[slot] = 0
+            self._asked[slot] = self._steps[slot] = 0
             self._answered_at[slot] = -1
         if chosen:
             slots, keys = [slot for slot, _ in chosen], [key for _, key in chosen]
@@ -273,7 +279,7 @@ class Trial:
     def base(self) -> Seen:
         """All matches one after another in a single slot: what the other plays are held against."""
         with self.game(1) as game:
-            return Play(game, self.keys, privileged=True).run()
+            return Play(game, self.keys, fully=True).run()
 
     def sound(self) -> Seen:
         """Return the base play, if every match could be played; others are held against it."""
