@@ -10,8 +10,8 @@ from libc.string cimport memset
 from lanista.games.arena.hidden cimport redraw
 from lanista.games.arena.rules cimport item_in_reach, point_in_disc, read_order, tick
 from lanista.games.arena.state cimport (
-    ABILITY, AIM_X, AIM_Y, AMMO, BINS, Body, CENTRE, DASH, FIRE, HEADS, HEALTH, INTERACT, MOVE_X,
-    MOVE_Y, Match, NO_ABILITY, Order, Rules, SEATS, SEAT_SHOTS, SHIELD, Shot, square,
+    AMMO, BINS, Body, CENTRE, DASH, HEADS, HEALTH, Match, NO_ABILITY, Order, Rules, SEATS,
+    SEAT_SHOTS, SHIELD, Shot, square,
 )
 from lanista.games.arena.view cimport classic, everything, nearest_living, rich
 from lanista.games.compiled cimport CompiledGame, pairwise_returns
@@ -28,7 +28,7 @@ cdef enum:
 
 
 cdef class Arena(CompiledGame):
-    """A free-for-all shooter for two to eight in a shrinking zone."""
+    """A free-for-all shooter for two to eight in a shrinking zone; `score` is the hp left."""
 
     cdef Rules rules
     cdef bint classic19

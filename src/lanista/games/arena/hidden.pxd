@@ -3,6 +3,7 @@
 Drawn: where unseen enemies are and how they fare, everybody's ammo and waits, unseen shots of
 others, unseen items, and the match's own chance. Each draw is something that could have come
 about by now; what the seat saw earlier is not remembered, because the match does not keep it.
+Within sight means the same for both layouts, though the classic one shows less of it.
 """
 
 from libc.math cimport sqrt
@@ -10,10 +11,10 @@ from libc.stdint cimport int32_t, uint64_t
 
 from lanista.games.arena.rules cimport inside_walls, point_in_disc, read_order
 from lanista.games.arena.state cimport (
-    AMMO, AMMO_ITEM, BINS, Body, CENTRE, DAMAGE, DASH_SPEED, DASH_TICKS, DASH_WAIT, FIRE_WAIT,
-    HEADS, HEALTH, HEALTH_ITEM, ITEMS, ITEM_SPREAD, Item, MOVE_X, MOVE_Y, Match, NOTHING, Order,
-    Rules, SHIELD_TICKS, SHIELD_WAIT, SHOT_LIFE, SHOT_SPEED, SIGHT, SPEED, Shot, TICK, WALL,
-    dashing, shielded, square, zone_radius,
+    AMMO, BINS, Body, DAMAGE, DASH_SPEED, DASH_TICKS, DASH_WAIT, FIRE_WAIT, HEADS, HEALTH,
+    HEALTH_ITEM, ITEMS, ITEM_SPREAD, Item, MOVE_X, MOVE_Y, Match, NOTHING, Order, Rules,
+    SHIELD_TICKS, SHIELD_WAIT, SHOT_LIFE, SHOT_SPEED, SIGHT, SPEED, Shot, TICK, dashing, shielded,
+    square,
 )
 from lanista.games.streams cimport below, next_word, uniform
 
@@ -104,16 +105,19 @@ cdef inline void redraw_stock(const Match* m, Body* b, uint64_t* stream) noexcep
 cdef inline void redraw_shot(
     const Match* m, const Body* own, Shot* s, uint64_t* stream
 ) noexcept nogil:
+    """A shot out of sight is anywhere around, on any course, of any age."""
     cdef double x, y, length
+    cdef int oldest = m.tick if m.tick < SHOT_LIFE else SHOT_LIFE - 1
     if square(s.x - own.x, s.y - own.y) <= SIGHT * SIGHT:
         return
-    draw_unseen(own, s.x, s.y, SIGHT, stream, &s.x, &s.y)
+    draw_unseen(own, own.x, own.y, 3.0 * SIGHT, stream, &s.x, &s.y)
     point_in_disc(stream, &x, &y)
     length = sqrt(square(x, y))
     if length > 0.0:
         s.vx = x / length * SHOT_SPEED
         s.vy = y / length * SHOT_SPEED
-    s.life = 1 + <int32_t>below(stream, <int>s.life)
+    if oldest > 0:
+        s.life = SHOT_LIFE - 1 - <int32_t>below(stream, oldest)
 
 
 cdef inline void redraw_item(const Body* own, Item* item, uint64_t* stream) noexcept nogil:

@@ -12,7 +12,7 @@ from lanista.games.arena.state cimport (
     MOVE_Y, NO_ABILITY, SHIELD, SHOT_SPEED, SIGHT, WALL, ZONE, square,
 )
 from lanista.games.arena.view cimport (
-    ENEMY_SIZE, ITEM_SIZE, RICH_ENEMY, RICH_ITEM, RICH_SHOT, SEEN_ITEMS, SEEN_SHOTS, SHOT_SIZE,
+    ITEM_SIZE, RICH_ENEMY, RICH_ITEM, RICH_SHOT, SEEN_ITEMS, SEEN_SHOTS, SHOT_SIZE,
 )
 
 cdef struct Sight:

@@ -8,9 +8,9 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from lanista.games.arena.state cimport (
-    AMMO, AMMO_ITEM, Body, DASH_SPEED, DASH_WAIT, FIRE_WAIT, HEALTH, HEALTH_ITEM, ITEMS,
-    ITEM_EVERY, Item, Match, NOTHING, Rules, SEATS, SHIELD_WAIT, SHOT_SPEED, SIGHT, Shot,
-    TICKS_A_SECOND, WALL, ZONE, ZONE_HURT_END, dashing, shielded, square, zone_hurt, zone_radius,
+    AMMO, AMMO_ITEM, Body, DASH_SPEED, DASH_WAIT, FIRE_WAIT, HEALTH, HEALTH_ITEM, ITEMS, ITEM_EVERY,
+    Item, Match, NOTHING, Rules, SHIELD_WAIT, SHOT_SPEED, SIGHT, Shot, TICKS_A_SECOND, WALL, ZONE,
+    ZONE_HURT_END, dashing, shielded, square, zone_hurt, zone_radius,
 )
 
 cdef enum:
