@@ -1,0 +1,167 @@
+"""A reader sees the old file or the new one, whatever happens to the writer."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lanista.files import remove_leftovers, replacing, write_bytes, write_text
+
+WRITER = """
+import sys
+from lanista.files import write_bytes
+path, size = sys.argv[1], int(sys.argv[2])
+number = 0
+while True:
+    number += 1
+    write_bytes(path, (f"{number:08d}" * (size // 8)).encode())
+    if number == 1:
+        print("writing", flush=True)
+"""
+
+
+def kill_while_writing(path, size, after):
+    """Kill a process that writes `path` again and again, `after` seconds after its first file."""
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), str(size)], stdout=subprocess.PIPE
+    )
+    try:
+        assert writer.stdout.readline() == b"writing\n"
+        time.sleep(after)
+    finally:
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+    return writer.pid
+
+
+def whole(data, size):
+    return len(data) == size and data == data[:8] * (size // 8)
+
+
+@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_killed_writer_leaves_a_whole_file(tmp_path, kills):
+    path, size = tmp_path / "state.json", 1 << 20
+    for number in range(kills):
+        kill_while_writing(path, size, after=0.003 * (number % 10))
+        assert whole(path.read_bytes(), size)
+    # What the killed writers left is theirs alone, and goes.
+    left = [entry.name for entry in tmp_path.iterdir() if entry != path]
+    assert remove_leftovers(tmp_path) == len(left)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_a_reader_never_sees_a_mixture_while_a_writer_runs(tmp_path):
+    path, size = tmp_path / "state.json", 1 << 18
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), str(size)], stdout=subprocess.PIPE
+    )
+    try:
+        assert writer.stdout.readline() == b"writing\n"
+        seen = set()
+        while len(seen) < 20:
+            data = path.read_bytes()
+            assert whole(data, size)
+            seen.add(data[:8])
+    finally:
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+
+
+def names_while_writing(path):
+    with replacing(path) as file:
+        file.write(b"x")
+        return [entry.name for entry in path.parent.iterdir()]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*.json", "*.gz", "*.jsonl.gz", "*.npz", "*.safetensors", "[!.]*"]
+)
+def test_a_temporary_name_matches_no_readers_pattern(tmp_path, pattern):
+    (temporary,) = names_while_writing(tmp_path / "state.json")
+    assert not fnmatch.fnmatch(temporary, pattern)
+
+
+def test_a_shell_star_does_not_see_a_temporary_file(tmp_path):
+    with replacing(tmp_path / "state.json"):
+        assert glob.glob("*", root_dir=tmp_path) == []  # noqa: PTH207 - pathlib's star differs.
+        command = ["sh", "-c", 'for f in *; do echo "$f"; done']
+        listed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert listed.stdout == "*\n"
+
+
+def test_a_file_appears_only_when_the_block_has_ended(tmp_path):
+    path = tmp_path / "new.json"
+    with replacing(path) as file:
+        file.write(b"content")
+        assert not path.exists()
+    assert path.read_bytes() == b"content"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path, error):
+    path = tmp_path / "state.json"
+    write_text(path, "old")
+
+    def fail():
+        with replacing(path) as file:
+            file.write(b"half of the ne")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_text_is_written_as_utf8_without_changing_line_ends(tmp_path):
+    write_text(tmp_path / "note", "löwe\r\nλ\n")
+    assert (tmp_path / "note").read_bytes() == b"l\xc3\xb6we\r\n\xce\xbb\n"
+
+
+def test_missing_folders_are_made(tmp_path):
+    write_bytes(tmp_path / "a" / "b" / "c", b"1")
+    assert (tmp_path / "a" / "b" / "c").read_bytes() == b"1"
+
+
+def test_a_folder_in_the_way_is_an_error_and_stays(tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_bytes(tmp_path / "taken", b"1")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_replaced_file_is_readable_by_others_as_any_new_file_is(tmp_path):
+    write_bytes(tmp_path / "ours", b"1")
+    (tmp_path / "plain").write_bytes(b"1")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def dead_process():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_only_what_dead_writers_left_is_removed(tmp_path):
+    dead = f".tmp-{dead_process()}-{'0' * 16}.part"
+    kept = {
+        f".tmp-{os.getpid()}-{'1' * 16}.part": "ours, and alive",
+        f".tmp-1-{'2' * 16}.part": "the first process, which always runs",
+        f".tmp-{dead_process()}-short.part": "not a name that we make",
+        f"tmp-{dead_process()}-{'3' * 16}.part": "a user's",
+        "notes.part": "a user's",
+        "state.json": "a result",
+    }
+    for name in [dead, *kept]:
+        (tmp_path / name).write_text("x")
+    assert remove_leftovers(tmp_path) == 1
+    assert {entry.name for entry in tmp_path.iterdir()} == set(kept)
