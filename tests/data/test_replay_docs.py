@@ -15,7 +15,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
 
 
 def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", PAGE.read_text(), flags=re.M | re.S)
+    fenced = PAGE.read_text().split("```")[1::2]
+    return [text.partition("\n")[2] for text in fenced if text.partition("\n")[0] == kind]
 
 
 @pytest.fixture
