@@ -175,6 +175,25 @@ def test_settings_of_the_wrong_type_are_refused():
         resimulate(replace(replays, header=replace(replays.header, settings=wrong)))
 
 
+def test_a_setting_that_the_header_leaves_out_is_refused():
+    replays = record("beastybar", 1)
+    some = {name: value for name, value in replays.header.settings.items() if name != "scoring"}
+    with pytest.raises(ReplayError, match="setting 'scoring' None, and here it is 'points'"):
+        resimulate(replace(replays, header=replace(replays.header, settings=some)))
+
+
+@pytest.mark.parametrize("game", ["beastybar", "arena"])
+@pytest.mark.parametrize("value", [-1, 10**18, 1e308, "x" * 200, None, True, ""])
+def test_senseless_settings_are_refused_and_not_tried(game, value):
+    replays = record(game, 1)
+    for name, kept in replays.header.settings.items():
+        if type(value) is bool and type(kept) is bool:
+            continue  # A rule that a short match need not touch.
+        wrong = replace(replays.header, settings={**replays.header.settings, name: value})
+        with pytest.raises(ReplayError):
+            resimulate(replace(replays, header=wrong))
+
+
 def with_match(replays, index, **change):
     records = list(replays.records)
     records[index] = replace(records[index], **change)

@@ -326,12 +326,18 @@ def _refuse_other(header: Header, spec: Spec) -> None:
         ("observation version", header.observation_version, facts.observation_version),
         ("simulator", header.simulator, abilities.simulator),
         ("simulator version", header.simulator_version, abilities.simulator_version),
-        ("settings", dict(header.settings), dict(spec.settings)),
+        *_settings(header, spec),
     ):
         if recorded != now:
             raise ReplayError(
                 f"it was recorded with {what} {quoted(recorded)}, and here it is {quoted(now)}."
             )
+
+
+def _settings(header: Header, spec: Spec) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each setting as it was and as it is; one that is only on one side is None there."""
+    for name in sorted({*header.settings, *spec.settings}):
+        yield f"setting {quoted(name)}", header.settings.get(name), spec.settings.get(name)
 
 
 def _refuse_misfit(record: Record, spec: Spec) -> None:
