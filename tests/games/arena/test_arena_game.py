@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from arena_positions import edited, fresh, order, place, play, put_item, state
 
-from lanista.games import GameError, make, make_bot
+from lanista.games import GameError, check_game, make, make_bot
 from lanista.games.arena.draw import HEIGHT, WIDTH
 
 CAST = ("rusher", "random", "scavenger", "kiter", "zoner", "random", "rusher", "still")
@@ -69,6 +69,14 @@ def test_golden_matches_have_not_drifted(name):
     settings, expected = GOLDEN[name]
     digests = play_matches(3, matches=6, **settings)
     assert hashlib.sha256("".join(digests).encode()).hexdigest()[:32] == expected
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"observation": "classic19", "duration": 20.0}, {"seats": 5, "duration": 20.0}]
+)
+def test_the_checker_finds_nothing_wrong(settings):
+    checkup = check_game("arena", settings=settings, matches=6, effort=200)
+    assert checkup.passed
 
 
 def test_saved_matches_go_on_as_if_they_had_never_stopped():
