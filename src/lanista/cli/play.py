@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 REPLAYS = Path("data/processed")
 """Where --record-replay writes."""
-BLOCK = 10_000
-"""How many matches go into one file, and into memory at once."""
 IDLE = ("random", "still")
 """Bots that --num-scripted-bots does not seat while there are others."""
 
@@ -87,30 +85,33 @@ class Play:
 
     def _play(self, lineup: Lineup, schedule: Schedule) -> tuple[list[Results], Path | None]:
         """Return the blocks that were complete when all was played or the user interrupted."""
+        from lanista.cli.interrupt import finishing
         from lanista.cli.progress import progress_of
         from lanista.rollout import play_blocks
-        from lanista.rollout.record import Recorder
+        from lanista.rollout.record import Recorder, block_size
 
-        tables = lineup.tables(self.threads, self.slots, min(len(schedule), BLOCK))
+        block = block_size(lineup.make().spec)
+        tables = lineup.tables(self.threads, self.slots, min(len(schedule), block))
         folder = self.record or (REPLAYS if self.record_replay else None)
         recorder = None
         if folder:
             recorder = Recorder(folder, tables[0].game, tables[0].players, lineup.options)
-            recorder.refuse_existing(schedule.blocks(BLOCK))
+            recorder.refuse_existing(schedule.blocks(block))
         complete: list[Results] = []
         try:
             with progress_of(len(schedule), "matches") as progress:
-                for block in play_blocks(
+                for played in play_blocks(
                     tables,
                     schedule,
-                    block=BLOCK,
+                    block=block,
                     options=lineup.options,
                     record=recorder is not None,
                     progress=progress,
                 ):
-                    if recorder:
-                        recorder.write(block)
-                    complete.append(replace(block, actions=None))
+                    with finishing():
+                        if recorder:
+                            recorder.write(played)
+                        complete.append(replace(played, actions=None))
         except KeyboardInterrupt:
             pass  # What is complete is on disk and is summed up; the exit code tells.
         return complete, folder

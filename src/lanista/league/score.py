@@ -108,8 +108,8 @@ def mean_score(units: NDArray[Any]) -> Estimate | None:
         return None
     if units.min() < 0 or units.max() > 1:
         raise LanistaError(f"Unit scores lie in 0 to 1; {units.min()} to {units.max()} were given.")
-    if units.min() == units.max():
-        return wilson(float(units[0]) * len(units), len(units))
+    if _all_equal(units):
+        return wilson(min(float(units[0]) * len(units), len(units)), len(units))
     mean, half = float(units.mean()), _student_half(units)
     return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half), len(units))
 
@@ -122,7 +122,7 @@ def mean_value(units: NDArray[Any]) -> Estimate | None:
     units = np.asarray(units, np.float64)
     if not len(units):
         return None
-    if units.min() == units.max():
+    if _all_equal(units):
         return Estimate(float(units[0]), None, None, len(units))
     mean, half = float(units.mean()), _student_half(units)
     return Estimate(mean, mean - half, mean + half, len(units))
@@ -140,7 +140,7 @@ def smallest_difference(units: NDArray[Any]) -> float | None:
     whole = mean_score(units)
     if whole is None or whole.half is None:
         return None
-    if units.min() == units.max():
+    if _all_equal(units):
         error = whole.half / Z
     else:
         error = float(units.std(ddof=1)) / math.sqrt(len(units))
@@ -179,6 +179,11 @@ def margins(points: NDArray[Any]) -> Values:
     others = (points.sum(axis=1, keepdims=True) - points) / (seats - 1)
     differences: Values = points - others
     return differences
+
+
+def _all_equal(units: Values) -> bool:
+    # Means of the same results added in another order differ in the last bit.
+    return float(np.ptp(units)) < 1e-9
 
 
 def _student_half(units: Values) -> float:

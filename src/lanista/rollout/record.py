@@ -14,9 +14,18 @@ from lanista.data.replays import SUFFIX, Header, Record, write_replays
 from lanista.errors import RefusedError
 from lanista.files import remove_leftovers
 from lanista.games.bots import Player
-from lanista.games.contract import Game
+from lanista.games.contract import Game, Spec
 from lanista.rollout.play import Results
 from lanista.rollout.seating import Schedule
+
+MOST_MATCHES = 10_000
+MOST_CHOICES = 10_000_000
+
+
+def block_size(spec: Spec) -> int:
+    """Return how many matches of a game go into one file, and into memory at once."""
+    rows = spec.facts.longest * (spec.seats if spec.facts.simultaneous else 1)
+    return max(1, min(MOST_MATCHES, MOST_CHOICES // (rows * len(spec.heads))))
 
 
 class Recorder:

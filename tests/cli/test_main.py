@@ -1,0 +1,111 @@
+"""The command line itself: help, versions, errors in one line, exit codes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lanista import __version__
+from lanista.cli import main as cli
+from lanista.errors import LanistaError, RefusedError
+
+
+def raising(error):
+    class Command:
+        def run(self):
+            raise error
+
+    return lambda arguments: Command()
+
+
+@pytest.mark.parametrize("module", ["lanista", "lanista.cli.main"])
+def test_the_package_runs_as_a_module(module):
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"lanista {__version__}\n")
+
+
+def test_help_names_every_command_and_imports_neither_numpy_nor_games():
+    program = (
+        "import sys\n"
+        "from lanista.cli.main import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit as end:\n    assert end.code == 0, end.code\n"
+        "heavy = {'numpy', 'torch', 'lanista.games', 'lanista.rollout', 'lanista.league'}\n"
+        "print('imported:', sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    for command in ("games", "play", "roundrobin", "check", "data", "watch"):
+        assert f"• {command}" in done.stdout
+    assert "--debug" in done.stdout
+    assert "imported: []" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["games", "play", "roundrobin", "check", "data", "watch"])
+def test_every_command_has_help(command, capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main([command, "--help"])
+    assert end.value.code == 0
+    assert f"usage: lanista {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(LanistaError("The thing is 3; give 2."), 2), (RefusedError("The thing is 3; give 2."), 3)],
+)
+def test_an_error_is_one_line_and_its_own_exit_code(error, code, monkeypatch, capsys):
+    monkeypatch.setattr(cli, "parse", raising(error))
+    assert cli.main([]) == code
+    printed = capsys.readouterr()
+    assert printed.err == "lanista: The thing is 3; give 2.\n"
+    assert printed.out == ""
+
+
+def test_a_sentence_of_several_lines_is_printed_as_one(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "parse", raising(LanistaError("Two\n  lines.")))
+    cli.main([])
+    assert capsys.readouterr().err == "lanista: Two lines.\n"
+
+
+def test_an_unexpected_error_is_one_line_that_points_to_the_trace(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "parse", raising(ZeroDivisionError("by nothing")))
+    assert cli.main(["play"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "ZeroDivisionError: by nothing" in error
+    assert "--debug" in error
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "play"], ["play", "--debug"]])
+def test_debug_anywhere_shows_the_trace(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(cli, "parse", raising(LanistaError("No.")))
+    assert cli.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert "Traceback" in error
+    assert error.endswith("lanista: No.\n")
+
+
+def test_an_interrupt_ends_with_130_and_no_trace(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "parse", raising(KeyboardInterrupt()))
+    assert cli.main([]) == 130
+    assert capsys.readouterr().err == "lanista: interrupted.\n"
+
+
+@pytest.mark.parametrize("arguments", [["play", "kuhn", "--seatz", "a,b"], ["nonsense"], []])
+def test_unknown_words_are_a_usage_error(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    assert end.value.code == 2
+
+
+def test_a_closed_pipe_is_no_complaint():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "lanista", "games", "kuhn"], stdout=writer, stderr=subprocess.PIPE
+    )
+    os.close(writer)
+    assert done.stderr == b""
+    assert done.returncode == cli.PIPE_CLOSED

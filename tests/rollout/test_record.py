@@ -1,0 +1,92 @@
+"""Recording: blocks on disk that read back as played, and nothing overwritten."""
+
+import numpy as np
+import pytest
+from race_game import Cycling, First, Race
+
+from lanista.data.replays import read_replays, resimulate
+from lanista.errors import RefusedError
+from lanista.games import make, make_bot
+from lanista.rollout import Table, play, rotations
+from lanista.rollout.record import MOST_CHOICES, MOST_MATCHES, Recorder, block_size
+
+
+def kuhn_block(matches=20, seed=4):
+    game = make("kuhn", slots=8, seed=seed)
+    players = (make_bot("kuhn", "random", game.spec, seed), First(game.spec, seed))
+    results = play([Table(game, players)], rotations(2, matches), record=True)
+    return game, players, results
+
+
+def test_a_block_reads_back_as_it_was_played_and_plays_again(tmp_path):
+    game, players, results = kuhn_block()
+    path = Recorder(tmp_path, game, players).write(results)
+    replays = read_replays(path)
+    assert [player.digest for player in replays.header.players] == list(results.digests)
+    assert [player.name for player in replays.header.players] == ["random", "first"]
+    assert replays.header.seed == 4
+    actions = results.actions_by_match()
+    assert len(replays.records) == 20
+    for row, record in enumerate(replays.records):
+        assert record.match == results.schedule.match[row]
+        assert record.deal == results.schedule.deal[row]
+        assert record.seating == tuple(results.schedule.seating[row])
+        assert np.array_equal(record.actions, actions[row])
+        assert record.returns == tuple(results.returns[row])
+        assert record.place == tuple(results.place[row])
+        assert record.cut_off is False
+    resimulate(replays)  # Refuses what does not go as recorded.
+
+
+def test_a_file_is_named_after_game_seed_and_match_ids(tmp_path):
+    game, players, results = kuhn_block()
+    path = Recorder(tmp_path, game, players).write(results)
+    assert path.name == "kuhn-seed4-000000000-000000019.jsonl.gz"
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_names_of_games_cannot_lead_out_of_the_folder(tmp_path):
+    class Sly(Race):
+        name = "../../sly:game"
+
+    game = Sly(slots=1)
+    recorder = Recorder(tmp_path, game, [Cycling(game.spec, 0)] * 3)
+    path = recorder.path_of(rotations(3, 3))
+    assert path.parent == tmp_path
+    assert path.name == "sly-game-seed0-000000000-000000002.jsonl.gz"
+
+
+def test_an_existing_file_is_refused_and_stays_as_it_was(tmp_path):
+    game, players, results = kuhn_block()
+    path = Recorder(tmp_path, game, players).write(results)
+    before = path.read_bytes()
+    again = Recorder(tmp_path, game, players)
+    with pytest.raises(RefusedError, match="not overwritten"):
+        again.refuse_existing([results.schedule])
+    with pytest.raises(RefusedError, match="not overwritten"):
+        again.write(results)
+    assert path.read_bytes() == before
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
+    game, players, _ = kuhn_block(2)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RefusedError, match="name a folder"):
+        Recorder(tmp_path / "file", game, players)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_what_a_dead_writer_left_is_removed_at_the_start(tmp_path):
+    game, players, _ = kuhn_block(2)
+    # No process has this number: it is above the largest that Linux gives.
+    left = tmp_path / f".tmp-{2**22 + 1}-{'0' * 16}.part"
+    left.write_bytes(b"half a file")
+    Recorder(tmp_path, game, players)
+    assert not left.exists()
+
+
+def test_blocks_of_long_matches_hold_fewer_of_them():
+    assert block_size(make("kuhn").spec) == MOST_MATCHES
+    arena = make("arena").spec
+    rows = arena.facts.longest * arena.seats  # Both seats choose in every turn.
+    assert block_size(arena) == MOST_CHOICES // (rows * len(arena.heads)) < MOST_MATCHES
