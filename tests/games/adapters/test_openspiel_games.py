@@ -24,6 +24,7 @@ PLAYED = [
     "liars_dice(numdice=2)",
     "connect_four",
     "backgammon",
+    "coop_box_pushing(horizon=12)",  # Outcomes that are not equally likely, and pay on the way.
 ]
 
 
@@ -77,6 +78,7 @@ def test_a_match_is_what_pyspiel_plays_under_the_same_chance_and_moves(name: str
         state = pyspiel.load_game(name).new_initial_state()
         draw_chance(state, chance)
         game.start([0], [match])
+        earned = np.zeros(game.spec.seats)
         while not state.is_terminal():
             decisions = game.decisions()
             assert decisions.seat.tolist() == deciding(state)
@@ -88,7 +90,10 @@ def test_a_match_is_what_pyspiel_plays_under_the_same_chance_and_moves(name: str
                 assert legal == sorted(state.legal_actions(seat))
             rows = np.arange(len(decisions))
             actions = bot.act(decisions, rows)
+            earned -= game.reward[0]
+            earned[decisions.seat] += game.reward[0, decisions.seat]
             ended = game.act(rows, actions)
+            earned += game.reward[0]
             if state.is_simultaneous_node():
                 state.apply_actions(actions[:, 0].tolist())
             else:
@@ -97,10 +102,10 @@ def test_a_match_is_what_pyspiel_plays_under_the_same_chance_and_moves(name: str
         assert ended.tolist() == [0]
         assert not game.cut_off.any()
         np.testing.assert_array_equal(game.returns[0], np.float32(state.returns()))
-        np.testing.assert_array_equal(game.reward[0], np.float32(state.returns()))
+        np.testing.assert_allclose(earned, state.returns(), atol=1e-4)
 
 
-@pytest.mark.parametrize("name", [*PLAYED[:-1], "negotiation"])
+@pytest.mark.parametrize("name", [*PLAYED, "negotiation"])
 def test_one_slot_and_five_play_the_same_matches(name: str) -> None:
     one = sorted(played(make(f"openspiel:{name}", slots=1, seed=SEED), 12))
     five = sorted(played(make(f"openspiel:{name}", slots=5, seed=SEED), 12))
@@ -214,7 +219,8 @@ def test_what_cannot_be_played_is_refused_by_name(name: str, reason: str) -> Non
 @pytest.mark.slow
 def test_every_game_of_openspiel_is_played_or_refused_with_a_sentence() -> None:
     refused, ended = {}, 0
-    for name in pyspiel.registered_names():
+    # Talking needs a language model, and does not know its number of actions beforehand.
+    for name in set(pyspiel.registered_names()) - {"chat_game"}:
         try:
             game = make(f"openspiel:{name}", seed=1)
         except GameError as error:
