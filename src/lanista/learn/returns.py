@@ -1,0 +1,198 @@
+"""Returns, targets and advantages over a seat's own decisions.
+
+All tensors are `[T, B]`: T own decisions of B unrolls. `discount_t` is γ where the match goes on
+after a step and 0 where it ended; `last_value` `[B]` is the value at the seat's next own decision
+after the unroll, 0 if there is none. Padding follows a match's end, with reward and discount 0,
+so no target before it depends on it. Nothing here has a gradient. Knows nothing of policies.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Estimate(NamedTuple):
+    """What a critic is to learn and what a policy is to learn, both `[T, B]`."""
+
+    target: Tensor
+    advantage: Tensor
+
+
+@torch.no_grad()
+def discounted_returns(reward_t: Tensor, discount_t: Tensor, last_value: Tensor) -> Tensor:
+    """Return G_t = r_t + γ_t G_{t+1} with G_T = `last_value`, `[T, B]`."""
+    _check(reward_t, discount_t, last_value)
+    return _backward(reward_t, discount_t, last_value)
+
+
+@torch.no_grad()
+def td_lambda(
+    value_t: Tensor, reward_t: Tensor, discount_t: Tensor, last_value: Tensor, *, lam: float
+) -> Tensor:
+    """Return TD(λ) targets G_t = r_t + γ_t ((1 − λ) V_{t+1} + λ G_{t+1}), `[T, B]`."""
+    _check(reward_t, discount_t, last_value, value_t)
+    next_value = _next(value_t, last_value)
+    return _backward(reward_t + discount_t * (1 - lam) * next_value, discount_t * lam, last_value)
+
+
+@torch.no_grad()
+def gae(
+    value_t: Tensor, reward_t: Tensor, discount_t: Tensor, last_value: Tensor, *, lam: float
+) -> Estimate:
+    """Return generalised advantages (Schulman et al. 2016) and the returns they imply.
+
+    δ_t = r_t + γ_t V_{t+1} − V_t; A_t = δ_t + γ_t λ A_{t+1}; the target is A_t + V_t.
+    """
+    _check(reward_t, discount_t, last_value, value_t)
+    delta_t = reward_t + discount_t * _next(value_t, last_value) - value_t
+    advantage_t = _backward(delta_t, discount_t * lam, torch.zeros_like(last_value))
+    return Estimate(advantage_t + value_t, advantage_t)
+
+
+@torch.no_grad()
+def vtrace(
+    log_ratio_t: Tensor,
+    value_t: Tensor,
+    reward_t: Tensor,
+    discount_t: Tensor,
+    last_value: Tensor,
+    *,
+    lam: float = 1.0,
+    rho_clip: float = 1.0,
+    pg_rho_clip: float = 1.0,
+    c_clip: float = 1.0,
+) -> Estimate:
+    """Return V-trace targets and policy-gradient advantages (Espeholt et al. 2018, section 4).
+
+    `log_ratio_t` is log π(a_t) − log μ(a_t), π the learner and μ the policy that acted. With
+    ρ_t = min(`rho_clip`, π/μ) and c_t = λ min(`c_clip`, π/μ):
+    v_t = V_t + ρ_t (r_t + γ_t V_{t+1} − V_t) + γ_t c_t (v_{t+1} − V_{t+1}), and the advantage is
+    min(`pg_rho_clip`, π/μ) (r_t + γ_t v_{t+1} − V_t).
+    """
+    _check(reward_t, discount_t, last_value, value_t, log_ratio_t)
+    ratio_t = log_ratio_t.exp()
+    delta_t = reward_t + discount_t * _next(value_t, last_value) - value_t
+    excess_t = _backward(
+        ratio_t.clamp(max=rho_clip) * delta_t,
+        discount_t * lam * ratio_t.clamp(max=c_clip),
+        torch.zeros_like(last_value),
+    )
+    target_t = value_t + excess_t
+    gain_t = reward_t + discount_t * _next(target_t, last_value) - value_t
+    return Estimate(target_t, ratio_t.clamp(max=pg_rho_clip) * gain_t)
+
+
+@torch.no_grad()
+def upgo(value_t: Tensor, reward_t: Tensor, discount_t: Tensor, last_value: Tensor) -> Tensor:
+    """Return upgoing returns (Vinyals et al. 2019), `[T, B]`.
+
+    G_t = r_t + γ_t (G_{t+1} if Q_{t+1} ≥ V_{t+1} else V_{t+1}), Q_t = r_t + γ_t V_{t+1}: what was
+    played is followed for as long as it turns out no worse than expected.
+    """
+    _check(reward_t, discount_t, last_value, value_t)
+    next_value = _next(value_t, last_value)
+    better_t = reward_t + discount_t * next_value >= value_t
+    # At the unroll's end both branches are the bootstrap.
+    follow_t = _next(better_t, torch.ones_like(better_t[0]))
+    stop_t = discount_t * torch.where(follow_t, 0.0, next_value)
+    return _backward(reward_t + stop_t, discount_t * follow_t, last_value)
+
+
+@torch.no_grad()
+def explained_variance(value_t: Tensor, target_t: Tensor, valid_t: Tensor) -> Tensor:
+    """Return 1 − Var(target − value) / Var(target) over valid steps, `[]`.
+
+    0 where the targets do not vary, since then there is nothing to explain.
+    """
+    rest = _variance(target_t - value_t, valid_t)
+    whole = _variance(target_t, valid_t)
+    varied = whole > torch.finfo(whole.dtype).tiny
+    return torch.where(varied, 1 - rest / torch.where(varied, whole, 1.0), 0.0)
+
+
+@torch.no_grad()
+def normalise(advantage_t: Tensor, valid_t: Tensor, *, least: float = 1e-6) -> Tensor:
+    """Return advantages with mean 0 and deviation 1 over valid steps, 0 at padding.
+
+    Deviations below `least` count as `least`, so equal advantages become 0, not noise.
+    """
+    centred = advantage_t - mean_over(advantage_t, valid_t)
+    deviation = _variance(advantage_t, valid_t).sqrt().clamp(min=least)
+    return torch.where(as_flags(valid_t), centred / deviation, 0.0)
+
+
+@torch.no_grad()
+def keep_largest(advantage_t: Tensor, valid_t: Tensor, share: float) -> Tensor:
+    """Return a valid mask with only the `share` of valid steps that have the largest |advantage|.
+
+    The number kept is rounded and at least one of any; of equals the earlier ones are kept.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"The share to keep must lie in (0, 1], got {share}.")
+    flags = as_flags(valid_t)
+    size = torch.where(flags, advantage_t.abs(), -1.0).flatten()
+    order = size.argsort(descending=True, stable=True)
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order), device=order.device)
+    kept = (flags.sum().double() * share).round().clamp(min=1)
+    return (rank.view_as(flags) < kept) & flags
+
+
+def mean_over(values: Tensor, valid_t: Tensor) -> Tensor:
+    """Return the mean of `values` `[T, B, ...]` over valid steps, `[...]`; 0 if there is none.
+
+    Padding is cut out before it is summed, so even its infinities change nothing.
+    """
+    flags = as_flags(valid_t)
+    while flags.dim() < values.dim():
+        flags = flags.unsqueeze(-1)
+    steps = tuple(range(valid_t.dim()))
+    return torch.where(flags, values, 0.0).sum(steps) / valid_count(valid_t, values.dtype)
+
+
+def valid_count(valid_t: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return the number of valid steps, at least 1, so that it can be divided by."""
+    return as_flags(valid_t).sum().clamp(min=1).to(dtype)
+
+
+def as_flags(valid_t: Tensor) -> Tensor:
+    """Return a mask of 0 and 1, or of bools, as bools."""
+    return valid_t if valid_t.dtype is torch.bool else valid_t != 0
+
+
+def _variance(values: Tensor, valid_t: Tensor) -> Tensor:
+    centred = values - mean_over(values, valid_t)
+    return mean_over(centred.square(), valid_t)
+
+
+def _next(values_t: Tensor, last: Tensor) -> Tensor:
+    return torch.cat([values_t[1:], last[None]])
+
+
+def _backward(add_t: Tensor, keep_t: Tensor, last: Tensor) -> Tensor:
+    """Return x_t = `add_t` + `keep_t` · x_{t+1}, starting from `last`, `[T, B]`.
+
+    Every return in this module is this recurrence.
+    """
+    current, out = last, []
+    for add, keep in zip(reversed(add_t.unbind()), reversed(keep_t.unbind()), strict=True):
+        current = torch.addcmul(add, keep, current)
+        out.append(current)
+    return torch.stack(out[::-1])
+
+
+def _check(reward_t: Tensor, discount_t: Tensor, last_value: Tensor, *others: Tensor) -> None:
+    if reward_t.dim() != 2 or len(reward_t) == 0:
+        raise ValueError(f"Rewards must be [T, B] with T ≥ 1, got {list(reward_t.shape)}.")
+    for tensor in (discount_t, *others):
+        if tensor.shape != reward_t.shape:
+            raise ValueError(
+                f"All of an unroll must be {list(reward_t.shape)}, got {list(tensor.shape)}."
+            )
+    if last_value.shape != reward_t.shape[1:]:
+        raise ValueError(
+            f"`last_value` must be {list(reward_t.shape[1:])}, got {list(last_value.shape)}."
+        )

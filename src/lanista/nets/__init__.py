@@ -1,0 +1,1 @@
+"""What a policy is made of: encoders, heads, distributions, sizes, and the policy file."""

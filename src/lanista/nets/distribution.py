@@ -1,0 +1,190 @@
+"""Factored, masked categorical distributions over the heads of an action.
+
+Tensors in, tensors out; all heads lie one after another on the last axis, as in a game's legal
+mask. Knows nothing of networks, games or where uniforms come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+ILLEGAL = -1e9
+"""The log-probability of an illegal choice: finite, and `exp` of it is exactly 0."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """A distribution for each head of an action, independent given the observation.
+
+    `choices` is the sum of `sizes`. Logits, log-probabilities and masks are `[..., choices]`,
+    actions and what belongs to a head are `[..., heads]`. A head with one legal choice adds
+    nothing to any log-probability, entropy or KL, and gets no gradient. A head without a legal
+    choice, as padding may have, counts as adding nothing too.
+    """
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
+        if not self.sizes or min(self.sizes) < 1:
+            raise ValueError(f"Heads need sizes of at least 1, got {self.sizes}.")
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @cached_property
+    def choices(self) -> int:
+        return sum(self.sizes)
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """Where each head starts on the last axis."""
+        return tuple(sum(self.sizes[:head]) for head in range(len(self.sizes)))
+
+    @cached_property
+    def runs(self) -> tuple[tuple[int, int, int, int], ...]:
+        """Neighbouring heads of one size as (first head, heads, offset, size).
+
+        Each run is one pass over the tensor, so a single head and equal heads need no loop.
+        """
+        runs: list[tuple[int, int, int, int]] = []
+        for head, (size, offset) in enumerate(zip(self.sizes, self.offsets, strict=True)):
+            if runs and runs[-1][3] == size:
+                first, heads, start, _ = runs[-1]
+                runs[-1] = (first, heads + 1, start, size)
+            else:
+                runs.append((head, 1, offset, size))
+        return tuple(runs)
+
+    def log_probs(
+        self, logits: Tensor, mask: Tensor, temperature: float | Tensor | None = None
+    ) -> Tensor:
+        """Return the log-softmax over the legal choices of each head, `[..., choices]`.
+
+        Illegal entries are `ILLEGAL`. Half precision is widened to float32. `temperature`
+        divides the logits and broadcasts against them.
+        """
+        self._check(logits, mask)
+        logits = _wide(logits)
+        if temperature is not None:
+            logits = logits / temperature
+        # Not -inf: a head without a legal choice would be NaN.
+        logits = logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
+        parts = [part.log_softmax(-1).flatten(-2) for part in self._split(logits)]
+        return _join(parts).masked_fill(~mask, ILLEGAL)
+
+    def uniform_log_probs(self, mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Return the log-probabilities of equal chances for all legal choices of each head."""
+        return self.log_probs(torch.zeros(mask.shape, dtype=dtype, device=mask.device), mask)
+
+    def select(self, values: Tensor, actions: Tensor) -> Tensor:
+        """Return the entries of `values` `[..., choices]` at `actions`, `[..., heads]`."""
+        self._check(values)
+        if actions.shape[-1] != len(self):
+            raise ValueError(f"Actions need {len(self)} heads, got shape {list(actions.shape)}.")
+        index = actions.long()
+        if len(self) > 1:
+            index = index + torch.tensor(self.offsets, device=index.device)
+        return values.gather(-1, index)
+
+    def joint(self, log_probs: Tensor, actions: Tensor) -> Tensor:
+        """Return the log-probability of whole actions, `[...]`."""
+        chosen = self.select(log_probs, actions)
+        return chosen.squeeze(-1) if len(self) == 1 else chosen.sum(-1)
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Return the sum of `values` `[..., choices]` over each head's choices, `[..., heads]`."""
+        self._check(values)
+        return _join([part.sum(-1) for part in self._split(values)])
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Return `values` `[..., heads]` repeated over each head's choices, `[..., choices]`."""
+        if len(self) == 1:
+            return values.expand(*values.shape[:-1], self.choices)
+        sizes = torch.tensor(self.sizes, device=values.device)
+        return values.repeat_interleave(sizes, -1, output_size=self.choices)
+
+    def legal(self, mask: Tensor) -> Tensor:
+        """Return how many choices each head has, `[..., heads]`."""
+        return self.sum(mask)
+
+    def entropy(self, log_probs: Tensor, mask: Tensor) -> Tensor:
+        """Return the entropy of each head in nats, `[..., heads]`."""
+        self._check(log_probs, mask)
+        return -self.sum(log_probs.exp() * log_probs.masked_fill(~mask, 0.0))
+
+    def kl(self, log_p: Tensor, log_q: Tensor, mask: Tensor) -> Tensor:
+        """Return KL(p‖q) of each head in nats, `[..., heads]`, finite under every mask."""
+        self._check(log_p, mask)
+        self._check(log_q, mask)
+        # The difference is masked, not the product: 0 · ∞ would be NaN in the gradient.
+        gap = (log_p - log_q).masked_fill(~mask, 0.0)
+        return self.sum(log_p.exp() * gap)
+
+    def sample(self, log_probs: Tensor, uniforms: Tensor) -> Tensor:
+        """Return actions `[..., heads]` by inverse CDF from `uniforms` `[..., heads]` in [0, 1).
+
+        A choice whose probability rounds to 0 is never returned, whatever the rounding of the
+        uniforms or of the running sum.
+        """
+        self._check(log_probs)
+        if uniforms.shape[-1] != len(self):
+            raise ValueError(f"Uniforms need {len(self)} heads, got {list(uniforms.shape)}.")
+        probs = _wide(log_probs).exp()
+        uniforms = uniforms.to(probs.dtype)
+        drawn = [
+            _inverse_cdf(part, uniforms[..., first : first + heads, None])
+            for part, (first, heads, _, _) in zip(self._split(probs), self.runs, strict=True)
+        ]
+        return _join(drawn)
+
+    def mode(self, log_probs: Tensor, mask: Tensor) -> Tensor:
+        """Return the likeliest legal choice of each head, the first of equals, `[..., heads]`."""
+        self._check(log_probs, mask)
+        legal = log_probs.masked_fill(~mask, -torch.inf)
+        return _join([part.argmax(-1) for part in self._split(legal)])
+
+    def _split(self, values: Tensor) -> Sequence[Tensor]:
+        """Return each run as a view `[..., heads, size]`."""
+        if len(self.runs) == 1:
+            _, heads, _, size = self.runs[0]
+            return (values.view(*values.shape[:-1], heads, size),)
+        return [
+            values[..., offset : offset + heads * size].view(*values.shape[:-1], heads, size)
+            for _, heads, offset, size in self.runs
+        ]
+
+    def _check(self, values: Tensor, mask: Tensor | None = None) -> None:
+        if values.shape[-1] != self.choices:
+            raise ValueError(
+                f"The last axis must hold the {self.choices} choices of heads {self.sizes}, "
+                f"got shape {list(values.shape)}."
+            )
+        if mask is not None and mask.dtype is not torch.bool:
+            raise ValueError(f"A mask must be bool, got {mask.dtype}.")
+        if mask is not None and mask.shape[-1] != self.choices:
+            raise ValueError(f"A mask must hold {self.choices} choices, got {list(mask.shape)}.")
+
+
+def _wide(values: Tensor) -> Tensor:
+    return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
+
+
+def _join(parts: Sequence[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), -1)
+
+
+def _inverse_cdf(probs: Tensor, uniforms: Tensor) -> Tensor:
+    """Return the first choice whose running sum exceeds `uniforms` · total, on the last axis."""
+    possible = probs > 0
+    running = probs.cumsum(-1)
+    # A parallel running sum need not rise monotonically, so the total is taken over what can be
+    # returned, and the point is kept below it: then there always is a first choice beyond it.
+    total = running.masked_fill(~possible, 0.0).amax(-1, keepdim=True)
+    point = torch.minimum(uniforms * total, torch.nextafter(total, -torch.ones_like(total)))
+    return ((running > point) & possible).to(torch.uint8).argmax(-1)
