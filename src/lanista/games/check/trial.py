@@ -123,7 +123,7 @@ class Play:
         self._id_of, self._deal_of = id_of, deal_of
         self._answer_as, self._batches, self._probe = answer_as, batches, probe
         self._fully = fully
-        self._asked = np.zeros(game.slots, np.int64)
+        self._given = np.zeros(game.slots, np.int64)
         self._turn = np.zeros(game.slots, np.int64)
         self._steps = np.zeros(game.slots, np.int64)
         self._answered_at = np.full((game.slots, game.spec.seats), -1, np.int64)
@@ -172,6 +172,7 @@ class Play:
             ended = [int(slot) for slot in self.game.act(part, actions)]
             slot, seat = decisions.slot[part], decisions.seat[part]
             self._answered_at[slot, seat] = decisions.turn[part]
+            np.add.at(self._given, slot, 1)
             freed += self._finish(ended)
         self._fill(freed)
 
@@ -198,14 +199,13 @@ class Play:
     def _ready(self, decisions: Decisions) -> Rows:
         """Return the rows of live matches, having left those that go on for too long."""
         longest = self.spec.facts.longest
-        np.add.at(self._asked, decisions.slot, 1)
         self._turn[decisions.slot] = decisions.turn
         asking = set(decisions.slot.tolist())
         for slot, key in list(self.live.items()):
             if slot not in asking:
                 raise Fault(f"match {key} asks nobody, but act() did not say that it had ended")
             # The second bound holds a game whose turns do not count up.
-            if self._turn[slot] >= longest or self._asked[slot] > 4 * longest * self.spec.seats:
+            if self._turn[slot] >= longest or self._given[slot] >= longest * self.spec.seats:
                 self.too_long.append(key)
                 self.left.add(slot)
                 del self.live[slot]
@@ -240,7 +240,7 @@ class Play:
         chosen = [(slot, self._waiting.popleft()) for slot in slots[: len(self._waiting)]]
         for slot, key in chosen:
             self.live[slot] = key
-            self._asked[slot] = self._steps[slot] = 0
+            self._given[slot] = self._steps[slot] = 0
             self._answered_at[slot] = -1
         if chosen:
             slots, keys = [slot for slot, _ in chosen], [key for _, key in chosen]
