@@ -190,6 +190,16 @@ def test_many_matches_are_recorded_in_blocks(tmp_path, monkeypatch):
     ]
 
 
+def test_a_run_whose_last_file_exists_is_refused_before_anything_is_played(tmp_path, monkeypatch):
+    monkeypatch.setattr("lanista.rollout.record.MOST_MATCHES", 10)
+    last = tmp_path / "kuhn-seed0-000000020-000000023.jsonl.gz"
+    last.write_bytes(b"mine")
+    arguments = ["--seats", "random,random", "--matches", "24", "--record", str(tmp_path)]
+    assert main(["play", "kuhn", *arguments]) == 3
+    assert [path.name for path in tmp_path.iterdir()] == [last.name]
+    assert last.read_bytes() == b"mine"
+
+
 def test_the_runbooks_words_for_the_arena_work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = main([
