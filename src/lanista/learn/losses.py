@@ -1,7 +1,7 @@
 """Losses: each a pure function of tensors that gives one scalar to be made smaller.
 
-A scalar is the mean over valid steps of `[T, B]`; padding, whatever it holds, changes no loss and
-gets no gradient. Advantages and targets never carry a gradient. Where a loss reads whole
+A scalar is the mean over valid steps of `[T, B]`, or rows `[N]`; padding, whatever it holds,
+changes no loss and gets no gradient. Advantages and targets never carry a gradient. Where a loss reads whole
 distributions, `heads` says how `[T, B, choices]` is divided. Knows nothing of weights, schedules
 or optimisers: their product and sum are the learner's.
 """
@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812
 
 from lanista.learn.returns import as_flags, explained_variance, mean_over
 from lanista.nets.distribution import Heads
@@ -195,7 +194,8 @@ def outcome_loss(logit_t: Tensor, outcome_t: Tensor, valid_t: Tensor) -> Term:
     `[T, B, 3]`, such as a bootstrap's.
     """
     if not outcome_t.is_floating_point():
-        outcome_t = F.one_hot(outcome_t.long(), 3).to(logit_t)
+        classes = torch.arange(3, device=outcome_t.device)
+        outcome_t = (outcome_t[..., None] == classes).to(logit_t)
     _wider(valid_t, logit_t, outcome_t)
     logit_t, outcome_t = _kept(logit_t, valid_t), _kept(outcome_t.detach(), valid_t)
     entropy_t = -(outcome_t * logit_t.log_softmax(-1)).sum(-1)

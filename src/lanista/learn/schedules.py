@@ -1,0 +1,345 @@
+"""Numbers that change while training: weights, learning rates, temperatures.
+
+A schedule is a frozen value: `schedule(step, total)` gives the number at a step. What one must
+remember (only a plateau does) is a plain dict passed in and out, fit for a checkpoint. Knows
+nothing of what its numbers are used for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar
+
+from lanista.errors import LanistaError, nearest
+
+State = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What all schedules share."""
+
+    kind: ClassVar[str] = ""
+
+    def __call__(
+        self,
+        step: int,
+        total: int,
+        state: Mapping[str, float] | None = None,
+        values: Mapping[str, float] | None = None,
+    ) -> float:
+        """Return the number at `step` of `total`.
+
+        `state` is what `initial` and `observe` gave; `values` are those of the schedules that
+        this one `needs`, by name.
+        """
+        raise NotImplementedError
+
+    def initial(self) -> State:
+        """Return what the schedule must remember, before the first step."""
+        return {}
+
+    def observe(self, state: Mapping[str, float], metric: float) -> State:
+        """Return what the schedule must remember after seeing `metric`."""
+        return dict(state)
+
+    def needs(self) -> tuple[str, ...]:
+        """Return the names of the schedules whose values this one is made of."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Constant(Schedule):
+    """Always the same."""
+
+    kind = "constant"
+    value: float
+
+    def __call__(self, step: int, total: int, state: Any = None, values: Any = None) -> float:
+        return self.value
+
+
+@dataclass(frozen=True)
+class _Ramp(Schedule):
+    start: float
+    end: float
+    steps: int | None = None
+    """How long the change takes; the whole run if not given. Afterwards it stays at `end`."""
+
+    def __post_init__(self) -> None:
+        if self.steps is not None and self.steps < 1:
+            raise LanistaError(f"A {self.kind} schedule needs steps ≥ 1, got {self.steps}.")
+
+    def _progress(self, step: int, total: int) -> float:
+        return min(1.0, max(0.0, step / max(1, self.steps if self.steps is not None else total)))
+
+
+@dataclass(frozen=True)
+class Linear(_Ramp):
+    """A straight line from `start` to `end`."""
+
+    kind = "linear"
+
+    def __call__(self, step: int, total: int, state: Any = None, values: Any = None) -> float:
+        part = self._progress(step, total)
+        return self.start * (1 - part) + self.end * part
+
+
+@dataclass(frozen=True)
+class Cosine(_Ramp):
+    """Half a cosine wave from `start` to `end`: slow, fast, slow."""
+
+    kind = "cosine"
+    end: float = 0.0
+
+    def __call__(self, step: int, total: int, state: Any = None, values: Any = None) -> float:
+        part = 0.5 - 0.5 * math.cos(math.pi * self._progress(step, total))
+        return self.start * (1 - part) + self.end * part
+
+
+@dataclass(frozen=True)
+class Exponential(_Ramp):
+    """From `start` to `end` by the same factor each step; both must be above 0."""
+
+    kind = "exponential"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.start <= 0 or self.end <= 0:
+            raise LanistaError(
+                f"An exponential schedule needs start and end above 0, got {self.start} and "
+                f"{self.end}; a linear one can reach 0."
+            )
+
+    def __call__(self, step: int, total: int, state: Any = None, values: Any = None) -> float:
+        part = self._progress(step, total)
+        return math.exp((1 - part) * math.log(self.start) + part * math.log(self.end))
+
+
+@dataclass(frozen=True)
+class Power(Schedule):
+    """`start` · (1 + step / `scale`)^−`exponent`, never below `end`."""
+
+    kind = "power"
+    start: float
+    exponent: float
+    scale: float
+    """After so many steps 1 has become 2 in the bracket."""
+    end: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.scale <= 0:
+            raise LanistaError(f"A power schedule needs a scale above 0, got {self.scale}.")
+
+    def __call__(self, step: int, total: int, state: Any = None, values: Any = None) -> float:
+        return max(self.end, self.start * math.pow(1 + step / self.scale, -self.exponent))
+
+
+@dataclass(frozen=True)
+class WarmUp(Schedule):
+    """Another schedule, multiplied by a factor that rises evenly to 1 over the first steps."""
+
+    kind = "warm-up"
+    steps: int
+    then: Schedule
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise LanistaError(f"A warm-up schedule needs steps ≥ 1, got {self.steps}.")
+
+    def __call__(
+        self,
+        step: int,
+        total: int,
+        state: Mapping[str, float] | None = None,
+        values: Mapping[str, float] | None = None,
+    ) -> float:
+        # The first step already moves: a factor of 0 would waste it.
+        factor = min(1.0, (step + 1) / self.steps)
+        return factor * self.then(step, total, state, values)
+
+    def initial(self) -> State:
+        return self.then.initial()
+
+    def observe(self, state: Mapping[str, float], metric: float) -> State:
+        return self.then.observe(state, metric)
+
+    def needs(self) -> tuple[str, ...]:
+        return self.then.needs()
+
+
+@dataclass(frozen=True)
+class OnPlateau(Schedule):
+    """Multiplied by `factor` whenever the metric has not improved for `patience` looks."""
+
+    kind = "on-plateau"
+    start: float
+    factor: float = 0.5
+    patience: int = 10
+    threshold: float = 0.0
+    """By how much the metric must beat its best to count as better."""
+    end: float = 0.0
+    """Never goes below this."""
+    higher_is_better: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.factor < 1 or self.patience < 1:
+            raise LanistaError(
+                f"An on-plateau schedule needs a factor in (0, 1) and patience ≥ 1, got "
+                f"{self.factor} and {self.patience}."
+            )
+
+    def __call__(
+        self,
+        step: int,
+        total: int,
+        state: Mapping[str, float] | None = None,
+        values: Mapping[str, float] | None = None,
+    ) -> float:
+        return (self.initial() if state is None else state)["value"]
+
+    def initial(self) -> State:
+        return {"value": self.start, "waited": 0, "seen": 0, "best": 0.0}
+
+    def observe(self, state: Mapping[str, float], metric: float) -> State:
+        rise = metric - state["best"] if self.higher_is_better else state["best"] - metric
+        seen = state["seen"] + 1
+        if not state["seen"] or rise > self.threshold:
+            return {"value": state["value"], "waited": 0, "seen": seen, "best": metric}
+        waited, value = state["waited"] + 1, state["value"]
+        if waited >= self.patience:
+            waited, value = 0, max(self.end, value * self.factor)
+        return {"value": value, "waited": waited, "seen": seen, "best": state["best"]}
+
+
+@dataclass(frozen=True)
+class Coupled(Schedule):
+    """`factor` times the value of the schedule named `to`."""
+
+    kind = "coupled"
+    to: str
+    factor: float = 1.0
+
+    def __call__(
+        self,
+        step: int,
+        total: int,
+        state: Mapping[str, float] | None = None,
+        values: Mapping[str, float] | None = None,
+    ) -> float:
+        if values is None or self.to not in values:
+            raise LanistaError(
+                f"A schedule is coupled to {self.to!r}, which is no schedule here: "
+                f"{nearest(self.to, values or ())}"
+            )
+        return self.factor * values[self.to]
+
+    def needs(self) -> tuple[str, ...]:
+        return (self.to,)
+
+
+KINDS: Mapping[str, type[Schedule]] = {
+    cls.kind: cls
+    for cls in (Constant, Linear, Cosine, Power, Exponential, WarmUp, OnPlateau, Coupled)
+}
+
+
+def parse_schedule(value: object) -> Schedule:
+    """Return the schedule that settings ask for: a number, or a mapping with its `kind`."""
+    if isinstance(value, Schedule):
+        return value
+    if not isinstance(value, Mapping):
+        return Constant(_number("A schedule", value))
+    given = {str(key): entry for key, entry in value.items()}
+    if "kind" not in given:
+        raise LanistaError(f"A schedule needs a kind, got {value!r}; known: {', '.join(KINDS)}.")
+    kind = str(given.pop("kind"))
+    if kind not in KINDS:
+        raise LanistaError(f"No schedule is of kind {kind!r}: {nearest(kind, KINDS)}")
+    known = {field.name: field for field in fields(KINDS[kind])}
+    for key in given:
+        if key not in known:
+            raise LanistaError(f"A {kind} schedule has no {key!r}: {nearest(key, known)}")
+    missing = [n for n, f in known.items() if f.default is MISSING and n not in given]
+    if missing:
+        raise LanistaError(f"A {kind} schedule needs {' and '.join(map(repr, missing))}.")
+    return KINDS[kind](**{key: _entry(kind, key, entry) for key, entry in given.items()})
+
+
+def schedule_settings(schedule: Schedule) -> float | dict[str, Any]:
+    """Return what `parse_schedule` makes the same schedule from."""
+    if isinstance(schedule, Constant):
+        return schedule.value
+    entries = {field.name: getattr(schedule, field.name) for field in fields(schedule)}
+    if isinstance(schedule, WarmUp):
+        entries["then"] = schedule_settings(schedule.then)
+    return {"kind": schedule.kind, **entries}
+
+
+def initial_states(schedules: Mapping[str, Schedule]) -> dict[str, State]:
+    """Return what each named schedule must remember, before the first step."""
+    return {name: schedule.initial() for name, schedule in schedules.items()}
+
+
+def observe_all(
+    schedules: Mapping[str, Schedule], states: Mapping[str, Mapping[str, float]], metric: float
+) -> dict[str, State]:
+    """Return what each named schedule must remember after seeing `metric`."""
+    return {name: each.observe(states[name], metric) for name, each in schedules.items()}
+
+
+def values_at(
+    schedules: Mapping[str, Schedule],
+    step: int,
+    total: int,
+    states: Mapping[str, Mapping[str, float]] | None = None,
+) -> dict[str, float]:
+    """Return the value of each named schedule at `step`, coupled ones after what they follow."""
+    values: dict[str, float] = {}
+    waiting = dict(schedules)
+    while waiting:
+        ready = [
+            name
+            for name, each in waiting.items()
+            if all(need in values or need not in schedules for need in each.needs())
+        ]
+        if not ready:
+            raise LanistaError(f"Schedules are coupled in a circle: {', '.join(waiting)}.")
+        for name in ready:
+            state = None if states is None else states[name]
+            values[name] = waiting.pop(name)(step, total, state, values)
+    return {name: values[name] for name in schedules}
+
+
+def _entry(kind: str, key: str, value: object) -> object:
+    name = f"{key!r} of a {kind} schedule"
+    if key == "then":
+        return parse_schedule(value)
+    if key == "to":
+        return str(value)
+    if key == "higher_is_better":
+        if not isinstance(value, bool):
+            raise LanistaError(f"{name} must be true or false, got {value!r}.")
+        return value
+    if key == "steps" and value is None:
+        return None
+    number = _number(name, value)
+    if key in ("steps", "patience"):
+        if number != int(number):
+            raise LanistaError(f"{name} must be a whole number, got {value!r}.")
+        return int(number)
+    return number
+
+
+def _number(name: str, value: object) -> float:
+    # YAML reads 3e-4 as text; whoever writes it means the number.
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    raise LanistaError(f"{name} must be a number, got {value!r}.")
