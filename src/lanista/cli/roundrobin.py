@@ -34,7 +34,7 @@ class RoundRobin:
     """Also print how often each two bots choose differently on the same decisions."""
     json: Annotated[Path | None, optional("FILE")] = None
     """Write the numbers to this file."""
-    slots: Annotated[int, number(1024)] = 1024
+    slots: Annotated[int, number(4096)] = 4096
     """How many matches are played side by side; changes no result."""
     threads: Annotated[int, number(1)] = 1
     """How many threads share the matches; changes no result."""
