@@ -1,9 +1,9 @@
 """Losses: each a pure function of tensors that gives one scalar to be made smaller.
 
 A scalar is the mean over valid steps of `[T, B]`, or rows `[N]`; padding, whatever it holds,
-changes no loss and gets no gradient. Advantages and targets never carry a gradient. Where a loss reads whole
-distributions, `heads` says how `[T, B, choices]` is divided. Knows nothing of weights, schedules
-or optimisers: their product and sum are the learner's.
+changes no loss and gets no gradient. Advantages and targets never carry one. Where a loss reads
+whole distributions, `heads` says how the last axis is divided. Knows nothing of weights,
+schedules or optimisers: their product and sum are the learner's.
 """
 
 from __future__ import annotations

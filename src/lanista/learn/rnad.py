@@ -63,7 +63,7 @@ class FixedPoint:
 def interpolate(current_log_prob: Tensor, previous_log_prob: Tensor, alpha: float) -> Tensor:
     """Return α log π_current + (1 − α) log π_previous, the log of the reference between two.
 
-    It need not be normalised: what is left over is the same for all choices of a decision.
+    As in the paper it is not normalised: between two references the sum of its chances is below 1.
     """
     return alpha * current_log_prob + (1 - alpha) * previous_log_prob
 

@@ -1,0 +1,6 @@
+"""Property tests here have no wall-clock limit: the first call of a tensor operation is slow."""
+
+from hypothesis import settings
+
+settings.register_profile("learn", deadline=None, max_examples=60)
+settings.load_profile("learn")
