@@ -40,6 +40,9 @@ class Field:
     """Above 0: each entry is a category in [0, classes). 0: each entry is a number."""
     scale: float = 1.0
     """For numbers: divide by this to come to about [-1, 1]."""
+    group: str = ""
+    """Fields of one group, all of one size, describe the same things, an entry each (the places in
+    a line, the animals of a seat): a network that looks at tokens makes a token of each."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,16 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 T = TypeVar("T")
 
 PURPOSES: dict[str, int]
 
+def uniforms(
+    seed: int, match: NDArray[Any], seat: NDArray[Any], turn: NDArray[Any], count: int
+) -> NDArray[np.float32]: ...
 def key_of(seed: int, match: int, seat: int, purpose: str, turn: int = 0) -> int: ...
 
 class Stream:

@@ -54,3 +54,28 @@ cdef class Stream:
         for i in range(len(items) - 1, 0, -1):
             j = self.below(i + 1)
             items[i], items[j] = items[j], items[i]
+
+
+def uniforms(uint64_t seed, match, seat, turn, int count):
+    """Return `count` numbers in [0, 1) for each (match, seat, turn): `[n, count]` float32.
+
+    They come from the stream that acting draws from, so a sampled action does not depend on who
+    else is in the batch.
+    """
+    import numpy as np
+
+    cdef const int64_t[::1] match_at = np.ascontiguousarray(match, dtype=np.int64)
+    cdef const int32_t[::1] seat_at = np.ascontiguousarray(seat, dtype=np.int32)
+    cdef const int32_t[::1] turn_at = np.ascontiguousarray(turn, dtype=np.int32)
+    numbers = np.empty((match_at.shape[0], count), np.float32)
+    cdef float[:, ::1] out = numbers
+    cdef Py_ssize_t i
+    cdef int j
+    cdef uint64_t word
+    with nogil:
+        for i in range(match_at.shape[0]):
+            word = stream_key(seed, match_at[i], seat_at[i], ACT, turn_at[i])
+            for j in range(count):
+                # 24 bits: all that a float32 below one holds.
+                out[i, j] = <float>(next_word(&word) >> 40) * <float>(1.0 / 16777216.0)
+    return numbers

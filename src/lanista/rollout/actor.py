@@ -17,7 +17,6 @@ from torch import Tensor
 from lanista.data.equal_rows import equal_rows
 from lanista.games.contract import Decisions, Ints
 from lanista.games.streams import uniforms
-from lanista.learn.losses import outcome_value
 from lanista.nets.policy import Critic, Policy
 
 
@@ -129,8 +128,7 @@ class Actor:
             with self._autocast():
                 out = self.critic(self._to_device(view[first])).float().cpu()
             out = out[torch.from_numpy(group)]
-        value = outcome_value(out) if self.critic.output == "outcome" else out
-        return value.numpy()
+        return self.critic.value_of(out).numpy()
 
     def _recall(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.float32]:
         """Return each seat's state so far in its match; zeros at its first decision."""

@@ -21,16 +21,16 @@ def privileged_layout(seats):
     For each relative seat twelve entries: the animals in hand in order of strength, then those
     still to be drawn in their order; species + 1, then zeros.
     """
-    hidden = tuple(Field(f"to come {seat}", 12, classes=13) for seat in range(seats))
+    hidden = tuple(Field(f"to come {seat}", 12, classes=13, group="deck") for seat in range(seats))
     return Observation((*_fields(seats), *hidden), "uint8")
 
 
 def _fields(seats):
     return (
-        Field("line species", 4, classes=13),
-        Field("line owner", 4, classes=seats + 1),
-        Field("hand", 12),
-        *(Field(f"where {seat}", 12, classes=4) for seat in range(seats)),
+        Field("line species", 4, classes=13, group="line"),
+        Field("line owner", 4, classes=seats + 1, group="line"),
+        Field("hand", 12, group="animal"),
+        *(Field(f"where {seat}", 12, classes=4, group="animal") for seat in range(seats)),
         Field("turn", 1, scale=12 * seats),
         Field("points", seats, scale=36),
         Field("animals", seats, scale=12),

@@ -1,0 +1,124 @@
+"""What learners read: the decisions of learning seats, as columns, with an index `[T, B]`.
+
+An unroll is up to T consecutive decisions of one seat in one match. It ends at T or with the
+match, so a padded unroll has always ended. Knows nothing of games and networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Columns with one entry for each decision, and with one for each unroll.
+ROWS = (
+    "observation", "mask", "action", "log_prob", "log_probs", "value", "reward", "ended",
+    "seat", "match", "turn", "update", "privileged",
+)  # fmt: skip
+LANES = ("next_observation", "next_mask", "next_privileged", "next_value", "goes_on", "state")
+
+
+@dataclass(frozen=True)
+class Unrolls:
+    """B unrolls of at most T decisions."""
+
+    observation: NDArray[Any]
+    """`[N, length]`: what the seat saw."""
+    mask: NDArray[np.bool_]
+    """`[N, choices]`: what it was allowed."""
+    action: NDArray[np.int32]
+    """`[N, heads]`: what it did."""
+    log_prob: NDArray[np.float32]
+    """`[N]`: of that, under the weights that acted."""
+    reward: NDArray[np.float32]
+    """`[N]`: what came to the seat from this action until its next decision or the end."""
+    ended: NDArray[np.bool_]
+    """`[N]`: the seat's last decision in its match."""
+    seat: NDArray[np.int32]
+    match: NDArray[np.int64]
+    turn: NDArray[np.int32]
+    update: NDArray[np.int32]
+    """`[N]`: the learner's update that the acting weights came from."""
+    index: NDArray[np.int32]
+    """`[T, B]`: rows of each unroll in order, -1 where it is padded."""
+    goes_on: NDArray[np.bool_]
+    """`[B]`: the match went on; the `next_...` columns hold the seat's next decision."""
+    value: NDArray[np.float32] | None = None
+    """`[N]`: the critic's value when acting."""
+    log_probs: NDArray[np.float32] | None = None
+    """`[N, choices]`: of all choices, under the weights that acted."""
+    privileged: NDArray[Any] | None = None
+    next_observation: NDArray[Any] | None = None
+    next_mask: NDArray[np.bool_] | None = None
+    next_privileged: NDArray[Any] | None = None
+    next_value: NDArray[np.float32] | None = None
+    state: NDArray[np.float32] | None = None
+    """`[B, state]`: a recurrent policy's state at the unroll's start."""
+    extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """`[N, ...]` by name: measurements from outside that travel along; no trainer reads them."""
+
+    def __len__(self) -> int:
+        """How many unrolls."""
+        return int(self.index.shape[1])
+
+    @property
+    def decisions(self) -> int:
+        return len(self.action)
+
+    def take(self, lanes: NDArray[Any]) -> Unrolls:
+        """Return only the unrolls `lanes`, in that order."""
+        index = self.index[:, lanes]
+        rows = index.T[index.T >= 0]
+        new_index = np.full_like(index, -1)
+        new_index.T[index.T >= 0] = np.arange(len(rows), dtype=np.int32)
+        chosen: dict[str, Any] = {"index": new_index}
+        for name in ROWS:
+            column = getattr(self, name)
+            chosen[name] = None if column is None else column[rows]
+        for name in LANES:
+            column = getattr(self, name)
+            chosen[name] = None if column is None else column[lanes]
+        chosen["extras"] = {name: column[rows] for name, column in self.extras.items()}
+        return Unrolls(**chosen)
+
+
+def join(parts: Sequence[Unrolls]) -> Unrolls:
+    """Return several sets of unrolls as one; T is the longest of theirs."""
+    if len(parts) == 1:
+        return parts[0]
+    longest = max(part.index.shape[0] for part in parts)
+    indices, rows = [], 0
+    for part in parts:
+        index = np.full((longest, len(part)), -1, np.int32)
+        index[: len(part.index)] = np.where(part.index >= 0, part.index + rows, -1)
+        indices.append(index)
+        rows += part.decisions
+    joined: dict[str, Any] = {"index": np.concatenate(indices, 1)}
+    for name in (*ROWS, *LANES):
+        columns = [getattr(part, name) for part in parts]
+        joined[name] = None if columns[0] is None else np.concatenate(columns)
+    names = parts[0].extras
+    joined["extras"] = {
+        name: np.concatenate([part.extras[name] for part in parts]) for name in names
+    }
+    return Unrolls(**joined)
+
+
+def to_arrays(unrolls: Unrolls) -> dict[str, NDArray[Any]]:
+    """Return plain arrays, fit for an npz file without objects."""
+    arrays = {
+        entry.name: getattr(unrolls, entry.name)
+        for entry in fields(unrolls)
+        if entry.name != "extras" and getattr(unrolls, entry.name) is not None
+    }
+    return arrays | {f"extra:{name}": column for name, column in unrolls.extras.items()}
+
+
+def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Unrolls:
+    """Return the unrolls that `to_arrays` put away."""
+    extras = {k.removeprefix("extra:"): v for k, v in arrays.items() if k.startswith("extra:")}
+    rest = {k: v for k, v in arrays.items() if not k.startswith("extra:")}
+    return Unrolls(**rest, extras=extras)

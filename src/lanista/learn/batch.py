@@ -1,0 +1,77 @@
+"""Unrolls as tensors, and the way between rows `[N]` and steps `[T, B]`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lanista.data.equal_rows import equal_rows
+from lanista.data.trajectory import Unrolls
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some unrolls on the learner's device."""
+
+    unrolls: Unrolls
+    device: torch.device
+
+    def tensor(self, name: str) -> Tensor:
+        """Return a column of the unrolls."""
+        return to_tensor(getattr(self.unrolls, name), self.device)
+
+    @property
+    def index(self) -> Tensor:
+        return to_tensor(self.unrolls.index, self.device).long()
+
+    def steps(self, rows: Tensor) -> Tensor:
+        """Return row values `[N, ...]` as steps `[T, B, ...]`, zero where padded."""
+        index = self.index
+        out = rows[index.clamp(min=0)]
+        valid = index >= 0
+        return torch.where(valid.view(valid.shape + (1,) * (out.dim() - 2)), out, 0)
+
+    def rows(self, steps: Tensor) -> Tensor:
+        """Return step values `[T, B, ...]` as rows `[N, ...]`."""
+        index = self.index
+        valid = index >= 0
+        out = steps.new_zeros((self.unrolls.decisions, *steps.shape[2:]))
+        out[index[valid]] = steps[valid]
+        return out
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Rows of which many are equal: each kind once, and every row's kind."""
+
+    view: Tensor
+    """`[K, length]`."""
+    group: Tensor | None = None
+    """`[N]`: every row's kind; None where all rows are kept as they are."""
+    first: Tensor | None = None
+    """`[K]`: the first row of each kind."""
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Return what was computed for each kind, for every row."""
+        return values if self.group is None else values.index_select(0, self.group)
+
+
+def kinds_of(view: NDArray[Any], device: torch.device, key: NDArray[Any] | None = None) -> Kinds:
+    """Find rows with an equal `key` (the view, unless given); keep all where few are equal."""
+    first, group = equal_rows(view if key is None else key)
+    if len(first) > 0.9 * len(view):
+        return Kinds(to_tensor(view, device))
+    return Kinds(to_tensor(view[first], device), to_tensor(group, device), to_tensor(first, device))
+
+
+def to_tensor(array: NDArray[Any], device: torch.device) -> Tensor:
+    """Return an array on a device; on the CPU without a copy where it can be."""
+    array = np.ascontiguousarray(array)
+    if not array.flags.writeable:
+        array = array.copy()
+    return torch.from_numpy(array).to(device, non_blocking=True)

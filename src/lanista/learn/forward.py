@@ -1,0 +1,139 @@
+"""Runs the networks over a batch: each kind of position once, recurrent ones step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lanista.data.trajectory import Unrolls
+from lanista.learn.batch import Batch, Kinds, kinds_of, to_tensor
+from lanista.learn.settings import Learning
+from lanista.nets.policy import Critic, Policy
+
+
+@dataclass(frozen=True)
+class Forward:
+    """What the networks say about every row of a batch."""
+
+    logits: Tensor
+    log_probs: Tensor
+    """`[N, choices]`."""
+    chosen: Tensor
+    """`[N]`: log-probability of what was done."""
+    critic: Tensor
+    """The critic's raw output."""
+    value: Tensor
+    """`[N]`, without gradient."""
+    next_value: Tensor
+    """`[B]`, without gradient: at the decision after each unroll, 0 where the match ended."""
+
+
+class Views:
+    """A batch's positions, arranged so that networks need not look twice at equal ones."""
+
+    def __init__(self, batch: Batch, settings: Learning) -> None:
+        self.batch, self.settings = batch, settings
+        unrolls = batch.unrolls
+        self.mask = batch.tensor("mask")
+        seen = unrolls.observation
+        both = np.concatenate(
+            [
+                np.ascontiguousarray(seen).view(np.uint8).reshape(len(seen), -1),
+                unrolls.mask.view(np.uint8),
+            ],
+            axis=1,
+        )
+        self.seat = kinds_of(seen, batch.device, key=both)
+        self.seat_mask = self.mask if self.seat.first is None else self.mask[self.seat.first]
+        self.privileged: Kinds | None = None
+        if settings.critic_sees == "privileged":
+            if unrolls.privileged is None:
+                raise ValueError("The critic sees the privileged view, and the data has none.")
+            self.privileged = kinds_of(unrolls.privileged, batch.device)
+
+    def policy(self, policy: Policy) -> tuple[Tensor, Tensor]:
+        """Return logits and features of every row."""
+        if policy.state_size:
+            features = self._unroll(policy)
+            return policy.head(features), features
+        features = policy.torso(self.seat.view)
+        return policy.head(features), features
+
+    def log_probs(self, policy: Policy) -> Tensor:
+        """Return the log-probabilities of every row under another policy, without gradient."""
+        with torch.no_grad():
+            logits, _ = self.policy(policy)
+            if policy.state_size:
+                return policy.heads.log_probs(logits.float(), self.mask)
+            return self.seat.spread(policy.heads.log_probs(logits.float(), self.seat_mask))
+
+    def _unroll(self, policy: Policy) -> Tensor:
+        batch = self.batch
+        observation = batch.steps(batch.tensor("observation"))
+        unrolls = batch.unrolls
+        if unrolls.state is None or unrolls.state.shape[1] != policy.state_size:
+            state = observation.new_zeros((len(unrolls), policy.state_size), dtype=torch.float32)
+        else:
+            state = batch.tensor("state")
+        fresh = torch.zeros(observation.shape[:2], dtype=torch.bool, device=batch.device)
+        return batch.rows(policy.torso.unroll(observation, state, fresh))
+
+
+def forward(policy: Policy, critic: Critic, views: Views, precision: torch.dtype) -> Forward:
+    """Run both networks over all rows."""
+    batch = views.batch
+    action = batch.tensor("action").long()
+    with _autocast(batch.device, precision):
+        logits, features = views.policy(policy)
+        out = _critic_output(critic, views, features, bool(policy.state_size))
+    logits, out = logits.float(), out.float()
+    if policy.state_size:
+        log_probs = policy.heads.log_probs(logits, views.mask)
+    else:
+        log_probs = views.seat.spread(policy.heads.log_probs(logits, views.seat_mask))
+        logits = views.seat.spread(logits)
+    with torch.no_grad():
+        value = critic.value_of(out, log_probs.exp())
+        next_value = _next_value(policy, critic, batch.unrolls, batch.device, precision)
+    chosen = policy.heads.joint(log_probs, action)
+    return Forward(logits, log_probs, chosen, out, value, next_value)
+
+
+def _critic_output(critic: Critic, views: Views, features: Tensor, rows: bool) -> Tensor:
+    if critic.torso is None:
+        out: Tensor = critic(features)
+        return out if rows else views.seat.spread(out)
+    kinds = views.privileged or views.seat
+    return kinds.spread(critic(kinds.view))
+
+
+def _next_value(
+    policy: Policy, critic: Critic, unrolls: Unrolls, device: torch.device, precision: torch.dtype
+) -> Tensor:
+    if unrolls.next_observation is None:
+        return torch.zeros(len(unrolls), device=device)
+    if policy.state_size and unrolls.next_value is not None:
+        # A recurrent state at that decision is not kept; the acting side's own value is.
+        return to_tensor(unrolls.next_value, device)
+    seen = to_tensor(unrolls.next_observation, device)
+    with _autocast(device, precision):
+        features = policy.torso(seen)
+        if critic.torso is None:
+            out = critic(features)
+        else:
+            view = unrolls.next_privileged
+            out = critic(seen if view is None else to_tensor(view, device))
+        logits = policy.head(features)
+    assert unrolls.next_mask is not None
+    mask = to_tensor(unrolls.next_mask, device)
+    goes_on = to_tensor(unrolls.goes_on, device)
+    mask = mask | ~goes_on[:, None]
+    probabilities = policy.heads.log_probs(logits.float(), mask).exp()
+    return torch.where(goes_on, critic.value_of(out.float(), probabilities), 0.0)
+
+
+def _autocast(device: torch.device, precision: torch.dtype) -> torch.autocast:
+    return torch.autocast(device.type, precision, enabled=precision != torch.float32)

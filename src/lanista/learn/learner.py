@@ -1,0 +1,261 @@
+"""Improves a policy from unrolls: targets, loss, gradient, step. Never imports a game's rules.
+
+One object holds all that an update depends on; `state` and `load_state` give and take the whole.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lanista.data.trajectory import Unrolls
+from lanista.errors import LanistaError
+from lanista.games.contract import Spec
+from lanista.learn.batch import Batch
+from lanista.learn.forward import Views, forward
+from lanista.learn.losses import Term
+from lanista.learn.references import References
+from lanista.learn.schedules import initial_states, observe_all, parse_schedule, values_at
+from lanista.learn.settings import Learning
+from lanista.learn.targets import known_of
+from lanista.learn.terms import term, weighted
+from lanista.nets.policy import Critic, Policy, ema_update
+from lanista.nets.settings import Network
+
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class BrokenLossError(LanistaError):
+    """A loss or a gradient is not a number; the weights were not touched."""
+
+    exit_code = 1
+
+
+class Learner:
+    """A policy that learns, its critic, and everything that lies between two updates."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        network: Network,
+        settings: Learning,
+        *,
+        updates: int,
+        seed: int = 0,
+        device: str = "cpu",
+        start: Policy | None = None,
+    ) -> None:
+        self.spec, self.network, self.settings, self.updates = spec, network, settings, updates
+        self.device = torch.device(device)
+        if settings.precision == "fp16" and self.device.type == "cpu":
+            raise LanistaError("precision fp16 needs a GPU; choose bf16 or fp32 on the CPU.")
+        torch.manual_seed(seed)
+        self.policy = Policy(spec, network).to(self.device)
+        if start is not None:
+            self.policy.load_state_dict(start.state_dict())
+        self.critic = _critic(spec, network, settings, self.policy).to(self.device)
+        self.average = copy.deepcopy(self.policy) if self._averages else None
+        self.references = References(self.policy, settings, anchor=start)
+        self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
+        self.optimiser = torch.optim.Adam(
+            self.parameters, lr=1.0, betas=settings.adam_betas, fused=True
+        )
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=settings.precision == "fp16")
+        self.schedules = {
+            "lr": parse_schedule(settings.lr),
+            "temperature": parse_schedule(settings.temperature),
+            **{name: parse_schedule(value) for name, value in settings.terms.items()},
+        }
+        self.schedule_states = initial_states(self.schedules)
+        self.order = np.random.Generator(np.random.PCG64(seed))
+        self.update_count = 0
+        if settings.compile:
+            self.policy.torso.compile()
+            self.critic.compile()
+
+    @property
+    def _averages(self) -> bool:
+        return bool(self.settings.average or self.settings.average_share)
+
+    @property
+    def best(self) -> Policy:
+        """The policy to evaluate and to save: the averaged one where there is one."""
+        return self.average or self.policy
+
+    def scheduled(self) -> dict[str, float]:
+        """Return every scheduled number as it is for the coming update."""
+        return values_at(self.schedules, self.update_count, self.updates, self.schedule_states)
+
+    def evaluated(self, score: float) -> None:
+        """Tell how strong the policy was found: plateau schedules and the portfolio go by it."""
+        self.schedule_states = observe_all(self.schedules, self.schedule_states, score)
+        self.references.score = score
+
+    def update(self, unrolls: Unrolls) -> dict[str, float]:
+        """Learn from `unrolls`; return the numbers worth a line in the log."""
+        settings, values = self.settings, self.scheduled()
+        for group in self.optimiser.param_groups:
+            group["lr"] = values["lr"]
+        weights = {name: values[name] for name in settings.terms}
+        self._renew_references(unrolls)
+        log: dict[str, float] = {}
+        for epoch in range(settings.epochs):
+            for part in self._minibatches(unrolls):
+                log = self._step(part, weights)
+            if settings.target_kl and log.get("policy/approx_kl", 0.0) > settings.target_kl:
+                log["stopped_after_epoch"] = epoch + 1
+                break
+        log["staleness"] = float(self.update_count - unrolls.update.mean())
+        self.update_count += 1
+        self._follow()
+        return log | {"lr": values["lr"]} | {f"{k}/weight": v for k, v in weights.items()}
+
+    def _renew_references(self, unrolls: Unrolls) -> None:
+        if self.settings.uses("portfolio") or self.settings.uses("reference"):
+            views = Views(Batch(unrolls, self.device), self.settings)
+            self.references.renew(self.policy, self.update_count, views)
+
+    def _minibatches(self, unrolls: Unrolls) -> Iterator[Unrolls]:
+        parts = self.settings.minibatches
+        if parts == 1:
+            yield unrolls
+            return
+        for lanes in np.array_split(self.order.permutation(len(unrolls)), parts):
+            if len(lanes):
+                yield unrolls.take(lanes)
+
+    def _step(self, unrolls: Unrolls, weights: dict[str, float]) -> dict[str, float]:
+        """Take one optimiser step over `unrolls`, in `accumulate` pieces."""
+        self.optimiser.zero_grad(set_to_none=True)
+        pieces = self.settings.accumulate
+        log: dict[str, float] = {}
+        for lanes in np.array_split(np.arange(len(unrolls)), pieces):
+            piece = unrolls if pieces == 1 else unrolls.take(lanes)
+            share = piece.decisions / unrolls.decisions
+            found = self._terms(piece, weights)
+            loss = weighted(found, weights)
+            self._refuse_broken(loss, found)
+            _add_terms(log, found, share)
+            if self._shares_due:
+                log |= self._gradient_shares(found, weights)
+            self.scaler.scale(loss * share).backward()  # type: ignore[no-untyped-call]
+        return log | self._apply_gradient()
+
+    def _terms(self, unrolls: Unrolls, weights: dict[str, float]) -> dict[str, Term]:
+        batch = Batch(unrolls, self.device)
+        views = Views(batch, self.settings)
+        found = forward(self.policy, self.critic, views, PRECISIONS[self.settings.precision])
+        known = known_of(
+            self.policy.heads, self.settings, batch, found, self.references.log_probs(views)
+        )
+        return {name: term(name)(known) for name, weight in weights.items() if weight}
+
+    def _apply_gradient(self) -> dict[str, float]:
+        self.scaler.unscale_(self.optimiser)
+        limit = self.settings.max_grad_norm or math.inf
+        before = float(nn.utils.clip_grad_norm_(self.parameters, limit))
+        if not math.isfinite(before) and not self.scaler.is_enabled():
+            raise BrokenLossError(
+                f"The gradient of update {self.update_count} is {before}, so the weights were left "
+                "as they are; lower the learning rate or use fp32."
+            )
+        after = _norm([p.grad for p in self.parameters if p.grad is not None])
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+        return {"gradient_norm": before, "gradient_norm_clipped": after}
+
+    def _refuse_broken(self, loss: Tensor, found: dict[str, Term]) -> None:
+        if bool(torch.isfinite(loss)):
+            return
+        for name, entry in found.items():
+            if not bool(torch.isfinite(entry.loss)):
+                raise BrokenLossError(
+                    f"The loss term {name} is {float(entry.loss)} at update {self.update_count}; "
+                    "the weights were left as they are."
+                )
+
+    @property
+    def _shares_due(self) -> bool:
+        every = self.settings.term_gradients_every
+        return bool(every) and self.update_count % every == 0
+
+    def _gradient_shares(
+        self, found: dict[str, Term], weights: dict[str, float]
+    ) -> dict[str, float]:
+        """Return the norm of each term's own gradient, as a share of their sum."""
+        norms = {}
+        for name, entry in found.items():
+            gradients = torch.autograd.grad(
+                weights[name] * entry.loss, self.parameters, retain_graph=True, allow_unused=True
+            )
+            norms[name] = _norm([g for g in gradients if g is not None])
+        total = sum(norms.values()) or 1.0
+        return {f"{name}/gradient_share": norm / total for name, norm in norms.items()}
+
+    def _follow(self) -> None:
+        """Move the averaged weights after an update."""
+        if self.average is None:
+            return
+        decay = self.settings.average
+        if self.settings.average_share:
+            decay = 1 - 1 / max(1.0, self.settings.average_share * self.update_count)
+        ema_update(self.average, self.policy, decay)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything an update depends on, as nested plain values and tensors."""
+        return {
+            "policy": self.policy.state_dict(),
+            "critic": self.critic.state_dict(),
+            "average": self.average.state_dict() if self.average else {},
+            "references": self.references.state(),
+            "optimiser": self.optimiser.state_dict(),
+            "scaler": self.scaler.state_dict(),
+            "schedules": self.schedule_states,
+            "order": self.order.bit_generator.state,
+            "update_count": self.update_count,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take up what `state` gave."""
+        self.policy.load_state_dict(state["policy"])
+        self.critic.load_state_dict(state["critic"])
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
+        self.references.load_state(state["references"], self.policy)
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.scaler.load_state_dict(state["scaler"])
+        self.schedule_states = state["schedules"]
+        self.order.bit_generator.state = state["order"]
+        self.update_count = state["update_count"]
+
+
+def _critic(spec: Spec, network: Network, settings: Learning, policy: Policy) -> Critic:
+    network = settings.critic_network or network
+    if settings.critic_sees == "features":
+        return Critic(spec, network, settings.critic_output, features=policy.torso.width)
+    if settings.critic_sees == "privileged" and spec.privileged is None:
+        raise LanistaError(f"{spec.name} has no privileged view; set critic_sees to seat.")
+    view = spec.privileged if settings.critic_sees == "privileged" else spec.observation
+    return Critic(spec, network, settings.critic_output, observation=view)
+
+
+def _add_terms(log: dict[str, float], found: dict[str, Term], share: float) -> None:
+    for name, entry in found.items():
+        numbers = {f"{name}/loss": entry.loss.detach()}
+        for key, value in entry.statistics.items():
+            if value.dim() == 0:
+                numbers[f"{name}/{key}"] = value
+            else:
+                numbers |= {f"{name}/{key}/{i}": part for i, part in enumerate(value)}
+        for key, number in numbers.items():
+            log[key] = log.get(key, 0.0) + share * float(number)
+
+
+def _norm(gradients: list[Tensor]) -> float:
+    return float(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients))))

@@ -1,0 +1,114 @@
+"""The policies that a learner is held to: the anchor, the reference, the portfolio.
+
+The anchor never changes during a run. The others are snapshots of the learner itself, taken at
+the updates the settings say.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lanista.errors import LanistaError
+from lanista.learn.forward import Views
+from lanista.learn.portfolio import Portfolio, Reference
+from lanista.learn.settings import Learning
+from lanista.nets.policy import Policy
+
+ANCHORED = ("anchor_reverse", "anchor_forward")
+
+
+class References:
+    """Frozen copies of policies, by the use they have."""
+
+    def __init__(self, policy: Policy, settings: Learning, anchor: Policy | None) -> None:
+        self.settings = settings
+        self.policies: dict[str, Policy] = {}
+        self.portfolio = Portfolio(
+            size=settings.portfolio_size,
+            strategy=settings.portfolio_keeps,
+            add_every=settings.portfolio_every,
+        )
+        self.score: float | None = None
+        """How strong the learner was last found to be; the strategy `best` goes by it."""
+        if any(settings.uses(name) for name in ANCHORED):
+            if anchor is None:
+                raise LanistaError(
+                    "A term pulls to the anchor and the run has none; "
+                    "give --supervised-checkpoint or drop the term."
+                )
+            self.policies["anchor"] = frozen(anchor)
+        if settings.uses("reference"):
+            self.policies["reference"] = frozen(policy)
+
+    def renew(self, policy: Policy, update: int, views: Views) -> None:
+        """Take the snapshots that are due before `update`."""
+        if (
+            self.settings.uses("reference")
+            and update
+            and not update % self.settings.reference_every
+        ):
+            self.policies["reference"] = frozen(policy)
+        if self.settings.uses("portfolio") and self.portfolio.due(update):
+            self._add(policy, update, views)
+
+    def _add(self, policy: Policy, update: int, views: Views) -> None:
+        name = f"update-{update}"
+        candidates = {**self._members(), name: frozen(policy)}
+        known = {key: views.log_probs(member) for key, member in candidates.items()}
+        heads, mask = policy.heads, views.mask
+
+        def distance(one: str, other: str) -> float:
+            both = heads.kl(known[one], known[other], mask) + heads.kl(
+                known[other], known[one], mask
+            )
+            return float(both.sum(-1).mean())
+
+        self.portfolio = self.portfolio.add(Reference(name, update, self.score), distance)
+        kept = {reference.digest for reference in self.portfolio.references}
+        for key in list(self._members()):
+            if key not in kept:
+                del self.policies[key]
+        if name in kept:
+            self.policies[name] = candidates[name]
+
+    def _members(self) -> dict[str, Policy]:
+        return {key: p for key, p in self.policies.items() if key.startswith("update-")}
+
+    def log_probs(self, views: Views) -> dict[str, Tensor]:
+        """Return what each reference says about the rows of a batch."""
+        found: dict[str, Tensor] = {
+            name: views.log_probs(self.policies[name])
+            for name in ("anchor", "reference")
+            if name in self.policies
+        }
+        members = [self.policies[r.digest] for r in self.portfolio.references]
+        if members:
+            found["portfolio"] = torch.stack([views.log_probs(member) for member in members])
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that changes, as nested plain values and tensors."""
+        return {
+            "policies": {name: policy.state_dict() for name, policy in self.policies.items()},
+            "portfolio": self.portfolio.state(),
+            "score": self.score,
+        }
+
+    def load_state(self, state: dict[str, Any], like: Policy) -> None:
+        """Take up what `state` gave."""
+        self.policies = {}
+        for name, weights in state["policies"].items():
+            policy = frozen(like)
+            policy.load_state_dict(weights)
+            self.policies[name] = policy
+        self.portfolio = self.portfolio.restored(state["portfolio"])
+        self.score = state["score"]
+
+
+def frozen(policy: Policy) -> Policy:
+    """Return a copy that learns nothing."""
+    return copy.deepcopy(policy).requires_grad_(False)

@@ -1,0 +1,128 @@
+"""What a learner can be told: losses and their weights, returns, optimiser, references.
+
+A loss is a weighted sum of named terms; a weight is a number or a schedule. Knows nothing of torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lanista.errors import LanistaError, nearest
+from lanista.nets.settings import Network
+
+PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd"]
+TERMS = {
+    "policy": "makes what turned out well more likely (the setting `policy` says how)",
+    "value": "trains the critic",
+    "upgo": "imitates own play where it turned out better than expected",
+    "entropy": "rewards an open mind",
+    "anchor_reverse": "KL(policy ‖ the fixed policy the run began from)",
+    "anchor_forward": "KL(the fixed policy the run began from ‖ policy)",
+    "reference": "KL(policy ‖ a snapshot of itself, renewed every `reference_every` updates)",
+    "portfolio": "KL(policy ‖ several snapshots of itself)",
+    "magnet": "KL(policy ‖ uniform over the legal)",
+    "behaviour": "KL(policy that acted ‖ policy)",
+}
+
+
+def _weights() -> dict[str, Any]:
+    return {"policy": 1.0, "value": 0.5, "entropy": 0.01}
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How a policy is improved."""
+
+    policy: PolicyLoss = "ppo"
+    """The policy loss: ppo, vtrace, all_action (needs a q critic) or neurd (R-NaD)."""
+    terms: Mapping[str, Any] = field(default_factory=_weights)
+    """The weight of each term of the loss: a number or a schedule."""
+    lr: Any = 3e-4
+    """Learning rate: a number or a schedule over updates."""
+    temperature: Any = 1.0
+    """Temperature of the acting policy: a number or a schedule over updates."""
+    adam_betas: tuple[float, float] = (0.9, 0.999)
+    """Decay of Adam's two averages."""
+    epochs: int = 1
+    """How often an update goes over its decisions."""
+    minibatches: int = 1
+    """Into how many parts an epoch is cut, each an optimiser step."""
+    accumulate: int = 1
+    """Into how many pieces an optimiser step is cut to save memory."""
+    max_grad_norm: float = 1.0
+    """Gradients are scaled down to this norm; 0: never."""
+    gamma: float = 1.0
+    """Discount from one own decision to the next."""
+    lam: float = 0.95
+    """λ of GAE, TD(λ) and V-trace."""
+    clip: float = 0.2
+    """PPO: largest change of an action's probability in one update, as a ratio."""
+    value_clip: float = 0.0
+    """PPO: largest change of a value in one update; 0: none."""
+    target_kl: float = 0.0
+    """PPO: an update ends early when the policy has moved this far; 0: never."""
+    rho_clip: float = 1.0
+    """V-trace: clip of the ratio in the value target."""
+    pg_rho_clip: float = 1.0
+    """V-trace: clip of the ratio in the policy gradient."""
+    c_clip: float = 1.0
+    """V-trace: clip of the ratio that lets later differences through."""
+    normalise_advantages: bool = True
+    """Bring advantages to mean 0 and deviation 1 (ppo and vtrace)."""
+    keep_advantages: float = 1.0
+    """Learn only from this share of decisions, those with the largest advantages."""
+    critic_sees: Literal["features", "seat", "privileged"] = "features"
+    """features: a head on the policy's torso; seat: a network of its own on the seat's view;
+    privileged: the same on the view with the hidden part, in training only."""
+    critic_output: Literal["value", "outcome", "q"] = "value"
+    """value, outcome (win/draw/loss), or q (a value for every choice)."""
+    critic_network: Network | None = None
+    """The critic's network where it has its own; the policy's unless given."""
+    portfolio_size: int = 4
+    """How many snapshots the portfolio keeps."""
+    portfolio_every: int = 100
+    """A snapshot is offered to the portfolio every so many updates."""
+    portfolio_keeps: Literal["recent", "best", "diverse"] = "recent"
+    """Which snapshots stay when the portfolio is full."""
+    portfolio_pull: Literal["min", "mean", "softmin"] = "min"
+    """Which snapshot pulls: the nearest, all alike, or softly the nearest."""
+    reference_every: int = 100
+    """Updates between two references (reference KL)."""
+    eta: float = 0.2
+    """R-NaD: how strongly the reward is bent towards the reference."""
+    fixed_point: tuple[int, ...] = (200,)
+    """R-NaD: updates of each fixed-point iteration; the last one repeats."""
+    target_average: float = 0.001
+    """R-NaD: how fast the target network follows the weights."""
+    neurd_threshold: float = 2.0
+    """NeuRD: logits are not pushed further from their mean than this."""
+    neurd_clip: float = 1e4
+    """NeuRD: largest advantage taken."""
+    average: float = 0.0
+    """Decay of the weights' moving average, which is what is evaluated and saved; 0: none."""
+    average_share: float = 0.0
+    """Instead: average over this share of the updates so far; 0: use `average`."""
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    """Number format of the networks' matrix products; fp16 needs a GPU."""
+    compile: bool = False
+    """Let torch.compile translate the networks: slower to start, faster to run."""
+    term_gradients_every: int = 0
+    """Log each term's share of the gradient every so many updates; 0: never."""
+
+    def __post_init__(self) -> None:
+        for name in self.terms:
+            if name not in TERMS:
+                raise LanistaError(f"There is no loss term {name!r}; {nearest(name, TERMS)}")
+        if self.policy == "all_action" and self.critic_output != "q":
+            raise LanistaError("policy all_action needs critic_output q.")
+        if self.policy != "all_action" and self.critic_output == "q":
+            raise LanistaError(f"critic_output q goes with policy all_action, not {self.policy}.")
+        for name in ("epochs", "minibatches", "accumulate"):
+            if getattr(self, name) < 1:
+                raise LanistaError(f"{name} is {getattr(self, name)}; give at least 1.")
+
+    def uses(self, term: str) -> bool:
+        """Whether a term has a weight at all."""
+        return term in self.terms and self.terms[term] != 0

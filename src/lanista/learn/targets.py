@@ -1,0 +1,133 @@
+"""What an update aims at: advantages and value targets for every row of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from lanista.learn import returns
+from lanista.learn.batch import Batch
+from lanista.learn.forward import Forward
+from lanista.learn.settings import Learning
+from lanista.learn.terms import Known
+from lanista.nets.distribution import Heads
+
+
+class Steps:
+    """A batch's rewards and discounts as steps `[T, B]`."""
+
+    def __init__(self, batch: Batch, settings: Learning) -> None:
+        self.reward = batch.steps(batch.tensor("reward"))
+        index = batch.index
+        goes_on = ~batch.steps(batch.tensor("ended")) & (index >= 0)
+        self.discount = settings.gamma * goes_on.to(self.reward)
+
+
+@torch.no_grad()
+def known_of(
+    heads: Heads, settings: Learning, batch: Batch, forward: Forward, references: dict[str, Tensor]
+) -> Known:
+    """Return all that the terms of the loss may look at, targets included."""
+    unrolls = batch.unrolls
+    everything = torch.ones_like(forward.value, dtype=torch.bool)
+    known = Known(
+        heads=heads,
+        settings=settings,
+        logits=forward.logits,
+        log_probs=forward.log_probs,
+        chosen=forward.chosen,
+        mask=batch.tensor("mask"),
+        action=batch.tensor("action").long(),
+        behaviour=batch.tensor("log_prob"),
+        behaviour_log_probs=None if unrolls.log_probs is None else batch.tensor("log_probs"),
+        critic=forward.critic,
+        valid=everything,
+        everything=everything,
+        value=forward.value,
+        references=references,
+    )
+    steps = Steps(batch, settings)
+    known = MAKE[settings.policy](known, steps, batch, forward)
+    if settings.uses("upgo"):
+        upgo = returns.upgo(
+            batch.steps(forward.value), steps.reward, steps.discount, forward.next_value
+        )
+        known = replace(known, upgo=batch.rows(upgo))
+    if settings.critic_output == "outcome":
+        known = replace(known, outcome=_outcome(batch, forward, steps))
+    return _filtered(known)
+
+
+def _ppo(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+    """Advantages by GAE from the values at the time of acting, as PPO has them."""
+    unrolls, settings = batch.unrolls, known.settings
+    old = forward.value if unrolls.value is None else batch.tensor("value")
+    last = forward.next_value
+    if unrolls.value is not None and unrolls.next_value is not None:
+        last = batch.tensor("next_value")
+    found = returns.gae(batch.steps(old), steps.reward, steps.discount, last, lam=settings.lam)
+    return replace(
+        known,
+        advantage=batch.rows(found.advantage),
+        value_target=batch.rows(found.target),
+        old_value=old,
+    )
+
+
+def _vtrace(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+    """V-trace advantages; the critic learns TD(λ), as AlphaStar's does."""
+    settings, value = known.settings, batch.steps(forward.value)
+    ratio = batch.steps(known.chosen.detach() - known.behaviour)
+    found = returns.vtrace(
+        ratio,
+        value,
+        steps.reward,
+        steps.discount,
+        forward.next_value,
+        lam=settings.lam,
+        rho_clip=settings.rho_clip,
+        pg_rho_clip=settings.pg_rho_clip,
+        c_clip=settings.c_clip,
+    )
+    target = returns.td_lambda(
+        value, steps.reward, steps.discount, forward.next_value, lam=settings.lam
+    )
+    return replace(known, advantage=batch.rows(found.advantage), value_target=batch.rows(target))
+
+
+def _all_action(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+    """Q learns TD(λ) returns, with Σ π Q as the value of what follows."""
+    value = batch.steps(forward.value)
+    target = returns.td_lambda(
+        value, steps.reward, steps.discount, forward.next_value, lam=known.settings.lam
+    )
+    return replace(known, value_target=batch.rows(target))
+
+
+MAKE = {"ppo": _ppo, "vtrace": _vtrace, "all_action": _all_action}
+
+
+def _outcome(batch: Batch, forward: Forward, steps: Steps) -> Tensor:
+    """Return win/draw/loss probabilities `[N, 3]`: the result, or the guess where it is open."""
+    final = steps.reward.sum(0)
+    classes = 1 - final.sign().long()
+    result = torch.nn.functional.one_hot(classes, 3).to(forward.value)
+    goes_on = batch.tensor("goes_on")
+    # An unroll whose match goes on has no result: the next value as an even chance of the rest.
+    value = forward.next_value.clamp(-1, 1)
+    guess = torch.stack([value.clamp(min=0), 1 - value.abs(), (-value).clamp(min=0)], -1)
+    lane = torch.where(goes_on[:, None], guess, result)
+    return batch.rows(lane.expand(len(steps.reward), *lane.shape))
+
+
+def _filtered(known: Known) -> Known:
+    if known.advantage is None:
+        return known
+    advantage, valid = known.advantage, known.valid
+    if known.settings.keep_advantages < 1:
+        valid = returns.keep_largest(advantage, valid, known.settings.keep_advantages)
+    if known.settings.normalise_advantages:
+        advantage = returns.normalise(advantage, known.everything)
+    return replace(known, advantage=advantage, valid=valid)

@@ -1,0 +1,76 @@
+"""How large a network is and of which kind: one dial, and what follows from it.
+
+Knows nothing of torch, so that commands can show and check settings without loading it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from lanista.errors import LanistaError, nearest
+
+Kind = Literal["mlp", "residual", "lstm", "transformer"]
+Size = Literal["s", "m", "l", "xl"]
+
+# By kind and size: width, layers. The sizes of one kind are about four times apart in cost.
+_SHAPES: dict[str, dict[str, tuple[int, int]]] = {
+    "mlp": {"s": (128, 2), "m": (256, 2), "l": (512, 2), "xl": (1024, 3)},
+    "residual": {"s": (128, 2), "m": (256, 3), "l": (512, 4), "xl": (1024, 6)},
+    "lstm": {"s": (128, 1), "m": (256, 1), "l": (512, 1), "xl": (1024, 2)},
+    "transformer": {"s": (64, 2), "m": (128, 3), "l": (256, 4), "xl": (384, 6)},
+}
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network's kind and size. What is 0 follows from the size."""
+
+    kind: Kind = "mlp"
+    """mlp, residual (MLP with skips), lstm, or transformer (over the observation's tokens)."""
+    size: Size = "m"
+    """The one dial: s, m, l or xl."""
+    width: int = 0
+    """Units of a layer; 0: by size."""
+    layers: int = 0
+    """Layers (blocks of a residual network or transformer); 0: by size."""
+    attention_heads: int = 0
+    """Heads of a transformer's attention; 0: one for each 32 units of width."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in _SHAPES:
+            raise LanistaError(f"Network kind is {self.kind!r}; {nearest(self.kind, _SHAPES)}")
+        if self.size not in _SHAPES["mlp"]:
+            raise LanistaError(f"Network size is {self.size!r}; choose from s, m, l, xl.")
+        if min(self.width, self.layers, self.attention_heads) < 0:
+            raise LanistaError("Network width, layers and attention_heads must not be negative.")
+        if self.kind == "transformer" and self.resolved_width % self.resolved_attention_heads:
+            raise LanistaError(
+                f"A transformer {self.resolved_width} wide cannot have "
+                f"{self.resolved_attention_heads} attention heads; give a divisor of the width."
+            )
+
+    @property
+    def resolved_width(self) -> int:
+        return self.width or _SHAPES[self.kind][self.size][0]
+
+    @property
+    def resolved_layers(self) -> int:
+        return self.layers or _SHAPES[self.kind][self.size][1]
+
+    @property
+    def resolved_attention_heads(self) -> int:
+        return self.attention_heads or max(1, self.resolved_width // 32)
+
+    @property
+    def recurrent(self) -> bool:
+        return self.kind == "lstm"
+
+
+def network_from(values: dict[str, Any]) -> Network:
+    """Return a network's settings from plain values, such as those of a policy file."""
+    known = {field.name for field in fields(Network)}
+    for name in values:
+        if name not in known:
+            raise LanistaError(f"A network has no setting {name!r}; {nearest(name, known)}")
+    return Network(**values)

@@ -1,0 +1,156 @@
+"""The body of a network: a seat's view in, features out.
+
+Every torso has one shape of call, recurrent or not, so that whoever plays or learns need not ask.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from lanista.games.contract import Observation
+from lanista.nets.encoders import FlatEncoder, TokenEncoder
+from lanista.nets.settings import Network
+
+
+class Torso(nn.Module):
+    """Base: `forward(observation [N, length])` gives features `[N, width]`."""
+
+    width: int
+    state_size: int = 0
+    """Numbers of recurrent state a seat carries through its match."""
+
+    def forward(self, observation: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def step(self, observation: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Advance one decision: features `[N, width]` and the new state `[N, state_size]`."""
+        return self(observation), state
+
+    def unroll(self, observation: Tensor, state: Tensor, fresh: Tensor) -> Tensor:
+        """Run `[T, B, length]` from `state [B, state_size]`, anew where `fresh [T, B]`."""
+        steps, lanes = observation.shape[:2]
+        features: Tensor = self(observation.flatten(0, 1))
+        return features.view(steps, lanes, -1)
+
+
+class MLP(Torso):
+    """Plain layers with ReLU."""
+
+    def __init__(self, observation: Observation, network: Network) -> None:
+        super().__init__()
+        self.encoder = FlatEncoder(observation)
+        self.width = network.resolved_width
+        sizes = [self.encoder.width, *[self.width] * network.resolved_layers]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+
+    def forward(self, observation: Tensor) -> Tensor:
+        x: Tensor = self.encoder(observation)
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return x
+
+
+class Residual(Torso):
+    """Blocks of two layers around a skip, normalised on the way in."""
+
+    def __init__(self, observation: Observation, network: Network) -> None:
+        super().__init__()
+        self.encoder = FlatEncoder(observation)
+        self.width = network.resolved_width
+        self.into = nn.Linear(self.encoder.width, self.width)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(
+                nn.LayerNorm(self.width),
+                nn.Linear(self.width, self.width),
+                nn.ReLU(),
+                nn.Linear(self.width, self.width),
+            )
+            for _ in range(network.resolved_layers)
+        )
+        self.out = nn.LayerNorm(self.width)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        x = self.into(self.encoder(observation))
+        for block in self.blocks:
+            x = x + block(x)
+        return torch.relu(self.out(x))
+
+
+class Transformer(Torso):
+    """Self-attention over the observation's tokens; features are the mean token."""
+
+    def __init__(self, observation: Observation, network: Network) -> None:
+        super().__init__()
+        self.width = network.resolved_width
+        self.encoder = TokenEncoder(observation, self.width)
+        layer = nn.TransformerEncoderLayer(
+            self.width,
+            network.resolved_attention_heads,
+            dim_feedforward=2 * self.width,
+            dropout=0.0,
+            batch_first=True,
+            norm_first=True,
+        )
+        self.blocks = nn.TransformerEncoder(
+            layer, network.resolved_layers, enable_nested_tensor=False
+        )
+        self.out = nn.LayerNorm(self.width)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        features: Tensor = self.out(self.blocks(self.encoder(observation)).mean(-2))
+        return features
+
+
+class LSTM(Torso):
+    """A layer in, then LSTM cells; each seat carries hidden and cell through its match."""
+
+    def __init__(self, observation: Observation, network: Network) -> None:
+        super().__init__()
+        self.encoder = FlatEncoder(observation)
+        self.width = network.resolved_width
+        self.into = nn.Linear(self.encoder.width, self.width)
+        self.cells = nn.ModuleList(
+            nn.LSTMCell(self.width, self.width) for _ in range(network.resolved_layers)
+        )
+        self.state_size = 2 * self.width * len(self.cells)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        state = observation.new_zeros((len(observation), self.state_size), dtype=torch.float32)
+        return self.step(observation, state)[0]
+
+    def step(self, observation: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        return self._cells(torch.relu(self.into(self.encoder(observation))), state)
+
+    def unroll(self, observation: Tensor, state: Tensor, fresh: Tensor) -> Tensor:
+        inputs = torch.relu(self.into(self.encoder(observation)))
+        outputs = []
+        for t in range(len(inputs)):
+            state = torch.where(fresh[t].unsqueeze(-1), torch.zeros_like(state), state)
+            features, state = self._cells(inputs[t], state)
+            outputs.append(features)
+        return torch.stack(outputs)
+
+    def _cells(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        parts = torch.split(state.to(x.dtype), self.width, -1)
+        new = []
+        for number, cell in enumerate(self.cells):
+            hidden, memory = cell(x, (parts[2 * number], parts[2 * number + 1]))
+            new += [hidden, memory]
+            x = hidden
+        return x, torch.cat(new, -1).to(state.dtype)
+
+
+TORSOS: dict[str, type[Torso]] = {
+    "mlp": MLP,
+    "residual": Residual,
+    "lstm": LSTM,
+    "transformer": Transformer,
+}
+
+
+def make_torso(observation: Observation, network: Network) -> Torso:
+    """Return the torso that the settings ask for."""
+    return TORSOS[network.kind](observation, network)

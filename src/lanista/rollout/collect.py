@@ -1,0 +1,351 @@
+"""Plays matches for a learner and keeps what its seats saw, did and got.
+
+Either whole matches, all under one set of weights, or a stream of unrolls from matches that go on
+across updates. A decision's reward is what came to its seat until its next decision or the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.data.trajectory import Unrolls
+from lanista.games.bots import Player
+from lanista.games.contract import Decisions, Game, Saved
+from lanista.rollout.actor import Actor, Choice
+
+LEARNER = 0
+"""The number of the learner in a seating; other numbers are its opponents, from 1."""
+
+Seating = Callable[[NDArray[np.int64]], NDArray[np.int32]]
+"""Match ids to players, `[matches, seats]`: a pure function, so nothing of it needs saving."""
+
+
+@dataclass
+class Tally:
+    """How the learner's seats fared in the matches that ended, by opponent number."""
+
+    matches: int = 0
+    decisions: int = 0
+    returns: float = 0.0
+    seats: int = 0
+
+
+class Collector:
+    """A game with the learner and its opponents at it."""
+
+    def __init__(
+        self,
+        game: Game,
+        actor: Actor,
+        opponents: Sequence[Player] = (),
+        seating: Seating | None = None,
+        *,
+        unroll_length: int,
+        shaping_scale: float = 0.0,
+        keep_log_probs: bool = False,
+        keep_privileged: bool = False,
+        first_match: int = 0,
+    ) -> None:
+        self.game, self.actor, self.opponents = game, actor, tuple(opponents)
+        self.seating = seating or self._alone
+        self.next_match = first_match
+        self.update = 0
+        self.keep_privileged = keep_privileged
+        self.tape = Tape(game, unroll_length, shaping_scale, keep_log_probs, keep_privileged)
+        self.seated = np.zeros((game.slots, game.spec.seats), np.int32)
+        self.tally: dict[int, Tally] = {}
+
+    def whole_matches(self, matches: int) -> Unrolls:
+        """Play `matches` fresh matches to their end and return all unrolls of the learner."""
+        left = matches
+        started = min(left, self.game.slots)
+        self._start(np.arange(started))
+        left -= started
+        ended = 0
+        while ended < matches:
+            over = self._step()
+            ended += len(over)
+            again = over[:left]
+            if len(again):
+                self._start(again)
+                left -= len(again)
+        return self.tape.harvest()
+
+    def unrolls(self, count: int) -> Unrolls:
+        """Play on until at least `count` unrolls are complete, and return those."""
+        if self.next_match == 0 or not self.tape.began:
+            self._start(np.arange(self.game.slots))
+        while self.tape.complete < count:
+            over = self._step()
+            if len(over):
+                self._start(over)
+        return self.tape.harvest()
+
+    def save(self) -> dict[str, Any]:
+        """Return everything needed to go on exactly so: arrays and plain numbers."""
+        slots = np.arange(self.game.slots)
+        game = self.game.save(slots) if self.tape.began else {}
+        return {
+            "next_match": self.next_match,
+            "game": game,
+            "seated": self.seated.copy(),
+            "tape": self.tape.save(),
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take up what `save` put away."""
+        self.next_match = int(saved["next_match"])
+        self.seated[:] = saved["seated"]
+        self.tape.load(saved["tape"])
+        game: Saved = saved["game"]
+        if game:
+            self.game.load(np.arange(self.game.slots), game)
+
+    def _alone(self, matches: NDArray[np.int64]) -> NDArray[np.int32]:
+        return np.full((len(matches), self.game.spec.seats), LEARNER, np.int32)
+
+    def _start(self, slots: NDArray[Any]) -> None:
+        ids = np.arange(self.next_match, self.next_match + len(slots), dtype=np.int64)
+        self.next_match += len(slots)
+        self.seated[slots] = self.seating(ids)
+        self.game.start(slots, ids)
+        self.tape.began = True
+
+    def _step(self) -> NDArray[np.int32]:
+        """Let everybody answer what is ready; return the slots whose match ended."""
+        decisions = self.game.decisions()
+        who = self.seated[decisions.slot, decisions.seat]
+        actions = np.empty((len(decisions), len(self.game.spec.heads)), np.int32)
+        for number, player in enumerate(self.opponents, start=1):
+            rows = np.flatnonzero(who == number)
+            if len(rows):
+                actions[rows] = player.act(decisions, rows)
+        mine = np.flatnonzero(who == LEARNER)
+        if len(mine):
+            privileged = self.game.privileged()[mine] if self.keep_privileged else None
+            choice = self.actor.choose(decisions, mine, privileged)
+            actions[mine] = choice.action
+            self.tape.write(decisions, mine, choice, privileged, self.update)
+        over = self.game.act(np.arange(len(decisions)), actions)
+        if len(over):
+            self.tape.close(over)
+            self._count(over)
+        return over
+
+    def _count(self, over: NDArray[np.int32]) -> None:
+        """Add the ended matches to the tally: under the strongest-numbered opponent met, or 0."""
+        met = self.seated[over].max(1)
+        for number in np.unique(met):
+            slots = over[met == number]
+            mine = self.seated[slots] == LEARNER
+            tally = self.tally.setdefault(int(number), Tally())
+            tally.matches += len(slots)
+            tally.returns += float(self.game.returns[slots][mine].sum())
+            tally.seats += int(mine.sum())
+
+
+class Tape:
+    """The learner's decisions so far, a row each, linked into unrolls."""
+
+    def __init__(
+        self, game: Game, length: int, shaping_scale: float, log_probs: bool, privileged: bool
+    ) -> None:
+        self.game, self.length, self.shaping_scale = game, length, shaping_scale
+        self.keep_log_probs, self.keep_privileged = log_probs, privileged
+        self.seats = game.spec.seats
+        self.began = False
+        self.last = np.full(game.slots * self.seats, -1, np.int64)
+        """By slot and seat: the row of its last decision in this match."""
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rows = 0
+        self.lanes = 0
+        self.complete = 0
+        self.columns: dict[str, NDArray[Any]] = {}
+        self.lane_state: list[NDArray[np.float32]] = []
+
+    def write(
+        self,
+        decisions: Decisions,
+        mine: NDArray[Any],
+        choice: Choice,
+        privileged: NDArray[Any] | None,
+        update: int,
+    ) -> None:
+        """Add decisions, and settle what came of each seat's decision before."""
+        slot, seat = decisions.slot[mine], decisions.seat[mine]
+        place = slot.astype(np.int64) * self.seats + seat
+        before = self.last[place]
+        rows = np.arange(self.rows, self.rows + len(mine))
+        had = before >= 0
+        self._grow(len(mine), decisions, choice, privileged)
+        columns = self.columns
+        self._settle(before[had], slot[had], seat[had])
+        columns["next"][before[had]] = rows[had]
+        step = np.where(had, columns["step"][before] + 1, 0)
+        fresh = step % self.length == 0
+        lane = columns["lane"][before].copy()
+        lane[fresh] = self.lanes + np.arange(fresh.sum())
+        self.complete += int((fresh & had).sum())
+        if choice.state is not None:
+            self.lane_state.append(choice.state[fresh])
+        self.lanes += int(fresh.sum())
+        here = slice(self.rows, self.rows + len(mine))
+        columns["step"][here], columns["lane"][here] = step, lane
+        columns["next"][here] = -1
+        columns["reward"][here] = 0
+        columns["ended"][here] = False
+        columns["observation"][here] = decisions.observation[mine]
+        columns["mask"][here] = decisions.mask[mine]
+        columns["match"][here], columns["turn"][here] = decisions.match[mine], decisions.turn[mine]
+        columns["seat"][here], columns["update"][here] = seat, update
+        columns["action"][here], columns["log_prob"][here] = choice.action, choice.log_prob
+        if "log_probs" in columns:
+            columns["log_probs"][here] = choice.log_probs
+        if "value" in columns:
+            columns["value"][here] = choice.value
+        if "privileged" in columns:
+            columns["privileged"][here] = privileged
+        self.last[place] = rows
+        self.rows += len(mine)
+
+    def close(self, over: NDArray[np.int32]) -> None:
+        """Settle the last decisions of matches that ended."""
+        slot = np.repeat(over, self.seats)
+        seat = np.tile(np.arange(self.seats, dtype=np.int32), len(over))
+        place = slot.astype(np.int64) * self.seats + seat
+        before = self.last[place]
+        had = before >= 0
+        self._settle(before[had], slot[had], seat[had])
+        self.columns["ended"][before[had]] = True
+        self.complete += int(had.sum())
+        self.last[place] = -1
+
+    def _settle(self, rows: NDArray[Any], slot: NDArray[Any], seat: NDArray[Any]) -> None:
+        reward = self.game.reward[slot, seat]
+        if self.shaping_scale:
+            reward = reward + self.shaping_scale * self.game.shaping[slot, seat]
+        if len(rows):
+            self.columns["reward"][rows] = reward
+
+    def harvest(self) -> Unrolls:
+        """Return the complete unrolls and keep the rest, renumbered."""
+        rows = slice(0, self.rows)
+        lane, step = self.columns["lane"][rows], self.columns["step"][rows] % self.length
+        done = np.zeros(self.lanes, np.bool_)
+        ended = self.columns["ended"][rows]
+        full = (step == self.length - 1) & (self.columns["next"][rows] >= 0)
+        done[lane[ended | full]] = True
+        unrolls = self._unrolls(done, lane, step, ended)
+        self._keep(~done[lane], done)
+        return unrolls
+
+    def _unrolls(
+        self, done: NDArray[np.bool_], lane: NDArray[Any], step: NDArray[Any], ended: NDArray[Any]
+    ) -> Unrolls:
+        take = np.flatnonzero(done[lane])
+        rank = np.cumsum(done) - 1
+        index = np.full((self.length, int(done.sum())), -1, np.int32)
+        index[step[take], rank[lane[take]]] = np.arange(len(take), dtype=np.int32)
+        longest = int((index >= 0).any(1).sum())
+        index = index[:longest]
+        columns = self.columns
+        chosen: dict[str, Any] = {
+            name: columns[name][take].copy()
+            for name in columns
+            if name not in ("next", "step", "lane")
+        }
+        # The row after an unroll's last one, where the match went on.
+        last = np.zeros(index.shape[1], np.int64)
+        last[rank[lane[take]]] = take  # Rows come in order, so the last one written stays.
+        goes_on = ~columns["ended"][last]
+        after = columns["next"][last]
+        if goes_on.any():
+            for name in ("observation", "mask", "privileged", "value"):
+                if name in columns:
+                    following = columns[name][after].copy()
+                    following[~goes_on] = 0
+                    chosen[f"next_{name}"] = following
+        if self.lane_state:
+            chosen["state"] = np.concatenate(self.lane_state)[np.flatnonzero(done)]
+        return Unrolls(index=index, goes_on=goes_on, **chosen)
+
+    def _keep(self, rows: NDArray[np.bool_], done: NDArray[np.bool_]) -> None:
+        """Keep only the rows of unfinished unrolls."""
+        kept = np.flatnonzero(rows)
+        number = np.full(self.rows + 1, -1, np.int64)
+        number[kept] = np.arange(len(kept))
+        lane_number = np.cumsum(~done) - 1
+        columns = {name: column[kept].copy() for name, column in self.columns.items()}
+        states = np.concatenate(self.lane_state)[~done] if self.lane_state else None
+        self._clear()
+        self.last = np.where(self.last >= 0, number[self.last], -1)
+        self.rows, self.lanes = len(kept), int((~done).sum())
+        if len(kept):
+            columns["next"] = np.where(columns["next"] >= 0, number[columns["next"]], -1)
+            columns["lane"] = lane_number[columns["lane"]]
+            self.columns = columns
+        if states is not None:
+            self.lane_state = [states]
+
+    def _grow(
+        self, more: int, decisions: Decisions, choice: Choice, privileged: NDArray[Any] | None
+    ) -> None:
+        needed = self.rows + more
+        if self.columns and needed <= len(self.columns["lane"]):
+            return
+        size = max(needed, 2 * self.rows, 1024)
+        spec = self.game.spec
+        shapes: dict[str, tuple[tuple[int, ...], Any]] = {
+            "observation": ((spec.observation.length,), spec.observation.dtype),
+            "mask": ((spec.choices,), np.bool_),
+            "action": ((len(spec.heads),), np.int32),
+            "log_prob": ((), np.float32),
+            "reward": ((), np.float32),
+            "ended": ((), np.bool_),
+            "seat": ((), np.int32),
+            "match": ((), np.int64),
+            "turn": ((), np.int32),
+            "update": ((), np.int32),
+            "next": ((), np.int64),
+            "step": ((), np.int64),
+            "lane": ((), np.int64),
+        }
+        if self.keep_log_probs:
+            shapes["log_probs"] = ((spec.choices,), np.float32)
+        if choice.value is not None:
+            shapes["value"] = ((), np.float32)
+        if privileged is not None:
+            shapes["privileged"] = (privileged.shape[1:], privileged.dtype)
+        for name, (shape, dtype) in shapes.items():
+            grown = np.empty((size, *shape), dtype)
+            if name in self.columns:
+                grown[: self.rows] = self.columns[name][: self.rows]
+            self.columns[name] = grown
+
+    def save(self) -> dict[str, Any]:
+        """Return the unfinished unrolls as arrays and numbers."""
+        return {
+            "began": int(self.began),
+            "rows": self.rows,
+            "lanes": self.lanes,
+            "complete": self.complete,
+            "last": self.last.copy(),
+            "columns": {name: column[: self.rows].copy() for name, column in self.columns.items()},
+            "states": {"state": np.concatenate(self.lane_state)} if self.lane_state else {},
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take up what `save` put away."""
+        self.began = bool(saved["began"])
+        self.rows, self.lanes = int(saved["rows"]), int(saved["lanes"])
+        self.complete = int(saved["complete"])
+        self.last = saved["last"].copy()
+        self.columns = {name: column.copy() for name, column in saved["columns"].items()}
+        self.lane_state = [saved["states"]["state"]] if saved["states"] else []
