@@ -15,6 +15,8 @@ from lanista.nets.distribution import ILLEGAL, Heads
 SIZES = st.sampled_from([(1,), (5,), (3, 2), (2, 2, 2), (11, 11, 2, 2, 3), (4, 1, 3, 3)])
 SEEDS = st.integers(0, 2**31)
 quick = settings(deadline=None, max_examples=60)
+# A second thread costs more than it brings on tensors this small.
+torch.set_num_threads(1)
 
 
 def case(sizes: tuple[int, ...], seed: int, scale: float = 3.0) -> tuple[Heads, Tensor, Tensor]:

@@ -229,12 +229,7 @@ class Coupled(Schedule):
         state: Mapping[str, float] | None = None,
         values: Mapping[str, float] | None = None,
     ) -> float:
-        if values is None or self.to not in values:
-            raise LanistaError(
-                f"A schedule is coupled to {self.to!r}, which is no schedule here: "
-                f"{nearest(self.to, values or ())}"
-            )
-        return self.factor * values[self.to]
+        return self.factor * (values or {})[self.to]
 
     def needs(self) -> tuple[str, ...]:
         return (self.to,)
@@ -299,12 +294,15 @@ def values_at(
     """Return the value of each named schedule at `step`, coupled ones after what they follow."""
     values: dict[str, float] = {}
     waiting = dict(schedules)
+    for name, each in schedules.items():
+        for need in each.needs():
+            if need not in schedules:
+                raise LanistaError(
+                    f"Schedule {name!r} is coupled to {need!r}, which is no schedule: "
+                    f"{nearest(need, schedules)}"
+                )
     while waiting:
-        ready = [
-            name
-            for name, each in waiting.items()
-            if all(need in values or need not in schedules for need in each.needs())
-        ]
+        ready = [n for n, each in waiting.items() if all(need in values for need in each.needs())]
         if not ready:
             raise LanistaError(f"Schedules are coupled in a circle: {', '.join(waiting)}.")
         for name in ready:
