@@ -3,7 +3,7 @@
 import torch
 from hypothesis import settings
 
-settings.register_profile("learn", deadline=None, max_examples=60)
+settings.register_profile("learn", deadline=None, max_examples=40)
 settings.load_profile("learn")
 # A second thread costs more than it brings on tensors this small.
 torch.set_num_threads(1)

@@ -59,7 +59,7 @@ OTHER_LOSSES: dict[str, Loss] = {
         x[..., 0], numbers(c), c.valid, old_value_t=numbers(c, 1), clip=0.2
     ),
     "outcome_loss": lambda c, x: losses.outcome_loss(
-        x[..., :1] * torch.tensor([1.0, 0.5, -1.0]), losses.outcome_classes(numbers(c)), c.valid
+        x[..., :1] * x.new_tensor([1.0, 0.5, -1.0]), losses.outcome_classes(numbers(c)), c.valid
     ),
     "forward_kl": lambda c, x: regularisers.forward_kl(
         c.heads, log_probs(c, x), c.other_log_probs, c.mask, c.valid
@@ -251,6 +251,17 @@ def test_no_valid_step_gives_zero(name: str) -> None:
     logits = case.logits.clone().requires_grad_(True)
     loss = LOSSES[name](case, logits).loss
     assert loss.item() == 0.0
+
+
+@each_loss
+def test_every_tensor_is_made_where_the_inputs_are(name: str) -> None:
+    # Meta tensors refuse to mix with those of another device, as a GPU's do.
+    case = choices_for(torch.ones(4, 3, dtype=torch.bool), (4, 3, 3), 5)
+    tensors = (case.mask, case.logits, case.others, case.numbers, case.action, case.valid)
+    moved = Choices(case.heads, *(each.to("meta") for each in tensors))
+    term = LOSSES[name](moved, moved.logits.clone().requires_grad_(True))
+    assert term.loss.device.type == "meta"
+    assert all(number.device.type == "meta" for number in term.statistics.values())
 
 
 def steps(case: Choices) -> list[tuple[int, int]]:

@@ -251,6 +251,17 @@ def test_keep_largest_keeps_the_share_with_the_largest_advantage(
     assert torch.equal(returns.keep_largest(padded.value, unroll.valid, share), kept)
 
 
+@given(unrolls())
+def test_every_tensor_is_made_where_the_inputs_are(unroll: Unroll) -> None:
+    moved = Unroll(*(getattr(unroll, n).to("meta") for n in unroll.__dataclass_fields__))
+    others = [
+        returns.normalise(moved.value, moved.valid),
+        returns.keep_largest(moved.value, moved.valid, 0.5),
+        returns.explained_variance(moved.value, moved.reward, moved.valid),
+    ]
+    assert all(found.device.type == "meta" for found in every_return(moved) + others)
+
+
 def test_shapes_that_do_not_fit_are_refused() -> None:
     one, two = torch.zeros(3, 2), torch.zeros(2, 3)
     with pytest.raises(ValueError, match=r"\[3, 2\]"):

@@ -190,6 +190,16 @@ def test_padding_changes_no_estimate(seed: int) -> None:
         assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
 
 
+def test_every_tensor_is_made_where_the_inputs_are() -> None:
+    match = {name: each.to("meta") for name, each in random_matches(1).items()}
+    found = rnad.two_player_vtrace(Heads((3,)), **match, seat=0, eta=0.2)
+    assert all(each.device.type == "meta" for each in found)
+    both = torch.stack([match["reward_t"]] * 2, -1)
+    played = match["log_ratio_t"][..., 0]
+    changed = rnad.transform_rewards(both, match["actor_t"], played, match["valid_t"], eta=0.1)
+    assert changed.device.type == "meta"
+
+
 def test_more_than_one_head_and_more_than_two_seats_are_refused() -> None:
     match = random_matches(1)
     with pytest.raises(LanistaError, match="one head"):

@@ -14,7 +14,7 @@ from lanista.nets.distribution import ILLEGAL, Heads
 
 SIZES = st.sampled_from([(1,), (5,), (3, 2), (2, 2, 2), (11, 11, 2, 2, 3), (4, 1, 3, 3)])
 SEEDS = st.integers(0, 2**31)
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=40)
 # A second thread costs more than it brings on tensors this small.
 torch.set_num_threads(1)
 
@@ -192,6 +192,15 @@ def test_leading_axes_are_free() -> None:
     cube = heads.log_probs(logits.view(2, 3, 5), mask.view(2, 3, 5))
     assert torch.equal(cube.view(6, 5), flat)
     assert heads.entropy(cube, mask.view(2, 3, 5)).shape == (2, 3, 2)
+
+
+def test_every_tensor_is_made_where_the_inputs_are() -> None:
+    heads, logits, mask = case((3, 2, 2), 4)
+    logits, mask = logits.to("meta"), mask.to("meta")
+    log_probs = heads.log_probs(logits, mask)
+    actions = heads.sample(log_probs, torch.zeros(6, 3, device="meta"))
+    found = [heads.select(log_probs, actions), heads.mode(log_probs, mask), heads.spread(actions)]
+    assert all(each.device.type == "meta" for each in [*found, heads.kl(log_probs, logits, mask)])
 
 
 def test_what_does_not_fit_is_refused() -> None:
