@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 # Ends in `.part`, so that no reader's `*.suffix` pattern matches it, and names its writer, so
-# that only what a dead writer left behind is ever removed.
-_TEMPORARY = re.compile(r"^\.tmp-(\d+)-[0-9a-f]{16}\.part$")
+# that only what a dead writer left behind is ever removed. The number alone would not do: in a
+# container a process has the same one after every restart.
+_TEMPORARY = re.compile(r"^\.tmp-(\d+)-([0-9a-f]{8})[0-9a-f]{8}\.part$")
+_RUN = secrets.token_hex(4)
 
 
 @contextmanager
@@ -24,7 +26,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file that takes the name `path` when the block ends well, and vanishes otherwise."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".tmp-{os.getpid()}-{secrets.token_hex(8)}.part"
+    temporary = path.parent / f".tmp-{os.getpid()}-{_RUN}{secrets.token_hex(4)}.part"
     try:
         with temporary.open("xb") as file:
             yield file
@@ -53,10 +55,14 @@ def remove_leftovers(folder: str | Path) -> int:
     removed = 0
     for path in Path(folder).glob(".tmp-*.part"):
         match = _TEMPORARY.match(path.name)
-        if match and not _running(int(match.group(1))):
+        if match and not _writing(int(match[1]), match[2]):
             path.unlink(missing_ok=True)
             removed += 1
     return removed
+
+
+def _writing(process: int, run: str) -> bool:
+    return run == _RUN if process == os.getpid() else _running(process)
 
 
 def _running(process: int) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from lanista.cli.flags import number, optional
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -29,34 +30,39 @@ class Data:
     Every match is played again. Ends with 0 when all is well and with 1 when files are broken.
     """
 
-    folder: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[FOLDER]")] = None
+    folder: Annotated[tyro.conf.Positional[Path | None], optional("[FOLDER]")] = None
     """The folder; replays in folders inside it count too."""
-    data_dir: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    data_dir: Annotated[Path | None, optional("FOLDER")] = None
     """The same folder, given by name."""
-    json_file: Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE")] = None
+    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
     """Also write the whole summary to this file."""
-    game: Annotated[str | None, tyro.conf.arg(metavar="GAME")] = None
+    game: Annotated[str | None, optional("GAME")] = None
     """The game of replays that were recorded from a Python file, as `examples/my_game.py`."""
-    slots: int = 256
+    slots: Annotated[int, number(256)] = 256
     """How many matches are played again side by side."""
 
     def run(self) -> int:
         """Check, print, and return the exit code."""
-        from rich.console import Console
-
+        from lanista.cli.paths import refuse_unwritable
+        from lanista.cli.table import console
         from lanista.data.datasets import check_dataset
         from lanista.files import write_text
+        from lanista.games import registry
 
         folder = self._folder()
         if self.slots < 1:
             raise LanistaError(f"--slots is {self.slots}; give a number of at least 1.")
+        if self.game is not None:
+            registry.entry(self.game)  # A slip here must not make sound files look broken.
+        if self.json_file is not None:
+            refuse_unwritable("--json", self.json_file)
         with _Progress() as progress:
             summary = check_dataset(
                 folder, game=self.game, slots=self.slots, progress=progress.report
             )
         if self.json_file is not None:
             write_text(self.json_file, json.dumps(summary.as_json(), indent=2) + "\n")
-        _show(Console(highlight=False, markup=False, emoji=False), summary)
+        _show(console(), summary)
         return 1 if summary.broken else 0
 
     def _folder(self) -> Path:

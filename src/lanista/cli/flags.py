@@ -10,9 +10,14 @@ SETTINGS = tyro.conf.arg(name="set", metavar="NAME=VALUE ...", help_behavior_hin
 """`--set`, for games' settings and matches' options."""
 
 
-def optional(metavar: str) -> Any:
+def optional(metavar: str, name: str | None = None) -> Any:
     """Return what a flag without a default shows in `--help`: the word for its value."""
-    return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
+    return tyro.conf.arg(name=name, metavar=metavar, help_behavior_hint="")
+
+
+def switch() -> Any:
+    """Return what a flag that takes no value shows in `--help`: no default, since it is off."""
+    return tyro.conf.arg(help_behavior_hint="")
 
 
 def number(default: int) -> Any:

@@ -20,6 +20,9 @@ from lanista.games.bots import Player, PythonBot
 from lanista.games.contract import Game, Spec
 from lanista.rollout.play import Table
 
+MOST_MATCHES = 10_000_000
+"""Of one run; each takes some 100 bytes until the end."""
+MOST_THREADS = 1024
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -58,6 +61,8 @@ class Lineup:
         for name, value in (("threads", count), ("slots", slots)):
             if value < 1:
                 raise LanistaError(f"--{name} is {value}; give a number of at least 1.")
+        if count > MOST_THREADS:
+            raise LanistaError(f"--threads is {count}; give at most {MOST_THREADS}.")
         count = min(count, matches)
         slots = min(slots, -(-matches // count))
         return [self.table(slots) for _ in range(count)]
@@ -101,6 +106,17 @@ def lineup(
     return Lineup(game, tuple(players), seed, settings, options)
 
 
+def refuse_count(matches: int) -> None:
+    """Refuse a number of matches that cannot be played in one run."""
+    if matches < 1:
+        raise LanistaError(f"--matches is {matches}; give a number of at least 1.")
+    if matches > MOST_MATCHES:
+        raise LanistaError(
+            f"--matches is {matches:,}; give at most {MOST_MATCHES:,}, and play more with another "
+            "--seed."
+        )
+
+
 def split_names(text: str, flag: str) -> list[str]:
     """Return the names in `a,b,c`."""
     names = [name.strip() for name in text.split(",")]
@@ -127,6 +143,8 @@ def bot_from_file(word: str, spec: Spec, seed: int) -> Player:
         and kind.__module__ == module.__name__
     }
     wanted = name.removeprefix(":")
+    if not kinds:
+        raise LanistaError(f"{path} has no bot; write a class of lanista.games.PythonBot in it.")
     if wanted and wanted not in kinds:
         raise LanistaError(f"{path} has no bot {wanted!r}; {nearest(wanted, kinds)}")
     if not wanted and len(kinds) != 1:
@@ -148,8 +166,9 @@ def _load(path: Path) -> Any:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise LanistaError(f"{path} cannot be run: {type(error).__name__}: {error}.") from error
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {error}".rstrip(".")
+        raise LanistaError(f"{path} cannot be run: {what}.") from error
     return module
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol, cast
 
 from lanista import __version__
@@ -34,14 +35,16 @@ class Command(Protocol):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` (those of the process, unless given) ask for."""
+    _mend_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     given = [word for word in given if word != "--debug"]
-    if given == ["--version"]:
-        print(f"lanista {__version__}")
-        return 0
     try:
-        code = parse(given).run()
+        if given == ["--version"]:
+            print(f"lanista {__version__}")
+            code = 0
+        else:
+            code = parse(given).run()
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -52,20 +55,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Nobody reads any more; without this the interpreter complains when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
+    except OSError as error:
+        return _say(unusable(error), 1, debug)
+    except MemoryError:
+        return _say("There is not enough memory for this; ask for less at once.", 1, debug)
     except Exception as error:
         what = f"{type(error).__name__}: {error}".rstrip(": .")
         return _say(f"{what}. Run it with --debug to see the trace.", 1, debug)
 
 
 def parse(arguments: Sequence[str]) -> Command:
-    """Return the command with its settings; a usage error exits with 2."""
-    import tyro
-
+    """Return the command with its settings; refuse what cannot be read."""
     from lanista.cli.check import Check
     from lanista.cli.data import Data
     from lanista.cli.games import Games
     from lanista.cli.play import Play
     from lanista.cli.roundrobin import RoundRobin
+    from lanista.cli.usage import read
     from lanista.cli.watch import Watch
 
     commands: dict[str, Callable[..., Command]] = {
@@ -76,22 +82,32 @@ def parse(arguments: Sequence[str]) -> Command:
         "data": Data,
         "watch": Watch,
     }
-    return cast(
-        Command,
-        tyro.extras.subcommand_cli_from_dict(
-            commands,
-            prog="lanista",
-            description=ABOUT,
-            args=list(arguments),
-            config=(tyro.conf.FlagCreatePairsOff,),
-        ),
-    )
+    return cast(Command, read(commands, arguments, ABOUT))
+
+
+def unusable(error: OSError) -> str:
+    """Return what the system said about a file or device, as a sentence."""
+    what = (error.strerror or str(error) or type(error).__name__).rstrip(".")
+    if error.filename is None:
+        return f"{what}."
+    return f"{error.filename2 or error.filename} cannot be used: {what[:1].lower()}{what[1:]}."
+
+
+def _mend_streams() -> None:
+    """See to it that printing works where a stream is closed or cannot write every letter."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
 
 
 def _say(sentence: str, code: int, debug: bool) -> int:
-    if debug:
-        traceback.print_exc()
-    print(f"lanista: {' '.join(sentence.split())}", file=sys.stderr)
+    with suppress(OSError):  # Where even this cannot be written, the exit code still tells.
+        if debug:
+            traceback.print_exc()
+        print(f"lanista: {' '.join(sentence.split())}", file=sys.stderr)
     return code
 
 

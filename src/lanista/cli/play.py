@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.flags import SETTINGS, number, optional
+from lanista.cli.flags import SETTINGS, number, optional, switch
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -52,17 +52,20 @@ class Play:
     unless --matches is given."""
     episode_duration: Annotated[float | None, optional("SECONDS")] = None
     """For games with a time limit: how many seconds a match lasts at most."""
-    record_replay: bool = False
+    record_replay: Annotated[bool, switch()] = False
     """Write replays into data/processed."""
 
     def run(self) -> int:
         """Play, print, and return 0, or 130 when interrupted."""
         from lanista.cli.main import INTERRUPTED
+        from lanista.cli.paths import refuse_unwritable
         from lanista.cli.summary import say, write_json
         from lanista.league import summarise
         from lanista.rollout import join, rotations
 
         lineup = self._lineup()
+        if self.json:
+            refuse_unwritable("--json", self.json)
         schedule = rotations(len(lineup.players), self._count(len(lineup.players)))
         if self.matches is not None and len(schedule) != self.matches:
             print(
@@ -86,6 +89,7 @@ class Play:
     def _play(self, lineup: Lineup, schedule: Schedule) -> tuple[list[Results], Path | None]:
         """Return the blocks that were complete when all was played or the user interrupted."""
         from lanista.cli.interrupt import finishing
+        from lanista.cli.paths import refuse_unwritable_folder
         from lanista.cli.progress import progress_of
         from lanista.rollout import play_blocks
         from lanista.rollout.record import Recorder, block_size
@@ -97,6 +101,7 @@ class Play:
         if folder:
             recorder = Recorder(folder, tables[0].game, tables[0].players, lineup.options)
             recorder.refuse_existing(schedule.blocks(block))
+            refuse_unwritable_folder("--record", folder)
         complete: list[Results] = []
         try:
             with progress_of(len(schedule), "matches") as progress:
@@ -149,8 +154,9 @@ class Play:
         return [scripted[i % len(scripted)] for i in range(self.num_scripted_bots)]
 
     def _count(self, seats: int) -> int:
+        from lanista.cli.lineup import refuse_count
+
         if self.matches is None:
             return seats if self.num_scripted_bots is not None else 1000
-        if self.matches < 1:
-            raise LanistaError(f"--matches is {self.matches}; give a number of at least 1.")
+        refuse_count(self.matches)
         return self.matches

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.flags import SETTINGS, number, optional
+from lanista.cli.flags import SETTINGS, number, optional, switch
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class RoundRobin:
     """How many matches each two play, half of them in either seat on the same deals."""
     seed: Annotated[int, number(0)] = 0
     """Names the deals and all that is random in the bots."""
-    differences: bool = False
+    differences: Annotated[bool, switch()] = False
     """Also print how often each two bots choose differently on the same decisions."""
     json: Annotated[Path | None, optional("FILE")] = None
     """Write the numbers to this file."""
@@ -48,10 +48,13 @@ class RoundRobin:
     def run(self) -> int:
         """Play, print, and return 0, or 130 when interrupted."""
         from lanista.cli.main import INTERRUPTED
+        from lanista.cli.paths import refuse_unwritable
         from lanista.cli.summary import say_cross_table, say_differences, write_json
         from lanista.league import cross_table
 
         lineup = self._lineup()
+        if self.json:
+            refuse_unwritable("--json", self.json)
         played = self._play(lineup)
         result = cross_table(played, lineup.labels)
         whole = result.pairs_played == result.pairs
@@ -67,11 +70,10 @@ class RoundRobin:
         return 0 if whole else INTERRUPTED
 
     def _lineup(self) -> Lineup:
-        from lanista.cli.lineup import lineup, split_names
+        from lanista.cli.lineup import lineup, refuse_count, split_names
         from lanista.games import registry
 
-        if self.matches < 1:
-            raise LanistaError(f"--matches is {self.matches}; give a number of at least 1.")
+        refuse_count(self.matches)
         found = registry.entry(self.game)
         bots = split_names(self.bots, "--bots") if self.bots else registry.bot_names(found)
         if len(bots) < 2:

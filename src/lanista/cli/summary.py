@@ -22,8 +22,7 @@ def say(lineup: Lineup, summary: Summary) -> None:
     unit = "pairs of seats swapped" if seats == 2 else f"rotations of {seats} seats"
     out.print(
         f"{lineup.game}: {summary.matches:,} matches, {summary.units:,} {unit} on the same deal, "
-        f"seed {lineup.seed}\n[95 % intervals]: score and margin over these units, wins/n Wilson's",
-        markup=False,
+        f"seed {lineup.seed}\n[95 % intervals]: score and margin over these units, wins/n Wilson's"
     )
     columns = ["player", "wins", "draws", "losses", "score", "wins/n", "margin"]
     if seats > 2:
@@ -35,7 +34,7 @@ def say(lineup: Lineup, summary: Summary) -> None:
         out.print(table(("player", "against", "score"), pairs, left=2))
     if summary.left_out:
         out.print(f"left out: {summary.left_out:,} matches of deals with one broken off")
-    out.print(first_seat(summary.first_seat), markup=False)
+    out.print(first_seat(summary.first_seat))
     smallest = [s.smallest_difference for s in summary.standings if s.smallest_difference]
     out.print(
         f"smallest difference this could show: {number(max(smallest, default=None))} of score "
@@ -60,7 +59,7 @@ def say_cross_table(lineup: Lineup, result: CrossTable, each: int) -> None:
     out.print(table(columns, rows, left=2))
     if result.left_out:
         out.print(f"left out: {result.left_out:,} matches of deals with one broken off")
-    out.print(first_seat(result.first_seat), markup=False)
+    out.print(first_seat(result.first_seat))
     out.print(
         f"smallest difference a pair could show: {number(result.smallest_difference)} of score "
         "(two-sided 95 %, power 80 %)"

@@ -18,10 +18,21 @@ UNKNOWN = "—"
 _WIDEST = 160
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave a closed pipe to the command line, which has an exit code for it."""
+        raise  # It is called while the error is being handled.
+
+
 def console() -> Console:
-    """Return standard output; a line too long for the terminal wraps there, and loses nothing."""
+    """Return standard output; a line too long for the terminal wraps there, and loses nothing.
+
+    Text is printed as it is: names from files and users are no markup.
+    """
     width = Console().width if sys.stdout.isatty() else 0
-    return Console(width=max(width, _WIDEST), highlight=False, soft_wrap=True)
+    return _Console(
+        width=max(width, _WIDEST), highlight=False, soft_wrap=True, markup=False, emoji=False
+    )
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Table:

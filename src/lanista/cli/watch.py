@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from lanista.cli.flags import optional, switch
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ class Watch:
 
     file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """The replay file."""
-    match: Annotated[int | None, tyro.conf.arg(metavar="ID")] = None
+    match: Annotated[int | None, optional("ID")] = None
     """The id of the match; the file's first one unless given."""
     delay: Annotated[float, tyro.conf.arg(metavar="SECONDS")] = 0.5
     """Seconds between turns, on a terminal."""
-    step: bool = False
+    step: Annotated[bool, switch()] = False
     """Wait for Enter before each turn instead; q and Enter leave."""
-    game: Annotated[str | None, tyro.conf.arg(metavar="GAME")] = None
+    game: Annotated[str | None, optional("GAME")] = None
     """The game of a replay that was recorded from a Python file, as `examples/my_game.py`."""
 
     def run(self) -> int:

@@ -105,6 +105,7 @@ def check_dataset(
     `game` names the game of replays that were recorded from a Python file.
     """
     folder = Path(folder)
+    slots = min(slots, _PART_MATCHES)  # More are never played side by side.
     summary = Summary(folder)
     files = _files(folder, summary.broken)
     if not files and not summary.broken:

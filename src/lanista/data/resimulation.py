@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from lanista.data.lines import ReplayError
 from lanista.data.records import Header, Record
 from lanista.data.text import printable, quoted
-from lanista.errors import LanistaError, nearest
+from lanista.errors import LanistaError
 from lanista.games import Decisions, Game, Spec, registry
 
 if TYPE_CHECKING:
@@ -304,7 +304,8 @@ def _installed_name(name: str) -> str:
     if _PLAIN.fullmatch(name):
         if name not in registry.names():
             raise ReplayError(
-                f"its game {quoted(name)} is not installed; {nearest(name, registry.names())}"
+                f"its game {quoted(name)} is not installed; install it, or name its file with "
+                "--game, as my_game.py."
             )
         return name
     if _OPENSPIEL.fullmatch(name):

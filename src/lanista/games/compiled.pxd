@@ -18,7 +18,7 @@ cdef class CompiledGame:
     cdef uint64_t seed_word
     cdef int seats, heads, choices, observation_bytes, privileged_bytes, match_bytes, capacity
     cdef int head_size[MOST_HEADS]
-    cdef object options, decisions_now, memory
+    cdef object decisions_now, memory
     # Per slot.
     cdef uint8_t* matches            # the game's own structs
     cdef uint8_t* playing
@@ -51,8 +51,9 @@ cdef class CompiledGame:
     cdef void _begin(self, int slot, int64_t match, int64_t deal, const int64_t* options) noexcept nogil
     cdef Py_ssize_t _first_wrong(self, const int64_t[::1] row, const int32_t[:, ::1] action) noexcept nogil
     cdef bint _answer(self, int row, const int32_t* action) noexcept nogil
+    cdef bint _can_go_on(self, const void* match, uint32_t waiting) noexcept nogil
 
-    cdef void setup(self, object spec, int slots, object seed, int match_bytes) except *
+    cdef void setup(self, object spec, object slots, object seed, int match_bytes) except *
 
     # Hooks. `match` points to the slot's zeroed struct when `deal` is called.
     cdef void deal(self, int slot, void* match, uint64_t key, const int64_t* options) noexcept nogil
@@ -62,6 +63,8 @@ cdef class CompiledGame:
     cdef void legal(self, void* match, int seat, uint8_t* out) noexcept nogil
     cdef void observe_privileged(self, void* match, int seat, uint8_t* out) noexcept nogil
     cdef void resample(self, void* match, int seat, uint64_t* stream) noexcept nogil
+    # Whether the rules can go on from a match that was loaded: nothing in it leads out of its arrays.
+    cdef bint sound(self, const void* match) noexcept nogil
 
     # What `advance` calls.
     cdef void out(self, int slot, int seat, float amount) noexcept nogil

@@ -2,18 +2,18 @@
 
 from libc.string cimport memset
 
-import hashlib
-
 import numpy as np
 
-from lanista.games.contract import Decisions, GameError, Option
+from lanista.games.bits cimport lowest_bit
 from lanista.games.streams cimport CHANCE, Stream, stream_key
 
-cdef extern from *:
-    int lowest_bit "__builtin_ctz"(unsigned int) nogil
+from lanista.games.arguments import (
+    read_actions, read_match_ids, read_options, read_size, read_slots, whole_numbers,
+)
+from lanista.games.contract import Decisions, GameError
+from lanista.games.saving import damaged, marked, refuse_damaged, refuse_foreign
 
 cdef enum:
-    LARGEST_SLOTS = 1 << 24
     # Beside the bits of the seats in `answered`: the match is another one since decisions() last
     # looked, so that its old rows take no answer.
     UNSEEN = 1 << 30
@@ -32,19 +32,15 @@ cdef void pairwise_returns(const float* score, int seats, float* returns) noexce
 
 cdef class CompiledGame:
 
-    cdef void setup(self, object spec, int slots, object seed, int match_bytes) except *:
+    cdef void setup(self, object spec, object slots, object seed, int match_bytes) except *:
         """Take the description and the memory. The first thing a subclass's __init__ does."""
-        if not 0 < slots <= LARGEST_SLOTS:
-            raise GameError(f"slots is {slots}; give a number from 1 to {LARGEST_SLOTS}.")
-        if not 0 <= seed < 2**63:
-            raise GameError(f"seed is {seed}; give a number from 0 to 2**63 - 1.")
+        slots, seed = read_size(slots, seed)
         self.spec, self.slots, self.seed, self.seed_word = spec, slots, seed, seed
         self.seats, self.heads, self.choices = spec.seats, len(spec.heads), spec.choices
         if self.seats > MOST_SEATS or self.heads > MOST_HEADS:
             raise GameError(f"{spec.name} has more than {MOST_SEATS} seats or {MOST_HEADS} heads.")
         for i, head in enumerate(spec.heads):
             self.head_size[i] = head.size
-        self.options = (Option("deal", -1, 0, 2**63 - 1), *spec.options)
         self.match_bytes = (match_bytes + 7) // 8 * 8
         self.observation_bytes = _bytes_of(spec.observation)
         self.privileged_bytes = _bytes_of(spec.privileged) if spec.privileged else 0
@@ -99,15 +95,10 @@ cdef class CompiledGame:
 
     def start(self, slots, match_ids, options=None):
         """Begin a match in each of `slots`, leaving what was played there."""
-        cdef int64_t[::1] slot = self._slots(slots)
-        ids = _whole_numbers("match ids", match_ids)
-        if len(ids) != len(slot) or (len(ids) and ids.min() < 0):
-            raise GameError(
-                f"{len(slot)} slots were started with {len(ids)} match ids; "
-                "give one id of at least 0 to each slot."
-            )
+        cdef int64_t[::1] slot = read_slots(slots, self.slots)
+        ids = read_match_ids(match_ids, len(slot))
         cdef int64_t[::1] match = ids
-        cdef int64_t[:, ::1] option = self._options(len(slot), ids, options or {})
+        cdef int64_t[:, ::1] option = read_options(self.spec, ids, options)
         cdef Py_ssize_t i
         cdef int64_t* none = NULL
         cdef bint any_options = option.shape[1] > 1
@@ -139,6 +130,11 @@ cdef class CompiledGame:
         cdef int n
         with nogil:
             n = write_rows(self)
+        if n < 0:
+            raise GameError(
+                f"{self.spec.name} asks several seats at once, but its facts do not say "
+                "simultaneous."
+            )
         # The arrays are views of memory that stays, so only another number of rows needs new ones.
         if self.decisions_now is None or n != self.rows:
             self.decisions_now = Decisions(*(_read_only(self.memory[name][:n]) for name in _ROWS))
@@ -147,8 +143,8 @@ cdef class CompiledGame:
 
     def act(self, rows, actions):
         """Answer `rows` of the last `decisions()`; return the slots whose match ended."""
-        cdef const int64_t[::1] row = _whole_numbers("rows", rows)
-        cdef const int32_t[:, ::1] action = _actions(actions, len(row), self.heads)
+        cdef const int64_t[::1] row = whole_numbers("rows", rows)
+        cdef const int32_t[:, ::1] action = read_actions(actions, len(row), self.heads)
         cdef Py_ssize_t wrong, i, ended = 0, n = row.shape[0]
         cdef bint in_order = True
         over = np.empty(n, np.int32)
@@ -226,14 +222,22 @@ cdef class CompiledGame:
             shape = (self.capacity, self.spec.privileged.length)
             self.row_privileged = <uint8_t*>self._array(
                 "row_privileged", shape, self.spec.privileged.dtype)
-        cdef int row
+        cdef int row, stale = -1
         cdef void* state
         with nogil:
             for row in range(self.rows):
+                if is_stale(self, row):
+                    stale = row
+                    break
                 state = self.matches + <size_t>self.row_slot[row] * self.match_bytes
                 self.observe_privileged(
                     state, self.row_seat[row],
                     self.row_privileged + <size_t>row * self.privileged_bytes)
+        if stale >= 0:
+            raise GameError(
+                f"The match of row {stale} has gone on since decisions(); "
+                "ask for the privileged view before answering."
+            )
         return _read_only(self.memory["row_privileged"][:self.rows])
 
     def resample_hidden(self, int slot, int seat, Stream stream):
@@ -245,37 +249,31 @@ cdef class CompiledGame:
 
     def save(self, slots):
         """Put the matches in `slots` away as arrays."""
-        chosen = np.asarray(self._slots(slots))
+        chosen = read_slots(slots, self.slots)
         saved = {name: self.memory[name][chosen] for name in _SAVED}
         saved["answered"] &= ~np.uint32(UNSEEN)
-        saved["origin"] = np.full(len(chosen), self._origin(), np.uint64)
+        saved["origin"] = marked(self.spec, self.seed, len(chosen))
         return saved
 
     def load(self, slots, saved):
         """Take up saved matches in `slots`."""
-        chosen = np.asarray(self._slots(slots))
-        layouts = {name: (self.memory[name].shape[1:], self.memory[name].dtype) for name in _SAVED}
-        for name, (shape, dtype) in {**layouts, "origin": ((), np.uint64)}.items():
-            given = saved.get(name)
-            if given is None or given.shape != (len(chosen), *shape) or given.dtype != dtype:
-                raise GameError(
-                    f"Saved matches of {self.spec.name} lack a fitting {name!r}; "
-                    "they come from another game, other settings or another version."
-                )
-        if (saved["origin"] != self._origin()).any():
-            raise GameError(
-                f"Saved matches are not of {self.spec.name} with these settings, rules version "
-                f"and seed {self.seed}; load them into the game that saved them."
-            )
+        chosen = read_slots(slots, self.slots)
+        layout = {name: (self.memory[name].shape[1:], self.memory[name].dtype) for name in _SAVED}
+        refuse_foreign(self.spec, self.seed, saved, layout, len(chosen))
+        refuse_damaged(self.spec, saved)
+        cdef const uint8_t[:, ::1] match = np.ascontiguousarray(saved["matches"])
+        cdef Py_ssize_t i
+        for i in range(match.shape[0]):
+            # A slot that was never started holds zeros, which no rule has to make sense of.
+            if saved["playing"][i] and not self._can_go_on(&match[i, 0], saved["waiting"][i]):
+                raise damaged(self.spec, i)
         for name in _SAVED:
             self.memory[name][chosen] = saved[name]
         self.memory["answered"][chosen] |= UNSEEN
 
-    def _origin(self):
-        """Return a number that names the game, its settings, its rules and its seed."""
-        spec = self.spec
-        words = [spec.name, spec.facts.rules_version, sorted(spec.settings.items()), self.seed]
-        return int.from_bytes(hashlib.sha256(repr(words).encode()).digest()[:8], "little")
+    cdef bint _can_go_on(self, const void* match, uint32_t waiting) noexcept nogil:
+        """Whether a loaded match is sound, and nobody's answer is used who is not asked for it."""
+        return self.sound(match) and not self.pending(0, <void*>match) & ~waiting
 
     def draw(self, int slot):
         """Return a picture of a match for a terminal."""
@@ -331,40 +329,13 @@ cdef class CompiledGame:
     cdef void resample(self, void* match, int seat, uint64_t* stream) noexcept nogil:
         pass
 
+    cdef bint sound(self, const void* match) noexcept nogil:
+        return True
+
     cdef void* match_at(self, int slot) except NULL:
         if not 0 <= slot < self.slots:
             raise GameError(f"slot is {slot}; this game has slots 0 to {self.slots - 1}.")
         return self.matches + <size_t>slot * self.match_bytes
-
-    def _slots(self, slots):
-        chosen = _whole_numbers("slots", slots)
-        if len(chosen) and (chosen.min() < 0 or chosen.max() >= self.slots):
-            raise GameError(f"A slot is not in 0 to {self.slots - 1}: {chosen.tolist()[:8]}.")
-        return chosen
-
-    def _options(self, n, ids, options):
-        """Return the options of n matches, `[n, options]`, `deal` first."""
-        unknown = set(options) - {option.name for option in self.options}
-        if unknown:
-            raise GameError(f"{self.spec.name} has no match option {sorted(unknown)[0]!r}.")
-        table = np.empty((n, len(self.options)), np.int64)
-        for column, option in enumerate(self.options):
-            given = options.get(option.name)
-            if given is None:
-                table[:, column] = ids if option.name == "deal" else option.default
-                continue
-            values = _whole_numbers(f"match option {option.name}", given)
-            if len(values) not in (1, n):
-                raise GameError(
-                    f"Match option {option.name} has {len(values)} values for {n} matches; "
-                    "give one, or one for each."
-                )
-            table[:, column] = values
-            if n and not option.low <= values.min() <= values.max() <= option.high:
-                raise GameError(
-                    f"Match option {option.name} must lie in {option.low} to {option.high}."
-                )
-        return table
 
     def _refuse(self, row, wrong, actions):
         number = row[wrong]
@@ -383,7 +354,7 @@ cdef class CompiledGame:
 
 
 cdef int write_rows(CompiledGame game) noexcept nogil:
-    """Write a row for each decision that is ready; return how many there are."""
+    """Write a row for each decision that is ready; return how many there are, -1 if too many."""
     cdef int slot, seat, n = 0
     cdef uint32_t todo
     cdef void* state
@@ -396,6 +367,8 @@ cdef int write_rows(CompiledGame game) noexcept nogil:
         while todo:
             seat = lowest_bit(todo)
             todo &= todo - 1
+            if n == game.capacity:
+                return -1
             if n % MASK_BLOCK == 0:
                 memset(game.row_mask + <size_t>n * game.choices, 0,
                        <size_t>min(MASK_BLOCK, game.capacity - n) * game.choices)
@@ -408,6 +381,12 @@ cdef int write_rows(CompiledGame game) noexcept nogil:
             game.legal(state, seat, game.row_mask + <size_t>n * game.choices)
             n += 1
     return n
+
+
+cdef inline bint is_stale(CompiledGame game, int row) noexcept nogil:
+    """Whether a row's match has gone on or is another one since the row was written."""
+    cdef int slot = game.row_slot[row]
+    return game.row_turn[row] != game.turns[slot] or game.row_match[row] != game.match_ids[slot]
 
 
 cdef inline bint is_open(CompiledGame game, int row) noexcept nogil:
@@ -431,24 +410,3 @@ def _read_only(array):
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def _whole_numbers(what, given):
-    """Return `given` as a flat int64 array; refuse fractions and flags."""
-    array = np.asarray(given)
-    if array.dtype.kind not in "iu" and array.size:
-        raise GameError(f"{what} are {array.dtype}; give whole numbers.")
-    return np.ascontiguousarray(array, dtype=np.int64).reshape(-1)
-
-
-def _actions(actions, n, heads):
-    given = np.asarray(actions)
-    if given.dtype.kind not in "iu" and given.size or given.size != n * heads:
-        raise GameError(
-            f"{n} decisions with {heads} heads were answered with {given.dtype} "
-            f"{list(given.shape)}; give whole numbers, one per decision and head."
-        )
-    if given.dtype != np.int32:
-        # Numbers too large for int32 must stay illegal, not wrap round to a legal choice.
-        given = np.clip(given, -1, 2**31 - 1)
-    return np.ascontiguousarray(given.reshape(n, heads), dtype=np.int32)

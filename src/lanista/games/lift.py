@@ -1,18 +1,26 @@
 """Lifts a game written for one match in plain Python to the contract of many slots.
 
-An author writes three hooks: `deal`, `apply`, `view`. Legality, masks, step limits, slots, saving
-and ends are this module's business.
+An author writes three hooks: `deal`, `apply`, `view`. Legality, step limits, slots, saving and ends
+are this module's business; what a hook gives is read in hooks.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.games.arguments import (
+    read_actions,
+    read_match_ids,
+    read_options,
+    read_size,
+    read_slots,
+    whole_numbers,
+)
 from lanista.games.contract import (
     Abilities,
     Decisions,
@@ -26,33 +34,11 @@ from lanista.games.contract import (
     Saved,
     Spec,
 )
+from lanista.games.hooks import Step, View, allows, read_step, write_mask, write_observation
+from lanista.games.saving import marked, refuse_foreign
 from lanista.games.streams import Stream
 
-
-@dataclass(frozen=True)
-class View:
-    """What one seat sees, and what it may choose."""
-
-    observation: Any
-    """Numbers, as many as the game's observation has."""
-    legal: Sequence[Any]
-    """The legal moves; with several heads, a list of legal choices for each."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """What an `apply` with more to say than "over" returns."""
-
-    rewards: Sequence[float] | None = None
-    """What comes to each seat now."""
-    out: Collection[int] = ()
-    """Seats that have no more decisions in this match."""
-    returns: Sequence[float] | None = None
-    """Given: the match is over with these."""
-    score: Sequence[float] | None = None
-    """What a person reads off the board at the end; the returns, unless given."""
-    cut_off: bool = False
-    """The match was broken off and has no result."""
+__all__ = ["PythonGame", "Step", "View"]
 
 
 @dataclass(eq=False)
@@ -120,11 +106,7 @@ class PythonGame:
     # The contract.
 
     def __init__(self, slots: int = 1, seed: int = 0, **settings: Any) -> None:
-        if slots < 1:
-            raise GameError(f"slots is {slots}; give a number of at least 1.")
-        if not 0 <= seed < 2**63:
-            raise GameError(f"seed is {seed}; give a number from 0 to 2**63 - 1.")
-        self.slots, self.seed = slots, seed
+        self.slots, self.seed = read_size(slots, seed)
         self.spec = self._describe(settings)
         self._observation_length = self.spec.observation.length
         shape = (slots, self.spec.seats)
@@ -137,8 +119,7 @@ class PythonGame:
         self.place = np.zeros(shape, np.int32)
         self._paid = np.zeros(shape, np.float32)
         self._matches: list[_Match | None] = [None] * slots
-        self._rows: list[tuple[int, int]] = []
-        self._row_turns: list[tuple[_Match, int]] = []
+        self._rows: list[tuple[int, int, dict[int, View]]] = []
 
     def _describe(self, settings: Mapping[str, Any]) -> Spec:
         fields = self.observation
@@ -161,27 +142,16 @@ class PythonGame:
 
     def start(self, slots: Any, match_ids: Any, options: Options | None = None) -> None:
         """Begin a match in each of `slots`, leaving what was played there."""
-        chosen = self._slots(slots)
-        ids = np.asarray(match_ids, dtype=np.int64).reshape(-1)
-        if len(ids) != len(chosen) or (len(ids) and ids.min() < 0):
-            raise GameError(
-                f"{len(chosen)} slots were started with {len(ids)} match ids; "
-                "give one id of at least 0 to each slot."
-            )
-        unknown = set(options or ()) - {"deal"}
-        if unknown:
-            raise GameError(f"{self.spec.name} has no match option {sorted(unknown)[0]!r}.")
-        deals = np.broadcast_to(np.asarray((options or {}).get("deal", ids)), ids.shape)
-        if deals.dtype.kind not in "iu" or (deals.size and deals.min() < 0):
-            raise GameError("Match option deal must be a whole number of at least 0.")
-        for slot, match, deal in zip(chosen, ids.tolist(), deals.tolist(), strict=True):
+        chosen = read_slots(slots, self.slots)
+        ids = read_match_ids(match_ids, len(chosen))
+        deals = read_options(self.spec, ids, options)[:, 0]
+        rows = (chosen.tolist(), ids.tolist(), deals.tolist())
+        for slot, match, deal in zip(*rows, strict=True):
             self._begin(slot, match, deal)
 
     def _begin(self, slot: int, match_id: int, deal: int) -> None:
-        for array in (self.reward, self.shaping, self.returns, self.score, self._paid):
+        for array in self._per_seat():
             array[slot] = 0
-        self.done[slot] = self.cut_off[slot] = False
-        self.place[slot] = 0
         rng = Stream.keyed(self.seed, deal, 0, "chance")
         match = _Match(match_id, deal, self.deal(rng), rng)
         self._matches[slot] = match
@@ -196,14 +166,14 @@ class PythonGame:
             for seat in match.views
             if seat not in match.answers
         ]
-        self._rows = [(slot, seat) for slot, seat, _ in rows]
-        self._row_turns = [(match, match.turn) for _, _, match in rows]
+        # A match that has gone on, was redrawn or is another one has other views.
+        self._rows = [(slot, seat, match.views) for slot, seat, match in rows]
         views = [match.views[seat] for _, seat, match in rows]
         observation = np.zeros((len(rows), self._observation_length), self.dtype)
         mask = np.zeros((len(rows), self.spec.choices), np.bool_)
         for i, view in enumerate(views):
-            self._write_observation(observation[i], view)
-            self._write_mask(mask[i], view)
+            write_observation(self.spec, view, observation[i])
+            write_mask(self.spec, view, mask[i])
         return Decisions(
             slot=np.array([slot for slot, _, _ in rows], np.int32),
             seat=np.array([seat for _, seat, _ in rows], np.int32),
@@ -215,20 +185,13 @@ class PythonGame:
 
     def act(self, rows: Any, actions: Any) -> Ints:
         """Answer `rows` of the last `decisions()`; return the slots whose match ended."""
-        chosen = np.asarray(rows, dtype=np.int64).reshape(-1).tolist()
-        given = np.asarray(actions)
-        heads = len(self.spec.heads)
-        if given.dtype.kind not in "iu" or given.size != len(chosen) * heads:
-            raise GameError(
-                f"{len(chosen)} decisions with {heads} heads were answered with {given.dtype} "
-                f"{list(given.shape)}; give whole numbers, one per decision and head."
-            )
-        answers = given.reshape(len(chosen), heads).tolist()
+        chosen = whole_numbers("rows", rows).tolist()
+        answers = read_actions(actions, len(chosen), len(self.spec.heads)).tolist()
         self._refuse_wrong(chosen, answers)
         ended = []
         for row, answer in zip(chosen, answers, strict=True):
-            slot, seat = self._rows[row]
-            match = self._playing(slot)
+            slot, seat, _ = self._rows[row]
+            match = self._started(slot)
             match.answers[seat] = answer
             if len(match.answers) == len(match.views):
                 self._advance(slot, match)
@@ -241,13 +204,23 @@ class PythonGame:
         if self.spec.privileged is None:
             raise GameError(f"{self.spec.name} has no privileged view.")
         out = np.zeros((len(self._rows), self.spec.privileged.length), self.dtype)
-        for i, (slot, seat) in enumerate(self._rows):
-            out[i] = self.view_all(self._playing(slot).state, seat)
+        for i, (slot, seat, views) in enumerate(self._rows):
+            match = self._started(slot)
+            if match.views is not views:
+                raise GameError(
+                    f"The match of row {i} has gone on since decisions(); "
+                    "ask for the privileged view before answering."
+                )
+            out[i] = self.view_all(match.state, seat)
         return out
 
     def resample_hidden(self, slot: int, seat: int, stream: Stream) -> None:
         """Redraw, in place, what `seat` cannot see, consistently with all it has seen."""
-        match = self._playing(slot)
+        match = self._started(slot)
+        if not 0 <= seat < self.spec.seats:
+            raise GameError(f"seat is {seat}; {self.spec.name} has {self.spec.seats}.")
+        if not match.playing:
+            raise GameError(f"The match in slot {slot} is over; there is nothing to redraw.")
         self.resample(match.state, seat, stream)
         match.rng.state = stream.next_word()
         match.resampled = True
@@ -255,7 +228,7 @@ class PythonGame:
 
     def save(self, slots: Any) -> Saved:
         """Put the matches in `slots` away: each is its deal and the answers given so far."""
-        matches = [self._playing(slot) for slot in self._slots(slots)]
+        matches = [self._started(slot) for slot in read_slots(slots, self.slots).tolist()]
         if any(match.resampled for match in matches):
             raise GameError(f"A match of {self.spec.name} with redrawn cards cannot be saved.")
         histories = [match.history for match in matches]
@@ -270,21 +243,43 @@ class PythonGame:
             "lengths": np.array([len(history) for history in histories], np.int64),
             "history": np.array([move for history in histories for move in history], np.int32),
             "answers": open_answers,
+            "origin": marked(self.spec, self.seed, len(matches)),
         }
 
     def load(self, slots: Any, saved: Saved) -> None:
         """Take up saved matches in `slots` by playing their answers again."""
-        chosen = self._slots(slots)
-        if set(saved) != {"match_ids", "deals", "lengths", "history", "answers"} or len(
-            chosen
-        ) != len(saved["match_ids"]):
+        chosen = read_slots(slots, self.slots).tolist()
+        self._refuse_unfit(saved, len(chosen))
+        matches = [self._matches[slot] for slot in chosen]
+        kept = [array[chosen] for array in self._per_seat()]
+        try:
+            self._take_up(chosen, saved)
+        except Exception:
+            for slot, match in zip(chosen, matches, strict=True):
+                self._matches[slot] = match
+            for array, rows in zip(self._per_seat(), kept, strict=True):
+                array[chosen] = rows
+            raise
+
+    def _refuse_unfit(self, saved: Saved, matches: int) -> None:
+        number = ((), np.dtype(np.int64))
+        answers = ((self.spec.seats, len(self.spec.heads)), np.dtype(np.int32))
+        layout = dict.fromkeys(("match_ids", "deals", "lengths"), number) | {"answers": answers}
+        if set(saved) != {*layout, "history", "origin"}:
             raise self._foreign()
+        refuse_foreign(self.spec, self.seed, saved, layout, matches)
+        lengths, history = saved["lengths"], saved["history"]
+        numbers = history.ndim == 1 and history.dtype == np.int32
+        if not numbers or (lengths < 0).any() or lengths.sum() != len(history):
+            raise self._foreign()
+        if (saved["match_ids"] < 0).any() or (saved["deals"] < 0).any():
+            raise self._foreign()
+
+    def _take_up(self, slots: list[int], saved: Saved) -> None:
         ends = np.cumsum(saved["lengths"])
-        if len(ends) and ends[-1] != len(saved["history"]):
-            raise self._foreign()
-        for i, slot in enumerate(chosen):
+        for i, slot in enumerate(slots):
             self._begin(slot, int(saved["match_ids"][i]), int(saved["deals"][i]))
-            match = self._playing(slot)
+            match = self._started(slot)
             history = saved["history"][ends[i] - saved["lengths"][i] : ends[i]].tolist()
             self._replay(slot, match, history)
             for seat, answer in enumerate(saved["answers"][i].tolist()):
@@ -306,7 +301,7 @@ class PythonGame:
 
     def _take(self, match: _Match, seat: int, answer: list[int]) -> None:
         right = len(answer) == len(self.spec.heads) and seat in match.views
-        if not right or not self._allows(match, seat, answer):
+        if not right or not allows(self.spec, match.views[seat], answer):
             raise self._foreign()
         match.answers[seat] = answer
 
@@ -315,7 +310,7 @@ class PythonGame:
 
     def draw(self, slot: int) -> str:
         """Return a picture of a match for a terminal."""
-        return self.picture(self._playing(slot).state)
+        return self.picture(self._started(slot).state)
 
     def close(self) -> None:
         """End whatever the game started outside this process: nothing."""
@@ -332,8 +327,7 @@ class PythonGame:
         match.answers = {}
         result = self.apply(match.state, moves, match.rng)
         match.turn += 1
-        step = result if isinstance(result, Step) else Step(returns=result)
-        self._refuse_uneven(step)
+        step = read_step(self.spec, result)
         if step.rewards is not None:
             self.reward[slot] += step.rewards
             self._paid[slot] += step.rewards
@@ -345,16 +339,6 @@ class PythonGame:
             self._finish(slot, match, Step(cut_off=True))
         else:
             self._look(slot, match)
-
-    def _refuse_uneven(self, step: Step) -> None:
-        """A number too few would be spread over all seats without a word."""
-        for name in ("rewards", "returns", "score"):
-            given = getattr(step, name)
-            if given is not None and np.shape(given) != (self.spec.seats,):
-                raise GameError(
-                    f"{self.spec.name} gives {given!r} as {name}; give a number to each of "
-                    f"{self.spec.seats} seats."
-                )
 
     def _finish(self, slot: int, match: _Match, step: Step) -> None:
         match.playing = False
@@ -379,60 +363,33 @@ class PythonGame:
                 "and is not over; `view` must give some seat a choice."
             )
 
-    def _write_observation(self, row: NDArray[Any], view: View) -> None:
-        given = np.asarray(view.observation).reshape(-1)
-        if given.size != row.size:
-            raise GameError(f"{self.spec.name} shows {given.size} numbers instead of {row.size}.")
-        row[:] = given
-        if row.dtype.kind != "f" and (row != given).any():
-            raise GameError(f"{self.spec.name} shows {given.tolist()}, which {row.dtype} changes.")
-
-    def _write_mask(self, mask: NDArray[np.bool_], view: View) -> None:
-        legal = [view.legal] if len(self.spec.heads) == 1 else view.legal
-        if len(legal) != len(self.spec.heads):
-            heads = len(self.spec.heads)
-            raise GameError(f"{self.spec.name} offers choices for {len(legal)} of {heads} heads.")
-        start = 0
-        for head, choices in zip(self.spec.heads, legal, strict=True):
-            if len(choices) == 0 or min(choices) < 0 or max(choices) >= head.size:
-                raise GameError(
-                    f"{self.spec.name} offers {list(choices)} for head {head.name}; "
-                    f"it must offer at least one choice, each from 0 to {head.size - 1}."
-                )
-            mask[[start + choice for choice in choices]] = True
-            start += head.size
-
     def _refuse_wrong(self, rows: list[int], answers: list[list[int]]) -> None:
         if len(set(rows)) != len(rows):
             raise GameError("A row was answered twice in one call.")
         for row, answer in zip(rows, answers, strict=True):
             if not 0 <= row < len(self._rows):
                 raise GameError(f"Row {row} was answered, but {len(self._rows)} are ready.")
-            slot, seat = self._rows[row]
-            match = self._playing(slot)
-            if self._row_turns[row] != (match, match.turn) or seat in match.answers:
-                raise GameError(f"Row {row} was answered already; ask for decisions() again.")
-            if not self._allows(match, seat, answer):
+            slot, seat, views = self._rows[row]
+            match = self._started(slot)
+            if match.views is not views or seat in match.answers:
+                raise GameError(
+                    f"Row {row} was answered already or its match is another now; "
+                    "ask for decisions() again."
+                )
+            if not allows(self.spec, views[seat], answer):
                 raise GameError(
                     f"Action {answer} is not legal for seat {seat} of match {match.id} at turn "
                     f"{match.turn}; see the decision's mask."
                 )
 
-    def _allows(self, match: _Match, seat: int, answer: list[int]) -> bool:
-        legal = match.views[seat].legal
-        if len(self.spec.heads) == 1:
-            legal = [legal]
-        return all(choice in allowed for choice, allowed in zip(answer, legal, strict=True))
-
-    def _playing(self, slot: int) -> _Match:
+    def _started(self, slot: int) -> _Match:
+        if not 0 <= slot < self.slots:
+            raise GameError(f"slot is {slot}; this game has slots 0 to {self.slots - 1}.")
         match = self._matches[slot]
         if match is None:
             raise GameError(f"Slot {slot} has no match; start one.")
         return match
 
-    def _slots(self, slots: Any) -> list[int]:
-        chosen = [int(slot) for slot in np.asarray(slots).reshape(-1)]
-        for slot in chosen:
-            if not 0 <= slot < self.slots:
-                raise GameError(f"Slot {slot} is not in 0 to {self.slots - 1}.")
-        return chosen
+    def _per_seat(self) -> tuple[NDArray[Any], ...]:
+        results = (self.reward, self.shaping, self.returns, self.score, self._paid)
+        return (*results, self.done, self.cut_off, self.place)

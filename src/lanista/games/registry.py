@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lanista.errors import nearest
+from lanista.games.arguments import read_seed
 from lanista.games.bots import Player
 from lanista.games.contract import Game, GameError, Spec
 from lanista.games.random_bot import RandomBot
@@ -59,6 +60,8 @@ class Entry:
     """Bots that are planned but not there, each with the reason."""
     takes_name: bool = False
     """`name:WORD` makes a game of the family; WORD reaches `make` as `name`."""
+    extra: str = ""
+    """What `pip install 'lanista[EXTRA]'` must have brought before `make` works; empty: nothing."""
 
 
 def names() -> list[str]:
@@ -98,9 +101,9 @@ def make_bot(game: str, bot: str, spec: Spec, seed: int = 0) -> Player:
     """Make a bot of a game; every game has `random`."""
     found = entry(game)
     if bot in found.bots:
-        return found.bots[bot](spec, seed)
+        return found.bots[bot](spec, read_seed(seed))
     if bot == "random":
-        return RandomBot(spec, seed)
+        return RandomBot(spec, read_seed(seed))
     if bot in found.missing_bots:
         raise GameError(f"{game} has no bot {bot!r} yet: {found.missing_bots[bot]}")
     raise GameError(f"{game} has no bot {bot!r}; {nearest(bot, bot_names(found))}")
@@ -189,5 +192,6 @@ def _load_module(path: Path) -> Any:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[name]
         raise GameError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     return module

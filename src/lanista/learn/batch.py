@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,22 @@ class Batch:
         """Return a column of the unrolls."""
         return to_tensor(getattr(self.unrolls, name), self.device)
 
-    @property
+    @cached_property
     def index(self) -> Tensor:
         return to_tensor(self.unrolls.index, self.device).long()
+
+    @cached_property
+    def joint(self) -> Batch:
+        """The same rows in the joint view: a lane for each whole match, all seats in order."""
+        unrolls = self.unrolls
+        order = np.lexsort((unrolls.seat, unrolls.turn, unrolls.match))
+        match = unrolls.match[order]
+        first = np.flatnonzero(np.concatenate([[True], match[1:] != match[:-1]]))
+        lane = np.cumsum(np.concatenate([[True], match[1:] != match[:-1]])) - 1
+        step = np.arange(len(order)) - first[lane]
+        index = np.full((int(step.max()) + 1, len(first)), -1, np.int32)
+        index[step, lane] = order
+        return Batch(replace(unrolls, index=index), self.device)
 
     def steps(self, rows: Tensor) -> Tensor:
         """Return row values `[N, ...]` as steps `[T, B, ...]`, zero where padded."""

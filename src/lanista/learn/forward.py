@@ -82,8 +82,14 @@ class Views:
         return batch.rows(policy.torso.unroll(observation, state, fresh))
 
 
-def forward(policy: Policy, critic: Critic, views: Views, precision: torch.dtype) -> Forward:
-    """Run both networks over all rows."""
+def forward(
+    policy: Policy,
+    critic: Critic,
+    views: Views,
+    precision: torch.dtype,
+    slow_critic: Critic | None = None,
+) -> Forward:
+    """Run both networks over all rows; `slow_critic` gives the values where there is one."""
     batch = views.batch
     action = batch.tensor("action").long()
     with _autocast(batch.device, precision):
@@ -96,7 +102,10 @@ def forward(policy: Policy, critic: Critic, views: Views, precision: torch.dtype
         log_probs = views.seat.spread(policy.heads.log_probs(logits, views.seat_mask))
         logits = views.seat.spread(logits)
     with torch.no_grad():
-        value = critic.value_of(out, log_probs.exp())
+        judged = out
+        if slow_critic is not None:
+            judged = _critic_output(slow_critic, views, features, bool(policy.state_size)).float()
+        value = critic.value_of(judged, log_probs.exp())
         next_value = _next_value(policy, critic, batch.unrolls, batch.device, precision)
     chosen = policy.heads.joint(log_probs, action)
     return Forward(logits, log_probs, chosen, out, value, next_value)

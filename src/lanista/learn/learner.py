@@ -22,7 +22,7 @@ from lanista.learn.forward import Views, forward
 from lanista.learn.losses import Term
 from lanista.learn.references import References
 from lanista.learn.schedules import initial_states, observe_all, parse_schedule, values_at
-from lanista.learn.settings import Learning
+from lanista.learn.settings import PULLS, Learning
 from lanista.learn.targets import known_of
 from lanista.learn.terms import term, weighted
 from lanista.nets.policy import Critic, Policy, ema_update
@@ -62,6 +62,8 @@ class Learner:
         self.critic = _critic(spec, network, settings, self.policy).to(self.device)
         self.average = copy.deepcopy(self.policy) if self._averages else None
         self.references = References(self.policy, settings, anchor=start)
+        self.slow_critic = copy.deepcopy(self.critic) if settings.rnad else None
+        """R-NaD's averaged critic, whose values its targets are made of."""
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
         self.optimiser = torch.optim.Adam(
             self.parameters, lr=1.0, betas=settings.adam_betas, fused=True
@@ -117,8 +119,9 @@ class Learner:
         return log | {"lr": values["lr"]} | {f"{k}/weight": v for k, v in weights.items()}
 
     def _renew_references(self, unrolls: Unrolls) -> None:
-        if self.settings.uses("portfolio") or self.settings.uses("reference"):
-            views = Views(Batch(unrolls, self.device), self.settings)
+        settings = self.settings
+        if settings.rnad or settings.uses("portfolio") or settings.uses("reference"):
+            views = Views(Batch(unrolls, self.device), settings)
             self.references.renew(self.policy, self.update_count, views)
 
     def _minibatches(self, unrolls: Unrolls) -> Iterator[Unrolls]:
@@ -150,11 +153,19 @@ class Learner:
     def _terms(self, unrolls: Unrolls, weights: dict[str, float]) -> dict[str, Term]:
         batch = Batch(unrolls, self.device)
         views = Views(batch, self.settings)
-        found = forward(self.policy, self.critic, views, PRECISIONS[self.settings.precision])
+        precision = PRECISIONS[self.settings.precision]
+        found = forward(self.policy, self.critic, views, precision, self.slow_critic)
         known = known_of(
-            self.policy.heads, self.settings, batch, found, self.references.log_probs(views)
+            self.policy.heads,
+            self.settings,
+            batch,
+            found,
+            self.references.log_probs(views, self.update_count),
+            weights,
         )
-        return {name: term(name)(known) for name, weight in weights.items() if weight}
+        inside = PULLS if self.settings.policy == "neurd" else ()
+        used = [name for name, weight in weights.items() if weight and name not in inside]
+        return {name: term(name)(known) for name in used}
 
     def _apply_gradient(self) -> dict[str, float]:
         self.scaler.unscale_(self.optimiser)
@@ -200,6 +211,9 @@ class Learner:
 
     def _follow(self) -> None:
         """Move the averaged weights after an update."""
+        self.references.follow(self.policy)
+        if self.slow_critic is not None:
+            ema_update(self.slow_critic, self.critic, 1 - self.settings.target_average)
         if self.average is None:
             return
         decay = self.settings.average
@@ -212,6 +226,7 @@ class Learner:
         return {
             "policy": self.policy.state_dict(),
             "critic": self.critic.state_dict(),
+            "slow_critic": self.slow_critic.state_dict() if self.slow_critic else {},
             "average": self.average.state_dict() if self.average else {},
             "references": self.references.state(),
             "optimiser": self.optimiser.state_dict(),
@@ -225,6 +240,8 @@ class Learner:
         """Take up what `state` gave."""
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
+        if self.slow_critic is not None:
+            self.slow_critic.load_state_dict(state["slow_critic"])
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.references.load_state(state["references"], self.policy)

@@ -1,4 +1,4 @@
-"""The policies that a learner is held to: the anchor, the reference, the portfolio.
+"""The policies that a learner is held to: the anchor, the reference, the portfolio, R-NaD's two.
 
 The anchor never changes during a run. The others are snapshots of the learner itself, taken at
 the updates the settings say.
@@ -15,10 +15,12 @@ from torch import Tensor
 from lanista.errors import LanistaError
 from lanista.learn.forward import Views
 from lanista.learn.portfolio import Portfolio, Reference
+from lanista.learn.rnad import FixedPoint, interpolate
 from lanista.learn.settings import Learning
-from lanista.nets.policy import Policy
+from lanista.nets.policy import Policy, ema_update
 
 ANCHORED = ("anchor_reverse", "anchor_forward")
+TARGET, CURRENT, PREVIOUS = "rnad target", "rnad current", "rnad previous"
 
 
 class References:
@@ -43,6 +45,10 @@ class References:
             self.policies["anchor"] = frozen(anchor)
         if settings.uses("reference"):
             self.policies["reference"] = frozen(policy)
+        self.fixed_point = FixedPoint(tuple(settings.fixed_point))
+        if settings.rnad:
+            for name in (TARGET, CURRENT, PREVIOUS):
+                self.policies[name] = frozen(policy)
 
     def renew(self, policy: Policy, update: int, views: Views) -> None:
         """Take the snapshots that are due before `update`."""
@@ -54,6 +60,22 @@ class References:
             self.policies["reference"] = frozen(policy)
         if self.settings.uses("portfolio") and self.portfolio.due(update):
             self._add(policy, update, views)
+        if self.settings.rnad and self.fixed_point.at(update).update:
+            self.policies[PREVIOUS] = self.policies[CURRENT]
+            self.policies[CURRENT] = frozen(self.policies[TARGET])
+
+    def follow(self, policy: Policy) -> None:
+        """Move R-NaD's averaged policy after an update."""
+        if self.settings.rnad:
+            ema_update(self.policies[TARGET], policy, 1 - self.settings.target_average)
+
+    def regularised(self, views: Views, update: int) -> Tensor:
+        """Return the log-probabilities of R-NaD's reference between its two policies."""
+        return interpolate(
+            views.log_probs(self.policies[CURRENT]),
+            views.log_probs(self.policies[PREVIOUS]),
+            self.fixed_point.at(update).alpha,
+        )
 
     def _add(self, policy: Policy, update: int, views: Views) -> None:
         name = f"update-{update}"
@@ -78,7 +100,7 @@ class References:
     def _members(self) -> dict[str, Policy]:
         return {key: p for key, p in self.policies.items() if key.startswith("update-")}
 
-    def log_probs(self, views: Views) -> dict[str, Tensor]:
+    def log_probs(self, views: Views, update: int) -> dict[str, Tensor]:
         """Return what each reference says about the rows of a batch."""
         found: dict[str, Tensor] = {
             name: views.log_probs(self.policies[name])
@@ -88,6 +110,8 @@ class References:
         members = [self.policies[r.digest] for r in self.portfolio.references]
         if members:
             found["portfolio"] = torch.stack([views.log_probs(member) for member in members])
+        if self.settings.rnad:
+            found["rnad"] = self.regularised(views, update)
         return found
 
     def state(self) -> dict[str, Any]:

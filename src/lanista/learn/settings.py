@@ -12,6 +12,9 @@ from typing import Any, Literal
 from lanista.errors import LanistaError, nearest
 from lanista.nets.settings import Network
 
+PULLS = ("magnet", "reference", "anchor_reverse")
+"""Terms that neurd takes into its advantage."""
+
 PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd"]
 TERMS = {
     "policy": "makes what turned out well more likely (the setting `policy` says how)",
@@ -36,7 +39,9 @@ class Learning:
     """How a policy is improved."""
 
     policy: PolicyLoss = "ppo"
-    """The policy loss: ppo, vtrace, all_action (needs a q critic) or neurd (R-NaD)."""
+    """The policy loss: ppo; vtrace; all_action (policy gradient over all choices, with a q critic);
+    neurd (the same on the logits; with eta it is R-NaD). With neurd the pulls `magnet`,
+    `reference` and `anchor_reverse` bend the advantage instead of being losses of their own."""
     terms: Mapping[str, Any] = field(default_factory=_weights)
     """The weight of each term of the loss: a number or a schedule."""
     lr: Any = 3e-4
@@ -90,8 +95,8 @@ class Learning:
     """Which snapshot pulls: the nearest, all alike, or softly the nearest."""
     reference_every: int = 100
     """Updates between two references (reference KL)."""
-    eta: float = 0.2
-    """R-NaD: how strongly the reward is bent towards the reference."""
+    eta: float = 0.0
+    """R-NaD: how strongly the reward is bent towards the reference; 0: no R-NaD."""
     fixed_point: tuple[int, ...] = (200,)
     """R-NaD: updates of each fixed-point iteration; the last one repeats."""
     target_average: float = 0.001
@@ -117,11 +122,16 @@ class Learning:
                 raise LanistaError(f"There is no loss term {name!r}; {nearest(name, TERMS)}")
         if self.policy == "all_action" and self.critic_output != "q":
             raise LanistaError("policy all_action needs critic_output q.")
-        if self.policy != "all_action" and self.critic_output == "q":
-            raise LanistaError(f"critic_output q goes with policy all_action, not {self.policy}.")
+        if self.policy in ("ppo", "vtrace") and self.critic_output == "q":
+            raise LanistaError(f"critic_output q goes with all_action or neurd, not {self.policy}.")
         for name in ("epochs", "minibatches", "accumulate"):
             if getattr(self, name) < 1:
                 raise LanistaError(f"{name} is {getattr(self, name)}; give at least 1.")
+
+    @property
+    def rnad(self) -> bool:
+        """Whether this is R-NaD proper."""
+        return self.policy == "neurd" and self.eta > 0
 
     def uses(self, term: str) -> bool:
         """Whether a term has a weight at all."""

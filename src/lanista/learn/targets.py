@@ -10,7 +10,9 @@ from torch import Tensor
 from lanista.learn import returns
 from lanista.learn.batch import Batch
 from lanista.learn.forward import Forward
-from lanista.learn.settings import Learning
+from lanista.learn.losses import advantages
+from lanista.learn.rnad import log_policy_ratio, two_player_vtrace
+from lanista.learn.settings import PULLS, Learning
 from lanista.learn.terms import Known
 from lanista.nets.distribution import Heads
 
@@ -27,7 +29,12 @@ class Steps:
 
 @torch.no_grad()
 def known_of(
-    heads: Heads, settings: Learning, batch: Batch, forward: Forward, references: dict[str, Tensor]
+    heads: Heads,
+    settings: Learning,
+    batch: Batch,
+    forward: Forward,
+    references: dict[str, Tensor],
+    weights: dict[str, float],
 ) -> Known:
     """Return all that the terms of the loss may look at, targets included."""
     unrolls = batch.unrolls
@@ -47,9 +54,13 @@ def known_of(
         everything=everything,
         value=forward.value,
         references=references,
+        weights=weights,
     )
     steps = Steps(batch, settings)
-    known = MAKE[settings.policy](known, steps, batch, forward)
+    if settings.rnad:
+        known = _rnad(known, batch)
+    else:
+        known = MAKE[settings.policy](known, steps, batch, forward)
     if settings.uses("upgo"):
         upgo = returns.upgo(
             batch.steps(forward.value), steps.reward, steps.discount, forward.next_value
@@ -106,7 +117,61 @@ def _all_action(known: Known, steps: Steps, batch: Batch, forward: Forward) -> K
     return replace(known, value_target=batch.rows(target))
 
 
-MAKE = {"ppo": _ppo, "vtrace": _vtrace, "all_action": _all_action}
+def _neurd(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+    """The advantage of every choice by the Q critic, bent by the pulls.
+
+    Following it on the logits is magnetic mirror descent (Sokota et al. 2023): the force on a
+    choice is Q(a) − Σ_i α_i log(π(a)/ρ_i(a)).
+    """
+    known = _all_action(known, steps, batch, forward)
+    heads, mask = known.heads, known.mask
+    value = forward.critic.detach()
+    for name in PULLS:
+        if known.weights.get(name):
+            reference = (
+                heads.uniform_log_probs(mask)
+                if name == "magnet"
+                else known.references["anchor" if name == "anchor_reverse" else name]
+            )
+            ratio = log_policy_ratio(known.log_probs.detach(), reference, mask)
+            value = value - known.weights[name] * ratio
+    return replace(known, q_advantage=advantages(heads, known.log_probs.detach(), value, mask))
+
+
+def _rnad(known: Known, batch: Batch) -> Known:
+    """R-NaD: both seats' V and Q of the regularised game, from whole matches in the joint view."""
+    joint, settings = batch.joint, known.settings
+    valid = joint.index >= 0
+    actor = joint.steps(batch.tensor("seat"))
+    ratio = log_policy_ratio(known.log_probs.detach(), known.references["rnad"], known.mask)
+    reward = joint.steps(batch.tensor("reward"))
+    assert known.value is not None
+    value = joint.steps(known.value)
+    target = torch.zeros_like(value)
+    q = torch.zeros_like(joint.steps(ratio))
+    for seat in (0, 1):
+        found = two_player_vtrace(
+            known.heads,
+            joint.steps(known.log_probs.detach()),
+            joint.steps(known.behaviour),
+            joint.steps(ratio),
+            joint.steps(known.action),
+            value,
+            torch.where(actor == seat, reward, 0.0),
+            actor,
+            valid,
+            seat=seat,
+            eta=settings.eta,
+            lam=settings.lam,
+            rho_clip=settings.rho_clip,
+            c_clip=settings.c_clip,
+        )
+        target, q = target + found.value, q + found.q
+    advantage = advantages(known.heads, known.log_probs.detach(), joint.rows(q), known.mask)
+    return replace(known, value_target=joint.rows(target), q_advantage=advantage)
+
+
+MAKE = {"ppo": _ppo, "vtrace": _vtrace, "all_action": _all_action, "neurd": _neurd}
 
 
 def _outcome(batch: Batch, forward: Forward, steps: Steps) -> Tensor:

@@ -52,6 +52,8 @@ class Known:
     """`[N, choices]`: R-NaD's advantage of every choice."""
     outcome: Tensor | None = None
     """`[N, 3]`: how the match ended for the seat, as win/draw/loss probabilities."""
+    weights: dict[str, float] = field(default_factory=dict)
+    """Each term's weight in this update."""
     references: dict[str, Tensor] = field(default_factory=dict)
     """Log-probabilities of other policies, `[N, choices]`; the portfolio's `[K, N, choices]`."""
 

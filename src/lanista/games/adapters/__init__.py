@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from lanista.games.contract import GameError
 
+OPENSPIEL = "openspiel"
+ENVIRONMENTS = "environments"
+"""Extras of the package, as `pip install` takes them."""
+
 
 def missing_extra(library: str, extra: str) -> GameError:
     """Return the error of an adapter whose library is not installed."""

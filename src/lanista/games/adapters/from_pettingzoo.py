@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lanista.games.adapters import missing_extra
+from lanista.games.adapters import ENVIRONMENTS, missing_extra
 from lanista.games.adapters.spaces import Actions, Layout
 from lanista.games.contract import Abilities, Facts, GameError, Saved, Spec
 from lanista.games.lift import PythonGame, Step, View
@@ -205,7 +205,7 @@ def _is_parallel(env: Any) -> bool:
     try:
         from pettingzoo import AECEnv, ParallelEnv
     except ModuleNotFoundError as error:
-        raise missing_extra("PettingZoo", "environments") from error
+        raise missing_extra("PettingZoo", ENVIRONMENTS) from error
     if isinstance(env, ParallelEnv):
         return True
     if isinstance(env, AECEnv):
@@ -250,7 +250,7 @@ def _named(name: str, slots: int, seed: int, **settings: Any) -> FromPettingZoo:
     try:
         import pettingzoo  # noqa: F401
     except ModuleNotFoundError as error:
-        raise missing_extra("PettingZoo", "environments") from error
+        raise missing_extra("PettingZoo", ENVIRONMENTS) from error
     path, arguments = _call(name)
     module_name, _, function = path.partition(":")
     try:
@@ -294,4 +294,5 @@ ENTRY = Entry(
         "seedable": Setting(True, "Whether reset(seed=...) settles all chance."),
     },
     takes_name=True,
+    extra=ENVIRONMENTS,
 )

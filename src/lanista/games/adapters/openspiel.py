@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.errors import nearest
-from lanista.games.adapters import missing_extra
+from lanista.games.adapters import OPENSPIEL, missing_extra
 from lanista.games.contract import Abilities, Facts, Field, GameError, Head, Spec
 from lanista.games.lift import PythonGame, Step, View
 from lanista.games.registry import Entry
@@ -178,7 +178,7 @@ def _load(name: str) -> Any:
     try:
         import pyspiel
     except ModuleNotFoundError as error:
-        raise missing_extra("OpenSpiel", "openspiel") from error
+        raise missing_extra("OpenSpiel", OPENSPIEL) from error
     short = name.partition("(")[0]
     if short not in pyspiel.registered_names():
         # Those written in Python are known to OpenSpiel once they are imported.
@@ -244,4 +244,5 @@ ENTRY = Entry(
     OpenSpiel,
     about="Any game of OpenSpiel with a tensor to see: openspiel:tic_tac_toe, and so on.",
     takes_name=True,
+    extra=OPENSPIEL,
 )

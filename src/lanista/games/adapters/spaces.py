@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.games.adapters import missing_extra
+from lanista.games.adapters import ENVIRONMENTS, missing_extra
 from lanista.games.contract import Field, GameError, Head, Observation
 
 MASK = "action_mask"
@@ -25,7 +25,7 @@ def gymnasium_spaces() -> Any:
     try:
         from gymnasium import spaces
     except ModuleNotFoundError as error:
-        raise missing_extra("Gymnasium", "environments") from error
+        raise missing_extra("Gymnasium", ENVIRONMENTS) from error
     return spaces
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.games import registry
-from lanista.games.adapters import missing_extra, spaces
+from lanista.games.adapters import ENVIRONMENTS, missing_extra, spaces
 from lanista.games.bots import Player, legal_choices
 from lanista.games.contract import Decisions, GameError
 from lanista.games.streams import Stream
@@ -21,7 +21,7 @@ from lanista.games.streams import Stream
 try:
     import gymnasium
 except ModuleNotFoundError as error:
-    raise missing_extra("Gymnasium", "environments") from error
+    raise missing_extra("Gymnasium", ENVIRONMENTS) from error
 
 ILLEGAL = ("random", "refuse")
 MOST_SKIPPED = 1000

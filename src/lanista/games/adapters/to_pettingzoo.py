@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.games import registry
-from lanista.games.adapters import missing_extra, spaces
+from lanista.games.adapters import ENVIRONMENTS, missing_extra, spaces
 from lanista.games.contract import GameError
 
 try:
     from pettingzoo import AECEnv, ParallelEnv
 except ModuleNotFoundError as error:
-    raise missing_extra("PettingZoo", "environments") from error
+    raise missing_extra("PettingZoo", ENVIRONMENTS) from error
 
 
 def aec_env(

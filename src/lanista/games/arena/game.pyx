@@ -10,8 +10,8 @@ from libc.string cimport memset
 from lanista.games.arena.hidden cimport redraw
 from lanista.games.arena.rules cimport item_in_reach, point_in_disc, read_order, tick
 from lanista.games.arena.state cimport (
-    AMMO, BINS, Body, CENTRE, DASH, HEADS, HEALTH, Match, NO_ABILITY, Order, Rules, SEATS,
-    SEAT_SHOTS, SHIELD, Shot, square,
+    AMMO, AMMO_ITEM, BINS, Body, CENTRE, DASH, HEADS, HEALTH, ITEMS, Match, NOTHING, NO_ABILITY,
+    Order, Rules, SEATS, SEAT_SHOTS, SHIELD, Shot, WALL, square,
 )
 from lanista.games.arena.view cimport classic, everything, nearest_living, rich
 from lanista.games.compiled cimport CompiledGame, pairwise_returns
@@ -151,6 +151,24 @@ cdef class Arena(CompiledGame):
 
     cdef void resample(self, void* match, int seat, uint64_t* stream) noexcept nogil:
         redraw(<Match*>match, &self.rules, seat, stream)
+
+    cdef bint sound(self, const void* match) noexcept nogil:
+        cdef const Match* m = <const Match*>match
+        cdef int i
+        if not (0 <= m.tick < self.rules.ticks and 0 <= m.shots <= self.rules.seats * SEAT_SHOTS):
+            return False
+        for i in range(m.shots):
+            if not 0 <= m.shot[i].owner < self.rules.seats:
+                return False
+        for i in range(ITEMS):
+            if not NOTHING <= m.item[i].kind <= AMMO_ITEM:
+                return False
+        for i in range(self.rules.seats):
+            # Not a number would pass every comparison of the rules unnoticed.
+            if not (0 <= m.body[i].alive <= 1 and -WALL <= m.body[i].x <= WALL
+                    and -WALL <= m.body[i].y <= WALL and m.body[i].hp <= HEALTH):
+                return False
+        return True
 
     def draw(self, int slot):
         """Return a picture of a match for a terminal."""

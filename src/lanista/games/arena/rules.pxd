@@ -10,8 +10,8 @@ from libc.stdint cimport int32_t, uint64_t
 from lanista.games.arena.state cimport (
     ABILITY, AIM_X, AIM_Y, AMMO, AMMO_ITEM, Body, CENTRE, DAMAGE, DASH, DASH_SPEED, DASH_WAIT,
     FIRE, FIRE_WAIT, HEAL, HEALTH, HEALTH_ITEM, HIT_RADIUS, INTERACT, ITEMS, ITEM_EVERY,
-    ITEM_SPREAD, Item, MOVE_X, MOVE_Y, Match, NOTHING, Order, REACH, REFILL, Rules, SEATS, SHIELD,
-    SHIELD_WAIT, SHOT_LIFE, SHOT_SPEED, SPEED, Shot, TICK, WALL, dashing, shielded, square,
+    ITEM_SPREAD, Item, MOVE_X, MOVE_Y, Match, NOTHING, Order, REACH, REFILL, Rules, SEATS, SEAT_SHOTS,
+    SHIELD, SHIELD_WAIT, SHOT_LIFE, SHOT_SPEED, SPEED, Shot, TICK, WALL, dashing, shielded, square,
     zone_hurt, zone_radius,
 )
 from lanista.games.streams cimport below, uniform
@@ -62,7 +62,7 @@ cdef inline void tick(Match* m, const Rules* rules, const Order* order) noexcept
         if m.body[seat].alive:
             walk(&m.body[seat], &order[seat])
             if order[seat].fire:
-                shoot(m, seat, &order[seat])
+                shoot(m, rules.seats, seat, &order[seat])
     fly(m, rules.seats, hits)
     settle(m, rules, hits)
     m.tick += 1
@@ -135,10 +135,13 @@ cdef inline void walk(Body* b, const Order* order) noexcept nogil:
     b.y = inside_walls(b.y + b.vy * TICK)
 
 
-cdef inline void shoot(Match* m, int seat, const Order* order) noexcept nogil:
+cdef inline void shoot(Match* m, int seats, int seat, const Order* order) noexcept nogil:
     cdef Body* b = &m.body[seat]
     cdef Shot* s
     if b.fire_wait > 0 or b.ammo == 0:
+        return
+    # Waits keep play below this; a match redrawn again and again can gather more shots.
+    if m.shots == seats * SEAT_SHOTS:
         return
     b.ammo -= 1
     b.fire_wait = FIRE_WAIT

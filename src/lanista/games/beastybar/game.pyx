@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from lanista.games.beastybar.observation cimport draw_unseen, write_hidden, write_view
 from lanista.games.beastybar.rules cimport (
     ALL_ACTIONS, COUNT, COUNT_POINTS, GONE, HAND, IN_BAR, POINTS, SPECIES_COUNT, USUAL_ACTIONS, Match, Rules,
-    apply_action, is_over, legal_actions, owner_of, species_of, standing,
+    apply_action, is_over, is_sound, legal_actions, owner_of, species_of, standing,
 )
 from lanista.games.compiled cimport CompiledGame, pairwise_returns
 from lanista.games.streams cimport below
@@ -94,6 +94,9 @@ cdef class BeastyBar(CompiledGame):
 
     cdef void resample(self, void* match, int seat, uint64_t* stream) noexcept nogil:
         draw_unseen(<Match*>match, &self.rules, seat, stream)
+
+    cdef bint sound(self, const void* match) noexcept nogil:
+        return is_sound(<const Match*>match, &self.rules)
 
     def draw(self, int slot):
         """Return a picture of a match for a terminal."""

@@ -100,4 +100,5 @@ cdef void resolve(
 cdef void legal_actions(const Match* match, const Rules* rules, uint8_t* mask) noexcept nogil
 cdef void apply_action(Match* match, const Rules* rules, int action) noexcept nogil
 cdef bint is_over(const Match* match, const Rules* rules) noexcept nogil
+cdef bint is_sound(const Match* match, const Rules* rules) noexcept nogil
 cdef void standing(const Match* match, const Rules* rules, float* score) noexcept nogil

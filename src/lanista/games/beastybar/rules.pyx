@@ -255,6 +255,32 @@ cdef bint is_over(const Match* match, const Rules* rules) noexcept nogil:
     return match.turn == SPECIES_COUNT * rules.seats
 
 
+cdef bint is_sound(const Match* match, const Rules* rules) noexcept nogil:
+    """Whether a match that is not over can be played on: every card is one, and in one place."""
+    cdef int seat, i
+    cdef uint16_t seen
+    if match.count >= LINE or match.turn >= SPECIES_COUNT * rules.seats or match.to_move >= rules.seats:
+        return False
+    for i in range(match.count):
+        if species_of(match.line[i]) >= SPECIES_COUNT or owner_of(match.line[i]) >= rules.seats:
+            return False
+        if match.where[owner_of(match.line[i])][species_of(match.line[i])] != IN_LINE:
+            return False
+    for seat in range(rules.seats):
+        # What is in the hand, in the pile or has been played is each species once.
+        seen = match.hand[seat]
+        if match.drawn[seat] > SPECIES_COUNT or match.hand[seat] >> SPECIES_COUNT:
+            return False
+        for i in range(match.drawn[seat], SPECIES_COUNT):
+            if match.deck[seat][i] >= SPECIES_COUNT or (seen >> match.deck[seat][i]) & 1:
+                return False
+            seen |= <uint16_t>1 << match.deck[seat][i]
+        for i in range(SPECIES_COUNT):
+            if match.where[seat][i] > GONE or (match.where[seat][i] == TO_COME) != ((seen >> i) & 1):
+                return False
+    return match.hand[match.to_move] != 0
+
+
 cdef void standing(const Match* match, const Rules* rules, float* score) noexcept nogil:
     """Write numbers that order the seats as the scoring does: the higher, the better."""
     cdef int seat, i, strength

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.games.check.report import Fault, NotApplicable
+from lanista.games.check.seen import Columns
 from lanista.games.check.trial import Answers, Trial, begin, copied
 from lanista.games.contract import Decisions, Game, Observation, Spec
 
@@ -32,6 +33,7 @@ def description(trial: Trial) -> str:
     rows = trial.base.rows
     if len(rows["match"]):
         _check_layout(spec.observation, rows["observation"], "observation")
+        _check_turns(spec, rows)
     if spec.privileged is not None and "privileged" in rows:
         _check_layout(spec.privileged, rows["privileged"], "privileged view")
     for table, name in ((rows, "reward"), (rows, "shaping"), (trial.base.ends, "returns")):
@@ -86,6 +88,17 @@ def _check_spec(spec: Spec) -> None:
         for name in names:
             if names.count(name) > 1:
                 raise Fault(f"two things of the kind {what} are called {name!r}")
+
+
+def _check_turns(spec: Spec, rows: Columns) -> None:
+    """Only a game that says simultaneous may ask several seats at once."""
+    together = (rows["match"][1:] == rows["match"][:-1]) & (rows["turn"][1:] == rows["turn"][:-1])
+    if together.any() and not spec.facts.simultaneous:
+        row = int(np.flatnonzero(together)[0])
+        raise Fault(
+            f"facts do not say simultaneous, but several seats choose at turn "
+            f"{rows['turn'][row]} of match {rows['match'][row]}"
+        )
 
 
 def _check_results(game: Game) -> None:

@@ -86,6 +86,11 @@ cdef class Kuhn(CompiledGame):
         cdef Match* m = <Match*>match
         m.card[1 - seat] = <uint8_t>((m.card[seat] + 1 + below(stream, 2)) % 3)
 
+    cdef bint sound(self, const void* match) noexcept nogil:
+        cdef const Match* m = <const Match*>match
+        return m.card[0] < 3 and m.card[1] < 3 and m.card[0] != m.card[1] and m.actions < 3 \
+            and m.action[0] <= BET and m.action[1] <= BET
+
     def state(self, int slot):
         """Return the whole match as plain values, both cards included."""
         cdef Match* m = <Match*>self.match_at(slot)

@@ -121,6 +121,24 @@ cdef class Leduc(CompiledGame):
         m.card[1 - seat] = <uint8_t>draw_from(left, stream)
         m.stream = next_word(stream)
 
+    cdef bint sound(self, const void* match) noexcept nogil:
+        cdef const Match* m = <const Match*>match
+        cdef int round, i
+        if m.round > 1 or m.card[0] > 5 or m.card[1] > 5 or m.card[0] == m.card[1]:
+            return False
+        # The public card lies open exactly in the second round.
+        if m.public > NO_CARD or (m.public == NO_CARD) != (m.round == 0):
+            return False
+        if m.public == m.card[0] or m.public == m.card[1] or m.made[m.round] == MOST_MOVES:
+            return False
+        for round in range(2):
+            if m.made[round] > MOST_MOVES:
+                return False
+            for i in range(m.made[round]):
+                if m.moves[round][i] != CALL and m.moves[round][i] != RAISE:
+                    return False
+        return True
+
     def state(self, int slot):
         """Return the whole match as plain values, hidden cards included."""
         cdef Match* m = <Match*>self.match_at(slot)

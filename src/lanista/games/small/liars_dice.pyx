@@ -91,6 +91,16 @@ cdef class LiarsDice(CompiledGame):
     cdef void resample(self, void* match, int seat, uint64_t* stream) noexcept nogil:
         (<Match*>match).die[1 - seat] = <uint8_t>below(stream, SIDES)
 
+    cdef bint sound(self, const void* match) noexcept nogil:
+        cdef const Match* m = <const Match*>match
+        cdef int i
+        if m.die[0] >= SIDES or m.die[1] >= SIDES or m.made > BIDS:
+            return False
+        for i in range(m.made):
+            if m.bids[i] >= BIDS or (i and m.bids[i] <= m.bids[i - 1]):
+                return False
+        return True
+
     def state(self, int slot):
         """Return the whole match as plain values, both dice included."""
         cdef Match* m = <Match*>self.match_at(slot)

@@ -129,6 +129,27 @@ cdef class PhantomTicTacToe(CompiledGame):
                 attempt.cell = <uint8_t>draw_from(mine & ~m.found[other], stream)
                 m.found[other] |= <uint32_t>1 << attempt.cell
 
+    cdef bint sound(self, const void* match) noexcept nogil:
+        """Whether the attempts lead to just these marks, and the match goes on."""
+        cdef const Match* m = <const Match*>match
+        cdef uint32_t marks[2]
+        cdef uint32_t found[2]
+        cdef int i, seat = 0
+        marks[0] = marks[1] = found[0] = found[1] = 0
+        if m.made >= LONGEST or m.over:
+            return False
+        for i in range(m.made):
+            if m.attempts[i].cell >= CELLS or m.attempts[i].seat != seat:
+                return False
+            if not try_cell(marks, found, seat, <uint32_t>1 << m.attempts[i].cell):
+                return False
+            if m.attempts[i].marked != (marks[seat] >> m.attempts[i].cell & 1):
+                return False
+            if m.attempts[i].marked:
+                seat = 1 - seat
+        return (m.seat == seat and m.marks[0] == marks[0] and m.marks[1] == marks[1]
+                and m.found[0] == found[0] and m.found[1] == found[1])
+
     def state(self, int slot):
         """Return the whole match as plain values: each attempt as (seat, cell, marked)."""
         cdef Match* m = <Match*>self.match_at(slot)
@@ -151,6 +172,17 @@ cdef inline bint has_line(uint32_t marks) noexcept nogil:
         if marks & LINES[i] == LINES[i]:
             return True
     return False
+
+
+cdef bint try_cell(uint32_t* marks, uint32_t* found, int seat, uint32_t cell) noexcept nogil:
+    """Let a seat try a cell; say whether that was legal and did not end the match."""
+    if (marks[seat] | found[seat]) & cell:
+        return False
+    if marks[1 - seat] & cell:
+        found[seat] |= cell
+        return True
+    marks[seat] |= cell
+    return not has_line(marks[seat]) and (marks[0] | marks[1]) != BOARD
 
 
 cdef uint32_t draw_hidden(const Match* m, int seat, uint64_t* stream) noexcept nogil:

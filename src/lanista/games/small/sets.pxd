@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from lanista.games.bits cimport lowest_bit
 from lanista.games.streams cimport below
 
 
@@ -15,10 +16,8 @@ cdef inline int size_of(uint32_t things) noexcept nogil:
 
 cdef inline int draw_from(uint32_t things, uint64_t* stream) noexcept nogil:
     """Draw one of `things`, which are not none, each as likely."""
-    cdef int skip = <int>below(stream, <uint32_t>size_of(things)), thing = 0
+    cdef int skip = <int>below(stream, <uint32_t>size_of(things))
     while skip:
         things &= things - 1
         skip -= 1
-    while not (things >> thing) & 1:
-        thing += 1
-    return thing
+    return lowest_bit(things)

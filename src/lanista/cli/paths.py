@@ -1,0 +1,28 @@
+"""Whether a file can be written where the user wants it, asked before the work is done."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from lanista.errors import LanistaError
+
+
+def refuse_unwritable(flag: str, file: Path) -> None:
+    """Refuse a file that cannot be written; its folder is made if it is not there."""
+    if file.is_dir():
+        raise LanistaError(f"{flag} is {str(file)!r}, which is a folder; name a file.")
+    refuse_unwritable_folder(flag, file.parent)
+
+
+def refuse_unwritable_folder(flag: str, folder: Path) -> None:
+    """Refuse a folder that nothing can be written into; it is made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        why = (error.strerror or str(error)).lower().rstrip(".")
+        raise LanistaError(
+            f"{flag} cannot write into {str(folder)!r}: {why}; choose another folder."
+        ) from error
