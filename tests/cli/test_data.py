@@ -8,6 +8,7 @@ import pytest
 from recorded import record
 
 from lanista.cli.data import Data
+from lanista.cli.main import main
 from lanista.errors import LanistaError
 
 
@@ -102,3 +103,18 @@ def test_the_command_line_names_the_settings(tmp_path):
     given = ["--data-dir", str(tmp_path), "--json", "x.json", "--game", "a.py"]
     wanted = Data(data_dir=tmp_path, json_file=Path("x.json"), game="a.py")
     assert tyro.cli(Data, args=given) == wanted
+
+
+def test_a_slip_on_the_line_makes_no_sound_file_look_broken(tmp_path, capsys):
+    record(tmp_path / "a.jsonl.gz", "kuhn", 3)
+    assert main(["data", str(tmp_path), "--game", "kuhm"]) == 2
+    assert capsys.readouterr().err == "lanista: There is no game 'kuhm'; did you mean 'kuhn'?\n"
+    assert main(["data", str(tmp_path), "--slots", str(10**12)]) == 0
+
+
+def test_numbers_that_cannot_be_written_are_refused_before_the_work(tmp_path, capsys):
+    record(tmp_path / "a.jsonl.gz", "kuhn", 3)
+    assert main(["data", str(tmp_path), "--json", str(tmp_path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "is a folder; name a file." in printed.err

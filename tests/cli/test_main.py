@@ -93,19 +93,64 @@ def test_an_interrupt_ends_with_130_and_no_trace(monkeypatch, capsys):
     assert capsys.readouterr().err == "lanista: interrupted.\n"
 
 
-@pytest.mark.parametrize("arguments", [["play", "kuhn", "--seatz", "a,b"], ["nonsense"], []])
-def test_unknown_words_are_a_usage_error(arguments, capsys):
-    with pytest.raises(SystemExit) as end:
-        cli.main(arguments)
-    assert end.value.code == 2
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "No command was given; name one of games, play,"),
+        ("nonsense", "There is no command 'nonsense'; known: check, data, games,"),
+        ("paly kuhn", "There is no command 'paly'; did you mean 'play'?"),
+        ("play", "GAME is missing; see `lanista play --help`."),
+        ("watch", "FILE is missing; see `lanista watch --help`."),
+        ("play kuhn --seatz a,b", "There is no option --seatz here; did you mean '--seats'?"),
+        ("play kuhn --mathces=3", "There is no option --mathces here; did you mean '--matches'?"),
+        # Of another command, which is no remedy here.
+        ("games --matches 5", "There is no option --matches here; known: --debug, --help; see"),
+        ("play kuhn --matches abc", "--matches is 'abc'; give a whole number; see"),
+        ("play kuhn --seed 1.5", "--seed is '1.5'; give a whole number; see"),
+        ("watch x --delay soon", "--delay is 'soon'; give a number; see"),
+        ("play kuhn --matches", "--matches needs a value; see"),
+        ("play kuhn extra", "'extra' is one word too many; see"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_one_sentence(line, said, capsys):
+    assert cli.main(line.split()) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"lanista: {said}")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
 
 
-def test_a_closed_pipe_is_no_complaint():
+def test_a_file_that_cannot_be_used_is_a_sentence_without_python_in_it(monkeypatch, capsys):
+    error = PermissionError(13, "Permission denied", "there/x")
+    monkeypatch.setattr(cli, "parse", raising(error))
+    assert cli.main(["play"]) == 1
+    assert capsys.readouterr().err == "lanista: there/x cannot be used: permission denied.\n"
+
+
+def run(*words, **given):
+    return subprocess.run([sys.executable, "-m", "lanista", *words], **given)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["games", "kuhn"]])
+def test_a_terminal_without_these_letters_gets_others(words):
+    done = run(*words, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout
+
+
+def test_closed_streams_are_no_complaint():
+    play = f"{sys.executable} -m lanista play kuhn --seats random,random --matches 2"
+    assert subprocess.run(f"{play} >&- 2>&-", shell=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["games", "kuhn"], ["--version"], ["play", "kuhn", "--seats", "random,random"]],
+)
+def test_a_closed_pipe_is_no_complaint(words):
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(
-        [sys.executable, "-m", "lanista", "games", "kuhn"], stdout=writer, stderr=subprocess.PIPE
-    )
+    done = run(*words, stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
     assert done.stderr == b""
     assert done.returncode == cli.PIPE_CLOSED

@@ -129,7 +129,9 @@ def test_bots_from_a_file_play_and_their_digest_is_the_files(tmp_path, bots):
         (("kun", "--seats", "random,random"), "did you mean 'kuhn'?"),
         (("beastybar", "--seats", "distilled,random"), "none is trained yet"),
         (("kuhn", "--seats", "random,random", "--matches", "0"), "--matches is 0"),
+        (("kuhn", "--seats", "random,random", "--matches", "9" * 15), "give at most 10,000,000"),
         (("kuhn", "--seats", "random,random", "--slots", "0"), "--slots is 0"),
+        (("kuhn", "--seats", "random,random", "--threads", "9999"), "give at most 1024"),
         (("kuhn", "--seats", "random,random", "--threads", "-1"), "--threads is -1"),
         (("kuhn", "--seats", "random,random", "--seed", "-1"), "seed is -1"),
         (("kuhn", "--seats", "random,random", "--set", "x=1"), "no setting or option 'x'"),
@@ -164,6 +166,27 @@ def test_a_bot_file_that_breaks_down_is_named(tmp_path, capsys):
     (tmp_path / "broken.py").write_text("1 / 0\n")
     assert main(["play", "kuhn", "--seats", f"random,{tmp_path}/broken.py"]) == 2
     assert "broken.py cannot be run: ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("import sys; sys.exit(5)", "SystemExit: 5."), ("x = 1", "has no bot; write a class")],
+)
+def test_a_bot_file_without_a_bot_is_a_usage_error(content, said, tmp_path, capsys):
+    (tmp_path / "odd.py").write_text(content)
+    assert main(["play", "kuhn", "--seats", f"random,{tmp_path / 'odd.py'}"]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--json", "--record"])
+def test_what_cannot_be_written_is_refused_before_anything_is_played(flag, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    into = str(tmp_path / "file" / "x")
+    assert main(["play", "kuhn", "--seats", "random,random", flag, into]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"lanista: {flag} cannot write into ")
+    assert printed.err.count("\n") == 1
 
 
 def test_recorded_matches_play_again_and_are_never_overwritten(tmp_path, capsys):

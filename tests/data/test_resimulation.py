@@ -157,7 +157,7 @@ def test_a_caller_who_names_the_wrong_game_is_told():
         ({"settings": {"slots": 3}}, "no setting 'slots'"),
         ({"settings": {"name": "x"}}, "no setting 'name'"),
         ({"settings": {"deck": "x"}}, "no setting 'deck'"),
-        ({"game": "kuhm"}, "did you mean 'kuhn'"),
+        ({"game": "kuhm"}, "is not installed; install it, or name its file with --game"),
     ],
 )
 def test_a_header_that_does_not_fit_the_game_is_refused(change, said):

@@ -21,7 +21,7 @@ from lanista.games.contract import Game, Spec
 from lanista.rollout.play import Table
 
 MOST_MATCHES = 10_000_000
-"""Of one run; each takes some 100 bytes until the end."""
+"""Of one run; each takes some 260 bytes at the end."""
 MOST_THREADS = 1024
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
