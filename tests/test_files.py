@@ -154,7 +154,6 @@ def dead_process():
 def test_only_what_dead_writers_left_is_removed(tmp_path):
     dead = f".tmp-{dead_process()}-{'0' * 16}.part"
     kept = {
-        f".tmp-{os.getpid()}-{'1' * 16}.part": "ours, and alive",
         f".tmp-1-{'2' * 16}.part": "the first process, which always runs",
         f".tmp-{dead_process()}-short.part": "not a name that we make",
         f"tmp-{dead_process()}-{'3' * 16}.part": "a user's",
@@ -165,3 +164,15 @@ def test_only_what_dead_writers_left_is_removed(tmp_path):
         (tmp_path / name).write_text("x")
     assert remove_leftovers(tmp_path) == 1
     assert {entry.name for entry in tmp_path.iterdir()} == set(kept)
+
+
+def test_what_is_being_written_here_is_not_removed(tmp_path):
+    with replacing(tmp_path / "state.json") as file:
+        file.write(b"x")
+        assert remove_leftovers(tmp_path) == 0
+    assert (tmp_path / "state.json").read_bytes() == b"x"
+
+
+def test_what_an_earlier_process_of_our_number_left_is_removed(tmp_path):
+    (tmp_path / f".tmp-{os.getpid()}-{'0' * 16}.part").write_text("x")
+    assert remove_leftovers(tmp_path) == 1

@@ -254,10 +254,9 @@ class TakesStaleRows(Duel):
     def _refuse_wrong(self, rows, answers):
         for row in rows:
             if 0 <= row < len(self._rows) and len(rows) == 1:
-                slot, seat = self._rows[row]
-                match = self._playing(slot)
-                self._row_turns[row] = (match, match.turn)
-                self._rows[row] = (slot, next(iter(match.views), seat))
+                slot, seat, _ = self._rows[row]
+                views = self._started(slot).views
+                self._rows[row] = (slot, next(iter(views), seat), views)
         super()._refuse_wrong(rows, answers)
 
 
@@ -422,7 +421,12 @@ class TwinHeads(Duel):
         return super().apply(state, {seat: move[0] for seat, move in moves.items()}, rng)
 
 
+class TogetherDenied(Signals):
+    facts = replace(Signals.facts, simultaneous=False)
+
+
 FAULTS = [
+    ("description", TogetherDenied, "do not say simultaneous"),
     ("hidden", Leaky, "observation or mask"),
     ("hidden", LeakyMask, "observation or mask"),
     ("hidden", NoRedraw, "changed nothing in the privileged view"),

@@ -131,8 +131,8 @@ def test_a_restarted_slot_forgets_its_last_match() -> None:
 @pytest.mark.parametrize(
     ("slots", "ids", "options", "words"),
     [
-        ([2], [0], None, "slot"),
-        ([-1], [0], None, "slot"),
+        ([2], [0], None, "Slot 2"),
+        ([-1], [0], None, "Slot -1"),
         ([0.5], [0], None, "whole numbers"),
         ([True, False], [0, 1], None, "whole numbers"),
         ([0, 1], [0], None, "one id"),
@@ -419,6 +419,27 @@ def test_each_saved_field_is_needed() -> None:
     for name in saved:
         with pytest.raises(GameError, match=f"'{name}'"):
             make("leduc", slots=2).load([0, 1], {k: v for k, v in saved.items() if k != name})
+
+
+def test_a_seed_is_the_same_whatever_number_type_holds_it() -> None:
+    saved = started("leduc", 2, seed=np.int64(5)).save([0, 1])  # type: ignore[arg-type]
+    make("leduc", slots=2, seed=5).load([0, 1], saved)
+
+
+@pytest.mark.parametrize("size", [{"slots": 2**40}, {"slots": 1.0}, {"seed": 2**63}, {"seed": "1"}])
+def test_a_game_of_an_impossible_size_is_refused(size: Any) -> None:
+    with pytest.raises(GameError, match="give"):
+        make("kuhn", **size)
+
+
+def test_the_privileged_view_of_a_match_that_has_gone_on_is_refused() -> None:
+    game = started("leduc", 2)
+    game.decisions()
+    game.act([1], [1])
+    with pytest.raises(GameError, match="row 1 has gone on"):
+        game.privileged()
+    game.decisions()
+    assert len(game.privileged()) == 2
 
 
 # Threads and the rest.

@@ -342,6 +342,8 @@ def test_each_head_is_held_to_its_own_choices(bad):
         ([-1], [1], "2 are ready"),
         ([0], [[1, 1]], "one per decision and head"),
         ([0], [1.0], "whole numbers"),
+        ([0.5], [1], "rows are float64"),
+        ([True, False], [1, 1], "rows are bool"),
     ],
 )
 def test_a_wrong_answer_is_refused_and_changes_nothing(rows, actions, message):
@@ -370,7 +372,7 @@ def test_a_row_of_a_match_that_was_left_is_refused():
     game = started(Scripted)
     game.decisions()
     game.start([0], [9])
-    with pytest.raises(GameError, match="answered already; ask for decisions"):
+    with pytest.raises(GameError, match="its match is another now; ask for decisions"):
         game.act([0], [1])
 
 
@@ -416,8 +418,13 @@ def test_numbers_that_are_not_one_for_each_seat_are_refused(result):
         (([2], [0]), "Slot 2 is not in 0 to 1"),
         (([0, 1], [0]), "2 slots were started with 1 match ids"),
         (([0], [-1]), "one id of at least 0"),
+        (([0], [0.5]), "match ids are float64"),
+        (([0], [2**63]), "one id of at least 0"),
+        (([0.5], [0]), "slots are float64"),
+        (([0], [0], {"deal": [1, 2]}), "2 values for 1 matches"),
+        (([0], [0], {"deal": 2**63}), "deal must lie in"),
         (([0], [0], {"size": 3}), "no match option 'size'"),
-        (([0], [0], {"deal": -1}), "deal must be a whole number of at least 0"),
+        (([0], [0], {"deal": -1}), "deal must lie in 0 to"),
     ],
 )
 def test_a_wrong_start_is_refused(arguments, message):
@@ -528,7 +535,9 @@ def spoiled(**changes):
     game = started(Scripted)
     answer(game, 1)
     answer(game, 2)
-    return {**game.save([0]), **{name: np.array(value) for name, value in changes.items()}}
+    saved = game.save([0])
+    kinds = {name: array.dtype for name, array in saved.items()}
+    return saved | {name: np.array(v, kinds.get(name)) for name, v in changes.items()}
 
 
 @pytest.mark.parametrize(
@@ -547,6 +556,46 @@ def spoiled(**changes):
 def test_what_is_not_a_saved_match_is_refused(saved):
     with pytest.raises(GameError, match="not saved matches of scripted"):
         Scripted().load([0], saved)
+
+
+def test_a_save_that_is_refused_changes_nothing():
+    game = started(Scripted, slots=2)
+    answer(game, 1, 1)
+    before = [game.draw(0), game.draw(1), game.decisions().turn.tolist(), game.reward.tolist()]
+    with pytest.raises(GameError, match="not saved matches"):
+        game.load([1], spoiled(history=[1, 7]))
+    assert before == [
+        game.draw(0),
+        game.draw(1),
+        game.decisions().turn.tolist(),
+        game.reward.tolist(),
+    ]
+
+
+def test_a_save_of_another_seed_is_refused():
+    saved = started(Dice).save([0])
+    with pytest.raises(GameError, match="seed 1"):
+        Dice(seed=1).load([0], saved)
+
+
+def test_a_row_of_a_redrawn_match_is_refused():
+    class Redrawn(Dice):
+        def resample(self, state, seat, rng):
+            pass
+
+    game = started(Redrawn)
+    game.decisions()
+    game.resample_hidden(0, 0, Stream(1))
+    with pytest.raises(GameError, match="another now"):
+        game.act([0], [0])
+    game.decisions()
+    game.act([0], [0])
+
+
+@pytest.mark.parametrize(("slot", "seat", "words"), [(-1, 0, "slot is -1"), (0, 2, "seat is 2")])
+def test_only_seats_and_slots_that_are_there_are_redrawn(slot, seat, words):
+    with pytest.raises(GameError, match=words):
+        started(Dice).resample_hidden(slot, seat, Stream(1))
 
 
 def test_a_match_with_redrawn_parts_cannot_be_saved():

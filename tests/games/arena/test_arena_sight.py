@@ -32,6 +32,28 @@ def after_some_play(turns, **settings):
     return game
 
 
+def test_a_match_redrawn_at_every_turn_stays_within_its_memory():
+    game = fresh(2, 3, duration=600.0)
+    stream = Stream(5)
+    most = 0
+    while len(decisions := game.decisions()) and most < 50:
+        for slot, seat in zip(decisions.slot.copy(), decisions.seat.copy(), strict=True):
+            game.resample_hidden(slot, seat, stream)
+        decisions = game.decisions()
+        # Both run to opposite corners and fire across at every chance.
+        first = decisions.seat == 0
+        actions = np.zeros((len(decisions), 7), np.int32)
+        actions[~first, :2] = 10
+        actions[:, 2:4] = 5
+        fires = decisions.mask[:, 45]
+        actions[fires, 4] = 1
+        actions[fires & first, 2:4] = 10
+        actions[fires & ~first, 2:4] = 0
+        game.act(np.arange(len(decisions)), actions)
+        most = max(int(state(game, slot)["shots"]) for slot in range(2))
+    assert most == 50  # two seats' share of the struct, and no shot more
+
+
 def test_both_layouts_have_the_promised_length():
     assert fresh(observation="classic19").spec.observation.length == 19 == len(CLASSIC)
     assert fresh().spec.observation.length == sum(field.size for field in RICH) == 74
