@@ -60,6 +60,11 @@ def test_blocks_hold_whole_units_and_shards_all_rows_in_order(seats, matches, si
     assert max(lengths) - min(lengths) <= 1
 
 
+def test_blocks_of_a_long_schedule_double_up_to_their_limit():
+    lengths = [len(block) for block in rotations(2, 20_000).blocks(5000)]
+    assert lengths == [1000, 2000, 4000, 5000, 5000, 3000]
+
+
 def test_a_match_id_given_twice_is_refused():
     with pytest.raises(LanistaError, match="twice"):
         Schedule(np.array([3, 1, 3]), np.array([0, 0, 1]), np.zeros((3, 2), np.int32))

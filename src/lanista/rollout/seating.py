@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
 
+FIRST_BLOCK = 1000
+"""Matches in the first block of a long schedule."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -57,10 +60,16 @@ class Schedule:
     def blocks(self, matches: int) -> list[Schedule]:
         """Return the schedule cut into runs of at most `matches` rows, whole units each.
 
-        A unit has as many matches as seats; a block is never smaller than one unit.
+        A unit has as many matches as seats; a block is never smaller than one unit. Blocks start
+        at `FIRST_BLOCK` and double: whoever stops loses about half of the time at most, however
+        slow the players are.
         """
-        size = max(1, matches // self.seats) * self.seats
-        return [self.part(start, start + size) for start in range(0, len(self), size)]
+        blocks, start, wanted = [], 0, FIRST_BLOCK
+        while start < len(self):
+            size = max(1, min(wanted, matches) // self.seats) * self.seats
+            blocks.append(self.part(start, start + size))
+            start, wanted = start + size, wanted * 2
+        return blocks
 
 
 def _all_differ(numbers: NDArray[np.int64]) -> bool:
