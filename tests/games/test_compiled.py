@@ -465,6 +465,27 @@ def test_a_slot_that_is_not_there_cannot_be_drawn() -> None:
         make("kuhn").draw(1)
 
 
+@pytest.mark.parametrize(
+    ("name", "bot"),
+    [("leduc", "random"), ("beastybar", "heuristic"), ("beastybar", "outcome"), ("arena", "kiter")],
+)
+def test_a_bot_refuses_rows_that_are_not_there_and_another_games_decisions(
+    name: str, bot: str
+) -> None:
+    game = started(name, 2)
+    player = make_bot(name, bot, game.spec, 1)
+    decisions = game.decisions()
+    for rows in ([len(decisions)], [-1], [0, 2**40]):
+        with pytest.raises(GameError, match="beyond"):
+            player.act(decisions, np.array(rows))
+    other = make("beastybar", seats=4) if name == "beastybar" else make("liars_dice")
+    if name == "arena":
+        other = make("arena", observation="classic19")
+    other.start([0], [0])
+    with pytest.raises(GameError, match="another game"):
+        player.act(other.decisions(), np.array([0]))
+
+
 def test_the_random_bot_draws_each_legal_choice_about_as_often() -> None:
     game = started("liars_dice", 13000)
     bot = make_bot("liars_dice", "random", game.spec, 1)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.games.contract import Decisions, Ints, Spec
+from lanista.games.contract import Decisions, GameError, Ints, Spec
 from lanista.games.streams import Stream
 
 
@@ -72,6 +72,14 @@ class PythonBot:
             legal = legal_choices(self.spec, decisions.mask[row])
             actions[i] = self.choose(decisions.observation[row], legal, stream)
         return actions
+
+
+def foreign_decisions(bot: Player, decisions: Decisions) -> GameError:
+    """Return the error of a bot that is asked for rows that are not there or not of its game."""
+    return GameError(
+        f"The bot {bot.name!r} was asked for rows beyond the {len(decisions)} decisions, or for "
+        "decisions of another game; give it rows of its own game's decisions()."
+    )
 
 
 def legal_choices(spec: Spec, mask: NDArray[Any]) -> list[list[int]]:

@@ -4,7 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 import numpy as np
 
-from lanista.games.bots import bot_digest
+from lanista.games.bots import bot_digest, foreign_decisions
+from lanista.games.rows cimport rows_fit
 from lanista.games.streams cimport ACT, below, stream_key
 
 
@@ -15,11 +16,13 @@ cdef class RandomBot:
     cdef readonly str digest
     cdef uint64_t seed
     cdef object sizes
+    cdef int choices
 
     def __init__(self, spec, seed):
         self.name = "random"
         self.digest = bot_digest(spec.name, "random", 1)
         self.seed = seed
+        self.choices = spec.choices
         self.sizes = np.array([head.size for head in spec.heads], np.int32)
 
     def act(self, decisions, rows):
@@ -36,6 +39,8 @@ cdef class RandomBot:
         cdef int64_t r
         cdef int head, offset
         cdef uint64_t stream
+        if mask.shape[1] != self.choices or not rows_fit(row, mask.shape[0]):
+            raise foreign_decisions(self, decisions)
         with nogil:
             for i in range(row.shape[0]):
                 r = row[i]

@@ -13,9 +13,10 @@ from lanista.games.arena.state cimport (
     DASH, HEADS, NO_ABILITY, SHIELD, SHOT_SPEED, square,
 )
 from lanista.games.arena.rules cimport point_in_disc
+from lanista.games.rows cimport rows_fit
 from lanista.games.streams cimport ACT, THINK, below, stream_key, uniform
 
-from lanista.games.bots import bot_digest
+from lanista.games.bots import bot_digest, foreign_decisions
 from lanista.games.contract import GameError
 
 cdef enum:
@@ -37,7 +38,7 @@ cdef class ArenaBot:
     cdef readonly str digest
     cdef readonly int version
     cdef uint64_t seed
-    cdef int kind
+    cdef int kind, length, choices
     cdef bint classic19
 
     def __init__(self, name, spec, seed):
@@ -48,6 +49,7 @@ cdef class ArenaBot:
         self.digest = bot_digest("arena", name, self.version)
         self.seed = seed
         self.kind = _KINDS[name]
+        self.length, self.choices = spec.observation.length, spec.choices
         self.classic19 = spec.settings["observation"] == "classic19"
 
     def act(self, decisions, rows):
@@ -64,6 +66,9 @@ cdef class ArenaBot:
         cdef int64_t r
         cdef Sight s
         cdef Wish w
+        if (observation.shape[1] != self.length or mask.shape[1] != self.choices
+                or not rows_fit(row, mask.shape[0])):
+            raise foreign_decisions(self, decisions)
         with nogil:
             for i in range(row.shape[0]):
                 r = row[i]

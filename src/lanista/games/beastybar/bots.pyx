@@ -16,9 +16,10 @@ from lanista.games.beastybar.rules cimport (
     PARROT, PLAYED, POINTS, POINTS_OF, SKUNK, SPECIES_COUNT, ZEBRA, Match, Rules, Turn,
     apply_action, is_over, legal_actions, owner_of, resolve, species_of,
 )
+from lanista.games.rows cimport rows_fit
 from lanista.games.streams cimport THINK, below, normal, stream_key
 
-from lanista.games.bots import bot_digest
+from lanista.games.bots import bot_digest, foreign_decisions
 
 cdef enum:
     SAMPLES = 16          # worlds that `outcome` plays each move in
@@ -151,6 +152,9 @@ cdef class BeastyBot:
         cdef int64_t r
         cdef uint64_t stream
         cdef Match known
+        if (view.shape[1] != self.view_bytes or mask.shape[1] != self.mind.actions
+                or not rows_fit(row, view.shape[0])):
+            raise foreign_decisions(self, decisions)
         with nogil:
             for i in range(row.shape[0]):
                 r = row[i]
