@@ -73,12 +73,62 @@ def test_a_reshuffle_keeps_what_the_seat_knows_and_every_card():
         game.act([0], driver.act(decisions, np.array([0])))
 
 
+def test_a_reshuffle_deals_every_unseen_card_as_often_to_hand_as_to_pile():
+    game = games.make("beastybar", slots=1, seed=12, seats=4)
+    game.start([0], [0])
+    driver = games.make_bot("beastybar", "random", game.spec, 12)
+    for _ in range(14):
+        decisions = game.decisions()
+        game.act([0], driver.act(decisions, np.array([0])))
+    seat = int(game.decisions().seat[0])
+    redraws, stream = 4000, Stream.keyed(12, 0, seat, "resample")
+    held = np.zeros((4, 12))
+    next_own = np.zeros(12)
+    for _ in range(redraws):
+        game.resample_hidden(0, seat, stream)
+        state = game.state(0)
+        next_own[state["piles"][seat][0]] += 1
+        for other in range(4):
+            held[other, state["hands"][other]] += 1
+    near = lambda count, share: abs(count / redraws - share) < 5 * (share / redraws) ** 0.5  # noqa: E731
+    for other in set(range(4)) - {seat}:
+        unseen = state["hands"][other] + state["piles"][other]
+        assert all(near(held[other, card], 4 / len(unseen)) for card in unseen)
+    assert all(near(next_own[card], 1 / len(state["piles"][seat])) for card in state["piles"][seat])
+
+
 def test_every_two_bots_choose_differently():
     chosen = choices_in_play(BOTS, matches=300, seed=10)
     for i, one in enumerate(BOTS):
         for other in BOTS[i + 1 :]:
             rate = (chosen[one] != chosen[other]).mean()
             assert rate > 0.02, f"{one} and {other} choose differently in {rate:.1%} of positions"
+
+
+def pair_scores(one: str, other: str, deals: int, seed: int) -> np.ndarray:
+    """Return the mean score of `one` on each deal, played from both seats."""
+    game = games.make("beastybar", slots=2 * deals, seed=seed)
+    players = [games.make_bot("beastybar", bot, game.spec, seed) for bot in (one, other)]
+    game.start(np.arange(2 * deals), np.arange(2 * deals), {"deal": np.arange(2 * deals) // 2})
+    while len(decisions := game.decisions()):
+        # In odd slots the seats are swapped.
+        whose = decisions.seat ^ (decisions.slot & 1)
+        for number, player in enumerate(players):
+            rows = np.flatnonzero(whose == number)
+            actions = player.act(decisions, rows)
+            if number == 0:
+                first_rows, first_actions = rows, actions
+        game.act(np.r_[first_rows, rows], np.r_[first_actions, actions])
+    score = (game.returns[np.arange(2 * deals), np.arange(2 * deals) & 1] + 1) / 2
+    return score.reshape(deals, 2).mean(1)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"), [("heuristic", "random"), ("outcome", "heuristic"), ("outcome", "random")]
+)
+def test_the_better_bot_wins_with_its_interval_above_a_half(better, worse):
+    score = pair_scores(better, worse, deals=400, seed=13)
+    assert score.mean() - 3 * score.std() / len(score) ** 0.5 > 0.5
 
 
 # Moves only together with a bot's version: the digest in a replay names this behaviour.
