@@ -211,7 +211,7 @@ class Game(Protocol):
         ...
 
     def privileged(self) -> NDArray[Any]:
-        """Return the privileged view of each row of the last `decisions()`."""
+        """Return the privileged view of each row of the last `decisions()`, before an answer."""
         ...
 
     def resample_hidden(self, slot: int, seat: int, stream: Stream) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.games.adapters import OPENSPIEL, missing_extra
 from lanista.games.contract import GameError
 
 PolicyFunction = Callable[[NDArray[np.uint8], NDArray[np.bool_]], NDArray[Any]]
@@ -86,9 +87,6 @@ def _checked(given: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.float64
 def _pyspiel() -> Any:
     try:
         import pyspiel
-    except ImportError as error:
-        raise GameError(
-            "Exact NashConv needs OpenSpiel, which is not installed; "
-            "install it with `pip install lanista[openspiel]`."
-        ) from error
+    except ModuleNotFoundError as error:
+        raise missing_extra("OpenSpiel", OPENSPIEL) from error
     return pyspiel
