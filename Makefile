@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet
 JOBS ?= 2
 
 COMPILED := $(shell find src -name '*.pyx' -o -name '*.pxd')
@@ -34,13 +35,20 @@ build: $(VENV)/built
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet 'setuptools>=77' 'cython>=3.1,<4'
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dev,openspiel,environments]'
+	$(INSTALL) --upgrade pip
+	$(INSTALL) 'setuptools>=77' 'cython>=3.1,<4'
+	@printf '[build_ext]\nparallel = %s\n' $(JOBS) > $(VENV)/build.cfg
+	@echo 'What comes now installs the rest and compiles the games: some minutes, once.'
+	DIST_EXTRA_CONFIG='$(abspath $(VENV))/build.cfg' \
+		$(INSTALL) --no-build-isolation --editable '.[dev,openspiel,environments]'
 	touch $@
 
-$(VENV)/built: $(VENV)/ready setup.py $(COMPILED)
-	$(BIN)/python setup.py --quiet build_ext --inplace
+# Installing has compiled everything; only what changed since is left to do.
+$(VENV)/built: setup.py $(COMPILED) | $(VENV)/ready
+	@if [ -n "$$(find $^ -newer $(VENV)/ready)" ]; then \
+		echo 'Compiling what changed.'; \
+		$(BIN)/python setup.py --quiet build_ext --inplace --parallel $(JOBS); \
+	fi
 	touch $@
 
 clean:
