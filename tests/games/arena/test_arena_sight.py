@@ -54,6 +54,24 @@ def test_a_match_redrawn_at_every_turn_stays_within_its_memory():
     assert most == 50  # two seats' share of the struct, and no shot more
 
 
+@pytest.mark.parametrize("wait", ["shield_wait", "dash_wait"])
+def test_an_enemys_shield_or_dash_is_redrawn_exactly_when_it_is_out_of_sight(wait):
+    game = fresh()
+    full = {"shield_wait": 150, "dash_wait": 90}[wait]
+    for where, kept in (((5.0, 0.0), True), (FAR, False)):
+        with edited(game) as match:
+            place(match, (0.0, 0.0), where)
+            match["tick"] = 300
+            match["body"][1][wait] = full
+        saved, after = game.save([0]), set()
+        for key in range(60):
+            game.load([0], saved)
+            game.resample_hidden(0, 0, Stream(key))
+            after.add(int(state(game)["body"][1][wait]))
+        assert (after == {full}) == kept
+        assert kept or 0 in after
+
+
 def test_both_layouts_have_the_promised_length():
     assert fresh(observation="classic19").spec.observation.length == 19 == len(CLASSIC)
     assert fresh().spec.observation.length == sum(field.size for field in RICH) == 74

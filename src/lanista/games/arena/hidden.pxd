@@ -1,8 +1,9 @@
 """Redraws what a seat cannot see. What it does see stays, to the last bit.
 
 Drawn: where unseen enemies are and how they fare, everybody's ammo and waits, unseen shots of
-others, unseen items, and the match's own chance. Each draw is something that could have come
-about by now; what the seat saw earlier is not remembered, because the match does not keep it.
+others, unseen items, and the match's own chance. Each of these, taken alone, could have come about
+by now. How many unseen shots and items there are stays, and what the seat saw earlier is not
+remembered, because the match does not keep it.
 Within sight means the same for both layouts, though the classic one shows less of it.
 """
 
@@ -31,8 +32,11 @@ cdef inline void redraw(Match* m, const Rules* rules, int seat, uint64_t* stream
         if other == seat or not b.alive:
             continue
         if square(b.x - own.x, b.y - own.y) > SIGHT * SIGHT:
+            b.dash_wait = b.shield_wait = 0  # nor can the seat see a dash or a shield there
+            redraw_stock(m, b, 1, 1, stream)
             redraw_body(m, rules, own, b, stream)
-        redraw_stock(m, b, stream)
+        else:
+            redraw_stock(m, b, DASH_TICKS, SHIELD_TICKS, stream)
     for i in range(m.shots):
         if m.shot[i].owner != seat:
             redraw_shot(m, own, &m.shot[i], stream)
@@ -78,8 +82,8 @@ cdef inline void redraw_body(
     action[MOVE_X] = <int32_t>below(stream, BINS)
     action[MOVE_Y] = <int32_t>below(stream, BINS)
     read_order(action, &order)
-    b.vx = order.move_x * SPEED
-    b.vy = order.move_y * SPEED
+    b.vx = order.move_x * (DASH_SPEED if dashing(b) else SPEED)
+    b.vy = order.move_y * (DASH_SPEED if dashing(b) else SPEED)
     b.hp = HEALTH - uniform(stream) * (most_lost if most_lost < HEALTH else HEALTH)
 
 
@@ -89,17 +93,22 @@ cdef inline int32_t draw_wait(int tick, int wait, int least, uint64_t* stream) n
     return 0 if since > tick or since >= wait else wait - since
 
 
-cdef inline void redraw_stock(const Match* m, Body* b, uint64_t* stream) noexcept nogil:
-    """Ammo and waits are never seen; that a shield is up or a dash under way is."""
+cdef inline void redraw_stock(
+    const Match* m, Body* b, int dash_ago, int shield_ago, uint64_t* stream
+) noexcept nogil:
+    """Ammo and waits are never seen; that a shield is up or a dash under way is, in sight.
+
+    One that is not under way began at least `dash_ago` or `shield_ago` ticks ago.
+    """
     cdef int most_spent = (m.tick + FIRE_WAIT - 1) / FIRE_WAIT
     if most_spent > AMMO:
         most_spent = AMMO
     b.ammo = AMMO - <int32_t>below(stream, most_spent + 1)
     b.fire_wait = draw_wait(m.tick, FIRE_WAIT, 1, stream)
     if not dashing(b):
-        b.dash_wait = draw_wait(m.tick, DASH_WAIT, DASH_TICKS, stream)
+        b.dash_wait = draw_wait(m.tick, DASH_WAIT, dash_ago, stream)
     if not shielded(b):
-        b.shield_wait = draw_wait(m.tick, SHIELD_WAIT, SHIELD_TICKS, stream)
+        b.shield_wait = draw_wait(m.tick, SHIELD_WAIT, shield_ago, stream)
 
 
 cdef inline void redraw_shot(

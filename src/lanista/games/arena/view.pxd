@@ -126,9 +126,8 @@ cdef inline void rich(const Match* m, const Rules* rules, int seat, float* out) 
     write_items(m, seat, out + RICH_ITEM)
 
 
-cdef inline void write_own(const Match* m, const Rules* rules, int seat, float* out) noexcept nogil:
-    cdef const Body* b = &m.body[seat]
-    cdef double radius = zone_radius(rules, m.tick), away = square(b.x, b.y)
+cdef inline void write_fighter(const Body* b, float* out) noexcept nogil:
+    """Write the eleven numbers that a fighter knows of itself."""
     out[0] = <float>(b.x / WALL)
     out[1] = <float>(b.y / WALL)
     out[2] = <float>(b.vx / DASH_SPEED)
@@ -140,6 +139,12 @@ cdef inline void write_own(const Match* m, const Rules* rules, int seat, float* 
     out[8] = dashing(b)
     out[9] = <float>(b.shield_wait / <double>SHIELD_WAIT)
     out[10] = shielded(b)
+
+
+cdef inline void write_own(const Match* m, const Rules* rules, int seat, float* out) noexcept nogil:
+    cdef const Body* b = &m.body[seat]
+    cdef double radius = zone_radius(rules, m.tick), away = square(b.x, b.y)
+    write_fighter(b, out)
     out[11] = <float>(radius / ZONE)
     out[12] = <float>(zone_radius(rules, m.tick + 5 * TICKS_A_SECOND) / ZONE)
     out[13] = <float>((radius - sqrt(away)) / ZONE)
@@ -235,17 +240,7 @@ cdef inline void everything(const Match* m, const Rules* rules, int seat, float*
     for step in range(rules.seats):
         b = &m.body[(seat + step) % rules.seats]
         out[0] = b.alive
-        out[1] = <float>(b.x / WALL)
-        out[2] = <float>(b.y / WALL)
-        out[3] = <float>(b.vx / DASH_SPEED)
-        out[4] = <float>(b.vy / DASH_SPEED)
-        out[5] = <float>(b.hp / HEALTH)
-        out[6] = <float>(b.ammo / <double>AMMO)
-        out[7] = <float>(b.fire_wait / <double>FIRE_WAIT)
-        out[8] = <float>(b.dash_wait / <double>DASH_WAIT)
-        out[9] = dashing(b)
-        out[10] = <float>(b.shield_wait / <double>SHIELD_WAIT)
-        out[11] = shielded(b)
+        write_fighter(b, out + 1)
         out += 12
     for i in range(ITEMS):
         out[0] = m.item[i].kind != NOTHING
