@@ -123,8 +123,8 @@ class _Table:
         return {"name": name, "render_modes": ["ansi"], "is_parallelizable": simultaneous}
 
 
-class TurnsEnv(AECEnv):  # type: ignore[misc]
-    """A game whose agents are asked one after another, by seat where several choose at once."""
+class _Environment:
+    """What both kinds of environment have."""
 
     def __init__(self, table: _Table, render_mode: str | None) -> None:
         super().__init__()
@@ -140,6 +140,18 @@ class TurnsEnv(AECEnv):  # type: ignore[misc]
     def action_space(self, agent: str) -> Any:
         """Return the space of what an agent chooses."""
         return self.table.action_spaces[agent]
+
+    def render(self) -> str | None:
+        """Return a picture of the match, if made with render_mode="ansi"."""
+        return self.table.game.draw(0) if self.render_mode == "ansi" else None
+
+    def close(self) -> None:
+        """End whatever the game started outside this process."""
+        self.table.game.close()
+
+
+class TurnsEnv(_Environment, AECEnv):  # type: ignore[misc]
+    """A game whose agents are asked one after another, by seat where several choose at once."""
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin a match."""
@@ -181,33 +193,14 @@ class TurnsEnv(AECEnv):  # type: ignore[misc]
         self.truncations = dict.fromkeys(self.agents, cut)
         self._deads_step_first()
 
-    def render(self) -> str | None:
-        """Return a picture of the match, if made with render_mode="ansi"."""
-        return self.table.game.draw(0) if self.render_mode == "ansi" else None
 
-    def close(self) -> None:
-        """End whatever the game started outside this process."""
-        self.table.game.close()
-
-
-class TogetherEnv(ParallelEnv):  # type: ignore[misc]
+class TogetherEnv(_Environment, ParallelEnv):  # type: ignore[misc]
     """A simultaneous game whose agents choose at once."""
 
     def __init__(self, table: _Table, render_mode: str | None) -> None:
         if not table.spec.facts.simultaneous:
             raise GameError(f"{table.spec.name} is played in turns; use aec_env for it.")
-        self.table, self.render_mode = table, render_mode
-        self.metadata = table.metadata()
-        self.possible_agents = list(table.agents)
-        self.agents: list[str] = []
-
-    def observation_space(self, agent: str) -> Any:
-        """Return the space of what an agent sees."""
-        return self.table.observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Any:
-        """Return the space of what an agent chooses."""
-        return self.table.action_spaces[agent]
+        super().__init__(table, render_mode)
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -257,11 +250,3 @@ class TogetherEnv(ParallelEnv):  # type: ignore[misc]
         seats = {agent: self._seat(agent) for agent in agents}
         seen = {agent: self.table.observe(seat) for agent, seat in seats.items()}
         return seen, {agent: self.table.info(seat) for agent, seat in seats.items()}
-
-    def render(self) -> str | None:
-        """Return a picture of the match, if made with render_mode="ansi"."""
-        return self.table.game.draw(0) if self.render_mode == "ansi" else None
-
-    def close(self) -> None:
-        """End whatever the game started outside this process."""
-        self.table.game.close()

@@ -167,8 +167,8 @@ cdef class BeastyBot:
         return greedy(&self.mind, known, mask)
 
 
-cdef class NoisyBot(BeastyBot):
-    """Takes the best move one turn ahead, with an error on each score."""
+cdef class BiasedBot(BeastyBot):
+    """Takes the best move one turn ahead, with something added to each score."""
 
     cdef int choose(self, const Match* known, const uint8_t* mask, uint64_t* stream) noexcept nogil:
         cdef int action, best = -1
@@ -177,32 +177,36 @@ cdef class NoisyBot(BeastyBot):
         for action in range(self.mind.actions):
             if mask[action]:
                 score = try_action(&self.mind, known, action, &turn)
-                score += self.mind.taste.noise * normal(stream)
+                score += self.bias(known, action, &turn, stream)
                 if score > highest:
                     highest, best = score, action
         return best
 
+    cdef double bias(
+        self, const Match* known, int action, const Turn* turn, uint64_t* stream
+    ) noexcept nogil:
+        return 0.0
 
-cdef class OnlineBot(BeastyBot):
+
+cdef class NoisyBot(BiasedBot):
+    """Errs in each score."""
+
+    cdef double bias(
+        self, const Match* known, int action, const Turn* turn, uint64_t* stream
+    ) noexcept nogil:
+        return self.mind.taste.noise * normal(stream)
+
+
+cdef class OnlineBot(BiasedBot):
     """Tracks the cards and waits for the moment of each.
 
     The crocodile and the chameleon are held for each other, the skunk until it nets points, the
     lion until no other lion can be there before it, and the parrot strikes near the Gate.
     """
 
-    cdef int choose(self, const Match* known, const uint8_t* mask, uint64_t* stream) noexcept nogil:
-        cdef int action, best = -1
-        cdef double score, highest = NEVER
-        cdef Turn turn
-        for action in range(self.mind.actions):
-            if mask[action]:
-                score = try_action(&self.mind, known, action, &turn)
-                score += self.timing(known, action, &turn)
-                if score > highest:
-                    highest, best = score, action
-        return best
-
-    cdef double timing(self, const Match* known, int action, const Turn* turn) noexcept nogil:
+    cdef double bias(
+        self, const Match* known, int action, const Turn* turn, uint64_t* stream
+    ) noexcept nogil:
         cdef int species = PLAYED[action], acts_as = ACTS_AS[action]
         cdef bint chameleon_held = (known.hand[0] >> CHAMELEON) & 1
         cdef double net
