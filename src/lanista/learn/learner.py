@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lanista.data.trajectory import Unrolls
@@ -129,9 +130,20 @@ class Learner:
         if parts == 1:
             yield unrolls
             return
-        for lanes in np.array_split(self.order.permutation(len(unrolls)), parts):
+        for lanes in self._shuffled(unrolls, parts):
             if len(lanes):
                 yield unrolls.take(lanes)
+
+    def _shuffled(self, unrolls: Unrolls, parts: int) -> list[NDArray[np.int64]]:
+        """Return the unrolls in a new order, cut into parts; R-NaD's matches are kept whole."""
+        if not self.settings.rnad:
+            return np.array_split(self.order.permutation(len(unrolls)), parts)
+        match = unrolls.match[unrolls.index[0]]
+        _, number = np.unique(match, return_inverse=True)
+        place = self.order.permutation(int(number.max()) + 1)[number]
+        order = np.argsort(place, kind="stable")
+        cuts = np.linspace(0, place.max() + 1, parts + 1)[1:-1]
+        return np.split(order, np.searchsorted(place[order], cuts))
 
     def _step(self, unrolls: Unrolls, weights: dict[str, float]) -> dict[str, float]:
         """Take one optimiser step over `unrolls`, in `accumulate` pieces."""

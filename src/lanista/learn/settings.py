@@ -40,8 +40,9 @@ class Learning:
 
     policy: PolicyLoss = "ppo"
     """The policy loss: ppo; vtrace; all_action (policy gradient over all choices, with a q critic);
-    neurd (the same on the logits; with eta it is R-NaD). With neurd the pulls `magnet`,
-    `reference` and `anchor_reverse` bend the advantage instead of being losses of their own."""
+    neurd (the same on the logits). With eta, neurd is R-NaD, and ppo learns the same regularised
+    game by its own means. With neurd the pulls `magnet`, `reference` and `anchor_reverse` bend the
+    advantage instead of being losses of their own."""
     terms: Mapping[str, Any] = field(default_factory=_weights)
     """The weight of each term of the loss: a number or a schedule."""
     lr: Any = 3e-4
@@ -124,14 +125,18 @@ class Learning:
             raise LanistaError("policy all_action needs critic_output q.")
         if self.policy in ("ppo", "vtrace") and self.critic_output == "q":
             raise LanistaError(f"critic_output q goes with all_action or neurd, not {self.policy}.")
+        if self.rnad and self.policy not in ("ppo", "neurd"):
+            raise LanistaError(f"eta bends the reward for ppo or neurd, not for {self.policy}.")
+        if self.rnad and self.critic_output == "q":
+            raise LanistaError("eta needs a critic_output of value, not q.")
         for name in ("epochs", "minibatches", "accumulate"):
             if getattr(self, name) < 1:
                 raise LanistaError(f"{name} is {getattr(self, name)}; give at least 1.")
 
     @property
     def rnad(self) -> bool:
-        """Whether this is R-NaD proper."""
-        return self.policy == "neurd" and self.eta > 0
+        """Whether the reward is bent towards moving references."""
+        return self.eta > 0
 
     def uses(self, term: str) -> bool:
         """Whether a term has a weight at all."""

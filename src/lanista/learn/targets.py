@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -11,20 +11,29 @@ from lanista.learn import returns
 from lanista.learn.batch import Batch
 from lanista.learn.forward import Forward
 from lanista.learn.losses import advantages
-from lanista.learn.rnad import log_policy_ratio, two_player_vtrace
+from lanista.learn.rnad import (
+    between_own,
+    log_policy_ratio,
+    transform_own_rewards,
+    two_player_vtrace,
+)
 from lanista.learn.settings import PULLS, Learning
 from lanista.learn.terms import Known
 from lanista.nets.distribution import Heads
 
 
+@dataclass(frozen=True)
 class Steps:
     """A batch's rewards and discounts as steps `[T, B]`."""
 
-    def __init__(self, batch: Batch, settings: Learning) -> None:
-        self.reward = batch.steps(batch.tensor("reward"))
-        index = batch.index
-        goes_on = ~batch.steps(batch.tensor("ended")) & (index >= 0)
-        self.discount = settings.gamma * goes_on.to(self.reward)
+    reward: Tensor
+    discount: Tensor
+
+    @classmethod
+    def of(cls, batch: Batch, gamma: float) -> Steps:
+        reward = batch.steps(batch.tensor("reward"))
+        goes_on = ~batch.steps(batch.tensor("ended")) & (batch.index >= 0)
+        return cls(reward, gamma * goes_on.to(reward))
 
 
 @torch.no_grad()
@@ -56,9 +65,9 @@ def known_of(
         references=references,
         weights=weights,
     )
-    steps = Steps(batch, settings)
+    steps = Steps.of(batch, settings.gamma)
     if settings.rnad:
-        known = _rnad(known, batch)
+        known = _rnad(known, steps, batch, forward)
     else:
         known = MAKE[settings.policy](known, steps, batch, forward)
     if settings.uses("upgo"):
@@ -138,12 +147,14 @@ def _neurd(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
     return replace(known, q_advantage=advantages(heads, known.log_probs.detach(), value, mask))
 
 
-def _rnad(known: Known, batch: Batch) -> Known:
-    """R-NaD: both seats' V and Q of the regularised game, from whole matches in the joint view."""
+def _rnad(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+    """Targets of the regularised game, from whole matches in the joint view."""
+    ratio = log_policy_ratio(known.log_probs.detach(), known.references["rnad"], known.mask)
+    if known.settings.policy == "ppo":
+        return _ppo(known, _bent(known, steps, batch), batch, forward)
     joint, settings = batch.joint, known.settings
     valid = joint.index >= 0
     actor = joint.steps(batch.tensor("seat"))
-    ratio = log_policy_ratio(known.log_probs.detach(), known.references["rnad"], known.mask)
     reward = joint.steps(batch.tensor("reward"))
     assert known.value is not None
     value = joint.steps(known.value)
@@ -169,6 +180,25 @@ def _rnad(known: Known, batch: Batch) -> Known:
         target, q = target + found.value, q + found.q
     advantage = advantages(known.heads, known.log_probs.detach(), joint.rows(q), known.mask)
     return replace(known, value_target=joint.rows(target), q_advantage=advantage)
+
+
+def _bent(known: Known, steps: Steps, batch: Batch) -> Steps:
+    """Return the steps with the regularised game's rewards, each seat's over its own decisions."""
+    joint, eta = batch.joint, known.settings.eta
+    reference = known.heads.joint(known.references["rnad"], known.action)
+    paid = known.behaviour - reference
+    actor, valid = joint.steps(batch.tensor("seat")), joint.index >= 0
+    other = torch.zeros_like(joint.steps(paid))
+    for seat in (0, 1):
+        other = other + between_own(joint.steps(paid), actor, valid, seat=seat)
+    reward = transform_own_rewards(
+        steps.reward,
+        batch.steps(paid),
+        batch.steps(joint.rows(other)),
+        batch.index >= 0,
+        eta=eta,
+    )
+    return replace(steps, reward=reward)
 
 
 MAKE = {"ppo": _ppo, "vtrace": _vtrace, "all_action": _all_action, "neurd": _neurd}
