@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -180,18 +180,26 @@ class Learner:
         return {name: term(name)(known) for name in used}
 
     def _apply_gradient(self) -> dict[str, float]:
+        """Clip both networks' gradients, each for itself, and take the step.
+
+        Together, a critic that is far off would shorten the policy's steps.
+        """
         self.scaler.unscale_(self.optimiser)
         limit = self.settings.max_grad_norm or math.inf
-        before = float(nn.utils.clip_grad_norm_(self.parameters, limit))
-        if not math.isfinite(before) and not self.scaler.is_enabled():
-            raise BrokenLossError(
-                f"The gradient of update {self.update_count} is {before}, so the weights were left "
-                "as they are; lower the learning rate or use fp32."
-            )
-        after = _norm([p.grad for p in self.parameters if p.grad is not None])
+        log = {}
+        for name, network in (("policy", self.policy), ("critic", self.critic)):
+            parameters = list(network.parameters())
+            before = float(nn.utils.clip_grad_norm_(parameters, limit))
+            if not math.isfinite(before) and not self.scaler.is_enabled():
+                raise BrokenLossError(
+                    f"The {name}'s gradient of update {self.update_count} is {before}, so the "
+                    "weights were left as they are; lower the learning rate or use fp32."
+                )
+            log[f"gradient_norm/{name}"] = before
+            log[f"gradient_norm_clipped/{name}"] = _norm([p.grad for p in parameters])
         self.scaler.step(self.optimiser)
         self.scaler.update()
-        return {"gradient_norm": before, "gradient_norm_clipped": after}
+        return log
 
     def _refuse_broken(self, loss: Tensor, found: dict[str, Term]) -> None:
         if bool(torch.isfinite(loss)):
@@ -202,6 +210,10 @@ class Learner:
                     f"The loss term {name} is {float(entry.loss)} at update {self.update_count}; "
                     "the weights were left as they are."
                 )
+        raise BrokenLossError(
+            f"The loss of update {self.update_count} is {float(loss)} though each of its terms is "
+            "finite, so the weights were left as they are; lower the terms' weights."
+        )
 
     @property
     def _shares_due(self) -> bool:
@@ -217,7 +229,7 @@ class Learner:
             gradients = torch.autograd.grad(
                 weights[name] * entry.loss, self.parameters, retain_graph=True, allow_unused=True
             )
-            norms[name] = _norm([g for g in gradients if g is not None])
+            norms[name] = _norm(gradients)
         total = sum(norms.values()) or 1.0
         return {f"{name}/gradient_share": norm / total for name, norm in norms.items()}
 
@@ -286,5 +298,8 @@ def _add_terms(log: dict[str, float], found: dict[str, Term], share: float) -> N
             log[key] = log.get(key, 0.0) + share * float(number)
 
 
-def _norm(gradients: list[Tensor]) -> float:
-    return float(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients))))
+def _norm(gradients: Iterable[Tensor | None]) -> float:
+    given = [gradient for gradient in gradients if gradient is not None]
+    if not given:
+        return 0.0
+    return float(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(given))))
