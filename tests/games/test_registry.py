@@ -247,3 +247,24 @@ def test_a_class_imported_into_a_file_is_not_its_game(tmp_path, monkeypatch):
     write(tmp_path / "imported_basis.py", "Basis")
     path = write(tmp_path / "own.py", "Own", extra="from imported_basis import Basis\n")
     assert make(path).spec.name == "own"
+
+
+def test_an_entry_says_which_extra_its_games_need():
+    needs = {name: entry(name + ":any").extra for name in ("openspiel", "pettingzoo")}
+    assert needs == {"openspiel": "openspiel", "pettingzoo": "environments"}
+    assert entry("kuhn").extra == ""
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 0.5])
+def test_a_bot_with_an_impossible_seed_is_refused(seed):
+    spec = make("kuhn").spec
+    with pytest.raises(GameError, match="seed is"):
+        make_bot("kuhn", "random", spec, seed)
+
+
+def test_a_game_file_that_fails_leaves_no_module_behind(tmp_path):
+    path = tmp_path / "falling.py"
+    path.write_text("raise ValueError('down')\n")
+    with pytest.raises(GameError, match="ValueError: down"):
+        entry(str(path))
+    assert not any("falling" in name for name in sys.modules)
