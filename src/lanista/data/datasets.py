@@ -107,7 +107,7 @@ def check_dataset(
     folder = Path(folder)
     slots = min(slots, _PART_MATCHES)  # More are never played side by side.
     summary = Summary(folder)
-    files = _files(folder, summary.broken)
+    files = find_files(folder, summary.broken)
     if not files and not summary.broken:
         raise DatasetError(f"{printable(folder)} holds no replays; they end in {SUFFIX}.")
     summary.files = len(files) + len(summary.broken)
@@ -128,11 +128,13 @@ def check_dataset(
     return summary
 
 
-def _files(folder: Path, broken: list[Broken]) -> list[Path]:
-    """Return all that looks like a replay under `folder`, in order; links lead nowhere."""
+def find_files(
+    folder: Path, broken: list[Broken], ending: str = SUFFIX, what: str = "replays"
+) -> list[Path]:
+    """Return all files under `folder` whose names end so, in order; links lead nowhere."""
     if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        raise DatasetError(f"{printable(folder)} {what}; give a folder of replays.")
+        problem = "is not a folder" if folder.exists() else "does not exist"
+        raise DatasetError(f"{printable(folder)} {problem}; give a folder of {what}.")
     found, folders = [], [folder]
     while folders:
         here = folders.pop()
@@ -146,7 +148,7 @@ def _files(folder: Path, broken: list[Broken]) -> list[Path]:
         for entry in inside:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry.path))
-            if entry.name.endswith(SUFFIX):
+            if entry.name.endswith(ending):
                 found.append(Path(entry.path))
     return sorted(found)
 
@@ -159,7 +161,7 @@ def _check_file(file: Path, game: str | None, slots: int) -> tuple[GameTally, _F
         tally = GameTally.of(header, referee.spec)
         found = _Found()
         key = _header_key(header)
-        for part in _parts(records):
+        for part in parts_of(records):
             _check_part(referee, tally, part)
             for record in part:
                 found.digests += _content(key, header, record)
@@ -172,7 +174,8 @@ def _check_part(referee: Referee, tally: GameTally, part: list[Record]) -> None:
     tally.count(part, turns)
 
 
-def _parts(records: Iterator[Record]) -> Iterator[list[Record]]:
+def parts_of(records: Iterator[Record]) -> Iterator[list[Record]]:
+    """Yield matches in parts whose decisions fit in memory."""
     part: list[Record] = []
     choices = 0
     for record in records:
@@ -241,4 +244,12 @@ class _Contents:
         )
 
 
-__all__ = ["Broken", "DatasetError", "Repeat", "Summary", "check_dataset"]
+__all__ = [
+    "Broken",
+    "DatasetError",
+    "Repeat",
+    "Summary",
+    "check_dataset",
+    "find_files",
+    "parts_of",
+]

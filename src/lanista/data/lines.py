@@ -1,4 +1,4 @@
-"""Gzipped lines within limits: the outer shell of a replay file.
+"""Lines within limits, gzipped or plain: the outer shell of replays and feedback.
 
 Reads without trust: the size of a line, of the whole content and its growth over the compressed
 size are bounded, and nothing but a regular file is opened. Knows nothing of what a line says.
@@ -113,6 +113,24 @@ def read_lines(file: BinaryIO) -> Iterator[bytes]:
         yield from lines
     if tail:
         raise ReplayError("its last line has no end; the file was cut short.")
+
+
+def read_plain_lines(file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
+    """Yield the lines of an opened file that is not compressed, each with whether it has its end.
+
+    Only the last can lack it: its writer was stopped, or is still at it.
+    """
+    total = 0
+    try:
+        while line := file.readline(LONGEST_LINE + 2):
+            total += len(line)
+            if len(line) > LONGEST_LINE + 1:
+                raise ReplayError(f"a line is longer than {LONGEST_LINE} bytes.")
+            if total > LARGEST_CONTENT:
+                raise ReplayError(f"it is longer than {LARGEST_CONTENT} bytes.")
+            yield line.removesuffix(b"\n"), line.endswith(b"\n")
+    except OSError as problem:
+        raise ReplayError(f"it cannot be read: {_reason(problem)}.") from problem
 
 
 def _inflate(file: BinaryIO, limit: int) -> Iterator[bytes]:

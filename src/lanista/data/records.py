@@ -7,27 +7,31 @@ played as recorded is for `resimulation` to find out.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanista.data.lines import ReplayError
 from lanista.data.text import quoted
+from lanista.data.values import (
+    LARGEST_WORD,
+    keys,
+    list_of,
+    settings_of,
+    text,
+    whole,
+    wrong,
+)
 from lanista.games import Player, Spec
 
 FORMAT, VERSION = "lanista-replay", 1
 
-_LARGEST_WORD = 2**63 - 1
 _LARGEST_RETURN = float(np.finfo(np.float32).max)
-_LONGEST_NAME = 200
 _MOST_PLAYERS = 256
 _MOST_SEATS = 64
-# More brackets than any record has: refused before a parser makes an object of each.
-_MOST_BRACKETS = 1024
 
 _HEADER_KEYS = (
     "format",
@@ -141,27 +145,6 @@ def end_line(matches: int) -> bytes:
     return _dump({"end": True, "matches": matches})
 
 
-def parse_line(line: bytes) -> dict[str, Any]:
-    """Return the JSON object of a line."""
-    if line.count(b"[") + line.count(b"{") > _MOST_BRACKETS:
-        raise ReplayError("it nests more lists and objects than a replay has.")
-    try:
-        value = json.loads(
-            line.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_no_constant
-        )
-    except UnicodeDecodeError as problem:
-        raise ReplayError("it is not UTF-8 text.") from problem
-    except RecursionError as problem:
-        raise ReplayError("it is nested too deeply.") from problem
-    except ValueError as problem:
-        # A number of more than 4,300 digits is a plain ValueError.
-        what = "not JSON" if isinstance(problem, json.JSONDecodeError) else "no usable JSON"
-        raise ReplayError(f"it is {what}.") from problem
-    if type(value) is not dict:
-        raise ReplayError(f"it is {quoted(value)}, not a JSON object.")
-    return value
-
-
 def parse_header(value: dict[str, Any]) -> Header:
     """Return the header in a JSON object."""
     if value.get("format") != FORMAT:
@@ -171,36 +154,36 @@ def parse_header(value: dict[str, Any]) -> Header:
             f"it has version {quoted(value.get('version'))} of the format; "
             f"this program reads version {VERSION}."
         )
-    _keys("the header", value, _HEADER_KEYS)
-    players = _list("players", value["players"], 1, _MOST_PLAYERS)
+    keys("the header", value, _HEADER_KEYS)
+    players = list_of("players", value["players"], 1, _MOST_PLAYERS)
     return Header(
-        game=_text("game", value["game"]),
-        settings=_settings(value["settings"]),
-        rules_version=_whole("rules_version", value["rules_version"]),
-        observation_version=_whole("observation_version", value["observation_version"]),
-        simulator=_text("simulator", value["simulator"]),
-        simulator_version=_text("simulator_version", value["simulator_version"]),
-        seed=_whole("seed", value["seed"]),
-        players=tuple(_player(one) for one in players),
+        game=text("game", value["game"]),
+        settings=settings_of(value["settings"]),
+        rules_version=whole("rules_version", value["rules_version"]),
+        observation_version=whole("observation_version", value["observation_version"]),
+        simulator=text("simulator", value["simulator"]),
+        simulator_version=text("simulator_version", value["simulator_version"]),
+        seed=whole("seed", value["seed"]),
+        players=tuple(player_of(one) for one in players),
     )
 
 
 def parse_record(value: dict[str, Any], players: int) -> Record:
     """Return the match in a JSON object."""
-    _keys("a match", value, _RECORD_KEYS)
-    seating = _list("seating", value["seating"], 1, _MOST_SEATS)
+    keys("a match", value, _RECORD_KEYS)
+    seating = list_of("seating", value["seating"], 1, _MOST_SEATS)
     seats = len(seating)
     for player in seating:
-        _whole("a player in seating", player, players - 1)
-    returns = _list("returns", value["returns"], seats, seats)
-    place = _list("place", value["place"], seats, seats)
+        whole("a player in seating", player, players - 1)
+    returns = list_of("returns", value["returns"], seats, seats)
+    place = list_of("place", value["place"], seats, seats)
     for number in place:
-        _whole("a place", number, seats)
+        whole("a place", number, seats)
     if type(value["cut_off"]) is not bool:
-        _wrong("cut_off", value["cut_off"], "true or false")
+        wrong("cut_off", value["cut_off"], "true or false")
     return Record(
-        match=_whole("match", value["match"]),
-        deal=_whole("deal", value["deal"]),
+        match=whole("match", value["match"]),
+        deal=whole("deal", value["deal"]),
         options=_options(value["options"]),
         seating=tuple(seating),
         actions=_actions(value["actions"]),
@@ -212,106 +195,48 @@ def parse_record(value: dict[str, Any], players: int) -> Record:
 
 def parse_end(value: dict[str, Any]) -> int:
     """Return the number of matches that the last line names."""
-    _keys("the last line", value, ("end", "matches"))
+    keys("the last line", value, ("end", "matches"))
     if value["end"] is not True:
-        _wrong("end", value["end"], "true")
-    return _whole("matches", value["matches"])
+        wrong("end", value["end"], "true")
+    return whole("matches", value["matches"])
 
 
 def _dump(value: dict[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("a key is given twice")
-    return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _wrong(what: str, value: object, wanted: str) -> NoReturn:
-    raise ReplayError(f"{what} is {quoted(value)}; it must be {wanted}.")
-
-
-def _keys(what: str, value: dict[str, Any], wanted: Iterable[str]) -> None:
-    missing = [key for key in wanted if key not in value]
-    unknown = sorted(set(value) - set(wanted))
-    if missing:
-        raise ReplayError(f"{what} has no {missing[0]!r}.")
-    if unknown:
-        raise ReplayError(f"{what} has an unknown key {quoted(unknown[0])}.")
-
-
-def _whole(what: str, value: Any, high: int = _LARGEST_WORD) -> int:
-    if type(value) is not int or not 0 <= value <= high:
-        _wrong(what, value, f"a whole number from 0 to {high}")
-    return value
-
-
-def _text(what: str, value: Any) -> str:
-    if type(value) is not str or len(value) > _LONGEST_NAME:
-        _wrong(what, value, f"a text of at most {_LONGEST_NAME} letters")
-    return value
-
-
-def _list(what: str, value: Any, low: int, high: int) -> list[Any]:
-    if type(value) is not list or not low <= len(value) <= high:
-        count = str(low) if low == high else f"{low} to {high}"
-        _wrong(what, value, f"a list of {count}")
-    return value
-
-
 def _amount(value: Any) -> float:
     if type(value) not in (int, float) or not abs(value) <= _LARGEST_RETURN:
-        _wrong("a return", value, "a finite number")
+        wrong("a return", value, "a finite number")
     return float(value)
 
 
-def _player(value: Any) -> PlayerInfo:
+def player_of(value: Any) -> PlayerInfo:
+    """Return the player in a JSON object."""
     if type(value) is not dict:
-        _wrong("a player", value, "an object")
-    _keys("a player", value, ("name", "digest"))
-    return PlayerInfo(_text("a player's name", value["name"]), _text("digest", value["digest"]))
-
-
-def _settings(value: Any) -> dict[str, Any]:
-    if type(value) is not dict:
-        _wrong("settings", value, "an object")
-    for name, given in value.items():
-        _text("a setting's name", name)
-        if type(given) is str:
-            _text(f"setting {quoted(name)}", given)
-        elif type(given) not in (int, float, bool, type(None)):
-            _wrong(f"setting {quoted(name)}", given, "a number, a text, true, false or null")
-        elif type(given) in (int, float) and not (
-            abs(given) <= _LARGEST_WORD and math.isfinite(given)
-        ):
-            _wrong(f"setting {quoted(name)}", given, "a number of 64 bits")
-    return value
+        wrong("a player", value, "an object")
+    keys("a player", value, ("name", "digest"))
+    return PlayerInfo(text("a player's name", value["name"]), text("digest", value["digest"]))
 
 
 def _options(value: Any) -> dict[str, int]:
     if type(value) is not dict:
-        _wrong("options", value, "an object")
+        wrong("options", value, "an object")
     for name, given in value.items():
-        _text("an option's name", name)
-        if type(given) is not int or abs(given) > _LARGEST_WORD:
-            _wrong(f"option {quoted(name)}", given, "a whole number of 64 bits")
+        text("an option's name", name)
+        if type(given) is not int or abs(given) > LARGEST_WORD:
+            wrong(f"option {quoted(name)}", given, "a whole number of 64 bits")
     return value
 
 
 def _actions(value: Any) -> NDArray[np.int32]:
     """Return `[decisions, heads]` from a list per head."""
-    columns = _list("actions", value, 1, _MOST_SEATS)
+    columns = list_of("actions", value, 1, _MOST_SEATS)
     for column in columns:
         if type(column) is not list or len(column) != len(columns[0]):
-            _wrong("actions", value, "one list of whole numbers per head, all of one length")
+            wrong("actions", value, "one list of whole numbers per head, all of one length")
         if not set(map(type, column)) <= {int}:
-            _wrong("actions", column, "whole numbers only")
+            wrong("actions", column, "whole numbers only")
     try:
         table = np.array(columns, np.int32).reshape(len(columns), -1)
     except OverflowError:

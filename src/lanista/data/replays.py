@@ -20,12 +20,12 @@ from lanista.data.records import (
     header_line,
     parse_end,
     parse_header,
-    parse_line,
     parse_record,
     record_line,
 )
 from lanista.data.resimulation import Columns, Referee, expand, resimulate
 from lanista.data.text import printable
+from lanista.data.values import parse_line
 
 __all__ = [
     "SUFFIX",

@@ -7,7 +7,7 @@ of files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -99,7 +99,7 @@ class Referee:
     """A game set up as a header says, on which its matches are played again."""
 
     def __init__(self, header: Header, *, slots: int = 256, game: str | None = None) -> None:
-        self.game = _make(header, slots, game)
+        self.game = set_up(header.game, header.settings, header.seed, slots, game)
         self.spec: Spec = self.game.spec
         try:
             _refuse_other(header, self.spec)
@@ -283,15 +283,21 @@ def _rank(slot: NDArray[np.int32]) -> Indices:
     return rows - np.maximum.accumulate(np.where(first, rows, 0))
 
 
-def _make(header: Header, slots: int, name: str | None) -> Game:
+def set_up(
+    game: str, settings: Mapping[str, Any], seed: int = 0, slots: int = 1, name: str | None = None
+) -> Game:
+    """Return the game that a file names, without ever running code on the file's word.
+
+    `name` is the game as the user gave it, where the file's own word is not enough.
+    """
     if name is None:
-        name = _installed_name(header.game)
+        name = _installed_name(game)
     try:
         known = registry.entry(name).settings
-        unknown = sorted(set(header.settings) - set(known))
+        unknown = sorted(set(settings) - set(known))
         if unknown:
             raise ReplayError(f"{name} has no setting {quoted(unknown[0])}.")
-        return registry.make(name, slots=slots, seed=header.seed, **dict(header.settings))
+        return registry.make(name, slots=slots, seed=seed, **dict(settings))
     except Exception as problem:
         what = printable(problem, 300)
         if not isinstance(problem, LanistaError):
