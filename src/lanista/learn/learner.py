@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from lanista.learn.losses import Term
 from lanista.learn.references import References
 from lanista.learn.schedules import initial_states, observe_all, parse_schedule, values_at
 from lanista.learn.settings import PULLS, Learning
-from lanista.learn.targets import known_of
-from lanista.learn.terms import term, weighted
+from lanista.learn.targets import known_of, scaled, scales
+from lanista.learn.terms import FILTERED, Known, term, weighted
 from lanista.nets.policy import Critic, Policy, ema_update
 from lanista.nets.settings import Network
 
@@ -121,9 +122,9 @@ class Learner:
 
     def _renew_references(self, unrolls: Unrolls) -> None:
         settings = self.settings
-        if settings.rnad or settings.uses("portfolio") or settings.uses("reference"):
-            views = Views(Batch(unrolls, self.device), settings)
-            self.references.renew(self.policy, self.update_count, views)
+        self.references.renew(
+            self.policy, self.update_count, lambda: Views(Batch(unrolls, self.device), settings)
+        )
 
     def _minibatches(self, unrolls: Unrolls) -> Iterator[Unrolls]:
         parts = self.settings.minibatches
@@ -148,33 +149,58 @@ class Learner:
     def _step(self, unrolls: Unrolls, weights: dict[str, float]) -> dict[str, float]:
         """Take one optimiser step over `unrolls`, in `accumulate` pieces."""
         self.optimiser.zero_grad(set_to_none=True)
-        pieces = self.settings.accumulate
+        pieces = self._pieces(unrolls)
         log: dict[str, float] = {}
-        for lanes in np.array_split(np.arange(len(unrolls)), pieces):
-            piece = unrolls if pieces == 1 else unrolls.take(lanes)
-            share = piece.decisions / unrolls.decisions
-            found = self._terms(piece, weights)
-            loss = weighted(found, weights)
+        for piece, known in zip(pieces, self._known(pieces, weights), strict=True):
+            found = self._terms(known, weights)
+            # A piece's means count by how many of the step's rows they were taken over.
+            shares = dict.fromkeys(found, piece.decisions / unrolls.decisions)
+            if known.kept_share is not None:
+                shares |= {name: known.kept_share for name in found if name in FILTERED}
+            loss = weighted(found, {name: weights[name] * shares[name] for name in found})
             self._refuse_broken(loss, found)
-            _add_terms(log, found, share)
+            _add_terms(log, found, shares)
             if self._shares_due:
                 log |= self._gradient_shares(found, weights)
-            self.scaler.scale(loss * share).backward()  # type: ignore[no-untyped-call]
+            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         return log | self._apply_gradient()
 
-    def _terms(self, unrolls: Unrolls, weights: dict[str, float]) -> dict[str, Term]:
+    def _pieces(self, unrolls: Unrolls) -> list[Unrolls]:
+        """Cut a step's unrolls to save memory; matches are kept whole, as R-NaD needs them."""
+        parts = self.settings.accumulate
+        if parts == 1:
+            return [unrolls]
+        number = np.unique(unrolls.match[unrolls.index[0]], return_inverse=True)[1]
+        groups = np.array_split(np.arange(int(number.max()) + 1), parts)
+        lanes = [np.flatnonzero(np.isin(number, group)) for group in groups]
+        return [unrolls.take(some) for some in lanes if len(some)]
+
+    def _known(self, pieces: list[Unrolls], weights: dict[str, float]) -> Iterator[Known]:
+        """Give what is known of each piece; advantages are scaled and chosen over all of them."""
+        if len(pieces) == 1 or not scales(self.settings):
+            for piece in pieces:
+                yield scaled(self.settings, [self._seen(piece, weights)])[0]
+            return
+        with torch.no_grad():
+            seen = [self._seen(piece, weights) for piece in pieces]
+        for piece, ready in zip(pieces, scaled(self.settings, seen), strict=True):
+            known = self._seen(piece, weights)
+            yield replace(
+                known,
+                advantage=ready.advantage,
+                valid=ready.valid,
+                kept_share=ready.kept_share,
+            )
+
+    def _seen(self, unrolls: Unrolls, weights: dict[str, float]) -> Known:
         batch = Batch(unrolls, self.device)
         views = Views(batch, self.settings)
         precision = PRECISIONS[self.settings.precision]
         found = forward(self.policy, self.critic, views, precision, self.slow_critic)
-        known = known_of(
-            self.policy.heads,
-            self.settings,
-            batch,
-            found,
-            self.references.log_probs(views, self.update_count),
-            weights,
-        )
+        references = self.references.log_probs(views, self.update_count)
+        return known_of(self.policy.heads, self.settings, batch, found, references, weights)
+
+    def _terms(self, known: Known, weights: dict[str, float]) -> dict[str, Term]:
         inside = PULLS if self.settings.policy == "neurd" else ()
         used = [name for name, weight in weights.items() if weight and name not in inside]
         return {name: term(name)(known) for name in used}
@@ -286,8 +312,9 @@ def _critic(spec: Spec, network: Network, settings: Learning, policy: Policy) ->
     return Critic(spec, network, settings.critic_output, observation=view)
 
 
-def _add_terms(log: dict[str, float], found: dict[str, Term], share: float) -> None:
+def _add_terms(log: dict[str, float], found: dict[str, Term], shares: dict[str, float]) -> None:
     for name, entry in found.items():
+        share = shares[name]
         numbers = {f"{name}/loss": entry.loss.detach()}
         for key, value in entry.statistics.items():
             if value.dim() == 0:

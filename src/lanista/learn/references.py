@@ -7,6 +7,8 @@ the updates the settings say.
 from __future__ import annotations
 
 import copy
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,6 +21,7 @@ from lanista.learn.rnad import FixedPoint, interpolate
 from lanista.learn.settings import Learning
 from lanista.nets.policy import Policy, ema_update
 
+FIRST_SCORE = -sys.float_info.max
 ANCHORED = ("anchor_reverse", "anchor_forward")
 TARGET, CURRENT, PREVIOUS = "rnad target", "rnad current", "rnad previous"
 
@@ -50,8 +53,8 @@ class References:
             for name in (TARGET, CURRENT, PREVIOUS):
                 self.policies[name] = frozen(policy)
 
-    def renew(self, policy: Policy, update: int, views: Views) -> None:
-        """Take the snapshots that are due before `update`."""
+    def renew(self, policy: Policy, update: int, views: Callable[[], Views]) -> None:
+        """Take the snapshots that are due before `update`; `views` are looked at if need be."""
         if (
             self.settings.uses("reference")
             and update
@@ -59,7 +62,7 @@ class References:
         ):
             self.policies["reference"] = frozen(policy)
         if self.settings.uses("portfolio") and self.portfolio.due(update):
-            self._add(policy, update, views)
+            self._add(policy, update, views())
         if self.settings.rnad and self.fixed_point.at(update).update:
             self.policies[PREVIOUS] = self.policies[CURRENT]
             self.policies[CURRENT] = frozen(self.policies[TARGET])
@@ -89,7 +92,9 @@ class References:
             )
             return float(both.sum(-1).mean())
 
-        self.portfolio = self.portfolio.add(Reference(name, update, self.score), distance)
+        # The first member comes before any evaluation: it is the weakest until shown otherwise.
+        score = FIRST_SCORE if self.score is None and not self._members() else self.score
+        self.portfolio = self.portfolio.add(Reference(name, update, score), distance)
         kept = {reference.digest for reference in self.portfolio.references}
         for key in list(self._members()):
             if key not in kept:

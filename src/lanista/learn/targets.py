@@ -77,7 +77,7 @@ def known_of(
         known = replace(known, upgo=batch.rows(upgo))
     if settings.critic_output == "outcome":
         known = replace(known, outcome=_outcome(batch, forward, steps))
-    return _filtered(known)
+    return known
 
 
 def _ppo(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
@@ -217,12 +217,27 @@ def _outcome(batch: Batch, forward: Forward, steps: Steps) -> Tensor:
     return batch.rows(lane.expand(len(steps.reward), *lane.shape))
 
 
-def _filtered(known: Known) -> Known:
-    if known.advantage is None:
-        return known
-    advantage, valid = known.advantage, known.valid
-    if known.settings.keep_advantages < 1:
-        valid = returns.keep_largest(advantage, valid, known.settings.keep_advantages)
-    if known.settings.normalise_advantages:
-        advantage = returns.normalise(advantage, known.everything)
-    return replace(known, advantage=advantage, valid=valid)
+def scales(settings: Learning) -> bool:
+    """Whether a row's advantage depends on the other rows of its step."""
+    sampled = settings.policy in ("ppo", "vtrace")
+    return sampled and (settings.normalise_advantages or settings.keep_advantages < 1)
+
+
+@torch.no_grad()
+def scaled(settings: Learning, pieces: list[Known]) -> list[Known]:
+    """Return the pieces of one step, advantages chosen and normalised over all their rows."""
+    if not scales(settings):
+        return pieces
+    advantage = torch.cat([piece.advantage for piece in pieces if piece.advantage is not None])
+    everything = torch.ones_like(advantage, dtype=torch.bool)
+    valid = everything
+    if settings.keep_advantages < 1:
+        valid = returns.keep_largest(advantage, everything, settings.keep_advantages)
+    if settings.normalise_advantages:
+        advantage = returns.normalise(advantage, everything)
+    sizes, total = [len(piece.valid) for piece in pieces], int(valid.sum())
+    parts = zip(pieces, torch.split(advantage, sizes), torch.split(valid, sizes), strict=True)
+    return [
+        replace(piece, advantage=mine, valid=kept, kept_share=int(kept.sum()) / total)
+        for piece, mine, kept in parts
+    ]

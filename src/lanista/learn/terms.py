@@ -42,6 +42,8 @@ class Known:
     """`[N]`: the rows that the policy terms learn from."""
     everything: Tensor
     """`[N]`: all rows."""
+    kept_share: float | None = None
+    """How much of all a step's valid rows these are; None where every row is valid."""
     advantage: Tensor | None = None
     value_target: Tensor | None = None
     old_value: Tensor | None = None
@@ -163,6 +165,9 @@ def behaviour(known: Known) -> Term:
         known.heads, known.log_probs, known.behaviour_log_probs, known.mask, known.everything
     )
 
+
+FILTERED = ("policy", "upgo", "entropy")
+"""Terms that learn from valid rows only; the others learn from all."""
 
 TERMS: dict[str, Callable[[Known], Term]] = {
     "policy": policy,
