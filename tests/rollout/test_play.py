@@ -180,8 +180,9 @@ def test_results_of_different_players_are_not_joined():
         lambda rows: np.zeros(len(rows), np.int32),
         lambda rows: np.zeros((1, 1), np.int32),
         lambda rows: np.full((len(rows), 1), 0.5),
+        lambda rows: np.full((len(rows), 1), 2**32),
     ],
-    ids=["flat", "one for all", "fractions"],
+    ids=["flat", "one for all", "fractions", "0 when cut to 32 bits"],
 )
 def test_answers_of_the_wrong_shape_or_kind_are_refused_by_name(answer):
     class Odd(First):

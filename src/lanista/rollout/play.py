@@ -207,7 +207,9 @@ class _Run:
         self.ended = 0
         # Per slot: the row of the schedule it plays, its players, its decisions so far.
         self.row = np.zeros(slots, np.int32)
-        self.seated = np.zeros((slots, shape[1]), np.int32)
+        self.seats = shape[1]
+        self.seated = np.zeros((slots, self.seats), np.int32)
+        self.seated_by_row = _by_row(self.seated)
         self.taken = np.zeros(slots, np.int32)
         self.returns = np.zeros(shape, np.float32)
         self.place = np.zeros(shape, np.int32)
@@ -245,10 +247,10 @@ class _Run:
         free = free[: len(self.schedule) - self.started]
         if not len(free):
             return
-        rows = np.arange(self.started, self.started + len(free))
-        self.started += len(free)
-        self.row[free] = rows
-        self.seated[free] = self.schedule.seating[rows]
+        rows = slice(self.started, self.started + len(free))
+        self.started = rows.stop
+        self.row[free] = np.arange(rows.start, rows.stop)
+        self.seated_by_row[free] = _by_row(self.schedule.seating[rows].astype(np.int32, copy=False))
         self.taken[free] = 0
         self.game.start(
             free, self.schedule.match[rows], {**self.options, "deal": self.schedule.deal[rows]}
@@ -271,10 +273,10 @@ class _Run:
             self._start(over)
 
     def _answers(self, decisions: Decisions) -> Ints:
-        who = self.seated[decisions.slot, decisions.seat]
+        who = self.seated.ravel().take(decisions.slot * self.seats + decisions.seat)
         actions = np.empty((len(decisions), self.heads), np.int32)
         for number, player in enumerate(self.players):
-            rows = np.flatnonzero(who == number)
+            rows = (who == number).nonzero()[0]
             if len(rows):
                 if player.digest != self.digests[number]:
                     raise RolloutError(
@@ -282,10 +284,11 @@ class _Run:
                         f"{self.digests[number][:12]} to {player.digest[:12]}; give the changed "
                         "one matches of its own."
                     )
-                actions[rows] = self._checked(player, player.act(decisions, rows), len(rows))
+                answer = self._checked(player, player.act(decisions, rows), len(rows))
+                _by_row(actions)[rows] = _by_row(answer)
         return actions
 
-    def _checked(self, player: Player, answer: Any, rows: int) -> NDArray[Any]:
+    def _checked(self, player: Player, answer: Any, rows: int) -> NDArray[np.int32]:
         # Numpy would stretch a wrong shape and cut off fractions without a word.
         given = np.asarray(answer)
         if given.shape != (rows, self.heads) or given.dtype.kind not in "iu":
@@ -293,17 +296,30 @@ class _Run:
                 f"Player {player.name} answered {rows} decisions with {given.dtype} "
                 f"{list(given.shape)}; whole numbers of shape [{rows}, {self.heads}] are needed."
             )
-        return given
+        cast = given.astype(np.int32, copy=False)
+        if cast is not given and (cast != given).any():
+            raise RolloutError(f"Player {player.name} answered {given.max()}, which is no choice.")
+        return cast
 
     def _collect(self, over: Ints) -> None:
         rows = self.row[over]
-        self.returns[rows] = self.game.returns[over]
-        self.place[rows] = self.game.place[over]
-        self.score[rows] = self.game.score[over]
-        self.cut_off[rows] = self.game.cut_off[over].any(axis=1)
+        for kept, now in (
+            (self.returns, self.game.returns),
+            (self.place, self.game.place),
+            (self.score, self.game.score),
+        ):
+            _by_row(kept)[rows] = _by_row(now.take(over, axis=0).astype(kept.dtype, copy=False))
+        if self.game.cut_off.any():
+            self.cut_off[rows] = self.game.cut_off[over].any(axis=1)
         self.decisions[rows] = self.taken[over]
         self.ended += len(over)
         self.report(len(over))
+
+
+def _by_row(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view in which each row is one item: numpy moves items ten times faster than rows."""
+    whole = np.ascontiguousarray(array)
+    return whole.view(f"V{whole.itemsize * whole.shape[1]}")[:, 0]
 
 
 class _Tape:
