@@ -97,14 +97,31 @@ def join(parts: Sequence[Unrolls]) -> Unrolls:
         indices.append(index)
         rows += part.decisions
     joined: dict[str, Any] = {"index": np.concatenate(indices, 1)}
-    for name in (*ROWS, *LANES):
+    for name in ROWS:
         columns = [getattr(part, name) for part in parts]
         joined[name] = None if columns[0] is None else np.concatenate(columns)
+    for name in LANES:
+        joined[name] = _join_lanes(parts, name)
     names = parts[0].extras
     joined["extras"] = {
         name: np.concatenate([part.extras[name] for part in parts]) for name in names
     }
     return Unrolls(**joined)
+
+
+def _join_lanes(parts: Sequence[Unrolls], name: str) -> NDArray[Any] | None:
+    """Return a column of all unrolls; zeros where a part has none because no match went on."""
+    columns = [getattr(part, name) for part in parts]
+    given = [column for column in columns if column is not None]
+    if not given:
+        return None
+    like = given[0]
+    return np.concatenate(
+        [
+            np.zeros((len(part), *like.shape[1:]), like.dtype) if column is None else column
+            for part, column in zip(parts, columns, strict=True)
+        ]
+    )
 
 
 def to_arrays(unrolls: Unrolls) -> dict[str, NDArray[Any]]:

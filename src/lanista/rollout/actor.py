@@ -6,6 +6,7 @@ seat, turn), so an action does not depend on who else is in the batch. Never imp
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,6 +130,23 @@ class Actor:
                 out = self.critic(self._to_device(view[first])).float().cpu()
             out = out[torch.from_numpy(group)]
         return self.critic.value_of(out).numpy()
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """Return the recurrent states carried through matches, as arrays; none: empty."""
+        if not self._memory:
+            return {}
+        return {
+            "place": np.array(list(self._memory), np.int64),
+            "match": np.array([match for match, _ in self._memory.values()], np.int64),
+            "state": np.stack([state for _, state in self._memory.values()]),
+        }
+
+    def restore(self, memory: Mapping[str, NDArray[Any]]) -> None:
+        """Take up what `memory` gave."""
+        self._memory = {}
+        if memory:
+            kept = zip(memory["place"], memory["match"], memory["state"], strict=True)
+            self._memory = {(int(p[0]), int(p[1])): (int(m), s.copy()) for p, m, s in kept}
 
     def _recall(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.float32]:
         """Return each seat's state so far in its match; zeros at its first decision."""

@@ -6,7 +6,7 @@ across updates. A decision's reward is what came to its seat until its next deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,6 @@ class Tally:
     """How the learner's seats fared in the matches that ended, by opponent number."""
 
     matches: int = 0
-    decisions: int = 0
     returns: float = 0.0
     seats: int = 0
 
@@ -59,9 +58,20 @@ class Collector:
         self.tape = Tape(game, unroll_length, shaping_scale, keep_log_probs, keep_privileged)
         self.seated = np.zeros((game.slots, game.spec.seats), np.int32)
         self.tally: dict[int, Tally] = {}
+        self.streaming = False
+        """Matches are in flight between two calls."""
 
     def whole_matches(self, matches: int) -> Unrolls:
-        """Play `matches` fresh matches to their end and return all unrolls of the learner."""
+        """Play `matches` fresh matches to their end and return all unrolls of the learner.
+
+        Should the learner not have had a single decision in them, as many more are played.
+        """
+        self._play_out(matches)
+        while not self.tape.rows:
+            self._play_out(matches)
+        return self.tape.harvest()
+
+    def _play_out(self, matches: int) -> None:
         left = matches
         started = min(left, self.game.slots)
         self._start(np.arange(started))
@@ -74,12 +84,12 @@ class Collector:
             if len(again):
                 self._start(again)
                 left -= len(again)
-        return self.tape.harvest()
 
     def unrolls(self, count: int) -> Unrolls:
         """Play on until at least `count` unrolls are complete, and return those."""
-        if self.next_match == 0 or not self.tape.began:
+        if not self.streaming:
             self._start(np.arange(self.game.slots))
+            self.streaming = True
         while self.tape.complete < count:
             over = self._step()
             if len(over):
@@ -87,24 +97,37 @@ class Collector:
         return self.tape.harvest()
 
     def save(self) -> dict[str, Any]:
-        """Return everything needed to go on exactly so: arrays and plain numbers."""
-        slots = np.arange(self.game.slots)
-        game = self.game.save(slots) if self.tape.began else {}
+        """Return everything needed to go on exactly so: arrays and plain numbers.
+
+        Between whole matches nothing is in flight, and the next match's id says it all.
+        """
+        if not self.streaming:
+            return {"next_match": self.next_match}
         return {
             "next_match": self.next_match,
-            "game": game,
             "seated": self.seated.copy(),
+            "game": self.game.save(np.arange(self.game.slots)),
             "tape": self.tape.save(),
+            "memory": [actor.memory() for actor in self._actors()],
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load(self, saved: Mapping[str, Any]) -> None:
         """Take up what `save` put away."""
         self.next_match = int(saved["next_match"])
+        self.streaming = "game" in saved
+        if not self.streaming:
+            return
         self.seated[:] = saved["seated"]
         self.tape.load(saved["tape"])
         game: Saved = saved["game"]
-        if game:
-            self.game.load(np.arange(self.game.slots), game)
+        self.game.load(np.arange(self.game.slots), game)
+        for actor, memory in zip(self._actors(), saved["memory"], strict=True):
+            actor.restore(memory)
+
+    def _actors(self) -> list[Actor]:
+        """Return those at the table that may carry a recurrent state through a match."""
+        others = [getattr(player, "actor", None) for player in self.opponents]
+        return [self.actor, *(actor for actor in others if isinstance(actor, Actor))]
 
     def _alone(self, matches: NDArray[np.int64]) -> NDArray[np.int32]:
         return np.full((len(matches), self.game.spec.seats), LEARNER, np.int32)
@@ -114,7 +137,6 @@ class Collector:
         self.next_match += len(slots)
         self.seated[slots] = self.seating(ids)
         self.game.start(slots, ids)
-        self.tape.began = True
 
     def _step(self) -> NDArray[np.int32]:
         """Let everybody answer what is ready; return the slots whose match ended."""
@@ -158,7 +180,6 @@ class Tape:
         self.game, self.length, self.shaping_scale = game, length, shaping_scale
         self.keep_log_probs, self.keep_privileged = log_probs, privileged
         self.seats = game.spec.seats
-        self.began = False
         self.last = np.full(game.slots * self.seats, -1, np.int64)
         """By slot and seat: the row of its last decision in this match."""
         self._clear()
@@ -168,6 +189,7 @@ class Tape:
         self.lanes = 0
         self.complete = 0
         self.columns: dict[str, NDArray[Any]] = {}
+        self.broken: list[NDArray[np.int64]] = []
         self.lane_state: list[NDArray[np.float32]] = []
 
     def write(
@@ -221,18 +243,25 @@ class Tape:
         seat = np.tile(np.arange(self.seats, dtype=np.int32), len(over))
         place = slot.astype(np.int64) * self.seats + seat
         before = self.last[place]
-        had = before >= 0
-        self._settle(before[had], slot[had], seat[had])
-        self.columns["ended"][before[had]] = True
-        self.complete += int(had.sum())
         self.last[place] = -1
+        had = before >= 0
+        if not had.any():
+            return
+        rows = before[had]
+        self._settle(rows, slot[had], seat[had])
+        self.columns["ended"][rows] = True
+        # What was broken off has no result to learn from and no position to judge instead.
+        broken = self.game.cut_off[slot[had], seat[had]]
+        self.broken.append(self.columns["lane"][rows[broken]])
+        self.complete += int((~broken).sum())
 
     def _settle(self, rows: NDArray[Any], slot: NDArray[Any], seat: NDArray[Any]) -> None:
+        if not len(rows):
+            return
         reward = self.game.reward[slot, seat]
         if self.shaping_scale:
             reward = reward + self.shaping_scale * self.game.shaping[slot, seat]
-        if len(rows):
-            self.columns["reward"][rows] = reward
+        self.columns["reward"][rows] = reward
 
     def harvest(self) -> Unrolls:
         """Return the complete unrolls and keep the rest, renumbered."""
@@ -242,13 +271,14 @@ class Tape:
         ended = self.columns["ended"][rows]
         full = (step == self.length - 1) & (self.columns["next"][rows] >= 0)
         done[lane[ended | full]] = True
-        unrolls = self._unrolls(done, lane, step, ended)
+        whole = done.copy()
+        for lanes in self.broken:
+            whole[lanes] = False
+        unrolls = self._unrolls(whole, lane, step)
         self._keep(~done[lane], done)
         return unrolls
 
-    def _unrolls(
-        self, done: NDArray[np.bool_], lane: NDArray[Any], step: NDArray[Any], ended: NDArray[Any]
-    ) -> Unrolls:
+    def _unrolls(self, done: NDArray[np.bool_], lane: NDArray[Any], step: NDArray[Any]) -> Unrolls:
         take = np.flatnonzero(done[lane])
         rank = np.cumsum(done) - 1
         index = np.full((self.length, int(done.sum())), -1, np.int32)
@@ -330,22 +360,18 @@ class Tape:
             self.columns[name] = grown
 
     def save(self) -> dict[str, Any]:
-        """Return the unfinished unrolls as arrays and numbers."""
-        return {
-            "began": int(self.began),
-            "rows": self.rows,
-            "lanes": self.lanes,
-            "complete": self.complete,
-            "last": self.last.copy(),
-            "columns": {name: column[: self.rows].copy() for name, column in self.columns.items()},
-            "states": {"state": np.concatenate(self.lane_state)} if self.lane_state else {},
-        }
+        """Return the unfinished unrolls as arrays; called after a harvest."""
+        state = {"state": np.concatenate(self.lane_state)} if self.lane_state else {}
+        columns = {name: column[: self.rows].copy() for name, column in self.columns.items()}
+        return {"last": self.last.copy(), "columns": columns, **state}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load(self, saved: Mapping[str, Any]) -> None:
         """Take up what `save` put away."""
-        self.began = bool(saved["began"])
-        self.rows, self.lanes = int(saved["rows"]), int(saved["lanes"])
-        self.complete = int(saved["complete"])
+        self._clear()
         self.last = saved["last"].copy()
         self.columns = {name: column.copy() for name, column in saved["columns"].items()}
-        self.lane_state = [saved["states"]["state"]] if saved["states"] else []
+        if self.columns:
+            self.rows = len(self.columns["lane"])
+            self.lanes = int(self.columns["lane"].max()) + 1
+        if "state" in saved:
+            self.lane_state = [saved["state"].copy()]

@@ -1,0 +1,213 @@
+"""A run's state as a folder: written whole or not at all, and never believed without its hashes.
+
+A state is nested dicts and lists of tensors, arrays and plain values. Tensors go to safetensors,
+arrays to npz without objects, the rest to JSON; the manifest, written last, holds the SHA-256 of
+every file. Knows nothing of what a state means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from lanista.errors import RefusedError
+from lanista.files import replacing, write_bytes
+
+MANIFEST = "manifest.json"
+TENSORS, ARRAYS, VALUES = "tensors.safetensors", "arrays.npz", "values.json"
+FORMAT = 1
+_PART = ".part"
+# What a dict in the JSON can be besides itself.
+_TENSOR, _ARRAY, _ITEMS = "$tensor", "$array", "$items"
+
+
+class CheckpointError(RefusedError):
+    """A checkpoint is damaged or missing."""
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoints of one run, by the iteration after which each was taken."""
+
+    folder: Path
+
+    def numbers(self) -> list[int]:
+        """Return the iterations of all checkpoints, good or not, in order."""
+        if not self.folder.is_dir():
+            return []
+        return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdigit())
+
+    def path(self, number: int) -> Path:
+        return self.folder / f"{number:06d}"
+
+    def save(self, number: int, state: Mapping[str, Any]) -> Path:
+        """Write a checkpoint; whatever goes wrong, the others stay as they were."""
+        target = self.path(number)
+        temporary = self.folder / f".tmp-{number:06d}{_PART}"
+        shutil.rmtree(temporary, ignore_errors=True)
+        try:
+            temporary.mkdir(parents=True)
+            write_state(temporary, state)
+            if target.exists():  # A damaged one, passed over when the run was resumed.
+                shutil.rmtree(target)
+            temporary.replace(target)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        _sync(self.folder)
+        return target
+
+    def keep(self, last: int, every: int) -> list[int]:
+        """Remove all but the newest `last` and every `every`-th; return what was removed."""
+        numbers = self.numbers()
+        spared = {number for number in numbers if every and number % every == 0}
+        removed = [number for number in numbers[:-last] if number not in spared]
+        for number in removed:
+            # Renamed first: what is half removed must not look like a checkpoint.
+            doomed = self.folder / f".tmp-{number:06d}{_PART}"
+            self.path(number).replace(doomed)
+            shutil.rmtree(doomed)
+        return removed
+
+    def newest_good(self) -> tuple[int, dict[str, Any], list[str]]:
+        """Return the newest checkpoint that is whole, and a sentence on each that is not."""
+        said: list[str] = []
+        for number in reversed(self.numbers()):
+            try:
+                return number, read_state(self.path(number)), said
+            except CheckpointError as error:
+                said.append(f"{error} An earlier one is used.")
+        what = " ".join(sentence.removesuffix(" An earlier one is used.") for sentence in said)
+        raise CheckpointError(
+            f"{self.folder} has no checkpoint that can be used, and the run is not started over by "
+            f"itself; move the folder away to begin anew. {what}"
+        )
+
+    def remove_leftovers(self) -> int:
+        """Remove what a killed writer left; only for who holds the run's lock."""
+        left = list(self.folder.glob(f".tmp-*{_PART}"))
+        for path in left:
+            shutil.rmtree(path)
+        return len(left)
+
+
+def write_state(folder: Path, state: Mapping[str, Any]) -> None:
+    """Write a state's files into an empty folder, the manifest last."""
+    tensors: dict[str, torch.Tensor] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    values = _take_apart(state, tensors, arrays)
+    write_bytes(folder / TENSORS, save_tensors(tensors))
+    with replacing(folder / ARRAYS) as file:
+        np.savez(file, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+    write_bytes(folder / VALUES, json.dumps(values).encode())
+    hashes = {name: _sha256(folder / name) for name in (TENSORS, ARRAYS, VALUES)}
+    body = {"format": FORMAT, "files": hashes}
+    # The manifest vouches for itself too: a flipped bit in it must not pass for one elsewhere.
+    body["manifest"] = _own_hash(body)
+    write_bytes(folder / MANIFEST, json.dumps(body, indent=1).encode())
+
+
+def read_state(folder: Path) -> dict[str, Any]:
+    """Return the state in a checkpoint folder, or refuse what is not exactly what was written."""
+    _verify(folder)
+    try:
+        tensors = load_tensors((folder / TENSORS).read_bytes())
+        with np.load(folder / ARRAYS, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        values = json.loads((folder / VALUES).read_bytes())
+        state: dict[str, Any] = _put_together(values, tensors, arrays)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise CheckpointError(f"Checkpoint {folder} cannot be read: {error}.") from error
+    return state
+
+
+def _verify(folder: Path) -> None:
+    try:
+        body = json.loads((folder / MANIFEST).read_bytes())
+        claimed = body.pop("manifest")
+        files = dict(body["files"])
+        if claimed != _own_hash(body) or body["format"] != FORMAT:
+            raise ValueError("its manifest was changed or is of another version")
+        for name in (TENSORS, ARRAYS, VALUES):
+            if _sha256(folder / name) != files[name]:
+                raise ValueError(f"{name} is not what was written")
+    except FileNotFoundError as error:
+        name = Path(error.filename).name
+        raise CheckpointError(f"Checkpoint {folder} is damaged: {name} is missing.") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"Checkpoint {folder} is damaged: {error}.") from error
+
+
+def _own_hash(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _take_apart(
+    value: Any, tensors: dict[str, torch.Tensor], arrays: dict[str, NDArray[Any]], at: str = ""
+) -> Any:
+    """Return `value` as JSON can hold it, its tensors and arrays put aside under their paths."""
+    if isinstance(value, torch.Tensor):
+        # Safetensors refuses tensors that share memory.
+        tensors[at] = value.detach().cpu().clone().contiguous()
+        return {_TENSOR: at}
+    if isinstance(value, np.ndarray):
+        arrays[at] = value
+        return {_ARRAY: at}
+    if isinstance(value, Mapping):
+        items = [
+            (key, _take_apart(each, tensors, arrays, f"{at}/{key}")) for key, each in value.items()
+        ]
+        if all(isinstance(key, str) and not key.startswith("$") for key, _ in items):
+            return dict(items)
+        return {_ITEMS: [list(item) for item in items]}  # JSON would turn numbers into text.
+    if isinstance(value, list | tuple):
+        return [_take_apart(each, tensors, arrays, f"{at}/{i}") for i, each in enumerate(value)]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"A checkpoint cannot hold {type(value).__name__} at {at}.")
+
+
+def _put_together(
+    value: Any, tensors: Mapping[str, torch.Tensor], arrays: Mapping[str, NDArray[Any]]
+) -> Any:
+    if isinstance(value, list):
+        return [_put_together(each, tensors, arrays) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if _TENSOR in value:
+        return tensors[value[_TENSOR]]
+    if _ARRAY in value:
+        return arrays[value[_ARRAY]]
+    if _ITEMS in value:
+        return {key: _put_together(each, tensors, arrays) for key, each in value[_ITEMS]}
+    return {key: _put_together(each, tensors, arrays) for key, each in value.items()}
+
+
+def _sync(folder: Path) -> None:
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

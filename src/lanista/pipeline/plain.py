@@ -1,0 +1,177 @@
+"""Frozen dataclasses to plain values and back, as YAML files and `--set key=value` have them.
+
+An unknown key is refused with the nearest one, a value of another kind with a sentence. Knows
+nothing of what the settings mean.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import yaml
+
+from lanista.errors import LanistaError, nearest
+
+T = TypeVar("T")
+
+# YAML 1.1 reads 3e-4 as text; whoever writes it means the number.
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+
+
+class SettingsError(LanistaError):
+    """Settings that cannot be used."""
+
+
+def build(cls: type[T], values: object, where: str = "") -> T:
+    """Return an object of the dataclass `cls` made from plain `values`."""
+    if isinstance(values, cls):
+        return values
+    shorthand = getattr(cls, "from_text", None)
+    if shorthand is not None and isinstance(values, str):
+        made: T = shorthand(values)
+        return made
+    if not isinstance(values, Mapping):
+        raise SettingsError(f"{where or 'The settings'} must be keys and values, got {values!r}.")
+    hints = _hints(cast(Any, cls))
+    for key in values:
+        if key not in hints:
+            raise SettingsError(
+                f"There is no setting {_join(where, str(key))!r}; {nearest(str(key), hints)}"
+            )
+    given = {
+        str(key): read(hints[str(key)], value, _join(where, str(key)))
+        for key, value in values.items()
+    }
+    try:
+        return cls(**given)
+    except TypeError as error:
+        missing = [f.name for f in fields(cls) if f.name not in given]  # type: ignore[arg-type]
+        raise SettingsError(f"{where or 'The settings'} lack one of {missing}: {error}.") from error
+
+
+def read(kind: Any, value: object, where: str) -> Any:
+    """Return `value` as the type hint `kind` has it, or refuse."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return _numbers(value)
+    if origin is Union or origin is types.UnionType:
+        if value is None and type(None) in arguments:
+            return None
+        (inner,) = (each for each in arguments if each is not type(None))
+        return read(inner, value, where)
+    if origin is Literal:
+        if value not in arguments:
+            remedy = nearest(str(value), [str(each) for each in arguments])
+            raise SettingsError(f"{where} is {value!r}; {remedy}")
+        return value
+    if origin is tuple:
+        return _read_tuple(arguments, value, where)
+    if origin is not None and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise SettingsError(f"{where} is {value!r}; give keys and values.")
+        return {str(key): read(arguments[1], each, where) for key, each in value.items()}
+    if is_dataclass(kind):
+        return build(kind, value, where)  # type: ignore[arg-type]
+    return _read_scalar(kind, value, where)
+
+
+def _read_tuple(arguments: tuple[Any, ...], value: object, where: str) -> tuple[Any, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise SettingsError(f"{where} is {value!r}; give a list.")
+    if arguments[-1] is Ellipsis:
+        return tuple(read(arguments[0], each, where) for each in value)
+    if len(value) != len(arguments):
+        raise SettingsError(f"{where} is {list(value)}; give {len(arguments)} values.")
+    return tuple(read(kind, each, where) for kind, each in zip(arguments, value, strict=True))
+
+
+def _read_scalar(kind: Any, value: object, where: str) -> Any:
+    value = _numbers(value) if kind in (int, float) else value
+    if kind is float and type(value) is int:
+        return float(value)
+    if kind is int and type(value) is float and value.is_integer():
+        return int(value)
+    if type(value) is not kind:
+        what = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+        raise SettingsError(f"{where} is {value!r}; give {what.get(kind, kind.__name__)}.")
+    return value
+
+
+def _numbers(value: Any) -> Any:
+    """Return a plain value in which texts that are numbers are numbers."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        number = float(value)
+        return int(value) if value.lstrip("+-").isdigit() else number
+    if isinstance(value, Mapping):
+        return {str(key): _numbers(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_numbers(each) for each in value]
+    return value
+
+
+def plain(value: Any) -> Any:
+    """Return settings as what YAML and JSON can hold."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value
+
+
+def flat(values: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, Any]]:
+    """Give every value with its dotted key."""
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from flat(value, _join(where, str(key)))
+        else:
+            yield _join(where, str(key)), value
+
+
+def commented(value: Any, indent: int = 0) -> str:
+    """Return a dataclass as YAML with each field's sentence above it."""
+    lines, about = [], sentences(cast(Any, type(value)))
+    for entry in fields(value):
+        each, space = getattr(value, entry.name), " " * indent
+        width = 96 - indent
+        lines += [f"{space}# {line}" for line in textwrap.wrap(about.get(entry.name, ""), width)]
+        if is_dataclass(each) and not isinstance(each, type):
+            lines += [f"{space}{entry.name}:", commented(each, indent + 2).rstrip("\n")]
+        else:
+            text = yaml.safe_dump({entry.name: plain(each)}, sort_keys=False, allow_unicode=True)
+            lines.append(textwrap.indent(text.rstrip("\n"), space))
+    return "\n".join(lines) + "\n"
+
+
+@cache
+def sentences(cls: Any) -> dict[str, str]:
+    """Return the sentence under each field of a dataclass, read from its source."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    found, last = {}, ""
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            last = node.target.id
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and last:
+            found[last] = " ".join(str(node.value.value).split())
+            last = ""
+    return found
+
+
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    known = {entry.name for entry in fields(cls)}
+    return {name: hint for name, hint in get_type_hints(cls).items() if name in known}
+
+
+def _join(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key

@@ -1,0 +1,312 @@
+"""Everything a run can be told, with YAML in and out. Knows nothing of torch.
+
+A run folder holds the resolved settings, in which files are named by their digests too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from lanista.errors import nearest
+from lanista.learn.schedules import parse_schedule
+from lanista.learn.settings import Learning
+from lanista.nets.settings import Network
+from lanista.pipeline.plain import SettingsError, build, flat, plain
+
+SELF = "self"
+"""The opponent that is the learner itself."""
+
+
+@dataclass(frozen=True)
+class Opponent:
+    """Somebody the learner plays against."""
+
+    player: str
+    """self (the learner in every seat), a bot of the game, or a policy file."""
+    weight: float = 1.0
+    """How often it is met, relative to the others."""
+    digest: str = ""
+    """Of a policy file, fixed when the run begins."""
+
+    def __post_init__(self) -> None:
+        if not self.player:
+            raise SettingsError("An opponent has no name; write self, a bot or a policy file.")
+        if not 0 < self.weight < float("inf"):
+            raise SettingsError(
+                f"The weight of opponent {self.player!r} is {self.weight}; give one above 0."
+            )
+
+    @classmethod
+    def from_text(cls, text: str) -> Opponent:
+        """Read `name` or `name=weight`."""
+        name, equals, weight = text.rpartition("=")
+        if not equals:
+            return cls(text)
+        try:
+            return cls(name, float(weight))
+        except ValueError:
+            raise SettingsError(
+                f"Opponent {text!r} has no weight after '='; write NAME=NUMBER."
+            ) from None
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """How experience is made."""
+
+    mode: Literal["matches", "stream"] = "matches"
+    """matches: each iteration plays whole matches under one set of weights. stream: matches go on
+    across updates and are cut into unrolls."""
+    matches: int = 256
+    """Matches of an iteration (mode matches)."""
+    unrolls: int = 64
+    """Unrolls of an iteration, at least (mode stream)."""
+    unroll_length: int = 64
+    """Longest unroll, in decisions of one seat."""
+    slots: int = 0
+    """Matches played side by side; 0: as many as an iteration needs."""
+    opponents: tuple[Opponent, ...] = (Opponent(SELF),)
+    """Who is met, and how often: names, NAME=WEIGHT, or keys player and weight."""
+    shaping_scale: float = 0.0
+    """Weight of the game's shaping beside its reward; 0: not used."""
+
+    def __post_init__(self) -> None:
+        for name in ("matches", "unrolls", "unroll_length"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give at least 1.")
+        if self.slots < 0:
+            raise SettingsError(f"rollouts.slots is {self.slots}; give 0 or more.")
+        if not self.opponents:
+            raise SettingsError("rollouts.opponents is empty; name somebody, such as self.")
+        names = [opponent.player for opponent in self.opponents]
+        if len(set(names)) != len(names):
+            raise SettingsError(f"rollouts.opponents names somebody twice: {', '.join(names)}.")
+
+    @property
+    def streaming(self) -> bool:
+        return self.mode == "stream"
+
+    def resolved_slots(self, seats: int) -> int:
+        """Return how many matches are played side by side in a game of `seats` seats."""
+        if self.slots:
+            return self.slots
+        return -(-self.unrolls // seats) if self.streaming else self.matches
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Whether and how unrolls are kept to be learnt from again."""
+
+    size: int = 0
+    """Most unrolls kept; 0: no replay, each is learnt from once, at once."""
+    minimum: int = 1
+    """An update waits until so many unrolls are kept."""
+    batch: int = 32
+    """Unrolls of an update."""
+    sampling: Literal["uniform", "prioritised"] = "uniform"
+    """prioritised: more often where the critic was more wrong while playing."""
+    priority_exponent: float = 0.6
+    """How much more often: chances grow with the error to this power."""
+    reuse: int = 0
+    """An unroll is dropped after so many uses; 0: never."""
+    staleness: int = 0
+    """An unroll is dropped when it is so many updates old; 0: never."""
+
+    def __post_init__(self) -> None:
+        for name in ("size", "reuse", "staleness", "priority_exponent"):
+            if getattr(self, name) < 0:
+                raise SettingsError(f"replay.{name} is {getattr(self, name)}; give 0 or more.")
+        for name in ("minimum", "batch"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"replay.{name} is {getattr(self, name)}; give at least 1.")
+        if self.size and self.minimum > self.size:
+            raise SettingsError(
+                f"replay.minimum is {self.minimum} and replay.size {self.size}, so no update would "
+                "ever begin; give a minimum of at most the size."
+            )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How the policy is judged on the way."""
+
+    every: int = 0
+    """Judge every so many iterations, and at the end; 0: never."""
+    exact: Literal["auto", "always", "never"] = "auto"
+    """NashConv: auto measures it where OpenSpiel knows the game; always refuses other games."""
+    bots: tuple[str, ...] = ()
+    """Bots or policy files to play against."""
+    matches: int = 400
+    """Matches against each, every deal in all seatings."""
+    greedy: bool = False
+    """Let the policy take its likeliest choice instead of drawing."""
+
+    def __post_init__(self) -> None:
+        if self.every < 0 or self.matches < 1:
+            raise SettingsError(
+                f"evaluation.every is {self.every} and evaluation.matches {self.matches}; give at "
+                "least 0 and 1."
+            )
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """When a run is saved, and what is kept."""
+
+    save_every: int = 50
+    """Save every so many iterations, and at the end."""
+    keep_last: int = 3
+    """Keep so many of the newest checkpoints."""
+    keep_every: int = 0
+    """Also keep those whose iteration is a multiple of this; 0: none."""
+
+    def __post_init__(self) -> None:
+        if self.save_every < 1 or self.keep_last < 1 or self.keep_every < 0:
+            raise SettingsError(
+                f"checkpoints has save_every {self.save_every}, keep_last {self.keep_last} and "
+                f"keep_every {self.keep_every}; give at least 1, 1 and 0."
+            )
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """A whole run."""
+
+    game: str = "arena"
+    """A game's name, family:NAME, or a Python file."""
+    game_settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the game is made with; see `lanista games GAME`."""
+    seed: int = 0
+    """Names everything that is random in the run."""
+    iterations: int = 100
+    """How many times experience is made and learnt from."""
+    learner_updates: int = 1
+    """Updates of an iteration; more than one needs a replay."""
+    supervised_checkpoint: str | None = None
+    """A policy file to begin from; the anchor terms pull to it for the whole run."""
+    supervised_digest: str = ""
+    """Its digest, fixed when the run begins."""
+    network: Network = field(default_factory=Network)
+    """The policy's network; with a supervised checkpoint it is that file's."""
+    learning: Learning = field(default_factory=Learning)
+    """How the policy is improved."""
+    rollouts: Rollouts = field(default_factory=Rollouts)
+    """How experience is made."""
+    replay: Replay = field(default_factory=Replay)
+    """Whether and how unrolls are learnt from again."""
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    """How the policy is judged on the way."""
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    """When the run is saved, and what is kept."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the networks run; auto: on the GPU if there is one."""
+    threads: int = 1
+    """Threads of torch on the CPU; only one promises the same numbers on every machine."""
+
+    def __post_init__(self) -> None:
+        for name in ("iterations", "learner_updates", "threads"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name} is {getattr(self, name)}; give at least 1.")
+        if not 0 <= self.seed < 2**63:
+            raise SettingsError(f"seed is {self.seed}; give a number from 0 to 2**63 - 1.")
+        if self.learner_updates > 1 and not self.replay.size:
+            raise SettingsError(
+                f"learner_updates is {self.learner_updates} without a replay; set replay.size, or "
+                "learning.epochs to go over the same data again."
+            )
+        if self.learning.rnad and (self.rollouts.streaming or self.replay.size):
+            raise SettingsError(
+                "learning.eta needs whole matches; set rollouts.mode to matches, replay.size to 0."
+            )
+        if self.learning.rnad and self.opponents != (SELF,):
+            raise SettingsError(
+                "learning.eta needs both seats' play: set rollouts.opponents to self alone."
+            )
+        for value in (self.learning.lr, self.learning.temperature, *self.learning.terms.values()):
+            parse_schedule(value)
+
+    @property
+    def opponents(self) -> tuple[str, ...]:
+        return tuple(opponent.player for opponent in self.rollouts.opponents)
+
+    @property
+    def updates(self) -> int:
+        """Updates of the whole run."""
+        return self.iterations * self.learner_updates
+
+
+def load_settings(source: str | Path | Mapping[str, Any]) -> RunSettings:
+    """Return the settings in a YAML file or a mapping."""
+    if isinstance(source, Mapping):
+        return build(RunSettings, source)
+    path = Path(source)
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(
+            f"{str(path)!r} cannot be read: {(error.strerror or str(error)).lower()}."
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{str(path)!r} is no YAML: {' '.join(str(error).split())}.") from error
+    try:
+        return build(RunSettings, {} if values is None else values)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def to_yaml(settings: RunSettings) -> str:
+    """Return settings as YAML that `load_settings` reads back to equal ones."""
+    return yaml.safe_dump(plain(settings), sort_keys=False, allow_unicode=True)
+
+
+def apply_overrides(settings: RunSettings, overrides: Iterable[str]) -> RunSettings:
+    """Return settings with `key=value` put in, such as `learning.lr=1e-3`; values are YAML."""
+    values = plain(settings)
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise SettingsError(f"--set was given {text!r}; write it as key=value.")
+        try:
+            _put(values, key.split("."), yaml.safe_load(value), key)
+        except yaml.YAMLError as error:
+            raise SettingsError(f"{key} is {value!r}, which is no YAML.") from error
+    return build(RunSettings, values)
+
+
+# A key of these is a name, so that a new one can be set.
+_OPEN = ("learning.terms", "game_settings")
+
+
+def _put(values: dict[str, Any], parts: Sequence[str], value: Any, key: str) -> None:
+    here = values
+    for depth, part in enumerate(parts[:-1]):
+        inside = ".".join(parts[: depth + 1])
+        if part not in here:
+            raise SettingsError(f"There is no setting {key!r}; {nearest(part, here)}")
+        if here[part] is None or not isinstance(here[part], dict):
+            if not inside.startswith("learning."):
+                raise SettingsError(f"{inside} is {here[part]!r} and has no parts; set it whole.")
+            here[part] = {}
+        here = here[part]
+    if parts[-1] not in here and ".".join(parts[:-1]) not in _OPEN and len(parts) < 3:
+        raise SettingsError(f"There is no setting {key!r}; {nearest(parts[-1], here)}")
+    here[parts[-1]] = value
+
+
+def differences(one: RunSettings, other: RunSettings) -> list[tuple[str, Any, Any]]:
+    """Return every dotted key whose values differ, with both; None where one lacks it."""
+    first, second = dict(flat(plain(one))), dict(flat(plain(other)))
+    keys = [*first, *(key for key in second if key not in first)]
+    return [
+        (key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)
+    ]
+
+
+def with_game_settings(settings: RunSettings, resolved: Mapping[str, Any]) -> RunSettings:
+    """Return settings with all of the game's own settings written out."""
+    return replace(settings, game_settings=dict(resolved))
