@@ -40,13 +40,19 @@ class FlatEncoder(nn.Module):
                 numbers.extend(range(start, stop))
                 scales.extend([field.scale] * field.size)
         self.groups = sorted(entries)
+        # What follows from the layout stays on the CPU until the module is moved, so that a
+        # policy file can be read into a network built without memory of its own.
+        dtype = getattr(torch, observation.dtype)
         for classes in self.groups:
-            self.register_buffer(f"entries_{classes}", torch.tensor(entries[classes]), False)
+            at = torch.tensor(entries[classes], device="cpu")
             # Compared in the observation's own dtype: a tenth of the bytes of a wider one.
-            dtype = getattr(torch, observation.dtype)
-            self.register_buffer(f"values_{classes}", torch.arange(classes, dtype=dtype), False)
-        self.register_buffer("numbers", torch.tensor(numbers, dtype=torch.long), False)
-        self.register_buffer("scale", 1.0 / torch.tensor(scales, dtype=torch.float32), False)
+            values = torch.arange(classes, dtype=dtype, device="cpu")
+            self.register_buffer(f"entries_{classes}", at, False)
+            self.register_buffer(f"values_{classes}", values, False)
+        at = torch.tensor(numbers, dtype=torch.long, device="cpu")
+        scale = torch.tensor(scales, dtype=torch.float32, device="cpu")
+        self.register_buffer("numbers", at, False)
+        self.register_buffer("scale", 1.0 / scale, False)
         self.plain = not self.groups and all(scale == 1.0 for scale in scales)
         self.width = sum(classes * len(entries[classes]) for classes in self.groups) + len(numbers)
 
@@ -68,47 +74,55 @@ class TokenEncoder(nn.Module):
     """`[N, length]` to tokens `[N, tokens, width]`.
 
     Fields of one group describe the same tokens, an entry each; a token is the sum of what its
-    fields say and of its own place. Fields without a group are one more token together.
+    fields say and of its own place. Fields without a group are one more token together; where no
+    field has a group, each field is a token.
     """
 
     def __init__(self, observation: Observation, width: int) -> None:
         super().__init__()
-        self.parts = nn.ModuleDict()
-        self.layout: dict[str, list[tuple[str, int, int, int]]] = {}
-        plain = [
-            Field(f.name, f.size, f.classes, f.scale) for f in observation.fields if not f.group
-        ]
-        self.rest = FlatEncoder(Observation(tuple(plain), observation.dtype)) if plain else None
-        rest_at: list[int] = []
-        for number, (start, stop, field) in enumerate(_runs(observation)):
-            if not field.group:
-                rest_at.extend(range(start, stop))
-                continue
-            name = f"field{number}"
-            entry = nn.Embedding(field.classes, width) if field.classes else nn.Linear(1, width)
-            self.parts[name] = entry
-            self.layout.setdefault(field.group, []).append((name, start, stop, field.classes))
-        self.register_buffer("rest_at", torch.tensor(rest_at, dtype=torch.long), False)
-        self.rest_in = nn.Linear(self.rest.width, width) if self.rest else None
-        self.places = nn.ParameterDict(
-            {
-                group: nn.Parameter(torch.randn(entries[0][2] - entries[0][1], width) * 0.1)
-                for group, entries in self.layout.items()
-            }
-        )
+        self.parts = nn.ModuleList()
+        self.places = nn.ParameterList()
+        self.inputs = nn.ModuleList()
+        self.groups: list[list[tuple[int, int, int, int, float]]] = []
+        """By group: (part, start, stop, classes, 1 / scale) of each field."""
+        self.rest = nn.ModuleList()
+        runs = _runs(observation)
+        for group in dict.fromkeys(field.group for _, _, field in runs if field.group):
+            self._add_group([run for run in runs if run[2].group == group], width)
+        plain = [run for run in runs if not run[2].group]
+        for together in [plain] if self.groups and plain else [[run] for run in plain]:
+            self._add_rest(together, observation.dtype, width)
+
+    def _add_group(self, runs: list[tuple[int, int, Field]], width: int) -> None:
+        entries = []
+        for start, stop, field in runs:
+            entries.append((len(self.parts), start, stop, field.classes, 1.0 / field.scale))
+            part = nn.Embedding(field.classes, width) if field.classes else nn.Linear(1, width)
+            self.parts.append(part)
+        self.groups.append(entries)
+        places = torch.empty(runs[0][1] - runs[0][0], width)
+        self.places.append(nn.Parameter(nn.init.normal_(places, std=0.1)))
+
+    def _add_rest(self, runs: list[tuple[int, int, Field]], dtype: str, width: int) -> None:
+        encoder = FlatEncoder(Observation(tuple(field for _, _, field in runs), dtype))
+        at = [entry for start, stop, _ in runs for entry in range(start, stop)]
+        self.register_buffer(f"rest_at{len(self.rest)}", torch.tensor(at, device="cpu"), False)
+        self.rest.append(encoder)
+        self.inputs.append(nn.Linear(encoder.width, width))
 
     def forward(self, observation: Tensor) -> Tensor:
         tokens = []
-        for group, entries in self.layout.items():
-            total: Tensor = self.places[group]
-            for name, start, stop, classes in entries:
+        for entries, place in zip(self.groups, self.places, strict=True):
+            total: Tensor = place
+            for part, start, stop, classes, scale in entries:
                 values = observation[..., start:stop]
                 if classes:
-                    total = total + self.parts[name](values.long())
+                    total = total + self.parts[part](values.long())
                 else:
-                    total = total + self.parts[name](values.to(total.dtype).unsqueeze(-1))
+                    numbers = values.to(place.dtype).unsqueeze(-1) * scale
+                    total = total + self.parts[part](numbers)
             tokens.append(total)
-        if self.rest is not None and self.rest_in is not None:
-            rest = self.rest(observation.index_select(-1, self.get_buffer("rest_at")))
-            tokens.append(self.rest_in(rest).unsqueeze(-2))
+        for number, (encoder, into) in enumerate(zip(self.rest, self.inputs, strict=True)):
+            seen = observation.index_select(-1, self.get_buffer(f"rest_at{number}"))
+            tokens.append(into(encoder(seen)).unsqueeze(-2))
         return torch.cat(tokens, -2)

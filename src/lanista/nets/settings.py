@@ -21,6 +21,9 @@ _SHAPES: dict[str, dict[str, tuple[int, int]]] = {
     "transformer": {"s": (64, 2), "m": (128, 3), "l": (256, 4), "xl": (384, 6)},
 }
 
+MOST = {"width": 16384, "layers": 256, "attention_heads": 16384}
+"""The largest numbers a network may have; beyond them lies a slip or a damaged file."""
+
 
 @dataclass(frozen=True)
 class Network:
@@ -35,15 +38,20 @@ class Network:
     layers: int = 0
     """Layers (blocks of a residual network or transformer); 0: by size."""
     attention_heads: int = 0
-    """Heads of a transformer's attention; 0: one for each 32 units of width."""
+    """Heads of a transformer's attention; 0: about one for each 32 units of width."""
 
     def __post_init__(self) -> None:
-        if self.kind not in _SHAPES:
-            raise LanistaError(f"Network kind is {self.kind!r}; {nearest(self.kind, _SHAPES)}")
-        if self.size not in _SHAPES["mlp"]:
+        if self.kind not in tuple(_SHAPES):
+            raise LanistaError(f"Network kind is {self.kind!r}; {nearest(str(self.kind), _SHAPES)}")
+        if self.size not in tuple(_SHAPES["mlp"]):
             raise LanistaError(f"Network size is {self.size!r}; choose from s, m, l, xl.")
-        if min(self.width, self.layers, self.attention_heads) < 0:
-            raise LanistaError("Network width, layers and attention_heads must not be negative.")
+        for name, most in MOST.items():
+            value = getattr(self, name)
+            if type(value) is not int or not 0 <= value <= most:
+                raise LanistaError(
+                    f"Network {name} is {value!r}; give a whole number from 1 to {most}, or 0 to "
+                    "let the size decide."
+                )
         if self.kind == "transformer" and self.resolved_width % self.resolved_attention_heads:
             raise LanistaError(
                 f"A transformer {self.resolved_width} wide cannot have "
@@ -60,7 +68,16 @@ class Network:
 
     @property
     def resolved_attention_heads(self) -> int:
-        return self.attention_heads or max(1, self.resolved_width // 32)
+        if self.attention_heads:
+            return self.attention_heads
+        width = self.resolved_width
+        return next(n for n in range(max(1, width // 32), 0, -1) if width % n == 0)
+
+    @property
+    def resolved(self) -> Network:
+        """The same network with every number written out, whatever sizes come to mean later."""
+        heads = self.resolved_attention_heads if self.kind == "transformer" else 0
+        return Network(self.kind, self.size, self.resolved_width, self.resolved_layers, heads)
 
     @property
     def recurrent(self) -> bool:

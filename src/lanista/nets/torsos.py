@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from lanista.games.contract import Observation
 from lanista.nets.encoders import FlatEncoder, TokenEncoder
@@ -79,6 +80,30 @@ class Residual(Torso):
         return torch.relu(self.out(x))
 
 
+class Block(nn.Module):
+    """One block of a transformer: attention, then two layers, each around a skip."""
+
+    def __init__(self, width: int, attention_heads: int) -> None:
+        super().__init__()
+        self.attention_heads = attention_heads
+        self.before_mixing = nn.LayerNorm(width)
+        self.queries_keys_values = nn.Linear(width, 3 * width)
+        self.mixed = nn.Linear(width, width)
+        self.before_layers = nn.LayerNorm(width)
+        self.up = nn.Linear(width, 2 * width)
+        self.down = nn.Linear(2 * width, width)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return `[N, tokens, width]` for `[N, tokens, width]`."""
+        parts = self.queries_keys_values(self.before_mixing(tokens))
+        split = parts.unflatten(-1, (3, self.attention_heads, -1)).permute(2, 0, 3, 1, 4)
+        seen = scaled_dot_product_attention(split[0], split[1], split[2])
+        tokens = tokens + self.mixed(seen.transpose(1, 2).flatten(-2))
+        hidden = torch.relu(self.up(self.before_layers(tokens)))
+        tokens = tokens + self.down(hidden)
+        return tokens
+
+
 class Transformer(Torso):
     """Self-attention over the observation's tokens; features are the mean token."""
 
@@ -86,21 +111,17 @@ class Transformer(Torso):
         super().__init__()
         self.width = network.resolved_width
         self.encoder = TokenEncoder(observation, self.width)
-        layer = nn.TransformerEncoderLayer(
-            self.width,
-            network.resolved_attention_heads,
-            dim_feedforward=2 * self.width,
-            dropout=0.0,
-            batch_first=True,
-            norm_first=True,
-        )
-        self.blocks = nn.TransformerEncoder(
-            layer, network.resolved_layers, enable_nested_tensor=False
+        self.blocks = nn.ModuleList(
+            Block(self.width, network.resolved_attention_heads)
+            for _ in range(network.resolved_layers)
         )
         self.out = nn.LayerNorm(self.width)
 
     def forward(self, observation: Tensor) -> Tensor:
-        features: Tensor = self.out(self.blocks(self.encoder(observation)).mean(-2))
+        tokens = self.encoder(observation)
+        for block in self.blocks:
+            tokens = block(tokens)
+        features: Tensor = self.out(tokens.mean(-2))
         return features
 
 
