@@ -57,6 +57,11 @@ class Learner:
         self.device = torch.device(device)
         if settings.precision == "fp16" and self.device.type == "cpu":
             raise LanistaError("precision fp16 needs a GPU; choose bf16 or fp32 on the CPU.")
+        if settings.rnad and not (spec.seats == 2 and spec.facts.zero_sum):
+            raise LanistaError(
+                f"eta bends the rewards of two seats that play for each other's loss, and "
+                f"{spec.name} is not such a game; set eta to 0."
+            )
         torch.manual_seed(seed)
         self.policy = Policy(spec, network).to(self.device)
         if start is not None:
@@ -233,11 +238,11 @@ class Learner:
         for name, entry in found.items():
             if not bool(torch.isfinite(entry.loss)):
                 raise BrokenLossError(
-                    f"The loss term {name} is {float(entry.loss)} at update {self.update_count}; "
+                    f"The loss term {name} is {entry.loss.item()} at update {self.update_count}; "
                     "the weights were left as they are."
                 )
         raise BrokenLossError(
-            f"The loss of update {self.update_count} is {float(loss)} though each of its terms is "
+            f"The loss of update {self.update_count} is {loss.item()} though each of its terms is "
             "finite, so the weights were left as they are; lower the terms' weights."
         )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from lanista.errors import LanistaError
 from lanista.learn import returns
 from lanista.learn.batch import Batch
 from lanista.learn.forward import Forward
@@ -149,6 +151,7 @@ def _neurd(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
 
 def _rnad(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
     """Targets of the regularised game, from whole matches in the joint view."""
+    _refuse_partial(batch)
     ratio = log_policy_ratio(known.log_probs.detach(), known.references["rnad"], known.mask)
     if known.settings.policy == "ppo":
         return _ppo(known, _bent(known, steps, batch), batch, forward)
@@ -180,6 +183,13 @@ def _rnad(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
         target, q = target + found.value, q + found.q
     advantage = advantages(known.heads, known.log_probs.detach(), joint.rows(q), known.mask)
     return replace(known, value_target=joint.rows(target), q_advantage=advantage)
+
+
+def _refuse_partial(batch: Batch) -> None:
+    unrolls = batch.unrolls
+    played = np.unique(2 * unrolls.match + unrolls.seat).size
+    if played != int(unrolls.ended.sum()):
+        raise LanistaError("eta needs whole matches, and some of the data's go on; collect those.")
 
 
 def _bent(known: Known, steps: Steps, batch: Batch) -> Steps:

@@ -62,7 +62,7 @@ class Critic(nn.Module):
         features: int = 0,
     ) -> None:
         super().__init__()
-        self.output = output
+        self.output, self.heads = output, len(spec.heads)
         self.torso = None if features else make_torso(observation or spec.observation, network)
         width = features or (self.torso.width if self.torso else 0)
         self.head = nn.Linear(width, {"value": 1, "outcome": 3, "q": spec.choices}[output])
@@ -82,7 +82,8 @@ class Critic(nn.Module):
         if self.output == "q":
             if probabilities is None:
                 raise ValueError("A Q critic's value needs the policy's probabilities.")
-            return (out * probabilities).sum(-1)
+            # Every head's choices are judged by the whole return, so the heads are averaged.
+            return (out * probabilities).sum(-1) / self.heads
         return out
 
 

@@ -1,0 +1,98 @@
+"""Every term of the loss, alone: whom it moves, and which way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from small_runs import Run, leduc_run
+from torch import nn
+
+from lanista.errors import LanistaError
+from lanista.learn import terms
+from lanista.learn.settings import TERMS, Learning
+
+ON_CRITIC = {"value"}
+PULLED = {"anchor_reverse", "anchor_forward", "reference", "portfolio"}
+
+
+def alone(term: str, **others: Any) -> Run:
+    """Return a run whose loss is one term, the policy already off its references."""
+    settings = Learning(terms={term: 1.0}, critic_sees="seat", **others)
+    start = None
+    if term.startswith("anchor"):
+        start = leduc_run(Learning(), seed=8).learner.policy
+    run = leduc_run(settings, start=start)
+    run.learner.update(run.play())
+    run.learner.update_count = 1  # References were taken; now the policy moves on.
+    with torch.no_grad():
+        generator = torch.Generator().manual_seed(5)
+        for parameter in run.learner.policy.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
+    return run
+
+
+def gradient_of(network: nn.Module) -> float:
+    parts = [p.grad.abs().sum() for p in network.parameters() if p.grad is not None]
+    return float(torch.stack(parts).sum()) if parts else 0.0
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_each_term_alone_moves_its_own_network_and_no_other(term: str) -> None:
+    run = alone(term)
+    # The acting policy is another one, so that the pull towards behaviour is seen.
+    unrolls = run.play()
+    with torch.no_grad():
+        run.learner.policy.head.bias.add_(torch.tensor([0.3, -0.2, 0.1]))
+    run.learner._step(unrolls, {term: 1.0})
+    policy = gradient_of(run.learner.policy)
+    critic = gradient_of(run.learner.critic)
+    if term in ON_CRITIC:
+        assert critic > 1e-4
+        assert policy == 0
+    else:
+        assert policy > 1e-4
+        assert critic == 0
+
+
+@pytest.mark.parametrize("loss", ["all_action", "neurd"])
+def test_a_q_critic_is_moved_by_value_and_the_policy_by_its_own_term(loss: Any) -> None:
+    for term, moved in (("policy", "policy"), ("value", "critic")):
+        run = alone(term, policy=loss, critic_output="q")
+        run.learner.critic.head.weight.data.normal_(generator=torch.Generator().manual_seed(1))
+        run.learner._step(run.play(), {term: 1.0})
+        for name in ("policy", "critic"):
+            size = gradient_of(getattr(run.learner, name))
+            assert (size > 1e-4) == (name == moved)
+
+
+@pytest.mark.parametrize("term", ["entropy", "magnet", *sorted(PULLED)])
+def test_following_a_pull_makes_its_loss_smaller(term: str) -> None:
+    run = alone(term, lr=3e-3)
+    logs = [run.learner.update(run.play()) for _ in range(30)]
+    assert logs[-1][f"{term}/loss"] < 0.9 * abs(logs[0][f"{term}/loss"])
+    assert logs[-1][f"{term}/loss"] < logs[0][f"{term}/loss"]
+
+
+def test_a_term_with_weight_nought_is_left_out() -> None:
+    log = leduc_run(Learning(terms={"policy": 1.0, "value": 0.5, "magnet": 0.0})).train(1)[0]
+    assert "magnet/loss" not in log
+
+
+def test_behaviour_without_the_acting_chances_is_refused_with_a_sentence() -> None:
+    run = leduc_run(Learning(terms={"behaviour": 1.0}))
+    run.collector.tape.keep_log_probs = False
+    with pytest.raises(LanistaError, match="needs the acting policy's log_probs"):
+        run.train(1)
+
+
+def test_an_unknown_term_is_refused_and_the_nearest_named() -> None:
+    with pytest.raises(LanistaError, match="did you mean 'magnet'"):
+        Learning(terms={"magnett": 1.0})
+    with pytest.raises(LanistaError, match="did you mean 'magnet'"):
+        terms.term("magnett")
+
+
+def test_every_term_that_settings_name_exists_and_the_other_way_round() -> None:
+    assert terms.TERMS.keys() == TERMS.keys()
