@@ -36,6 +36,10 @@ class Lineup:
     settings: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, int] = field(default_factory=dict)
     """For every match."""
+    greedy: bool = False
+    """Policies play their likeliest choice instead of sampling."""
+    temperature: float = 1.0
+    """What policies divide their logits by before they sample."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -70,18 +74,44 @@ class Lineup:
     def _player(self, word: str, spec: Spec) -> Player:
         if word.endswith(".py") or ".py:" in word:
             return bot_from_file(word, spec, self.seed)
+        if is_policy(self.game, word):
+            return self._policy(word, spec)
         return registry.make_bot(self.game, word, spec, self.seed)
+
+    def _policy(self, word: str, spec: Spec) -> Player:
+        import torch
+
+        from lanista.rollout.players import ensemble_player, policy_player
+
+        # Tables have threads of their own, and one thread each adds in one order everywhere.
+        torch.set_num_threads(1)
+        files = word.split("+") if not Path(word).is_file() else [word]
+        if len(files) == 1:
+            return policy_player(
+                word, spec, self.seed, greedy=self.greedy, temperature=self.temperature, name=word
+            )
+        return ensemble_player(
+            files, spec, self.seed, greedy=self.greedy, temperature=self.temperature, name=word
+        )
 
 
 def lineup(
-    game: str, players: Sequence[str], values: Iterable[str], *, seats: int, seed: int
+    game: str,
+    players: Sequence[str],
+    values: Iterable[str],
+    *,
+    seats: int,
+    seed: int,
+    greedy: bool = False,
+    temperature: float | None = None,
 ) -> Lineup:
     """Return the line-up of `players` in a game of `seats` seats; refuse what does not fit.
 
     `values` are `name=value` for the game's settings and its matches' options. Where the game has
-    a `seats` setting, it is `seats` unless given.
+    a `seats` setting, it is `seats` unless given. `greedy` and `temperature` are for policies.
     """
     found = registry.entry(game)
+    _refuse_manner(game, players, greedy, temperature)
     given = _given(values)
     settings = {
         name: _value(name, text, found.settings[name].default)
@@ -103,7 +133,42 @@ def lineup(
             f"{game} has {spec.seats} seats, and {seats} players are named; name one for each seat."
         )
     options = {name: int(_value(name, text, 0)) for name, text in rest.items()}
-    return Lineup(game, tuple(players), seed, settings, options)
+    return Lineup(
+        game,
+        tuple(players),
+        seed,
+        settings,
+        options,
+        greedy,
+        1.0 if temperature is None else temperature,
+    )
+
+
+def _refuse_manner(
+    game: str, players: Sequence[str], greedy: bool, temperature: float | None
+) -> None:
+    if not greedy and temperature is None:
+        return
+    if greedy and temperature is not None:
+        raise LanistaError("--greedy leaves nothing to chance, so --temperature has no meaning.")
+    if not any(is_policy(game, word) for word in players):
+        flag = "--greedy" if greedy else "--temperature"
+        raise LanistaError(f"{flag} is for policies, and no seat has one; leave it out.")
+    if temperature is not None and not 0 < temperature < float("inf"):
+        raise LanistaError(f"--temperature is {temperature}; give a number above 0, or --greedy.")
+
+
+def is_policy(game: str, word: str) -> bool:
+    """Return whether a seat's word names a policy file, or several with `+` between.
+
+    A game's bots come first; then whatever is a file, or is written like one.
+    """
+    if word.endswith(".py") or ".py:" in word:
+        return False
+    if word in registry.bot_names(registry.entry(game)):
+        return False
+    first = Path(word.partition("+")[0])
+    return Path(word).is_file() or first.is_file() or bool(first.suffix) or len(first.parts) > 1
 
 
 def refuse_count(matches: int) -> None:

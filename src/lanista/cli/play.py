@@ -1,4 +1,4 @@
-"""`lanista play GAME`: bots play a fixed schedule of matches, recorded if asked, and summed up."""
+"""`lanista play GAME`: a fixed schedule of matches is played, recorded if asked, and summed up."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ IDLE = ("random", "still")
 
 @dataclass(frozen=True)
 class Play:
-    """Play bots against each other and say who is stronger, and how surely."""
+    """Play bots and policies against each other and say who is stronger, and how surely."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """A game's name, family:NAME, or a Python file."""
     seats: Annotated[str | None, optional("A,B")] = None
-    """Who plays, one for each seat, with commas between: names of bots, or file.py:Bot."""
+    """Who plays, one for each seat, with commas between: names of bots, file.py:Bot, or policy
+    files (several with + between decide together)."""
     matches: Annotated[int | None, optional("N")] = None
     """How many matches; 1000 unless given. Rounded up so that every deal is played in all seats."""
     seed: Annotated[int, number(0)] = 0
@@ -47,6 +48,10 @@ class Play:
         tyro.conf.UseAppendAction,
     ] = ()
     """Settings of the game, and options of its matches. See `lanista games`."""
+    greedy: Annotated[bool, switch()] = False
+    """Let policies play their likeliest choice; otherwise they sample."""
+    temperature: Annotated[float | None, optional("T")] = None
+    """What policies divide their logits by before they sample; 1 unless given."""
     num_scripted_bots: Annotated[int | None, optional("N")] = None
     """Instead of --seats: seat this many of the game's bots, and play one deal in all seatings
     unless --matches is given."""
@@ -131,7 +136,15 @@ class Play:
                 raise LanistaError(f"{self.game} has no time limit; leave out --episode-duration.")
             values.append(f"duration={self.episode_duration}")
         players = self._players()
-        return lineup(self.game, players, values, seats=len(players), seed=self.seed)
+        return lineup(
+            self.game,
+            players,
+            values,
+            seats=len(players),
+            seed=self.seed,
+            greedy=self.greedy,
+            temperature=self.temperature,
+        )
 
     def _players(self) -> list[str]:
         from lanista.cli.lineup import split_names

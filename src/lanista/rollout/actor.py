@@ -6,7 +6,9 @@ seat, turn), so an action does not depend on who else is in the batch. Never imp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +18,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lanista.data.equal_rows import equal_rows
+from lanista.errors import LanistaError
 from lanista.games.contract import Decisions, Ints
 from lanista.games.streams import uniforms
+from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
 
 
@@ -33,6 +37,15 @@ class Choice:
     """`[n, state_size]`: the recurrent state before the decision."""
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """What the networks said of some decisions, on the CPU in float32."""
+
+    log_probs: Tensor
+    value: Tensor | None
+    before: NDArray[np.float32] | None
+
+
 class Actor:
     """A policy, and the critic that judges for it while it learns."""
 
@@ -46,10 +59,11 @@ class Actor:
         greedy: bool = False,
         precision: torch.dtype = torch.float32,
     ) -> None:
+        refuse_temperature(temperature)
         self.policy, self.critic, self.seed = policy, critic, seed
         self.temperature, self.greedy, self.precision = temperature, greedy, precision
         self.device = next(policy.parameters()).device
-        self._memory: dict[tuple[int, int], tuple[int, NDArray[np.float32]]] = {}
+        self._memory = Memory(policy.state_size)
 
     @torch.no_grad()
     def choose(
@@ -59,130 +73,184 @@ class Actor:
         privileged: NDArray[Any] | None = None,
     ) -> Choice:
         """Choose at `rows` of `decisions`; `privileged` is what the critic may see there."""
-        observation, mask = decisions.observation[rows], decisions.mask[rows]
-        before = self._recall(decisions, rows) if self.policy.state_size else None
-        log_probs, features, state = self._policy(observation, mask, before)
-        action = self._draw(decisions, rows, log_probs, mask)
-        chosen = self.policy.heads.joint(log_probs, torch.from_numpy(action).long())
-        if state is not None:
-            self._remember(decisions, rows, state)
-        value = self._value(observation, features, privileged)
-        return Choice(action, chosen.numpy(), log_probs.numpy(), value, before)
+        mask = torch.from_numpy(decisions.mask[rows])
+        judged = self._judge(decisions, rows, mask, privileged)
+        heads, log_probs = self.policy.heads, judged.log_probs
+        action = draw(heads, log_probs, mask, decisions, rows, None if self.greedy else self.seed)
+        chosen = heads.joint(log_probs, action)
+        value = None if judged.value is None else judged.value.numpy()
+        return Choice(action.int().numpy(), chosen.numpy(), log_probs.numpy(), value, judged.before)
 
-    def _policy(
-        self, observation: NDArray[Any], mask: NDArray[np.bool_], state: NDArray[Any] | None
-    ) -> tuple[Tensor, Tensor, NDArray[np.float32] | None]:
-        """Return log-probabilities, features and the new state, on the CPU in float32."""
-        if state is not None:
-            with self._autocast():
-                logits, features, after = self.policy.step(
-                    self._to_device(observation), self._to_device(state)
-                )
-            log_probs = self._log_probs(logits, mask)
-            return log_probs, features.float().cpu(), after.float().cpu().numpy()
-        # The mask follows from the view in an honest game; both are compared all the same.
-        first, group = equal_rows(
-            np.concatenate([_bytes(observation), mask.view(np.uint8)], axis=1)
-        )
-        once = len(first) < len(observation)
-        seen = observation[first] if once else observation
-        with self._autocast():
-            features = self.policy.torso(self._to_device(seen))
-            logits = self.policy.head(features)
-        log_probs = self._log_probs(logits, mask[first] if once else mask)
-        features = features.float().cpu()
-        if once:
-            kinds = torch.from_numpy(group)
-            return log_probs[kinds], features[kinds], None
-        return log_probs, features, None
-
-    def _log_probs(self, logits: Tensor, mask: NDArray[np.bool_]) -> Tensor:
-        logits = logits.float().cpu()
-        if self.temperature != 1.0:
-            logits = logits / self.temperature
-        return self.policy.heads.log_probs(logits, torch.from_numpy(mask))
-
-    def _draw(
-        self, decisions: Decisions, rows: NDArray[Any], log_probs: Tensor, mask: NDArray[np.bool_]
-    ) -> Ints:
-        if self.greedy:
-            return self.policy.heads.mode(log_probs, torch.from_numpy(mask)).int().numpy()
-        numbers = uniforms(
-            self.seed,
-            decisions.match[rows],
-            decisions.seat[rows],
-            decisions.turn[rows],
-            len(self.policy.heads.sizes),
-        )
-        return self.policy.heads.sample(log_probs, torch.from_numpy(numbers)).int().numpy()
-
-    def _value(
-        self, observation: NDArray[Any], features: Tensor, privileged: NDArray[Any] | None
-    ) -> NDArray[np.float32] | None:
-        if self.critic is None or self.critic.output == "q":
-            return None
-        if self.critic.torso is None:
-            out = self.critic(features.to(self.device)).float().cpu()
-        else:
-            view = observation if privileged is None else privileged
-            first, group = equal_rows(view)
-            with self._autocast():
-                out = self.critic(self._to_device(view[first])).float().cpu()
-            out = out[torch.from_numpy(group)]
-        return self.critic.value_of(out).numpy()
+    @torch.no_grad()
+    def log_probs(self, decisions: Decisions, rows: NDArray[Any]) -> Tensor:
+        """Return log-probabilities `[rows, choices]` and carry a recurrent state on."""
+        return self._judge(decisions, rows, torch.from_numpy(decisions.mask[rows]), None).log_probs
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """Return the recurrent states carried through matches, as arrays; none: empty."""
-        if not self._memory:
-            return {}
-        return {
-            "place": np.array(list(self._memory), np.int64),
-            "match": np.array([match for match, _ in self._memory.values()], np.int64),
-            "state": np.stack([state for _, state in self._memory.values()]),
-        }
+        return self._memory.save()
 
     def restore(self, memory: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `memory` gave."""
-        self._memory = {}
-        if memory:
-            kept = zip(memory["place"], memory["match"], memory["state"], strict=True)
-            self._memory = {(int(p[0]), int(p[1])): (int(m), s.copy()) for p, m, s in kept}
+        self._memory.load(memory)
 
-    def _recall(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.float32]:
-        """Return each seat's state so far in its match; zeros at its first decision."""
-        state = np.zeros((len(rows), self.policy.state_size), np.float32)
-        for i, row in enumerate(rows):
-            match, kept = self._memory.get(
-                (int(decisions.slot[row]), int(decisions.seat[row])), (-1, state[i])
-            )
-            if match == decisions.match[row]:
-                state[i] = kept
-        return state
+    def forget(self) -> None:
+        """Drop all recurrent states, as where matches were broken off and begin again."""
+        self._memory = Memory(self.policy.state_size)
 
-    def _remember(self, decisions: Decisions, rows: NDArray[Any], state: NDArray[Any]) -> None:
-        for i, row in enumerate(rows):
-            place = int(decisions.slot[row]), int(decisions.seat[row])
-            self._memory[place] = int(decisions.match[row]), state[i]
+    def _judge(
+        self,
+        decisions: Decisions,
+        rows: NDArray[Any],
+        mask: Tensor,
+        privileged: NDArray[Any] | None,
+    ) -> _Judged:
+        observation = decisions.observation[rows]
+        view = observation if privileged is None else privileged
+        if self.policy.state_size:
+            before = self._memory.recall(decisions, rows)
+            with self._autocast():
+                logits, features, after = self.policy.step(
+                    self._to_device(observation), self._to_device(before)
+                )
+            self._memory.remember(decisions, rows, after.float().cpu().numpy())
+            return _Judged(self._log_probs(logits, mask), self._value(features, view), before)
+        # The mask follows from the view in an honest game; both are compared all the same.
+        kinds = _kinds(np.concatenate([_bytes(observation), mask.numpy().view(np.uint8)], axis=1))
+        if kinds is None:
+            features = self._features(observation)
+            log_probs = self._log_probs(self._head(features), mask)
+            return _Judged(log_probs, self._value(features, view), None)
+        first, group = kinds
+        features = self._features(observation[first])
+        log_probs = self._log_probs(self._head(features), mask[torch.from_numpy(first)])
+        return _Judged(log_probs[group], self._value(features, view, group), None)
 
-    def _autocast(self) -> torch.autocast:
-        return torch.autocast(
-            self.device.type, self.precision, enabled=self.precision != torch.float32
-        )
+    def _features(self, observation: NDArray[Any]) -> Tensor:
+        with self._autocast():
+            return self.policy.torso(self._to_device(observation))  # type: ignore[no-any-return]
+
+    def _head(self, features: Tensor) -> Tensor:
+        with self._autocast():
+            return self.policy.head(features)  # type: ignore[no-any-return]
+
+    def _log_probs(self, logits: Tensor, mask: Tensor) -> Tensor:
+        temperature = None if self.temperature == 1.0 else self.temperature
+        return self.policy.heads.log_probs(logits.float().cpu(), mask, temperature)
+
+    def _value(
+        self, features: Tensor, view: NDArray[Any], group: Tensor | None = None
+    ) -> Tensor | None:
+        """Return values of all rows; `group` is the row of `features` that each has."""
+        if self.critic is None or self.critic.output == "q":
+            return None
+        if self.critic.torso is None:
+            out = self.critic(features.float()).cpu()
+        else:
+            kinds = _kinds(view)
+            group = None if kinds is None else kinds[1]
+            with self._autocast():
+                seen = view if kinds is None else view[kinds[0]]
+                out = self.critic(self._to_device(seen)).float().cpu()
+        value = self.critic.value_of(out)
+        return value if group is None else value[group]
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        if self.precision == torch.float32:
+            return nullcontext()
+        return torch.autocast(self.device.type, self.precision)
 
     def _to_device(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
 
+class Memory:
+    """The recurrent state of every seat at the table, zeros where a match begins."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._shape(0, 0)
+
+    def recall(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.float32]:
+        """Return each seat's state so far in its match, `[rows, size]`."""
+        slot, seat = self._places(decisions, rows)
+        # A turn that does not come after the last one tells of the same match begun again.
+        known = (self.match[slot, seat] == decisions.match[rows]) & (
+            self.turn[slot, seat] < decisions.turn[rows]
+        )
+        state = self.state[slot, seat]
+        state[~known] = 0
+        return state
+
+    def remember(self, decisions: Decisions, rows: NDArray[Any], state: NDArray[Any]) -> None:
+        """Keep the states after the decisions `rows`."""
+        slot, seat = self._places(decisions, rows)
+        self.state[slot, seat] = state
+        self.match[slot, seat] = decisions.match[rows]
+        self.turn[slot, seat] = decisions.turn[rows]
+
+    def save(self) -> dict[str, NDArray[Any]]:
+        """Return everything as arrays; empty where nothing is kept."""
+        if not self.match.size:
+            return {}
+        return {"match": self.match.copy(), "turn": self.turn.copy(), "state": self.state.copy()}
+
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Take up what `save` put away."""
+        self._shape(0, 0)
+        if saved:
+            self.match = np.array(saved["match"], np.int64)
+            self.turn = np.array(saved["turn"], np.int32)
+            self.state = np.array(saved["state"], np.float32)
+
+    def _shape(self, slots: int, seats: int) -> None:
+        self.match = np.full((slots, seats), -1, np.int64)
+        self.turn = np.zeros((slots, seats), np.int32)
+        self.state = np.zeros((slots, seats, self.size), np.float32)
+
+    def _places(self, decisions: Decisions, rows: NDArray[Any]) -> tuple[Ints, Ints]:
+        """Return slots and seats, and make room for those that are new."""
+        slot, seat = decisions.slot[rows], decisions.seat[rows]
+        slots, seats = self.match.shape
+        if len(rows) and (slot.max() >= slots or seat.max() >= seats):
+            match, turn, state = self.match, self.turn, self.state
+            self._shape(max(slots, int(slot.max()) + 1), max(seats, int(seat.max()) + 1))
+            self.match[:slots, :seats], self.turn[:slots, :seats] = match, turn
+            self.state[:slots, :seats] = state
+        return slot, seat
+
+
+def draw(
+    heads: Heads,
+    log_probs: Tensor,
+    mask: Tensor,
+    decisions: Decisions,
+    rows: NDArray[Any],
+    seed: int | None,
+) -> Tensor:
+    """Return actions `[rows, heads]`: sampled from each decision's own stream, or, where `seed`
+    is None, the likeliest."""
+    if seed is None:
+        return heads.mode(log_probs, mask)
+    match, seat, turn = decisions.match[rows], decisions.seat[rows], decisions.turn[rows]
+    return heads.sample(log_probs, torch.from_numpy(uniforms(seed, match, seat, turn, len(heads))))
+
+
+def refuse_temperature(temperature: float) -> None:
+    """Refuse a temperature that logits cannot be divided by."""
+    if not (math.isfinite(temperature) and temperature > 0):
+        raise LanistaError(
+            f"A temperature is {temperature}; give a number above 0, or play greedily."
+        )
+
+
+def _kinds(rows: NDArray[Any]) -> tuple[NDArray[np.int64], Tensor] | None:
+    """Return the first row of each kind and every row's kind; None where all rows differ."""
+    if not len(rows):
+        return None
+    first, group = equal_rows(rows)
+    return None if len(first) == len(rows) else (first, torch.from_numpy(group))
+
+
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)
-
-
-class PolicyPlayer:
-    """A frozen policy as a player: one digest, whatever it plays."""
-
-    def __init__(self, name: str, digest: str, actor: Actor) -> None:
-        self.name, self.digest, self.actor = name, digest, actor
-
-    def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
-        """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
-        return self.actor.choose(decisions, rows).action
+    return np.ascontiguousarray(array).view(np.uint8)

@@ -126,8 +126,8 @@ class Collector:
 
     def _actors(self) -> list[Actor]:
         """Return those at the table that may carry a recurrent state through a match."""
-        others = [getattr(player, "actor", None) for player in self.opponents]
-        return [self.actor, *(actor for actor in others if isinstance(actor, Actor))]
+        others = [actor for player in self.opponents for actor in getattr(player, "actors", ())]
+        return [self.actor, *others]
 
     def _alone(self, matches: NDArray[np.int64]) -> NDArray[np.int32]:
         return np.full((len(matches), self.game.spec.seats), LEARNER, np.int32)
