@@ -80,9 +80,7 @@ def resimulate(replays: Replays, *, slots: int = 256, game: str | None = None) -
 def expand(replays: Replays, *, slots: int = 256, game: str | None = None) -> Columns:
     """Play every match again; return what was seen and done as columns of their own memory."""
     with refereeing(replays.header, slots=slots, game=game) as referee:
-        recorder = _Recorder(referee.spec, replays.records, referee.game.slots)
-        referee.play(replays.records, recorder)
-        return recorder.columns
+        return referee.expand(replays.records)
 
 
 @contextmanager
@@ -112,6 +110,12 @@ class Referee:
         for record in records:
             _refuse_misfit(record, self.spec)
         return _Play(self.game, records, witness).run()
+
+    def expand(self, records: Sequence[Record]) -> Columns:
+        """Play `records` and return what was seen and done as columns of their own memory."""
+        recorder = _Recorder(self.spec, records, self.game.slots)
+        self.play(records, recorder)
+        return recorder.columns
 
 
 @contextmanager

@@ -1,0 +1,344 @@
+"""Decisions to learn from, as columns: what was seen, allowed and done, and how it ended.
+
+Rows lie by trajectory (one seat of one match), in order of turns, in the smallest types that hold
+them. Knows nothing of files, and nothing of how a policy learns from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.data.records import PlayerInfo
+from lanista.data.trajectory import Unrolls
+from lanista.errors import LanistaError
+from lanista.games.contract import Spec
+
+WIN, DRAW, LOSS, UNKNOWN = 0, 1, 2, -1
+OUTCOMES = ("win", "draw", "loss")
+
+Indices = NDArray[np.int64]
+
+
+class DemonstrationError(LanistaError):
+    """What was recorded cannot be learned from as asked."""
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A measurement from outside: numbers, or texts by their number in `texts`."""
+
+    values: NDArray[Any]
+    texts: tuple[str, ...] | None = None
+
+    def at(self, rows: Indices) -> NDArray[Any]:
+        """Return the values of `rows`; NaN or an empty text where nothing was measured."""
+        inside = (rows >= 0) & (rows < len(self.values))
+        if self.texts is None:
+            numbers = np.full(len(rows), np.nan)
+            numbers[inside] = self.values[rows[inside]]
+            return numbers
+        codes = np.full(len(rows), -1, np.int64)
+        codes[inside] = self.values[rows[inside]]
+        # The last entry is what code -1 finds.
+        return np.array([*self.texts, ""])[codes]
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """N decisions of S trajectories."""
+
+    spec: Spec
+    observation: NDArray[Any]
+    """`[N, length]`, in the observation's own dtype."""
+    mask_bits: NDArray[np.uint8]
+    """`[N, bytes]`: the legal mask, eight choices a byte."""
+    action: NDArray[Any]
+    """`[N, heads]`."""
+    turn: NDArray[np.int32]
+    """`[N]`: the match's turn, or the step that a live client counted."""
+    reward: NDArray[np.float32]
+    """`[N]`: what came to the seat from the action on, until its next decision or the end."""
+    first: Indices
+    """`[S + 1]`: where each trajectory begins; the last entry is N."""
+    seat: NDArray[np.int32]
+    match: Indices
+    """`[S]`: a number for each match."""
+    outcome: NDArray[np.int8]
+    """`[S]`: 0 win, 1 draw, 2 loss; -1 where it is not known."""
+    group: NDArray[np.uint64]
+    """`[S]`: equal for matches on one deal, which must not be torn apart by a hold-out."""
+    teacher: NDArray[np.int32]
+    """`[S]`: the index of whoever decided, among `teachers`."""
+    teachers: tuple[PlayerInfo, ...]
+    seeds: tuple[int, ...] = ()
+    """The seeds from which the deals of these matches came."""
+    extras: Mapping[str, Extra] = field(default_factory=dict)
+    extras_from: int = 0
+    """The row that the extras' first entry belongs to; earlier rows have none."""
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    @property
+    def trajectories(self) -> int:
+        return len(self.seat)
+
+    @property
+    def matches(self) -> int:
+        return len(np.unique(self.match))
+
+    def mask(self, rows: Indices) -> NDArray[np.bool_]:
+        """Return the legal masks of `rows`, `[rows, choices]`."""
+        bits = np.unpackbits(self.mask_bits[rows], axis=1, count=self.spec.choices)
+        return bits.view(np.bool_)
+
+    def rows(self, trajectories: Indices) -> Indices:
+        """Return the rows of some trajectories, one trajectory after another."""
+        lengths = np.diff(self.first)[trajectories]
+        ends = np.cumsum(lengths)
+        within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+        rows: Indices = within + np.repeat(self.first[trajectories], lengths)
+        return rows
+
+    def per_row(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return what belongs to trajectories, `[S]`, for each of their rows, `[N]`."""
+        return np.repeat(values, np.diff(self.first))
+
+    def split(self, share: float, seed: int = 0) -> tuple[Indices, Indices]:
+        """Return the trajectories to learn from and those held out, whole deals on either side.
+
+        Which deals are held out follows from the deals themselves, not from their order.
+        """
+        if not 0 < share < 1:
+            raise DemonstrationError(f"The held-out share is {share}; give one between 0 and 1.")
+        groups, member = np.unique(self.group, return_inverse=True)
+        if len(groups) < 2:
+            raise DemonstrationError(
+                f"There are matches of {len(groups)} deals only, and none can be held out; "
+                "record at least two."
+            )
+        drawn = [_number(f"hold out|{seed}|{group}") for group in groups.tolist()]
+        count = min(max(1, round(share * len(groups))), len(groups) - 1)
+        held = np.zeros(len(groups), np.bool_)
+        held[np.argsort(np.array(drawn, np.uint64), kind="stable")[:count]] = True
+        return np.flatnonzero(~held[member]), np.flatnonzero(held[member])
+
+    def index(self, trajectories: Indices) -> NDArray[np.int32]:
+        """Return `[T, B]`: each trajectory's places among `rows(trajectories)`, -1 as padding."""
+        lengths = np.diff(self.first)[trajectories]
+        step = np.arange(int(lengths.max(initial=0)))[:, None]
+        start = np.concatenate([[0], np.cumsum(lengths)])[:-1]
+        return np.where(step < lengths, start + step, -1).astype(np.int32)
+
+    def unrolls(self, trajectories: Indices) -> Unrolls:
+        """Return whole trajectories with their extras as a learner reads them.
+
+        How likely the actions were to whoever chose them is not known, so `log_prob` is NaN; so
+        is the last reward of a trajectory without an outcome.
+        """
+        rows, index = self.rows(trajectories), self.index(trajectories)
+        last = np.cumsum(np.diff(self.first)[trajectories]) - 1
+        reward = self.reward[rows]
+        reward[last[self.outcome[trajectories] == UNKNOWN]] = np.nan
+        ended = np.zeros(len(rows), np.bool_)
+        ended[last] = True
+        lengths = np.diff(self.first)[trajectories]
+        return Unrolls(
+            observation=self.observation[rows],
+            mask=self.mask(rows),
+            action=self.action[rows].astype(np.int32),
+            log_prob=np.full(len(rows), np.nan, np.float32),
+            reward=reward,
+            ended=ended,
+            seat=np.repeat(self.seat[trajectories], lengths),
+            match=np.repeat(self.match[trajectories], lengths),
+            turn=self.turn[rows],
+            update=np.zeros(len(rows), np.int32),
+            index=index,
+            goes_on=np.zeros(len(trajectories), np.bool_),
+            extras={name: extra.at(rows - self.extras_from) for name, extra in self.extras.items()},
+        )
+
+    def digest(self) -> str:
+        """Return a hash of all that a learner sees of it."""
+        total = hashlib.sha256()
+        for column in (self.observation, self.mask_bits, self.action, self.first, self.outcome):
+            total.update(np.ascontiguousarray(column).view(np.uint8).data)
+        total.update(np.ascontiguousarray(self.group).view(np.uint8).data)
+        return total.hexdigest()
+
+
+class Gathering:
+    """Demonstrations as they come in, part by part; memory grows in place."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        dtype = np.dtype(spec.observation.dtype)
+        largest = max(head.size for head in spec.heads) - 1
+        self._rows = {
+            "observation": _Column(dtype, spec.observation.length),
+            "mask_bits": _Column(np.dtype(np.uint8), -(-spec.choices // 8)),
+            "action": _Column(np.min_scalar_type(largest), len(spec.heads)),
+            "turn": _Column(np.dtype(np.int32)),
+            "reward": _Column(np.dtype(np.float32)),
+        }
+        self._trajectories = {
+            "first": _Column(np.dtype(np.int64)),
+            "seat": _Column(np.dtype(np.int32)),
+            "match": _Column(np.dtype(np.int64)),
+            "outcome": _Column(np.dtype(np.int8)),
+            "group": _Column(np.dtype(np.uint64)),
+            "teacher": _Column(np.dtype(np.int32)),
+        }
+        self._teachers: dict[PlayerInfo, int] = {}
+        self._seeds: set[int] = set()
+        self._matches = 0
+        self._extras: dict[str, _ExtraColumn] = {}
+        self._extras_from: int | None = None
+
+    @property
+    def decisions(self) -> int:
+        return self._rows["turn"].count
+
+    def seed(self, seed: int) -> None:
+        """Take note of a seed that deals came from."""
+        self._seeds.add(seed)
+
+    def add(
+        self,
+        *,
+        observation: NDArray[Any],
+        mask: NDArray[np.bool_],
+        action: NDArray[Any],
+        turn: NDArray[Any],
+        reward: NDArray[Any],
+        match: Indices,
+        seat: NDArray[Any],
+        outcome: NDArray[Any],
+        group: NDArray[np.uint64],
+        teacher: Sequence[PlayerInfo],
+    ) -> None:
+        """Take decisions of whole matches; rows come by match, then seat, then turn.
+
+        `match` `[N]` counts from 0; `outcome`, `group` and `teacher` are one for each trajectory.
+        """
+        if not len(match):
+            return
+        new = np.ones(len(match), np.bool_)
+        new[1:] = (match[1:] != match[:-1]) | (seat[1:] != seat[:-1])
+        start = np.flatnonzero(new)
+        rows = {"observation": observation, "action": action, "turn": turn, "reward": reward}
+        here = self.decisions
+        for name, values in rows.items():
+            self._rows[name].add(values)
+        self._rows["mask_bits"].add(np.packbits(mask, axis=1))
+        who = [self._teachers.setdefault(one, len(self._teachers)) for one in teacher]
+        for name, values in (
+            ("first", here + start),
+            ("seat", seat[start]),
+            ("match", self._matches + match[start]),
+            ("outcome", outcome),
+            ("group", group),
+            ("teacher", np.array(who)),
+        ):
+            self._trajectories[name].add(values)
+        self._matches += int(match.max()) + 1
+
+    def add_extras(self, extras: Mapping[str, Sequence[float | str | None]], rows: int) -> None:
+        """Take what was measured beside the last `rows` decisions."""
+        if self._extras_from is None:
+            self._extras_from = self.decisions - rows
+        before = self.decisions - rows - self._extras_from
+        for name, values in extras.items():
+            column = self._extras.setdefault(name, _ExtraColumn())
+            column.fill(before)
+            column.add(name, values)
+        for column in self._extras.values():
+            column.fill(before + rows)
+
+    def done(self) -> Demonstrations:
+        """Return all that was gathered."""
+        self._trajectories["first"].add(np.array([self.decisions]))
+        return Demonstrations(
+            spec=self.spec,
+            **{name: column.done() for name, column in self._rows.items()},
+            **{name: column.done() for name, column in self._trajectories.items()},
+            teachers=tuple(self._teachers),
+            seeds=tuple(sorted(self._seeds)),
+            extras={name: column.done() for name, column in self._extras.items()},
+            extras_from=self._extras_from or 0,
+        )
+
+
+class _Column:
+    """An array that grows where it lies, so that nothing is held twice."""
+
+    def __init__(self, dtype: np.dtype[Any], width: int = 0) -> None:
+        self.data: NDArray[Any] = np.empty((0, width) if width else (0,), dtype)
+        self.count = 0
+
+    def add(self, values: NDArray[Any]) -> None:
+        wanted = self.count + len(values)
+        if wanted > len(self.data):
+            self._resize(max(wanted, len(self.data) * 3 // 2))
+        self.data[self.count : wanted] = values
+        self.count = wanted
+
+    def done(self) -> NDArray[Any]:
+        self._resize(self.count)
+        return self.data
+
+    def _resize(self, rows: int) -> None:
+        self.data.resize((rows, *self.data.shape[1:]), refcheck=False)
+
+
+class _ExtraColumn:
+    """One measurement of many decisions: numbers or texts, never both."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self.texts: dict[str, int] | None = None
+        self.known = False
+
+    def fill(self, count: int) -> None:
+        """Say of all entries up to `count` that nothing was measured."""
+        missing = np.nan if self.texts is None else -1
+        self.values.extend([missing] * (count - len(self.values)))
+
+    def add(self, name: str, values: Sequence[float | str | None]) -> None:
+        kinds = {type(value) is str for value in values if value is not None}
+        if kinds and not self.known:
+            self.known = True
+            if kinds == {True}:
+                self.texts = {}
+                self.values = [-1] * len(self.values)
+        if kinds and kinds != {self.texts is not None}:
+            raise DemonstrationError(f"extra {name!r} is a number in one place, a text in another.")
+        for value in values:
+            if value is None:
+                self.values.append(np.nan if self.texts is None else -1)
+            elif isinstance(value, str):
+                assert self.texts is not None
+                self.values.append(self.texts.setdefault(value, len(self.texts)))
+            else:
+                self.values.append(value)
+
+    def done(self) -> Extra:
+        if self.texts is None:
+            return Extra(np.array(self.values, np.float64))
+        return Extra(np.array(self.values, np.int32), tuple(self.texts))
+
+
+def group_of(*parts: object) -> int:
+    """Return the number of a group: equal for equal parts, whichever file they came from."""
+    return _number("|".join(str(part) for part in parts))
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

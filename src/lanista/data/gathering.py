@@ -1,0 +1,227 @@
+"""Reads folders of replays and of live feedback into one set of demonstrations.
+
+All of it must be of one game in one setting, and nothing broken is passed over: a policy must not
+be trained on less than its maker thinks. Replays are played again, part by part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.data.datasets import Broken, DatasetError, find_files, parts_of
+from lanista.data.demonstrations import (
+    DRAW,
+    LOSS,
+    UNKNOWN,
+    WIN,
+    DemonstrationError,
+    Demonstrations,
+    Gathering,
+    Indices,
+    group_of,
+)
+from lanista.data.feedback_schema import Stream
+from lanista.data.records import Header, Record
+from lanista.data.replays import SUFFIX, ReplayError, open_replays
+from lanista.data.resimulation import Referee, refereeing
+from lanista.data.sessions import FeedbackSummary, read_feedback
+from lanista.data.text import printable, quoted
+from lanista.errors import nearest
+from lanista.games.contract import Spec
+
+_MOST_NAMED = 10
+_PAID = {WIN: 1.0, DRAW: 0.0, LOSS: -1.0, UNKNOWN: 0.0}
+
+Progress = Callable[[int, int], None]
+"""Told files done and files in all."""
+
+
+def gather(
+    data: str | Path | None = None,
+    feedback: str | Path | None = None,
+    reports: str | Path | None = None,
+    *,
+    players: Sequence[str] = (),
+    game: str | None = None,
+    slots: int = 256,
+    progress: Progress | None = None,
+) -> tuple[Demonstrations, FeedbackSummary | None]:
+    """Return the decisions of `players` (all, unless named), and what the feedback was.
+
+    `game` names the game of files that were recorded from a Python file.
+    """
+    if data is None and feedback is None:
+        raise DemonstrationError("There is nothing to learn from; give replays or feedback.")
+    if reports is not None and feedback is None:
+        raise DemonstrationError(
+            "Reports tell the outcomes of live feedback, and no folder of feedback was given."
+        )
+    reading = _Reading(tuple(players), game, slots)
+    if data is not None:
+        reading.replays(Path(data), progress)
+    summary = None
+    if feedback is not None:
+        summary = read_feedback(
+            feedback, reports, game=game, take=reading.stream, progress=progress
+        )
+        _refuse_broken(summary.broken)
+    return reading.done(), summary
+
+
+class _Reading:
+    """One pass over all folders."""
+
+    def __init__(self, players: tuple[str, ...], game: str | None, slots: int) -> None:
+        self.players, self.game, self.slots = players, game, slots
+        self.gathering: Gathering | None = None
+        self.first_file: Path | None = None
+        self.names: set[str] = set()
+
+    def replays(self, folder: Path, progress: Progress | None) -> None:
+        broken: list[Broken] = []
+        files = find_files(folder, broken)
+        if not files and not broken:
+            raise DatasetError(f"{printable(folder)} holds no replays; they end in {SUFFIX}.")
+        for number, file in enumerate(files):
+            here = file.relative_to(folder)
+            try:
+                self._replay_file(file, here)
+            except ReplayError as problem:
+                broken.append(Broken(here, str(problem)))
+            if progress:
+                progress(number + 1, len(files))
+        _refuse_broken(broken)
+
+    def stream(self, file: Path, stream: Stream, outcome: NDArray[np.int8]) -> None:
+        """Take the steps of a stream; `outcome` is one for each trajectory."""
+        gathering = self._gathering_for(stream.spec, file)
+        self.names.add(stream.header.player.name)
+        if not self._wanted(stream.header.player.name) or not len(stream):
+            return
+        last, of = _ends(stream.match, stream.seat)
+        session = stream.header.session
+        groups = [group_of("feedback", session, match) for match in stream.matches]
+        reward = np.zeros(len(stream), np.float32)
+        reward[last] = [_PAID[int(one)] for one in outcome]
+        gathering.add(
+            observation=stream.observation,
+            mask=stream.mask,
+            action=stream.action,
+            turn=stream.step,
+            reward=reward,
+            match=stream.match,
+            seat=stream.seat,
+            outcome=outcome,
+            group=np.array(groups, np.uint64)[of],
+            teacher=[stream.header.player] * len(last),
+        )
+        try:
+            gathering.add_extras({**stream.extras, "time": stream.time.tolist()}, len(stream))
+        except DemonstrationError as problem:
+            raise DemonstrationError(f"{printable(file)}: {problem}") from problem
+
+    def done(self) -> Demonstrations:
+        for player in self.players:
+            if player not in self.names:
+                raise DemonstrationError(
+                    f"No player {player!r} decided anything here; {nearest(player, self.names)}"
+                )
+        if self.gathering is None or not self.gathering.decisions:
+            raise DemonstrationError("There is no decision to learn from.")
+        return self.gathering.done()
+
+    def _replay_file(self, file: Path, here: Path) -> None:
+        with (
+            open_replays(file, follow_links=False) as (header, records),
+            refereeing(header, slots=self.slots, game=self.game) as referee,
+        ):
+            gathering = self._gathering_for(referee.spec, here)
+            gathering.seed(header.seed)
+            self.names.update(player.name for player in header.players)
+            for part in parts_of(records):
+                self._part(gathering, referee, header, part)
+
+    def _part(
+        self, gathering: Gathering, referee: Referee, header: Header, part: list[Record]
+    ) -> None:
+        columns = referee.expand(part)
+        wanted = np.array([self._wanted(player.name) for player in header.players])
+        who = np.array([record.seating for record in part], np.int64)[columns.match, columns.seat]
+        order = np.lexsort((columns.turn, columns.seat, columns.match))
+        rows = order[wanted[who[order]]]
+        if not len(rows):
+            return
+        match, seat = columns.match[rows], columns.seat[rows]
+        last, of = _ends(match, seat)
+        groups = [group_of(header.game, header.seed, record.deal) for record in part]
+        outcomes = np.array([_outcomes(record) for record in part], np.int8)
+        gathering.add(
+            observation=columns.observation[rows],
+            mask=columns.mask[rows],
+            action=columns.actions[rows],
+            turn=columns.turn[rows],
+            reward=columns.reward[rows],
+            match=match,
+            seat=seat,
+            outcome=outcomes[of, seat[last]],
+            group=np.array(groups, np.uint64)[of],
+            teacher=[header.players[player] for player in who[rows[last]].tolist()],
+        )
+
+    def _wanted(self, name: str) -> bool:
+        return not self.players or name in self.players
+
+    def _gathering_for(self, spec: Spec, file: Path) -> Gathering:
+        if self.gathering is None:
+            self.gathering, self.first_file = Gathering(spec), file
+        first = self.gathering.spec
+        if (first.name, first.facts, dict(first.settings)) != (
+            spec.name, spec.facts, dict(spec.settings)
+        ):  # fmt: skip
+            raise DemonstrationError(
+                f"{printable(file)} is of {_described(spec)}, and {printable(self.first_file)} of "
+                f"{_described(first)}; give folders of one game in one setting."
+            )
+        return self.gathering
+
+
+def _ends(match: NDArray[np.int64], seat: NDArray[np.int32]) -> tuple[Indices, Indices]:
+    """Return each trajectory's last row and its match, for rows by match and then seat."""
+    new = np.ones(len(match), np.bool_)
+    new[:-1] = (match[1:] != match[:-1]) | (seat[1:] != seat[:-1])
+    last = np.flatnonzero(new)
+    return last, match[last]
+
+
+def _outcomes(record: Record) -> list[int]:
+    """Return how a match ended for each seat, by its place."""
+    if record.cut_off:
+        return [UNKNOWN] * len(record.place)
+    best = WIN if record.place.count(1) == 1 else DRAW
+    return [best if place == 1 else LOSS for place in record.place]
+
+
+def _refuse_broken(broken: Sequence[Broken]) -> None:
+    if not broken:
+        return
+    said = " ".join(
+        f"{printable(one.file)}: {printable(one.reason, 300)}" for one in broken[:_MOST_NAMED]
+    )
+    more = f" And {len(broken) - _MOST_NAMED} more." if len(broken) > _MOST_NAMED else ""
+    raise DemonstrationError(
+        f"{len(broken)} files cannot be used; mend them or take them away, and see `lanista data`. "
+        f"{said}{more}"
+    )
+
+
+def _described(spec: Spec) -> str:
+    settings = ", ".join(f"{name}={value}" for name, value in sorted(spec.settings.items()))
+    facts = spec.facts
+    return (
+        f"{quoted(spec.name)} ({printable(settings, 200)}; rules {facts.rules_version}, "
+        f"observation {facts.observation_version})"
+    )
