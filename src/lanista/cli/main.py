@@ -70,6 +70,7 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.data import Data
     from lanista.cli.games import Games
     from lanista.cli.play import Play
+    from lanista.cli.rl import RL
     from lanista.cli.roundrobin import RoundRobin
     from lanista.cli.usage import read
     from lanista.cli.watch import Watch
@@ -81,6 +82,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "check": Check,
         "data": Data,
         "watch": Watch,
+        "rl": RL,
     }
     return cast(Command, read(commands, arguments, ABOUT))
 

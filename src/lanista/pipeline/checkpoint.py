@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -76,11 +76,23 @@ class Checkpoints:
         spared = {number for number in numbers if every and number % every == 0}
         removed = [number for number in numbers[:-last] if number not in spared]
         for number in removed:
-            # Renamed first: what is half removed must not look like a checkpoint.
-            doomed = self.folder / f".tmp-{number:06d}{_PART}"
-            self.path(number).replace(doomed)
-            shutil.rmtree(doomed)
+            self.remove(number)
         return removed
+
+    def remove(self, number: int) -> None:
+        """Remove a checkpoint; what is half removed never looks like one."""
+        doomed = self.folder / f".tmp-{number:06d}{_PART}"
+        shutil.rmtree(doomed, ignore_errors=True)
+        self.path(number).replace(doomed)
+        shutil.rmtree(doomed)
+
+    def set_aside(self, number: int) -> Path:
+        """Rename a checkpoint so that no run goes on from it; return its new path."""
+        aside = self.folder / f"{number:06d}.aside"
+        if aside.exists():
+            shutil.rmtree(aside)
+        self.path(number).replace(aside)
+        return aside
 
     def newest_good(self) -> tuple[int, dict[str, Any], list[str]]:
         """Return the newest checkpoint that is whole, and a sentence on each that is not."""
@@ -111,7 +123,7 @@ def write_state(folder: Path, state: Mapping[str, Any]) -> None:
     values = _take_apart(state, tensors, arrays)
     write_bytes(folder / TENSORS, save_tensors(tensors))
     with replacing(folder / ARRAYS) as file:
-        np.savez(file, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+        np.savez(file, **cast(Any, arrays))
     write_bytes(folder / VALUES, json.dumps(values).encode())
     hashes = {name: _sha256(folder / name) for name in (TENSORS, ARRAYS, VALUES)}
     body = {"format": FORMAT, "files": hashes}
@@ -168,7 +180,7 @@ def _take_apart(
         # Safetensors refuses tensors that share memory.
         tensors[at] = value.detach().cpu().clone().contiguous()
         return {_TENSOR: at}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         arrays[at] = value
         return {_ARRAY: at}
     if isinstance(value, Mapping):

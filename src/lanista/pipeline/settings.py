@@ -6,7 +6,7 @@ A run folder holds the resolved settings, in which files are named by their dige
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -143,6 +143,8 @@ class Evaluation:
     """Bots or policy files to play against."""
     matches: int = 400
     """Matches against each, every deal in all seatings."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Of those that are policy files, fixed when the run begins."""
     greedy: bool = False
     """Let the policy take its likeliest choice instead of drawing."""
 
@@ -305,8 +307,3 @@ def differences(one: RunSettings, other: RunSettings) -> list[tuple[str, Any, An
     return [
         (key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)
     ]
-
-
-def with_game_settings(settings: RunSettings, resolved: Mapping[str, Any]) -> RunSettings:
-    """Return settings with all of the game's own settings written out."""
-    return replace(settings, game_settings=dict(resolved))

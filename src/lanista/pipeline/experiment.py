@@ -1,0 +1,360 @@
+"""Arms × seeds of a recipe: each a run in a process of its own, spread over the cores.
+
+The folder tells what is done, so the same command goes on after any kill. Jobs end with the
+process that started them. Knows nothing of learning: a job is `lanista rl` on a settings file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from lanista.errors import LanistaError, RefusedError
+from lanista.files import remove_leftovers, write_text
+from lanista.pipeline.plain import build
+from lanista.pipeline.run import DATABASE, folder_of
+from lanista.pipeline.settings import (
+    RunSettings,
+    apply_overrides,
+    differences,
+    load_settings,
+    to_yaml,
+)
+from lanista.report.curves import Curve, Look
+
+Axis = Literal["decisions", "cpu_seconds", "wall_seconds"]
+State = Literal["waiting", "running", "done", "failed"]
+POLL_SECONDS = 0.2
+HELD_SECONDS = 15.0
+# What `python -m lanista` does, and leaves when nobody holds the other end of its input any more.
+_COMMAND = (
+    "import sys; from lanista.pipeline.experiment import leave_with_parent; leave_with_parent(); "
+    "from lanista.cli.main import main; sys.exit(main())"
+)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is compared."""
+
+    recipe: Any
+    """The settings all arms begin from: a settings file, or settings written here."""
+    arms: Mapping[str, Mapping[str, Any]]
+    """By name: what an arm sets otherwise, as `learning.lr: 1e-3`; {} for nothing."""
+    seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
+    """Every arm is run once with each."""
+    metric: str = "exact/nash_conv"
+    """The number compared, by its name in a run's metrics."""
+    better: Literal["lower", "higher"] = "lower"
+    """Which numbers are better."""
+    x: tuple[Axis, ...] = ("decisions", "cpu_seconds")
+    """What the number is drawn against."""
+    jobs: int = 0
+    """How many runs go on side by side; 0: as many as there are cores."""
+    beside: tuple[str, ...] = ()
+    """Files of measurements made elsewhere, one JSON object a line, shown in the same table."""
+    title: str = ""
+    """What stands above the plot; the file's name unless given."""
+
+    def __post_init__(self) -> None:
+        if not self.arms or not self.seeds:
+            raise LanistaError("An experiment needs at least one arm and one seed.")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise LanistaError(f"seeds is {list(self.seeds)} and names one twice.")
+        for name in self.arms:
+            if not re.fullmatch(r"\w[\w .,+()=-]*", name):
+                raise LanistaError(
+                    f"Arm {name!r} cannot name a folder; use letters, digits, spaces, and .,+()=-"
+                )
+        if self.jobs < 0:
+            raise LanistaError(f"jobs is {self.jobs}; give 0 or more.")
+
+    def settings_of(self, arm: str, seed: int) -> RunSettings:
+        """Return the settings of one run."""
+        overrides = [
+            f"{key}={yaml.safe_dump(value, default_flow_style=True).removesuffix('...\n').strip()}"
+            for key, value in {**self.arms[arm], "seed": seed}.items()
+        ]
+        try:
+            return apply_overrides(self.recipe, overrides)
+        except LanistaError as error:
+            raise LanistaError(f"Arm {arm!r}: {error}") from error
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Return the experiment in a YAML file; a recipe's path is relative to that file."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise LanistaError(f"{str(path)!r} cannot be read: {why}.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise LanistaError(f"{str(path)!r} is no YAML: {' '.join(str(error).split())}.") from error
+    if not isinstance(values, dict) or "recipe" not in values or "arms" not in values:
+        raise LanistaError(f"{path} is no experiment; it needs the keys recipe and arms.")
+    values = {"title": path.stem, **values}
+    if isinstance(values["arms"], dict):
+        values["arms"] = {str(name): arm or {} for name, arm in values["arms"].items()}
+    try:
+        if isinstance(values["recipe"], str):
+            values["recipe"] = load_settings(path.parent / values["recipe"])
+        else:
+            values["recipe"] = load_settings(values["recipe"] or {})
+        values["beside"] = [str(path.parent / str(each)) for each in values.get("beside") or ()]
+        found = build(Experiment, values)
+        for arm in found.arms:
+            found.settings_of(arm, found.seeds[0])  # A mistake should not wait for its turn.
+    except LanistaError as error:
+        raise LanistaError(f"{path}: {error}") from error
+    return found
+
+
+@dataclass(eq=False)
+class Job:
+    """One arm with one seed: where it lies and how far it is."""
+
+    arm: str
+    seed: int
+    settings: RunSettings
+    folder: Path
+    state: State = "waiting"
+    why: str = ""
+    """Of a failed job: the last line of its log."""
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        return f"{self.arm}, seed {self.seed}"
+
+    @property
+    def config(self) -> Path:
+        return self.folder / f"seed-{self.seed}.yaml"
+
+    @property
+    def output(self) -> Path:
+        return self.folder / f"seed-{self.seed}.safetensors"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"seed-{self.seed}.log"
+
+    @property
+    def mark(self) -> Path:
+        """Lies there once the run has ended well."""
+        return self.folder / f"seed-{self.seed}.done"
+
+    def prepare(self) -> None:
+        """Write the run's settings, or find that they are those it was begun with."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.folder)
+        if self.config.exists() and (self.mark.exists() or folder_of(self.output).exists()):
+            for key, old, new in differences(load_settings(self.config), self.settings):
+                raise RefusedError(
+                    f"{self.name} was begun with {key} = {old!r} and now has {new!r}; give "
+                    "another --output, or move that run's files away."
+                )
+        else:
+            write_text(self.config, to_yaml(self.settings))
+        self.state = "done" if self.mark.exists() else "waiting"
+
+    def command(self) -> list[str]:
+        """Return what is run, as arguments of `lanista`."""
+        command = ["rl", "--config", str(self.config), "--output", str(self.output)]
+        return [*command, "--resume"] if folder_of(self.output).exists() else command
+
+    def start(self, lock: int) -> None:
+        """Begin the run, or go on with it, in a process that ends with this one."""
+        threads = str(self.settings.threads)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", _COMMAND, *self.command()],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads},
+                # Ctrl-C is passed on once, by us; a terminal would send it to everybody.
+                start_new_session=True,
+                pass_fds=(lock,),
+            )
+        self.state, self.why = "running", ""
+
+    def look(self) -> None:
+        """See whether the process has ended, and how."""
+        if self.process is None or self.process.poll() is None:
+            return
+        code = self.process.returncode
+        _close(self.process)
+        self.process = None
+        if code == 0:
+            write_text(self.mark, "")
+            self.state = "done"
+        else:
+            self.state, self.why = "failed", _ending(self.log, code)
+
+    def progress(self) -> tuple[int, dict[str, float]]:
+        """Return the last update and its newest numbers by name."""
+        newest: dict[str, float] = {}
+        update = 0
+        for number, name, value in _rows(folder_of(self.output) / DATABASE):
+            update = max(update, number)
+            if value is not None:
+                newest[name] = value
+        return update, newest
+
+    def curve(self, metric: str, x: Sequence[str]) -> Curve:
+        """Return how `metric` went, with what had been spent by then."""
+        found: dict[int, dict[str, float]] = {}
+        for number, name, value in _rows(folder_of(self.output) / DATABASE, [metric, *x]):
+            if value is not None:
+                found.setdefault(number, {})[name] = value
+        looks = [
+            Look(number, values[metric], {name: values[name] for name in x if name in values})
+            for number, values in sorted(found.items())
+            if metric in values
+        ]
+        return Curve(self.seed, tuple(looks))
+
+
+def _rows(
+    database: Path, names: Sequence[str] | None = None
+) -> list[tuple[int, str, float | None]]:
+    """Return a run's metrics: those called `names`, or all of the last update that has any."""
+    if not database.exists():
+        return []
+    query = "SELECT update_number, name, value FROM metrics WHERE "
+    if names is None:
+        query += "update_number = (SELECT max(update_number) FROM metrics)"
+    else:
+        query += f"name IN ({', '.join('?' * len(names))}) ORDER BY update_number"
+    try:
+        with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as found:
+            return list(found.execute(query, tuple(names or ())))
+    except sqlite3.OperationalError:
+        return []  # It is being made at this moment.
+
+
+def _ending(log: Path, code: int) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
+    said = [line.strip() for line in lines if line.strip()]
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"{how}: {said[-1]}" if said else how
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def jobs_of(experiment: Experiment, folder: Path) -> list[Job]:
+    """Return all jobs, a seed of every arm before the next seed, those done marked so."""
+    jobs = [
+        Job(arm, seed, experiment.settings_of(arm, seed), folder / arm)
+        for seed in experiment.seeds
+        for arm in experiment.arms
+    ]
+    for job in jobs:
+        job.prepare()
+    return jobs
+
+
+def run_jobs(
+    jobs: Sequence[Job], folder: Path, *, at_once: int, watch: Callable[[], None] = lambda: None
+) -> None:
+    """Run all jobs that are not done, `at_once` side by side; `watch` is called in between.
+
+    A failed job does not stop the others. Interrupted, the jobs save and end before this does.
+    """
+    with held(folder) as lock:
+        waiting = [job for job in jobs if job.state != "done"]
+        running: list[Job] = []
+        try:
+            while waiting or running:
+                while waiting and len(running) < at_once:
+                    job = waiting.pop(0)
+                    job.start(lock)
+                    running.append(job)
+                time.sleep(POLL_SECONDS)
+                for job in running:
+                    job.look()
+                running = [job for job in running if job.state == "running"]
+                watch()
+        finally:
+            _end(running)
+
+
+def _end(running: Sequence[Job]) -> None:
+    """Ask what still runs to save and end; kill it if this process is told to hurry."""
+    processes = [job.process for job in running if job.process is not None]
+    try:
+        for process in processes:
+            process.send_signal(signal.SIGINT)
+        for process in processes:
+            process.wait()
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+        for job in running:
+            job.look()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[int]:
+    """Hold the folder against other processes, and give the handle that holds it.
+
+    Jobs inherit the handle, so that whoever comes after a kill waits until the last one is gone.
+    """
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    until = time.monotonic() + HELD_SECONDS
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if time.monotonic() > until:
+                    raise RefusedError(
+                        f"Another process is working on the experiment {folder}; wait for it, or "
+                        "give another --output."
+                    ) from error
+                time.sleep(POLL_SECONDS)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def leave_with_parent() -> None:
+    """End this process at once when whoever started it is gone: its input then ends.
+
+    A run is safe to kill at any point, so nothing is tidied up.
+    """
+
+    def wait() -> None:
+        while os.read(0, 1024):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,116 @@
+"""A run's numbers in SQLite: one row for each update and name.
+
+Rows are gathered and written together; what cannot be written now (a full disk) is kept and tried
+again. Knows nothing of where numbers come from.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from lanista.errors import RefusedError
+
+VERSION = 1
+_FLUSH_EVERY = 1.0
+_TABLES = """
+CREATE TABLE metrics (
+    update_number INTEGER NOT NULL, name TEXT NOT NULL, value REAL,
+    PRIMARY KEY (update_number, name)
+) WITHOUT ROWID;
+CREATE TABLE notices (update_number INTEGER NOT NULL, sentence TEXT NOT NULL);
+"""
+TABLES = ("metrics", "notices")
+
+
+class Metrics:
+    """The open database of a run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.connection = sqlite3.connect(path, isolation_level=None)
+            self.connection.execute("PRAGMA journal_mode=WAL")
+            # A checkpoint promises that its rows are there, so a commit must reach the disk.
+            self.connection.execute("PRAGMA synchronous=FULL")
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            raise RefusedError(
+                f"{path} is damaged: {error}; move it away to go on without the earlier numbers."
+            ) from error
+        self.waiting: list[tuple[int, str, float | None]] = []
+        self.notices: list[tuple[int, str]] = []
+        self.flushed = time.monotonic()
+
+    def _prepare(self) -> None:
+        (version,) = self.connection.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            self.connection.executescript(
+                f"BEGIN; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;"
+            )
+        elif version != VERSION:
+            raise RefusedError(
+                f"{self.path} is of version {version}, and this program reads {VERSION}; use the "
+                "program that wrote it."
+            )
+        (sound,) = self.connection.execute("PRAGMA quick_check(1)").fetchone()
+        if sound != "ok":
+            raise sqlite3.DatabaseError(sound)
+
+    def add(self, update: int, values: Mapping[str, float]) -> None:
+        """Take in the numbers of an update; they are written within a second or with `flush`."""
+        self.waiting += [
+            # SQLite has no NaN; unknown is NULL there.
+            (update, name, None if math.isnan(value) else float(value))
+            for name, value in values.items()
+        ]
+        if time.monotonic() - self.flushed > _FLUSH_EVERY:
+            self.try_flush()
+
+    def say(self, update: int, sentence: str) -> None:
+        """Take in something the user was told."""
+        self.notices.append((update, sentence))
+
+    def flush(self) -> None:
+        """Write everything, to the disk."""
+        self.flushed = time.monotonic()
+        if not self.waiting and not self.notices:
+            return
+        try:
+            self.connection.execute("BEGIN")
+            self.connection.executemany("INSERT INTO metrics VALUES (?, ?, ?)", self.waiting)
+            self.connection.executemany("INSERT INTO notices VALUES (?, ?)", self.notices)
+            self.connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise OSError(0, f"metrics cannot be written: {error}", str(self.path)) from error
+        self.waiting, self.notices = [], []
+
+    def try_flush(self) -> bool:
+        """Write everything if it can be; return whether."""
+        try:
+            self.flush()
+        except OSError:
+            return False
+        return True
+
+    def forget_after(self, update: int) -> None:
+        """Delete every row newer than `update`, in one transaction."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        for table in TABLES:
+            self.connection.execute(f"DELETE FROM {table} WHERE update_number > ?", (update,))
+        self.connection.execute("COMMIT")
+
+    def rows(self) -> list[tuple[int, str, float | None]]:
+        """Return all rows by update and name."""
+        query = "SELECT update_number, name, value FROM metrics ORDER BY update_number, name"
+        return list(self.connection.execute(query))
+
+    def close(self) -> None:
+        """Write what can be written and let go of the file."""
+        self.try_flush()
+        self.connection.close()

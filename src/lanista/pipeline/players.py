@@ -1,0 +1,82 @@
+"""Who sits at a run's tables, and where: opponents by name, and a seating by match id.
+
+Policy files are taken from the run's own folder, by the digest fixed when the run began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.errors import LanistaError, nearest
+from lanista.games import registry
+from lanista.games.bots import Player
+from lanista.games.contract import Spec
+from lanista.games.streams import uniforms
+from lanista.pipeline.run import policy_path
+from lanista.pipeline.settings import SELF, Opponent, RunSettings
+from lanista.rollout.collect import LEARNER, Seating
+from lanista.rollout.players import policy_player
+
+
+def is_bot(game: str, word: str) -> bool:
+    """Return whether `word` names a bot of the game."""
+    return word in registry.bot_names(registry.entry(game))
+
+
+def policy_files(settings: RunSettings) -> list[str]:
+    """Return the policy files that the settings name, each once."""
+    words = [*settings.opponents, *settings.evaluation.bots]
+    files = [word for word in words if word != SELF and not is_bot(settings.game, word)]
+    if settings.supervised_checkpoint:
+        files.append(settings.supervised_checkpoint)
+    for file in files:
+        if not Path(file).is_file():
+            known = [SELF, *registry.bot_names(registry.entry(settings.game))]
+            raise LanistaError(
+                f"{file!r} is neither a bot of {settings.game} nor a policy file; "
+                f"{nearest(file, known)}"
+            )
+    return list(dict.fromkeys(files))
+
+
+def make_player(
+    settings: RunSettings, word: str, digest: str, spec: Spec, folder: Path, seed: int
+) -> Player:
+    """Return a bot, or the policy with `digest` from the run's folder."""
+    if not digest:
+        return registry.make_bot(settings.game, word, spec, seed)
+    return policy_player(policy_path(folder, digest), spec, seed, name=word)
+
+
+def others(settings: RunSettings) -> list[Opponent]:
+    """Return the opponents besides the learner itself."""
+    return [opponent for opponent in settings.rollouts.opponents if opponent.player != SELF]
+
+
+def seating_of(opponents: Sequence[Opponent], seats: int, seed: int) -> Seating:
+    """Return who sits where in a match, as a pure function of its id.
+
+    As many matches in a row as there are seats meet one opponent, the learner in each seat once.
+    """
+    numbers, number = [], LEARNER
+    for opponent in opponents:
+        number += opponent.player != SELF
+        numbers.append(LEARNER if opponent.player == SELF else number)
+    weights = np.array([opponent.weight for opponent in opponents])
+    border = np.cumsum(weights / weights.sum())[:-1]
+    who = np.array(numbers, np.int32)
+
+    def seating(matches: NDArray[np.int64]) -> NDArray[np.int32]:
+        unit = matches // seats
+        place = np.zeros(len(matches), np.int32)
+        drawn = uniforms(seed, unit, place, place, 1)[:, 0]
+        met = who[np.searchsorted(border, drawn, side="right")]
+        table = np.repeat(met[:, None], seats, axis=1)
+        table[np.arange(len(matches)), matches % seats] = LEARNER
+        return table
+
+    return seating

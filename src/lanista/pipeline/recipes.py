@@ -1,0 +1,62 @@
+"""Where recipes are found, and what `lanista rl` does without one.
+
+A recipe is a settings file; those that come with the program are named without folder and suffix.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from lanista.errors import LanistaError, nearest
+from lanista.learn.settings import Learning
+from lanista.pipeline.settings import Replay, Rollouts, RunSettings, load_settings
+
+
+def alphastar(game: str = "arena", *, anchored: bool = True) -> RunSettings:
+    """Return the AlphaStar recipe: V-trace, TD(λ), UPGO, and KL to the supervised policy."""
+    terms = {"policy": 1.0, "value": 0.5, "upgo": 1.0, "entropy": 0.005}
+    if anchored:
+        terms["anchor_forward"] = 0.1
+    return RunSettings(
+        game=game,
+        iterations=200,
+        learner_updates=2,
+        learning=Learning(policy="vtrace", terms=terms, lam=0.8, gamma=0.998),
+        rollouts=Rollouts(mode="stream", unrolls=64, unroll_length=64),
+        replay=Replay(size=512, minimum=64, batch=64, staleness=20),
+    )
+
+
+def folders() -> list[Path]:
+    """Return where the program's own recipes may lie: beside its source, or where pip put them."""
+    import lanista
+
+    beside = Path(lanista.__file__).resolve().parents[2] / "recipes"
+    return [beside, Path(sys.prefix) / "share" / "lanista" / "recipes"]
+
+
+def recipe_names() -> list[str]:
+    """Return the names of the program's own recipes."""
+    return sorted({path.stem for folder in folders() for path in folder.glob("*.yaml")})
+
+
+def find(word: str) -> Path:
+    """Return the settings file that `word` names: a file, a run folder, or a recipe."""
+    path = Path(word)
+    if path.is_dir() and (path / "config.yaml").is_file():
+        return path / "config.yaml"
+    if path.is_file():
+        return path
+    for folder in folders():
+        if (folder / f"{word}.yaml").is_file():
+            return folder / f"{word}.yaml"
+    raise LanistaError(
+        f"{word!r} is neither a settings file nor a run folder nor a recipe; "
+        f"{nearest(word, recipe_names())}"
+    )
+
+
+def settings_of(word: str) -> RunSettings:
+    """Return the settings that `word` names."""
+    return load_settings(find(word))

@@ -1,0 +1,67 @@
+"""Settles what a new run depends on outside of itself: files become digests, defaults values."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+from lanista.errors import LanistaError
+from lanista.games import registry
+from lanista.games.contract import Spec
+from lanista.nets.policy_file import load_policy
+from lanista.nets.settings import Network
+from lanista.pipeline.players import policy_files
+from lanista.pipeline.settings import RunSettings
+
+
+def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
+    """Return settings with every file named by its digest, and those files' bytes by digest."""
+    entry = registry.entry(settings.game)
+    chosen = registry.check_settings(entry, settings.game_settings)
+    settings = replace(settings, game_settings=chosen)
+    game = registry.make(settings.game, seed=settings.seed, **chosen)
+    spec = game.spec
+    game.close()
+    digests: dict[str, str] = {}
+    data: dict[str, bytes] = {}
+    for file in policy_files(settings):
+        load_policy(file, spec)  # Refuses what does not fit this game.
+        content = Path(file).read_bytes()
+        digests[file] = hashlib.sha256(content).hexdigest()
+        data[digests[file]] = content
+    return _with_digests(settings, digests, spec), data
+
+
+def _with_digests(settings: RunSettings, digests: dict[str, str], spec: Spec) -> RunSettings:
+    opponents = tuple(
+        replace(each, digest=_same(each.player, each.digest, digests.get(each.player, "")))
+        for each in settings.rollouts.opponents
+    )
+    settings = replace(settings, rollouts=replace(settings.rollouts, opponents=opponents))
+    bots = {word: digests[word] for word in settings.evaluation.bots if word in digests}
+    settings = replace(settings, evaluation=replace(settings.evaluation, digests=bots))
+    start = settings.supervised_checkpoint
+    if not start:
+        return settings
+    digest = _same(start, settings.supervised_digest, digests[start])
+    network = _network(settings.network, load_policy(start, spec).policy.network, start)
+    return replace(settings, supervised_digest=digest, network=network)
+
+
+def _same(file: str, wanted: str, found: str) -> str:
+    if wanted and wanted != found:
+        raise LanistaError(
+            f"{file} has the digest {found[:12] or 'of a bot'}, and the settings ask for "
+            f"{wanted[:12]}; give that file, or drop the digest from the settings."
+        )
+    return found
+
+
+def _network(asked: Network, given: Network, file: str) -> Network:
+    """Return the file's network; refuse settings that ask for another."""
+    if asked not in (Network(), given) and asked.resolved != given.resolved:
+        raise LanistaError(
+            f"The settings ask for another network than {file} has; drop `network` from them."
+        )
+    return given

@@ -1,0 +1,50 @@
+"""Which settings a resumed run goes on with: its own, with what may change in mid-run changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from lanista.errors import RefusedError
+from lanista.files import write_text
+from lanista.games import registry
+from lanista.pipeline.run import CONFIG, folder_of, saved_settings
+from lanista.pipeline.settings import RunSettings, differences, to_yaml
+
+MAY_CHANGE = ("iterations", "evaluation", "checkpoints", "device", "threads")
+"""Settings, whole or by their first part, that do not make it another run."""
+
+
+def resumed_settings(output: Path, given: RunSettings) -> RunSettings:
+    """Return the settings to go on with, and keep them; refuse those of another run."""
+    saved = saved_settings(output)
+    given = _as_resolved(given, saved)
+    for key, before, now in differences(saved, given):
+        if key.partition(".")[0] not in MAY_CHANGE:
+            raise RefusedError(
+                f"The run {folder_of(output)} was begun with {key} {before!r}, and now it is "
+                f"{now!r}; leave it as it was, or begin another run with another --output."
+            )
+    if given != saved:
+        write_text(folder_of(output) / CONFIG, to_yaml(given))
+    return given
+
+
+def _as_resolved(given: RunSettings, saved: RunSettings) -> RunSettings:
+    """Return `given` with what only the start of the run could settle taken from `saved`."""
+    digests = {each.player: each.digest for each in saved.rollouts.opponents}
+    opponents = tuple(
+        replace(each, digest=each.digest or digests.get(each.player, ""))
+        for each in given.rollouts.opponents
+    )
+    known = saved.evaluation.digests
+    bots = {word: known[word] for word in given.evaluation.bots if word in known}
+    chosen = registry.check_settings(registry.entry(given.game), given.game_settings)
+    return replace(
+        given,
+        game_settings=chosen,
+        network=saved.network if given.supervised_checkpoint else given.network,
+        supervised_digest=given.supervised_digest or saved.supervised_digest,
+        rollouts=replace(given.rollouts, opponents=opponents),
+        evaluation=replace(given.evaluation, digests=bots),
+    )

@@ -1,0 +1,165 @@
+"""A run's folder: config.yaml, run.db, checkpoints/ and policies/; one process at a time.
+
+A folder appears whole, with its first checkpoint, or not at all. Knows nothing of learning.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lanista.errors import LanistaError, RefusedError
+from lanista.files import remove_leftovers, write_bytes, write_text
+from lanista.pipeline.checkpoint import CheckpointError, Checkpoints, read_state
+from lanista.pipeline.metrics import Metrics
+from lanista.pipeline.settings import RunSettings, load_settings, to_yaml
+
+CONFIG, DATABASE, CHECKPOINTS, POLICIES = "config.yaml", "run.db", "checkpoints", "policies"
+
+
+def folder_of(output: Path) -> Path:
+    """Return the run folder of an output file."""
+    return output.parent / f"{output.name}.run"
+
+
+def saved_settings(output: Path) -> RunSettings:
+    """Return the settings a run was begun with."""
+    folder = folder_of(output)
+    if not folder.is_dir():
+        raise LanistaError(f"There is no run {folder} to resume; leave out --resume to begin it.")
+    return load_settings(folder / CONFIG)
+
+
+def policy_path(folder: Path, digest: str) -> Path:
+    """Return where a run keeps a policy."""
+    return folder / POLICIES / f"{digest}.safetensors"
+
+
+def create(
+    output: Path,
+    settings: RunSettings,
+    policies: Mapping[str, bytes],
+    first: Callable[[Path], Mapping[str, Any]],
+) -> None:
+    """Make the folder of a new run; `first` gives its first state, once `policies` lie there."""
+    folder = folder_of(output)
+    _refuse_existing(output, folder)
+    _remove_unborn(folder)
+    unborn = folder.parent / f".{folder.name}-{os.getpid()}.part"
+    try:
+        unborn.mkdir(parents=True)
+        write_text(unborn / CONFIG, to_yaml(settings))
+        (unborn / POLICIES).mkdir()
+        for digest, data in policies.items():
+            write_bytes(policy_path(unborn, digest), data)
+        Checkpoints(unborn / CHECKPOINTS).save(0, first(unborn))
+        Metrics(unborn / DATABASE).close()
+        unborn.replace(folder)
+    except BaseException:
+        shutil.rmtree(unborn, ignore_errors=True)
+        raise
+
+
+def _refuse_existing(output: Path, folder: Path) -> None:
+    if folder.exists():
+        raise RefusedError(
+            f"There is a run at {folder} already; resume it with --resume, or choose another "
+            "--output."
+        )
+    if output.exists():
+        raise RefusedError(
+            f"{output} exists and belongs to no run here; choose another --output or move it away."
+        )
+
+
+def _remove_unborn(folder: Path) -> None:
+    """Remove what starts that were killed left beside `folder`."""
+    shape = re.compile(re.escape(f".{folder.name}-") + r"(\d+)\.part")
+    for path in folder.parent.glob(".*.part"):
+        found = shape.fullmatch(path.name)
+        if found and (int(found[1]) == os.getpid() or not _running(int(found[1]))):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+class Run:
+    """An open run folder; a context, since it is held against other processes meanwhile."""
+
+    def __init__(self, output: Path) -> None:
+        self.output, self.folder = output, folder_of(output)
+        self.checkpoints = Checkpoints(self.folder / CHECKPOINTS)
+        self._lock = self._hold()
+        try:
+            self.checkpoints.remove_leftovers()
+            for place in (self.folder, self.folder / POLICIES, output.parent):
+                remove_leftovers(place)
+            _remove_unborn(self.folder)
+            self.metrics = Metrics(self.folder / DATABASE)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.metrics.close()
+        os.close(self._lock)
+
+    def _hold(self) -> int:
+        """Hold the folder against other processes; the system lets go when this one ends."""
+        import fcntl
+
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(handle)
+            raise RefusedError(
+                f"Another process is working on the run {self.folder}; wait for it or stop it."
+            ) from error
+        return handle
+
+    def state(self, checkpoint: Path | None) -> tuple[int, dict[str, Any], list[str]]:
+        """Return the iteration and state to go on from, and sentences on what is damaged."""
+        if checkpoint is None:
+            return self.checkpoints.newest_good()
+        here = self.checkpoints.folder.resolve()
+        if not checkpoint.is_dir() or checkpoint.resolve().parent != here:
+            raise CheckpointError(
+                f"{checkpoint} is no checkpoint of this run; choose one of those in {here}."
+            )
+        if not checkpoint.name.isdigit():
+            raise CheckpointError(
+                f"{checkpoint} was set aside; rename it to its number to go on from it."
+            )
+        return int(checkpoint.name), read_state(checkpoint), []
+
+    def forget_after(self, iteration: int, update: int) -> list[str]:
+        """Drop rows newer than the state the run goes on from; set newer checkpoints aside."""
+        said = []
+        for number in self.checkpoints.numbers():
+            if number > iteration:
+                aside = self.checkpoints.set_aside(number)
+                said.append(f"Checkpoint {number:06d} was set aside as {aside.name}.")
+        self.metrics.forget_after(update)
+        return said
