@@ -172,7 +172,9 @@ def _from_file(name: str) -> Entry:
     classes = [value for value in values if _written_in(module, value, PythonGame)]
     # An entry says more about a game than its class does.
     games = [value for value in values if isinstance(value, Entry)] or classes
-    if len(games) != 1:
+    if not games:
+        raise GameError(f"{path} has no game; write a class that derives from PythonGame.")
+    if len(games) > 1:
         raise GameError(f"{path} has {len(games)} games; name one as {path}:CLASS.")
     return _as_entry(games[0], path.stem)
 
@@ -191,7 +193,7 @@ def _load_module(path: Path) -> Any:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise GameError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     return module

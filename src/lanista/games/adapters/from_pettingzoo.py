@@ -256,7 +256,9 @@ def _named(name: str, slots: int, seed: int, **settings: Any) -> FromPettingZoo:
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
-        raise GameError(f"{module_name!r} cannot be imported: {error}") from error
+        family = module_name.split(".")[1] if module_name.startswith("pettingzoo.") else ""
+        remedy = f"; try pip install 'pettingzoo[{family}]'." if family else "."
+        raise GameError(f"{module_name!r} cannot be imported: {error}{remedy}") from error
     wanted = (function,) if function else FACTORIES
     found = next((getattr(module, one) for one in wanted if hasattr(module, one)), None)
     if not callable(found):
