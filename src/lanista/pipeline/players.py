@@ -31,8 +31,6 @@ def policy_files(settings: RunSettings) -> list[str]:
     """Return the policy files that the settings name, each once."""
     words = [*settings.opponents, *settings.evaluation.bots]
     files = [word for word in words if word != SELF and not is_bot(settings.game, word)]
-    if settings.supervised_checkpoint:
-        files.append(settings.supervised_checkpoint)
     for file in files:
         if not Path(file).is_file():
             known = [SELF, *registry.bot_names(registry.entry(settings.game))]
@@ -40,6 +38,10 @@ def policy_files(settings: RunSettings) -> list[str]:
                 f"{file!r} is neither a bot of {settings.game} nor a policy file; "
                 f"{nearest(file, known)}"
             )
+    start = settings.supervised_checkpoint
+    if start and not Path(start).is_file():
+        raise LanistaError(f"There is no policy file {start!r} to begin from.")
+    files += [start] if start else []
     return list(dict.fromkeys(files))
 
 
