@@ -68,7 +68,9 @@ def parse(arguments: Sequence[str]) -> Command:
     """Return the command with its settings; refuse what cannot be read."""
     from lanista.cli.check import Check
     from lanista.cli.data import Data
+    from lanista.cli.experiment import ExperimentCommand
     from lanista.cli.games import Games
+    from lanista.cli.imitate import Imitate
     from lanista.cli.play import Play
     from lanista.cli.rl import RL
     from lanista.cli.roundrobin import RoundRobin
@@ -82,7 +84,9 @@ def parse(arguments: Sequence[str]) -> Command:
         "check": Check,
         "data": Data,
         "watch": Watch,
+        "imitate": Imitate,
         "rl": RL,
+        "experiment": ExperimentCommand,
     }
     return cast(Command, read(commands, arguments, ABOUT))
 

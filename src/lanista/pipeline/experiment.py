@@ -6,6 +6,7 @@ process that started them. Knows nothing of learning: a job is `lanista rl` on a
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -25,6 +26,7 @@ import yaml
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import remove_leftovers, write_text
 from lanista.pipeline.plain import build
+from lanista.pipeline.recipes import settings_of
 from lanista.pipeline.run import DATABASE, folder_of
 from lanista.pipeline.settings import (
     RunSettings,
@@ -37,6 +39,7 @@ from lanista.report.curves import Curve, Look
 
 Axis = Literal["decisions", "cpu_seconds", "wall_seconds"]
 State = Literal["waiting", "running", "done", "failed"]
+INTERRUPTED = 130
 POLL_SECONDS = 0.2
 HELD_SECONDS = 15.0
 # What `python -m lanista` does, and leaves when nobody holds the other end of its input any more.
@@ -51,7 +54,7 @@ class Experiment:
     """What is compared."""
 
     recipe: Any
-    """The settings all arms begin from: a settings file, or settings written here."""
+    """What all arms begin from: a settings file, a recipe's name, or settings written here."""
     arms: Mapping[str, Mapping[str, Any]]
     """By name: what an arm sets otherwise, as `learning.lr: 1e-3`; {} for nothing."""
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
@@ -84,10 +87,9 @@ class Experiment:
 
     def settings_of(self, arm: str, seed: int) -> RunSettings:
         """Return the settings of one run."""
-        overrides = [
-            f"{key}={yaml.safe_dump(value, default_flow_style=True).removesuffix('...\n').strip()}"
-            for key, value in {**self.arms[arm], "seed": seed}.items()
-        ]
+        # JSON is YAML, on one line.
+        values = {**self.arms[arm], "seed": seed}
+        overrides = [f"{key}={json.dumps(value)}" for key, value in values.items()]
         try:
             return apply_overrides(self.recipe, overrides)
         except LanistaError as error:
@@ -95,7 +97,7 @@ class Experiment:
 
 
 def load_experiment(path: Path) -> Experiment:
-    """Return the experiment in a YAML file; a recipe's path is relative to that file."""
+    """Return the experiment in a YAML file; its recipe may lie beside that file."""
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -110,7 +112,8 @@ def load_experiment(path: Path) -> Experiment:
         values["arms"] = {str(name): arm or {} for name, arm in values["arms"].items()}
     try:
         if isinstance(values["recipe"], str):
-            values["recipe"] = load_settings(path.parent / values["recipe"])
+            beside = path.parent / values["recipe"]
+            values["recipe"] = settings_of(str(beside) if beside.exists() else values["recipe"])
         else:
             values["recipe"] = load_settings(values["recipe"] or {})
         values["beside"] = [str(path.parent / str(each)) for each in values.get("beside") or ()]
@@ -130,6 +133,8 @@ class Job:
     seed: int
     settings: RunSettings
     folder: Path
+    program: Sequence[str] = (sys.executable, "-c", _COMMAND)
+    """What runs, before the arguments of `lanista`."""
     state: State = "waiting"
     why: str = ""
     """Of a failed job: the last line of its log."""
@@ -180,7 +185,7 @@ class Job:
         threads = str(self.settings.threads)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", _COMMAND, *self.command()],
+                [*self.program, *self.command()],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -201,25 +206,31 @@ class Job:
         if code == 0:
             write_text(self.mark, "")
             self.state = "done"
+        elif code == INTERRUPTED:
+            self.state = "waiting"
         else:
             self.state, self.why = "failed", _ending(self.log, code)
 
-    def progress(self) -> tuple[int, dict[str, float]]:
-        """Return the last update and its newest numbers by name."""
-        newest: dict[str, float] = {}
-        update = 0
-        for number, name, value in _rows(folder_of(self.output) / DATABASE):
-            update = max(update, number)
-            if value is not None:
-                newest[name] = value
-        return update, newest
+    def progress(self, metric: str) -> tuple[int, float | None]:
+        """Return the last update, and the newest value of `metric` if there is one."""
+        database = folder_of(self.output) / DATABASE
+        if not database.exists():
+            return 0, None
+        updates = _rows(database, "ORDER BY update_number DESC LIMIT 1")
+        values = _rows(database, "AND name = ? ORDER BY update_number DESC LIMIT 1", [metric])
+        return updates[0][0] if updates else 0, values[0][2] if values else None
+
+    def measures(self) -> set[str]:
+        """Return the names of all that the run measured."""
+        return {name for _, name, _ in _rows(folder_of(self.output) / DATABASE, "GROUP BY name")}
 
     def curve(self, metric: str, x: Sequence[str]) -> Curve:
         """Return how `metric` went, with what had been spent by then."""
         found: dict[int, dict[str, float]] = {}
-        for number, name, value in _rows(folder_of(self.output) / DATABASE, [metric, *x]):
-            if value is not None:
-                found.setdefault(number, {})[name] = value
+        names = [metric, *x]
+        which = f"AND name IN ({', '.join('?' * len(names))})"
+        for number, name, value in _rows(folder_of(self.output) / DATABASE, which, names):
+            found.setdefault(number, {})[name] = value
         looks = [
             Look(number, values[metric], {name: values[name] for name in x if name in values})
             for number, values in sorted(found.items())
@@ -228,22 +239,14 @@ class Job:
         return Curve(self.seed, tuple(looks))
 
 
-def _rows(
-    database: Path, names: Sequence[str] | None = None
-) -> list[tuple[int, str, float | None]]:
-    """Return a run's metrics: those called `names`, or all of the last update that has any."""
-    if not database.exists():
-        return []
-    query = "SELECT update_number, name, value FROM metrics WHERE "
-    if names is None:
-        query += "update_number = (SELECT max(update_number) FROM metrics)"
-    else:
-        query += f"name IN ({', '.join('?' * len(names))}) ORDER BY update_number"
+def _rows(database: Path, which: str, values: Sequence[str] = ()) -> list[tuple[int, str, float]]:
+    """Return rows of a run's metrics that have a value."""
+    query = f"SELECT update_number, name, value FROM metrics WHERE value IS NOT NULL {which}"
     try:
         with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as found:
-            return list(found.execute(query, tuple(names or ())))
-    except sqlite3.OperationalError:
-        return []  # It is being made at this moment.
+            return list(found.execute(query, tuple(values)))
+    except sqlite3.DatabaseError as error:
+        raise LanistaError(f"{database} cannot be read: {error}.") from error
 
 
 def _ending(log: Path, code: int) -> str:

@@ -1,0 +1,55 @@
+"""An experiment's one table, as cells and as Markdown. Knows nothing of where numbers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lanista.report.curves import Summary
+from lanista.report.plot import short
+
+UNKNOWN = "—"
+X_LABELS = {"decisions": "decisions", "cpu_seconds": "CPU seconds", "wall_seconds": "seconds"}
+
+
+def summary_columns(x: Sequence[str]) -> list[str]:
+    """Return the heads of the columns; `x` are the names of what is spent."""
+    spent = [X_LABELS.get(name, name) for name in x]
+    return ["arm", "seeds", "median", "interval", "worst", "last third", "rising", *spent]
+
+
+def summary_row(found: Summary, x: Sequence[str]) -> list[str]:
+    """Return an arm's cells."""
+    one = found.seeds == 1
+    interval = UNKNOWN if one else f"{found.low:.3f} to {found.high:.3f} ({found.coverage:.0%})"
+    spent = [_amount(found.spent[name]) if name in found.spent else UNKNOWN for name in x]
+    return [
+        found.arm,
+        str(found.seeds),
+        f"{found.median:.3f}",
+        interval,
+        f"{found.worst:.3f}",
+        f"{found.change:+.3f}",
+        "yes" if found.rising else "no",
+        *spent,
+    ]
+
+
+def empty_row(arm: str, x: Sequence[str]) -> list[str]:
+    """Return the cells of an arm of which nothing is known yet."""
+    return [arm, "0", *[UNKNOWN] * (5 + len(x))]
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown, its first column words and the others numbers."""
+    lines = [columns, ["---", *["---:"] * (len(columns) - 1)], *rows]
+    return (
+        "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines) + "\n"
+    )
+
+
+def _amount(value: float) -> str:
+    return f"{value:.1f}" if value < 100 else short(round(value))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
