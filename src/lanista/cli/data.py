@@ -1,4 +1,4 @@
-"""`lanista data`: checks a folder of replays and says what is in it."""
+"""`lanista data`: checks replays and live feedback, and says what is in them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,29 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lanista.data.datasets import Summary
+    from lanista.data.sessions import FeedbackSummary
     from lanista.data.tallies import GameTally, Outcomes
 
-_MOST_BROKEN = 100
 _MOST_PLAYERS = 50
 _MOST_CHOICES = 12
 
 
 @dataclass(frozen=True)
 class Data:
-    """Check a folder of replays: counts, outcomes, lengths, choices, duplicates, broken files.
+    """Check recorded play: counts, outcomes, lengths, choices, duplicates, broken files.
 
-    Every match is played again. Ends with 0 when all is well and with 1 when files are broken.
+    Every replay is played again, every step of live feedback is held against its game's layout.
+    Ends with 0 when all is well and with 1 when files are broken.
     """
 
     folder: Annotated[tyro.conf.Positional[Path | None], optional("[FOLDER]")] = None
-    """The folder; replays in folders inside it count too."""
+    """A folder of replays; those in folders inside it count too."""
     data_dir: Annotated[Path | None, optional("FOLDER")] = None
     """The same folder, given by name."""
+    feedback_dir: Annotated[Path | None, optional("FOLDER")] = None
+    """A folder of live feedback, with feedback_stream.jsonl in it or in folders inside it."""
+    reports_live_dir: Annotated[Path | None, optional("FOLDER")] = None
+    """A folder of reports on live matches, with manifest.jsonl likewise."""
     json_file: Annotated[Path | None, optional("FILE", name="json")] = None
     """Also write the whole summary to this file."""
     game: Annotated[str | None, optional("GAME")] = None
@@ -43,33 +48,60 @@ class Data:
 
     def run(self) -> int:
         """Check, print, and return the exit code."""
+        from lanista.cli.data_feedback import show_feedback
         from lanista.cli.paths import refuse_unwritable
         from lanista.cli.table import console
-        from lanista.data.datasets import check_dataset
         from lanista.files import write_text
-        from lanista.games import registry
 
         folder = self._folder()
+        self._refuse_slips()
+        if self.json_file is not None:
+            refuse_unwritable("--json", self.json_file)
+        replays, feedback = self._replays(folder), self._feedback()
+        if self.json_file is not None:
+            value = {} if replays is None else replays.as_json()
+            if feedback is not None:
+                value["feedback"] = feedback.as_json()
+            write_text(self.json_file, json.dumps(value, indent=2) + "\n")
+        out = console()
+        if replays is not None:
+            _show(out, replays)
+        if feedback is not None:
+            show_feedback(out, feedback, replays)
+        broken = [*(replays.broken if replays else ()), *(feedback.broken if feedback else ())]
+        return 1 if broken else 0
+
+    def _refuse_slips(self) -> None:
+        from lanista.games import registry
+
         if self.slots < 1:
             raise LanistaError(f"--slots is {self.slots}; give a number of at least 1.")
         if self.game is not None:
             registry.entry(self.game)  # A slip here must not make sound files look broken.
-        if self.json_file is not None:
-            refuse_unwritable("--json", self.json_file)
-        with _Progress() as progress:
-            summary = check_dataset(
-                folder, game=self.game, slots=self.slots, progress=progress.report
-            )
-        if self.json_file is not None:
-            write_text(self.json_file, json.dumps(summary.as_json(), indent=2) + "\n")
-        _show(console(), summary)
-        return 1 if summary.broken else 0
 
-    def _folder(self) -> Path:
+    def _replays(self, folder: Path | None) -> Summary | None:
+        from lanista.data.datasets import check_dataset
+
+        if folder is None:
+            return None
+        with _Progress("replay files") as progress:
+            return check_dataset(folder, game=self.game, slots=self.slots, progress=progress.report)
+
+    def _feedback(self) -> FeedbackSummary | None:
+        from lanista.data.sessions import read_feedback
+
+        if self.feedback_dir is None and self.reports_live_dir is None:
+            return None
+        with _Progress("feedback files") as progress:
+            return read_feedback(
+                self.feedback_dir, self.reports_live_dir, game=self.game, progress=progress.report
+            )
+
+    def _folder(self) -> Path | None:
         if self.folder is not None and self.data_dir not in (None, self.folder):
             raise LanistaError("Two folders were given; name the one to check.")
         folder = self.folder if self.folder is not None else self.data_dir
-        if folder is None:
+        if folder is None and self.feedback_dir is None and self.reports_live_dir is None:
             raise LanistaError("No folder was given; write `lanista data FOLDER`.")
         return folder
 
@@ -77,13 +109,16 @@ class Data:
 class _Progress:
     """A bar over files on a terminal, nothing elsewhere."""
 
+    def __init__(self, what: str) -> None:
+        self._what = what
+
     def __enter__(self) -> _Progress:
         from rich.console import Console
         from rich.progress import Progress
 
         console = Console(stderr=True)
         self._bar = Progress(console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._bar.add_task("replay files", total=None)
+        self._task = self._bar.add_task(self._what, total=None)
         self._bar.start()
         return self
 
@@ -95,6 +130,7 @@ class _Progress:
 
 
 def _show(console: Console, summary: Summary) -> None:
+    from lanista.cli.data_feedback import show_broken
     from lanista.data.text import printable
 
     console.print(
@@ -112,14 +148,7 @@ def _show(console: Console, summary: Summary) -> None:
             f"{printable(one.first_file)} match {one.first_match}",
             soft_wrap=True,
         )
-    console.print(f"broken files: {len(summary.broken)}")
-    for broken in summary.broken[:_MOST_BROKEN]:
-        line = f"  {printable(broken.file)}: {printable(broken.reason, 400)}"
-        console.print(line, soft_wrap=True)
-    if len(summary.broken) > _MOST_BROKEN:
-        console.print(f"  and {len(summary.broken) - _MOST_BROKEN} more; --json lists them all")
-    if summary.broken:
-        console.print("Broken files were left as they are and count for nothing above.")
+    show_broken(console, summary.broken)
 
 
 def _show_game(console: Console, tally: GameTally) -> None:
