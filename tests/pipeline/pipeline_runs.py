@@ -131,6 +131,8 @@ def same(one: Any, other: Any, name: str = "") -> bool:
     """Say whether two states are the same to the last bit, clocks aside."""
     if name in CLOCKS:
         return True
+    if type(one) is not type(other):
+        return False
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(same(one[k], other[k], str(k)) for k in one)
     if isinstance(one, list | tuple):

@@ -61,8 +61,8 @@ class Checkpoints:
         try:
             temporary.mkdir(parents=True)
             write_state(temporary, state)
-            if target.exists():  # A damaged one, passed over when the run was resumed.
-                shutil.rmtree(target)
+            if target.exists():
+                self.remove(number)
             temporary.replace(target)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -81,7 +81,7 @@ class Checkpoints:
 
     def remove(self, number: int) -> None:
         """Remove a checkpoint; what is half removed never looks like one."""
-        doomed = self.folder / f".tmp-{number:06d}{_PART}"
+        doomed = self.folder / f".tmp-{number:06d}-old{_PART}"
         shutil.rmtree(doomed, ignore_errors=True)
         self.path(number).replace(doomed)
         shutil.rmtree(doomed)

@@ -170,6 +170,8 @@ class Training:
         references["policies"] = {
             name: weights for name, weights in references["policies"].items() if name != "anchor"
         }
+        if not self.settings.learning.uses("portfolio"):
+            del references["portfolio"], references["score"]
         learner["references"] = references
         state = {
             "iteration": self.iteration,
@@ -191,7 +193,11 @@ class Training:
         learner["optimiser"] = {**fresh["optimiser"], "state": learner["optimiser"]}
         kept = {k: v for k, v in fresh["references"]["policies"].items() if k == "anchor"}
         policies = {**kept, **learner["references"]["policies"]}
-        learner["references"] = {**learner["references"], "policies": policies}
+        learner["references"] = {
+            **fresh["references"],
+            **learner["references"],
+            "policies": policies,
+        }
         self.learner.load_state(learner)
         self.collector.load(state["collector"])
         if self.replay is not None:

@@ -103,12 +103,13 @@ class Collector:
         """
         if not self.streaming:
             return {"next_match": self.next_match}
+        memory = [actor.memory() for actor in self._actors()]
         return {
             "next_match": self.next_match,
             "seated": self.seated.copy(),
             "game": self.game.save(np.arange(self.game.slots)),
             "tape": self.tape.save(),
-            "memory": [actor.memory() for actor in self._actors()],
+            **({"memory": memory} if any(memory) else {}),
         }
 
     def load(self, saved: Mapping[str, Any]) -> None:
@@ -121,8 +122,9 @@ class Collector:
         self.tape.load(saved["tape"])
         game: Saved = saved["game"]
         self.game.load(np.arange(self.game.slots), game)
-        for actor, memory in zip(self._actors(), saved["memory"], strict=True):
-            actor.restore(memory)
+        if "memory" in saved:
+            for actor, memory in zip(self._actors(), saved["memory"], strict=True):
+                actor.restore(memory)
 
     def _actors(self) -> list[Actor]:
         """Return those at the table that may carry a recurrent state through a match."""

@@ -1,0 +1,137 @@
+"""Checkpoint folders: what was written is read back, and anything else is noticed."""
+
+import errno
+
+import numpy as np
+import pytest
+import torch
+from pipeline_runs import same
+
+from lanista.pipeline import checkpoint
+from lanista.pipeline.checkpoint import CheckpointError, Checkpoints, read_state
+
+STATE = {
+    "weights": {"layer.0.weight": torch.arange(6.0).reshape(2, 3), "step": torch.tensor(3.0)},
+    "shared": torch.ones(4)[:2],
+    "half": torch.ones(2, dtype=torch.bfloat16),
+    "arrays": {"mask": np.array([True, False]), "ids": np.arange(3, dtype=np.int64)},
+    "nothing": {},
+    "numbers": {0: [1, 2.5], 7: {"exp_avg": torch.zeros(2)}},
+    "big": 2**100 + 1,
+    "fraction": 0.1 + 0.2,
+    "none": None,
+    "word": "a/b $tensor",
+    "flag": True,
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Checkpoints(tmp_path / "checkpoints")
+
+
+def test_a_state_is_read_back_to_the_last_bit(folder):
+    path = folder.save(12, STATE)
+    assert path.name == "000012"
+    assert same(read_state(path), STATE)
+    assert folder.numbers() == [12]
+    assert [p.name for p in folder.folder.iterdir()] == ["000012"]
+
+
+@pytest.mark.parametrize("value", [object(), np.array([object()]), {1, 2}])
+def test_what_needs_pickle_is_refused_and_leaves_nothing(value, folder):
+    with pytest.raises(TypeError, match="cannot hold"):
+        folder.save(1, {"bad": value})
+    assert list(folder.folder.iterdir()) == []
+
+
+def test_every_flipped_bit_is_noticed(folder):
+    path = folder.save(1, STATE)
+    flips = 0
+    for file in sorted(path.iterdir()):
+        data = file.read_bytes()
+        for place in range(0, len(data), max(1, len(data) // 40)):
+            wrong = bytearray(data)
+            wrong[place] ^= 1 << (place % 8)
+            file.write_bytes(wrong)
+            with pytest.raises(CheckpointError, match="000001 is damaged"):
+                read_state(path)
+            flips += 1
+        file.write_bytes(data)
+    assert flips > 120
+    read_state(path)
+
+
+def test_every_truncation_and_missing_file_is_noticed(folder):
+    path = folder.save(1, STATE)
+    for file in sorted(path.iterdir()):
+        data = file.read_bytes()
+        for length in (0, 1, len(data) // 2, len(data) - 1):
+            file.write_bytes(data[:length])
+            with pytest.raises(CheckpointError, match="damaged"):
+                read_state(path)
+        file.unlink()
+        with pytest.raises(CheckpointError, match=f"{file.name} is missing"):
+            read_state(path)
+        file.write_bytes(data)
+
+
+def test_files_of_two_checkpoints_do_not_mix(folder):
+    one, other = folder.save(1, STATE), folder.save(2, {**STATE, "big": 1})
+    (one / checkpoint.VALUES).write_bytes((other / checkpoint.VALUES).read_bytes())
+    with pytest.raises(CheckpointError, match="not what was written"):
+        read_state(one)
+
+
+def test_the_newest_good_one_is_taken_and_the_damaged_are_named(folder):
+    for number in (1, 2, 3):
+        folder.save(number, {"n": number})
+    (folder.path(3) / checkpoint.TENSORS).write_bytes(b"")
+    (folder.path(2) / checkpoint.MANIFEST).unlink()
+    number, state, said = folder.newest_good()
+    assert (number, state) == (1, {"n": 1})
+    assert ["000003" in said[0], "000002" in said[1], len(said)] == [True, True, 2]
+
+
+def test_without_a_good_one_nothing_is_begun_anew(folder):
+    folder.save(1, STATE)
+    (folder.path(1) / checkpoint.ARRAYS).unlink()
+    with pytest.raises(CheckpointError, match="not started over") as error:
+        folder.newest_good()
+    assert error.value.exit_code == 3
+    with pytest.raises(CheckpointError):
+        Checkpoints(folder.folder / "elsewhere").newest_good()
+
+
+def test_keep_last_and_keep_every_decide_what_stays(folder):
+    for number in range(0, 24, 2):
+        folder.save(number, {})
+    removed = folder.keep(last=3, every=8)
+    assert folder.numbers() == [0, 8, 16, 18, 20, 22]
+    assert removed == [2, 4, 6, 10, 12, 14]
+    folder.keep(last=1, every=0)
+    assert folder.numbers() == [22]
+
+
+def test_a_failed_save_leaves_the_old_one_of_the_same_number(folder, monkeypatch):
+    folder.save(5, {"n": 1})
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "write_bytes", full)
+    with pytest.raises(OSError, match="space"):
+        folder.save(5, {"n": 2})
+    assert read_state(folder.path(5)) == {"n": 1}
+    assert [p.name for p in folder.folder.iterdir()] == ["000005"]
+
+
+def test_leftovers_of_a_killed_writer_are_no_checkpoints_and_are_removed(folder):
+    folder.save(1, STATE)
+    left = folder.folder / ".tmp-000002.part"
+    left.mkdir()
+    (left / checkpoint.TENSORS).write_bytes(b"half")
+    assert folder.numbers() == [1]
+    assert folder.remove_leftovers() == 1
+    assert folder.numbers() == [1]
+    assert not left.exists()
