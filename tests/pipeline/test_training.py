@@ -1,0 +1,328 @@
+"""Runs on disk: what is refused, what is said, and what a fault costs."""
+
+import errno
+import hashlib
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+import torch
+from pipeline_runs import (
+    ARENA,
+    KUHN,
+    SMALL,
+    Listener,
+    killed,
+    last_state,
+    metrics,
+    same,
+    settings_of,
+    untrained,
+)
+
+from lanista.errors import LanistaError, RefusedError
+from lanista.learn.learner import BrokenLossError
+from lanista.nets.policy_file import load_policy, read_header
+from lanista.pipeline import checkpoint as checkpoints
+from lanista.pipeline.resume import resumed_settings
+from lanista.pipeline.run import Run, saved_settings
+from lanista.pipeline.training import Training, train
+
+QUICK = {**KUHN, "evaluation": {}, "iterations": 4, "checkpoints": {"save_every": 2}}
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "out" / "policy.pt"
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_run_leaves_a_policy_at_exactly_its_path_and_a_folder_beside_it(output):
+    assert train(settings_of(QUICK), output) == 0
+    header = read_header(output)
+    assert (header.game, header.step) == ("kuhn", 4)
+    assert names(output.parent) == ["policy.pt", "policy.pt.run"]
+    folder = output.parent / "policy.pt.run"
+    assert names(folder) == ["checkpoints", "config.yaml", "policies", "run.db"]
+    assert names(folder / "checkpoints") == ["000000", "000002", "000004"]
+    assert saved_settings(output).iterations == 4
+
+
+def test_metrics_have_a_row_for_each_update_and_name(output):
+    train(settings_of(KUHN), output)
+    with closing(sqlite3.connect(output.parent / "policy.pt.run" / "run.db")) as database:
+        rows = dict(
+            database.execute("SELECT name, value FROM metrics WHERE update_number = 8").fetchall()
+        )
+        (mode,) = database.execute("PRAGMA journal_mode").fetchone()
+    assert mode == "wal"
+    wanted = {
+        "decisions", "cpu_seconds", "wall_seconds", "exact/nash_conv", "score/random",
+        "score_low/random", "score_high/random", "policy/loss", "value/loss", "lr",
+    }  # fmt: skip
+    assert wanted <= rows.keys()
+    assert rows["score_low/random"] < rows["score/random"] < rows["score_high/random"]
+    assert rows["matches"] == 8 * 32
+    assert rows["decisions"] == last_state(output)["decisions"] > 0
+
+
+def test_the_exact_measure_is_that_of_the_averaged_policy(output):
+    from lanista.games.adapters.exact import exact_nash_conv
+    from lanista.pipeline.evaluation import probabilities
+
+    train(settings_of(KUHN), output)
+    found = [value for _, name, value in metrics(output) if name == "exact/nash_conv"]
+    assert exact_nash_conv("kuhn", probabilities(load_policy(output).policy)) == found[-1]
+
+
+def test_an_existing_run_is_refused_and_left_alone(output):
+    train(settings_of(QUICK), output)
+    before = output.read_bytes()
+    with pytest.raises(RefusedError, match="--resume"):
+        train(settings_of(QUICK, seed=1), output)
+    assert output.read_bytes() == before
+    shutil.rmtree(output.parent / "policy.pt.run")
+    with pytest.raises(RefusedError, match="belongs to no run"):
+        train(settings_of(QUICK), output)
+
+
+def test_resuming_what_is_not_there_is_an_error(output):
+    with pytest.raises(LanistaError, match=r"no run .* to resume"):
+        resumed_settings(output, settings_of(QUICK))
+
+
+def test_a_finished_run_that_is_resumed_changes_nothing(output):
+    train(settings_of(QUICK), output)
+    before, rows = output.read_bytes(), metrics(output)
+    output.unlink()
+    assert train(settings_of(QUICK), output, resume=True) == 0
+    assert (output.read_bytes(), metrics(output)) == (before, rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"learning": {"lr": 1.0}}, "learning"),
+        ({"seed": 3}, "seed"),
+        ({"rollouts": {"matches": 31, "slots": 10}}, "rollouts.matches"),
+    ],
+)
+def test_a_run_is_not_resumed_with_other_settings(change, key, output):
+    train(settings_of(QUICK), output)
+    with pytest.raises(RefusedError, match=key):
+        resumed_settings(output, settings_of(QUICK, **change))
+
+
+def test_a_run_can_be_made_longer_and_says_so_in_its_folder(output):
+    train(settings_of(QUICK), output)
+    longer = resumed_settings(output, settings_of(QUICK, iterations=6))
+    assert train(longer, output, resume=True) == 0
+    assert saved_settings(output).iterations == 6
+    assert last_state(output)["iteration"] == 6
+
+
+def test_a_damaged_checkpoint_is_said_and_the_one_before_it_used(output):
+    settings = settings_of(KUHN, checkpoints={"save_every": 2})
+    train(settings, output)
+    rows, end, policy = metrics(output), last_state(output), output.read_bytes()
+    file = output.parent / "policy.pt.run" / "checkpoints" / "000008" / checkpoints.TENSORS
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 4
+    file.write_bytes(data)
+    listener = Listener()
+    assert train(settings, output, resume=True, observers=[listener]) == 0
+    assert any("000008 is damaged" in sentence for sentence in listener.sentences)
+    assert listener.updates == [7, 8]
+    assert metrics(output) == rows
+    assert same(last_state(output), end)
+    assert output.read_bytes() == policy
+
+
+def test_with_every_checkpoint_damaged_the_run_refuses_to_start_over(output):
+    train(settings_of(QUICK), output)
+    for folder in (output.parent / "policy.pt.run" / "checkpoints").iterdir():
+        (folder / checkpoints.VALUES).write_bytes(b"{}")
+    before = output.read_bytes()
+    with pytest.raises(RefusedError, match="not started over"):
+        train(settings_of(QUICK), output, resume=True)
+    assert output.read_bytes() == before
+
+
+def test_a_damaged_database_is_refused(output):
+    train(settings_of(QUICK), output)
+    (output.parent / "policy.pt.run" / "run.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(RefusedError, match=r"run\.db is damaged"):
+        train(settings_of(QUICK, iterations=5), output, resume=True)
+
+
+def test_two_processes_cannot_work_on_one_run(output):
+    train(settings_of(QUICK), output)
+    with Run(output), pytest.raises(RefusedError, match="Another process"):
+        train(settings_of(QUICK), output, resume=True)
+
+
+def test_a_full_disk_costs_a_checkpoint_and_a_sentence(output, monkeypatch):
+    settings = settings_of(KUHN, checkpoints={"save_every": 2, "keep_last": 9})
+    write, calls = checkpoints.write_bytes, []
+
+    def sometimes_full(path, data):
+        if "000004" in str(path) and path.name == checkpoints.VALUES:
+            calls.append(path)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, data)
+
+    monkeypatch.setattr(checkpoints, "write_bytes", sometimes_full)
+    listener = Listener()
+    assert train(settings, output, observers=[listener]) == 0
+    assert len(calls) == 1
+    assert [s for s in listener.sentences if "Iteration 4 could not be saved: no space" in s]
+    folder = output.parent / "policy.pt.run" / "checkpoints"
+    assert names(folder) == ["000000", "000002", "000006", "000008"]
+
+
+def test_files_larger_than_allowed_cost_checkpoints_and_the_run_goes_on(output):
+    """The system itself refuses to write: the metrics wait in memory, the old checkpoint stays."""
+    program = f"""
+import resource, signal
+from pathlib import Path
+from pipeline_runs import KUHN, Listener, settings_of
+from lanista.pipeline.training import train
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+settings = settings_of(KUHN, network={{"width": 64, "layers": 1}}, checkpoints={{"save_every": 2}})
+listener = Listener()
+def stop():
+    if len(listener.updates) == 3:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+    if len(listener.updates) == 6:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    return False
+assert train(settings, Path({str(output)!r}), stop=stop, observers=[listener]) == 0
+print(sorted(listener.sentences))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.path.dirname(__file__)},  # noqa: PTH120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Iteration 4 could not be saved" in done.stdout
+    assert last_state(output)["iteration"] == 8
+    assert {row[0] for row in metrics(output)} == {*range(1, 9)}
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(
+    output, monkeypatch
+):
+    update = Training.iterate
+
+    def poisoned(self):
+        if self.iteration == 3:
+            with torch.no_grad():
+                next(self.learner.critic.parameters()).fill_(float("nan"))
+        return update(self)
+
+    monkeypatch.setattr(Training, "iterate", poisoned)
+    with pytest.raises(BrokenLossError, match=r"loss term \w+ is nan.*checkpoint is .*000002") as e:
+        train(settings_of(QUICK), output)
+    assert e.value.exit_code == 1
+    assert last_state(output)["iteration"] == 2
+    monkeypatch.undo()
+    assert train(settings_of(QUICK), output, resume=True) == 0
+
+
+def test_weights_that_are_no_numbers_are_never_saved(output, monkeypatch):
+    step = Training.iterate
+
+    def poisoned(self):
+        yield from step(self)
+        if self.iteration == 4:
+            with torch.no_grad():
+                next(self.learner.policy.parameters()).fill_(float("inf"))
+
+    monkeypatch.setattr(Training, "iterate", poisoned)
+    with pytest.raises(BrokenLossError, match="no longer finite"):
+        train(settings_of(QUICK), output)
+    assert last_state(output)["iteration"] == 2
+
+
+ANCHORED = {
+    **QUICK,
+    "learning": {"terms": {"policy": 1.0, "value": 0.5, "anchor_forward": 0.5}, "lr": 0.01},
+}
+
+
+def test_the_anchor_is_fixed_when_the_run_begins_and_stays(tmp_path, output):
+    first = untrained(ANCHORED | {"learning": {}}, tmp_path / "sup.pt")
+    digest = hashlib.sha256(first.read_bytes()).hexdigest()
+    settings = settings_of(ANCHORED, supervised_checkpoint=str(first))
+    train(settings, tmp_path / "unbroken" / "p.pt")
+    killed(settings, output, 3)
+    # Somebody puts another policy, even the newest one, where the first one was.
+    first.write_bytes(untrained(QUICK, tmp_path / "other.pt", seed=6).read_bytes())
+    going_on = resumed_settings(output, settings)
+    assert going_on.supervised_digest == digest
+    train(going_on, output, resume=True)
+    assert same(last_state(output), last_state(tmp_path / "unbroken" / "p.pt"))
+    assert read_header(output).parents == (digest,)
+    kept = output.parent / "policy.pt.run" / "policies" / f"{digest}.safetensors"
+    assert hashlib.sha256(kept.read_bytes()).hexdigest() == digest
+
+
+def test_a_run_begins_from_the_supervised_policy_and_has_its_network(tmp_path):
+    first = untrained(QUICK, tmp_path / "sup.pt")
+    settings = settings_of({**QUICK, "network": {}}, supervised_checkpoint=str(first))
+    output = tmp_path / "p.pt"
+    train(settings, output)
+    assert saved_settings(output).network.resolved_width == SMALL["width"]
+    begun = checkpoints.read_state(tmp_path / "p.pt.run" / "checkpoints" / "000000")
+    given = load_policy(first).policy.state_dict()
+    assert same(dict(begun["learner"]["policy"]), dict(given))
+
+
+def test_a_policy_of_another_game_or_network_is_refused(tmp_path, output):
+    first = untrained(QUICK, tmp_path / "sup.pt")
+    with pytest.raises(LanistaError, match="kuhn"):
+        train(settings_of(QUICK, game="leduc", supervised_checkpoint=str(first)), output)
+    settings = settings_of(QUICK, network={"width": 24}, supervised_checkpoint=str(first))
+    with pytest.raises(LanistaError, match="another network"):
+        train(settings, output)
+    assert not output.parent.exists()
+
+
+def test_an_opponent_from_a_file_stays_what_it_was(tmp_path, output):
+    other = untrained(ARENA | {"rollouts": {}}, tmp_path / "other.pt")
+    settings = settings_of(ARENA, rollouts={**ARENA["rollouts"], "opponents": ["self", str(other)]})
+    train(settings, tmp_path / "unbroken" / "p.pt")
+    killed(settings, output, 12)
+    other.unlink()
+    train(resumed_settings(output, settings), output, resume=True)
+    assert same(last_state(output), last_state(tmp_path / "unbroken" / "p.pt"))
+    assert {n for _, n, _ in metrics(output) if n.startswith("return/")} == {f"return/{other}"}
+
+
+def test_an_observer_that_fails_is_dropped_with_a_sentence(output):
+    class Failing(Listener):
+        def updated(self, update, values):
+            raise RuntimeError("no connection")
+
+    listener = Listener()
+    assert train(settings_of(QUICK), output, observers=[Failing(), listener]) == 0
+    assert listener.updates == [1, 2, 3, 4]
+    assert [s for s in listener.sentences if "Failing failed" in s and "no connection" in s]
+
+
+def test_retention_holds_while_a_run_goes_on(output):
+    settings = settings_of(
+        QUICK, iterations=10, checkpoints={"save_every": 1, "keep_last": 2, "keep_every": 4}
+    )
+    train(settings, output)
+    folder = output.parent / "policy.pt.run" / "checkpoints"
+    assert names(folder) == ["000000", "000004", "000008", "000009", "000010"]
