@@ -69,6 +69,7 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.check import Check
     from lanista.cli.data import Data
     from lanista.cli.experiment import ExperimentCommand
+    from lanista.cli.export import Export
     from lanista.cli.games import Games
     from lanista.cli.imitate import Imitate
     from lanista.cli.play import Play
@@ -84,6 +85,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "check": Check,
         "data": Data,
         "watch": Watch,
+        "export": Export,
         "imitate": Imitate,
         "rl": RL,
         "experiment": ExperimentCommand,

@@ -36,6 +36,7 @@ __all__ = [
     "load_policy",
     "policy_bytes",
     "read_header",
+    "refused",
     "save_policy",
 ]
 

@@ -184,10 +184,11 @@ def _read_start(file: BinaryIO) -> tuple[PolicyHeader, dict[str, tuple[int, ...]
     size = file.seek(0, 2)
     file.seek(0)
     first = file.read(8)
-    _refuse_pickle(first)
     length = struct.unpack("<Q", first)[0] if len(first) == 8 else 0
-    if not 2 <= length <= MOST_HEADER or 8 + length > size:
+    if not 2 <= length <= MOST_HEADER or 8 + length > size or file.read(1) != b"{":
+        _refuse_pickle(first)
         raise PolicyFileError("it is no safetensors file, or its beginning is damaged")
+    file.seek(8)
     if size > MOST_BYTES:
         raise PolicyFileError(f"it has {size:,} bytes, and {MOST_BYTES:,} are the most read")
     text = file.read(length)

@@ -1,0 +1,370 @@
+"""Runs a policy file with NumPy alone, for bots where torch is not installed or too heavy.
+
+Says the same as the torch policy of the same file to about seven digits. Owns no format: files
+are read by policy_format. Knows nothing of training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.games.contract import Field, Observation, Spec
+from lanista.nets.policy_format import (
+    PolicyContent,
+    PolicyFileError,
+    PolicyHeader,
+    read,
+    refused,
+)
+
+Floats = NDArray[np.float32]
+ILLEGAL = np.float32(-1e9)
+"""The log-probability of an illegal choice, as in nets/distribution."""
+_EPSILON = np.float32(1e-5)
+
+
+class PortablePolicy:
+    """A policy as a function from a view, a legal mask and a state to log-probabilities."""
+
+    def __init__(self, content: PolicyContent) -> None:
+        self.header: PolicyHeader = content.header
+        self.digest: str = content.digest
+        weights = _Weights(content.arrays)
+        torso = _TORSOS[self.header.network.kind]
+        self._torso: _Torso = torso(self.header, weights)
+        self._head = weights.layer("head", _width(self.header), self._choices)
+        weights.refuse_rest()
+
+    @property
+    def state_size(self) -> int:
+        """Numbers of recurrent state a seat carries through its match; 0: none."""
+        network = self.header.network
+        return 2 * network.resolved_width * network.resolved_layers if network.recurrent else 0
+
+    @property
+    def _choices(self) -> int:
+        return sum(head.size for head in self.header.heads)
+
+    def log_probs(
+        self, observation: NDArray[Any], mask: NDArray[np.bool_], state: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return log-probabilities `[N, choices]` and the new state `[N, state_size]`.
+
+        `observation` is `[N, length]`, `mask` `[N, choices]`; `state` is what the last call
+        returned for the same seats, or None where their match begins.
+        """
+        self._refuse_shapes(observation, mask)
+        if state is None:
+            state = np.zeros((len(observation), self.state_size), np.float32)
+        features, state = self._torso(observation, state)
+        return self._normal(self._head(features), mask), state
+
+    def act(
+        self,
+        observation: NDArray[Any],
+        mask: NDArray[np.bool_],
+        state: Floats | None = None,
+        uniforms: Floats | None = None,
+    ) -> tuple[NDArray[np.int32], Floats]:
+        """Return actions `[N, heads]` and the new state.
+
+        Sampled with `uniforms` `[N, heads]` in [0, 1); without them, the likeliest of each head.
+        """
+        log_probs, state = self.log_probs(observation, mask, state)
+        actions = []
+        for number, part in enumerate(self._split(log_probs)):
+            if uniforms is None:
+                actions.append(part.argmax(-1))
+                continue
+            running = np.exp(part).cumsum(-1)
+            # Kept below the total, so that there always is a first choice beyond it.
+            total = running[:, -1]
+            point = np.minimum(uniforms[:, number] * total, np.nextafter(total, np.float32(-1)))
+            beyond = (running > point[:, None]) & (part > ILLEGAL)
+            actions.append(beyond.argmax(-1))
+        return np.stack(actions, -1).astype(np.int32), state
+
+    def _normal(self, logits: Floats, mask: NDArray[np.bool_]) -> Floats:
+        """Return the log-softmax over the legal choices of each head."""
+        masked = np.where(mask, logits, np.finfo(np.float32).min)
+        parts = []
+        for part in self._split(masked):
+            shifted = part - part.max(-1, keepdims=True)
+            parts.append(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))
+        return np.where(mask, np.concatenate(parts, -1), ILLEGAL).astype(np.float32)
+
+    def _split(self, values: Floats) -> list[Floats]:
+        borders = np.cumsum([head.size for head in self.header.heads])[:-1]
+        return np.split(values, borders, -1)
+
+    def _refuse_shapes(self, observation: NDArray[Any], mask: NDArray[Any]) -> None:
+        shapes = (observation.shape, mask.shape)
+        rows = len(observation)
+        if shapes != ((rows, self.header.observation.length), (rows, self._choices)):
+            raise PolicyFileError(
+                f"The policy {self.digest[:12]} of {self.header.game} was shown observations and "
+                f"masks of shapes {list(shapes[0])} and {list(shapes[1])}; it needs "
+                f"[N, {self.header.observation.length}] and [N, {self._choices}]."
+            )
+
+
+def load_portable(path: str | Path, spec: Spec | None = None) -> PortablePolicy:
+    """Return the policy in a file; with `spec`, one that does not fit this game is refused."""
+    content = read(path)
+    try:
+        if spec is not None:
+            content.header.refuse_other(spec)
+        return PortablePolicy(content)
+    except PolicyFileError as error:
+        raise refused(path, error) from error
+
+
+_Layer = Callable[[Floats], Floats]
+_Torso = Callable[[NDArray[Any], Floats], tuple[Floats, Floats]]
+
+
+class _Weights:
+    """A file's tensors, handed out by name and shape, each once."""
+
+    def __init__(self, arrays: Mapping[str, Floats]) -> None:
+        self.left = dict(arrays)
+
+    def take(self, name: str, *shape: int) -> Floats:
+        array = self.left.pop(name, None)
+        if array is None or array.shape != shape:
+            held = None if array is None else array.shape
+            raise PolicyFileError(f"its tensor {name!r} has shape {held}, and {shape} is needed")
+        return array
+
+    def layer(self, name: str, inputs: int, outputs: int) -> _Layer:
+        weight = self.take(f"{name}.weight", outputs, inputs).T
+        bias = self.take(f"{name}.bias", outputs)
+
+        def layer(x: Floats) -> Floats:
+            out: Floats = x @ weight + bias
+            return out
+
+        return layer
+
+    def norm(self, name: str, width: int) -> _Layer:
+        weight, bias = self.take(f"{name}.weight", width), self.take(f"{name}.bias", width)
+
+        def norm(x: Floats) -> Floats:
+            centred = x - x.mean(-1, keepdims=True)
+            spread = np.sqrt((centred * centred).mean(-1, keepdims=True) + _EPSILON)
+            out: Floats = centred / spread * weight + bias
+            return out
+
+        return norm
+
+    def refuse_rest(self) -> None:
+        if self.left:
+            raise PolicyFileError(f"its tensor {next(iter(self.left))!r:.80} belongs nowhere")
+
+
+def _relu(x: Floats) -> Floats:
+    return np.maximum(x, np.float32(0))
+
+
+def _sigmoid(x: Floats) -> Floats:
+    # Through tanh, which does not overflow.
+    half = np.float32(0.5)
+    out: Floats = half * (np.tanh(half * x) + np.float32(1))
+    return out
+
+
+def _width(header: PolicyHeader) -> int:
+    return header.network.resolved_width
+
+
+class _Flat:
+    """One-hot categories in order of their number of classes, then scaled numbers."""
+
+    def __init__(self, observation: Observation) -> None:
+        entries: dict[int, list[int]] = {}
+        numbers: list[int] = []
+        scales: list[float] = []
+        start = 0
+        for field in observation.fields:
+            at = range(start, start + field.size)
+            if field.classes:
+                entries.setdefault(field.classes, []).extend(at)
+            else:
+                numbers.extend(at)
+                scales.extend([field.scale] * field.size)
+            start += field.size
+        self.entries = sorted(entries.items())
+        self.numbers = numbers
+        self.scale = np.float32(1) / np.array(scales, np.float32)
+        self.width = sum(classes * len(at) for classes, at in self.entries) + len(numbers)
+
+    def __call__(self, observation: NDArray[Any]) -> Floats:
+        parts = [
+            (observation[..., at, None] == np.arange(classes)).reshape(len(observation), -1)
+            for classes, at in self.entries
+        ]
+        hot = [part.astype(np.float32) for part in parts]
+        numbers = observation[..., self.numbers].astype(np.float32) * self.scale
+        return np.concatenate([*hot, numbers], -1)
+
+
+def _mlp(header: PolicyHeader, weights: _Weights) -> _Torso:
+    encoder, width = _Flat(header.observation), _width(header)
+    layers = [
+        weights.layer(f"torso.layers.{i}", encoder.width if i == 0 else width, width)
+        for i in range(header.network.resolved_layers)
+    ]
+
+    def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
+        x = encoder(observation)
+        for layer in layers:
+            x = _relu(layer(x))
+        return x, state
+
+    return run
+
+
+def _residual(header: PolicyHeader, weights: _Weights) -> _Torso:
+    encoder, width = _Flat(header.observation), _width(header)
+    into = weights.layer("torso.into", encoder.width, width)
+    blocks = []
+    for i in range(header.network.resolved_layers):
+        name = f"torso.blocks.{i}"
+        norm = weights.norm(f"{name}.0", width)
+        first = weights.layer(f"{name}.1", width, width)
+        blocks.append((norm, first, weights.layer(f"{name}.3", width, width)))
+    out = weights.norm("torso.out", width)
+
+    def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
+        x = into(encoder(observation))
+        for norm, first, second in blocks:
+            x = x + second(_relu(first(norm(x))))
+        return _relu(out(x)), state
+
+    return run
+
+
+def _lstm(header: PolicyHeader, weights: _Weights) -> _Torso:
+    encoder, width = _Flat(header.observation), _width(header)
+    into = weights.layer("torso.into", encoder.width, width)
+    cells = []
+    for i in range(header.network.resolved_layers):
+        parts = []
+        for side in ("ih", "hh"):
+            weight = weights.take(f"torso.cells.{i}.weight_{side}", 4 * width, width).T
+            parts.append((weight, weights.take(f"torso.cells.{i}.bias_{side}", 4 * width)))
+        cells.append(parts)
+
+    def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
+        x = _relu(into(encoder(observation)))
+        before, after = np.split(state, 2 * len(cells), -1), []
+        for number, ((w_in, b_in), (w_on, b_on)) in enumerate(cells):
+            hidden, memory = before[2 * number : 2 * number + 2]
+            gates = x @ w_in + b_in + hidden @ w_on + b_on
+            take, keep, new, show = np.split(gates, 4, -1)
+            memory = _sigmoid(keep) * memory + _sigmoid(take) * np.tanh(new)
+            x = _sigmoid(show) * np.tanh(memory)
+            after += [x, memory]
+        return x, np.concatenate(after, -1)
+
+    return run
+
+
+def _transformer(header: PolicyHeader, weights: _Weights) -> _Torso:
+    width = _width(header)
+    tokens_of = _tokens(header.observation, width, weights)
+    heads = header.network.resolved_attention_heads
+    blocks = [
+        _block(f"torso.blocks.{i}", width, heads, weights)
+        for i in range(header.network.resolved_layers)
+    ]
+    out = weights.norm("torso.out", width)
+
+    def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
+        tokens = tokens_of(observation)
+        for block in blocks:
+            tokens = block(tokens)
+        return out(tokens.mean(-2)), state
+
+    return run
+
+
+def _block(name: str, width: int, heads: int, weights: _Weights) -> _Layer:
+    before_mixing = weights.norm(f"{name}.before_mixing", width)
+    parts = weights.layer(f"{name}.queries_keys_values", width, 3 * width)
+    mixed = weights.layer(f"{name}.mixed", width, width)
+    before_layers = weights.norm(f"{name}.before_layers", width)
+    up = weights.layer(f"{name}.up", width, 2 * width)
+    down = weights.layer(f"{name}.down", 2 * width, width)
+    scale = np.float32((width // heads) ** -0.5)
+
+    def block(tokens: Floats) -> Floats:
+        rows, count, _ = tokens.shape
+        split = parts(before_mixing(tokens)).reshape(rows, count, 3, heads, width // heads)
+        query, key, value = split.transpose(2, 0, 3, 1, 4)
+        likeness = query @ key.swapaxes(-1, -2) * scale
+        likeness = np.exp(likeness - likeness.max(-1, keepdims=True))
+        seen = likeness / likeness.sum(-1, keepdims=True) @ value
+        tokens = tokens + mixed(seen.swapaxes(1, 2).reshape(rows, count, width))
+        return tokens + down(_relu(up(before_layers(tokens))))
+
+    return block
+
+
+def _tokens(
+    observation: Observation, width: int, weights: _Weights
+) -> Callable[[NDArray[Any]], Floats]:
+    """Return what makes tokens of observations, as nets/encoders does."""
+    runs, start = [], 0
+    for field in observation.fields:
+        runs.append((start, start + field.size, field))
+        start += field.size
+    names = list(dict.fromkeys(field.group for field in observation.fields if field.group))
+    groups, count = [], 0
+    for number, group in enumerate(names):
+        members = [run for run in runs if run[2].group == group]
+        place = weights.take(f"torso.encoder.places.{number}", members[0][1] - members[0][0], width)
+        parts = []
+        for begin, end, field in members:
+            parts.append((begin, end, _part(f"torso.encoder.parts.{count}", field, width, weights)))
+            count += 1
+        groups.append((place, parts))
+    plain = [run for run in runs if not run[2].group]
+    rest = []
+    for number, together in enumerate([plain] if groups and plain else [[run] for run in plain]):
+        flat = _Flat(Observation(tuple(field for _, _, field in together), observation.dtype))
+        at = [entry for begin, end, _ in together for entry in range(begin, end)]
+        rest.append((at, flat, weights.layer(f"torso.encoder.inputs.{number}", flat.width, width)))
+
+    def run(seen: NDArray[Any]) -> Floats:
+        tokens = [
+            np.asarray(place + sum(part(seen[:, begin:end]) for begin, end, part in parts))
+            for place, parts in groups
+        ]
+        tokens += [layer(flat(seen[:, at]))[:, None] for at, flat, layer in rest]
+        return np.concatenate(tokens, -2)
+
+    return run
+
+
+def _part(
+    name: str, field: Field, width: int, weights: _Weights
+) -> Callable[[NDArray[Any]], Floats]:
+    if field.classes:
+        table = weights.take(f"{name}.weight", field.classes, width)
+        return lambda values: table[values.astype(np.int64)]
+    layer, scale = weights.layer(name, 1, width), np.float32(1 / field.scale)
+    return lambda values: layer(values[..., None].astype(np.float32) * scale)
+
+
+_TORSOS: dict[str, Callable[[PolicyHeader, _Weights], _Torso]] = {
+    "mlp": _mlp,
+    "residual": _residual,
+    "lstm": _lstm,
+    "transformer": _transformer,
+}
