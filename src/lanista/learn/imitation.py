@@ -187,7 +187,7 @@ class Cloner:
         loss = terms["nll"] + self.settings.value_weight * terms["value"]
         if not bool(torch.isfinite(loss)):
             raise BrokenLossError(
-                f"The loss is {float(loss)} in epoch {self.epoch + 1}; try a smaller lr."
+                f"The loss is {float(loss.detach())} in epoch {self.epoch + 1}; try a smaller lr."
             )
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

@@ -1,0 +1,375 @@
+"""Imitation: what is gathered, what is held out, what is learned, and that it resumes exactly."""
+
+import copy
+import math
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from demonstrated import SPEC, demonstrate
+
+from lanista.data import expand, read_replays
+from lanista.data.demonstrations import UNKNOWN, DemonstrationError
+from lanista.data.gathering import gather
+from lanista.games import make, make_bot
+from lanista.learn.imitation import Cloner, Shown, judged, show
+from lanista.learn.imitation_report import report
+from lanista.learn.imitation_settings import Imitation
+from lanista.learn.learner import BrokenLossError
+from lanista.nets.settings import Network
+from lanista.rollout import Table, play, rotations
+from lanista.rollout.record import Recorder
+
+SMALL = Network(size="s", width=16, layers=1)
+
+
+def play_and_record(folder, game, bots, matches, seed=3):
+    made = make(game, slots=64, seed=seed)
+    players = tuple(make_bot(game, bot, made.spec, seed) for bot in bots)
+    results = play([Table(made, players)], rotations(len(players), matches), record=True)
+    Recorder(folder, made, players).write(results)
+
+
+def fit(data, settings, network=SMALL):
+    cloner = Cloner(data.spec, network, settings)
+    learned, held = data.split(settings.hold_out, settings.seed)
+    while not cloner.finished:
+        cloner.train_epoch(data, learned, held)
+    return cloner
+
+
+# What is gathered.
+
+
+def test_gathered_rows_are_what_the_players_saw_and_did(tmp_path):
+    play_and_record(tmp_path, "beastybar", ("heuristic", "random"), 20)
+    data, _ = gather(tmp_path, players=["heuristic"])
+    file = next(iter(tmp_path.iterdir()))
+    replays = read_replays(file)
+    columns = expand(replays)
+    seating = np.array([record.seating for record in replays.records])
+    mine = seating[columns.match, columns.seat] == 0
+    wanted = {
+        (m, s, t): (o.tobytes(), k.tobytes(), a.tolist())
+        for m, s, t, o, k, a in zip(
+            columns.match[mine], columns.seat[mine], columns.turn[mine],
+            columns.observation[mine], columns.mask[mine], columns.actions[mine], strict=True,
+        )
+    }  # fmt: skip
+    match, seat = data.per_row(data.match), data.per_row(data.seat)
+    rows = np.arange(len(data))
+    mask = data.mask(rows)
+    found = {
+        (match[i], seat[i], data.turn[i]): (
+            data.observation[i].tobytes(), mask[i].tobytes(), data.action[i].tolist()
+        )
+        for i in rows
+    }  # fmt: skip
+    assert found == wanted
+    assert [teacher.name for teacher in data.teachers] == ["heuristic"]
+
+
+def test_outcomes_are_those_of_the_decider(tmp_path):
+    play_and_record(tmp_path, "beastybar", ("heuristic", "random"), 40)
+    data, _ = gather(tmp_path)
+    replays = read_replays(next(iter(tmp_path.iterdir())))
+    for match, seat, outcome in zip(data.match, data.seat, data.outcome, strict=True):
+        record = replays.records[match]
+        mine, other = record.place[seat], record.place[1 - seat]
+        assert outcome == (1 if mine == other else 0 if mine < other else 2)
+
+
+def test_columns_are_as_small_as_the_game_allows(tmp_path):
+    play_and_record(tmp_path, "beastybar", ("random", "random"), 10)
+    data, _ = gather(tmp_path)
+    assert data.observation.dtype == np.uint8
+    assert data.action.dtype == np.uint8
+    assert data.mask_bits.shape[1] == 5  # 33 choices
+    columns = (data.observation, data.mask_bits, data.action, data.turn, data.reward)
+    # 100,000 matches of 24 decisions then take less than a quarter of 2 GB.
+    assert sum(column.nbytes for column in columns) / len(data) * 2_400_000 < 500e6
+
+
+def test_growing_holds_nothing_twice(tmp_path):
+    play_and_record(tmp_path, "beastybar", ("random", "random"), 2000)
+    gather(tmp_path)
+    tracemalloc.start()
+    data, _ = gather(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # One part of the records and their columns beside what is kept.
+    assert peak < len(data) * 63 + 30e6
+
+
+def test_an_unknown_player_is_refused_with_the_nearest(tmp_path):
+    play_and_record(tmp_path, "kuhn", ("random", "random"), 4)
+    with pytest.raises(DemonstrationError, match="did you mean 'random'"):
+        gather(tmp_path, players=["randon"])
+
+
+def test_broken_replays_stop_a_gathering(tmp_path):
+    play_and_record(tmp_path, "kuhn", ("random", "random"), 4)
+    (tmp_path / "bad.jsonl.gz").write_bytes(b"not a replay")
+    with pytest.raises(DemonstrationError, match=r"bad\.jsonl\.gz: it is not a gzip file"):
+        gather(tmp_path)
+
+
+def test_two_games_in_one_folder_are_refused(tmp_path):
+    play_and_record(tmp_path, "kuhn", ("random", "random"), 4)
+    play_and_record(tmp_path, "leduc", ("random", "random"), 4)
+    with pytest.raises(DemonstrationError, match="give folders of one game in one setting"):
+        gather(tmp_path)
+
+
+# What is held out.
+
+
+def test_both_matches_of_a_deal_lie_on_one_side_whoever_played_them(tmp_path):
+    play_and_record(tmp_path / "a", "kuhn", ("random", "random"), 200)
+    play_and_record(tmp_path / "b", "kuhn", ("random", "random"), 100)
+    data, _ = gather(tmp_path)
+    learned, held = data.split(0.25)
+    assert len(learned) + len(held) == data.trajectories
+    assert not set(data.group[learned].tolist()) & set(data.group[held].tolist())
+    deals = len(set(data.group.tolist()))
+    assert deals == 100
+    assert len(set(data.group[held].tolist())) == 25
+    # Two seats of two or four matches each.
+    assert {int((data.group == g).sum()) for g in set(data.group.tolist())} == {4, 8}
+
+
+def test_the_split_follows_from_the_deals_not_from_their_order(tmp_path):
+    for folder, seeds in (("one", (3, 9)), ("two", (9, 3))):
+        for name, seed in zip("ab", seeds, strict=True):
+            play_and_record(tmp_path / folder / name, "kuhn", ("random", "random"), 100, seed)
+    one, two = gather(tmp_path / "one")[0], gather(tmp_path / "two")[0]
+    assert one.group.tolist() != two.group.tolist()
+    held = set(one.group[one.split(0.2, 5)[1]].tolist())
+    assert held == set(two.group[two.split(0.2, 5)[1]].tolist())
+    assert held != set(one.group[one.split(0.2, 6)[1]].tolist())
+
+
+def test_one_deal_alone_cannot_be_held_out():
+    data = demonstrate(1)
+    with pytest.raises(DemonstrationError, match="at least two"):
+        data.split(0.1)
+
+
+# What is learned.
+
+
+@pytest.mark.parametrize("kind", ["mlp", "residual", "lstm"])
+def test_a_rule_in_the_view_is_learned(kind):
+    data = demonstrate(400)
+    settings = Imitation(epochs=15, batch_size=64, lr=1e-2, patience=0)
+    cloner = fit(data, settings, Network(kind=kind, size="s", width=16, layers=1))
+    _, held = data.split(settings.hold_out)
+    policy, critic = cloner.best()
+    judgement = report(data, held, judged(policy, critic, data, held), value=True)
+    assert judgement.heads[0].accuracy > 0.98
+    assert judgement.nll < 0.1
+
+
+def test_a_recurrent_policy_is_shown_each_trajectory_from_its_start():
+    data = demonstrate(30)
+    cloner = Cloner(SPEC, Network(kind="lstm", size="s", width=8), Imitation())
+    trajectories = np.array([5, 2, 20, 21])
+    shown = show(cloner.policy, None, data, data.rows(trajectories), trajectories)
+    at = 0
+    for trajectory in trajectories:
+        state = torch.zeros(1, cloner.policy.state_size)
+        for row in data.rows(np.array([trajectory])):
+            view = torch.from_numpy(data.observation[[row]])
+            logits, _, state = cloner.policy.step(view, state)
+            wanted = cloner.policy.heads.log_probs(logits, torch.from_numpy(data.mask([row])))
+            torch.testing.assert_close(shown.log_probs[at], wanted[0])
+            at += 1
+    assert at == len(shown.log_probs)
+
+
+def test_what_has_no_outcome_teaches_the_critic_nothing():
+    data = demonstrate(100, outcome=UNKNOWN)
+    cloner = fit(data, Imitation(epochs=3, batch_size=32, lr=1e-2))
+    assert not cloner.critic.head.weight.any()
+    known = fit(demonstrate(100, outcome=0), Imitation(epochs=3, batch_size=32, lr=1e-2))
+    assert known.critic.head.weight.any()
+    judgement = report(data, np.arange(3), [], value=True)
+    assert judgement.value.decisions == 0
+    assert judgement.value.nll is None
+
+
+def test_training_ends_when_nothing_improves_and_keeps_the_best_epoch():
+    # What is held out contradicts what is learned, so every epoch after the first is worse.
+    data = demonstrate(200)
+    learned, held = data.split(0.3)
+    data.action[data.rows(held)] ^= 1
+    settings = Imitation(epochs=50, batch_size=32, lr=1e-2, patience=2, value_weight=0)
+    cloner = Cloner(SPEC, SMALL, settings)
+    while not cloner.finished:
+        cloner.train_epoch(data, learned, held)
+    losses = [entry["held_out_nll"] for entry in cloner.history]
+    assert cloner.best_epoch == 1 + int(np.argmin(losses))
+    assert cloner.epoch == cloner.best_epoch + 2
+    policy, _ = cloner.best()
+    judgement = report(data, learned, judged(policy, None, data, held), value=False)
+    assert judgement.nll == pytest.approx(min(losses), rel=1e-5)
+    assert losses[-1] > min(losses)
+
+
+def test_a_loss_that_is_no_number_stops_with_a_sentence():
+    data = demonstrate(20)
+    cloner = Cloner(SPEC, SMALL, Imitation())
+    with torch.no_grad():
+        cloner.policy.head.bias.fill_(math.nan)
+    with pytest.raises(BrokenLossError, match="smaller lr"):
+        cloner.train_epoch(data, np.arange(10), np.arange(10, 20))
+
+
+# That it resumes exactly.
+
+
+def weights(cloner):
+    policy, critic = cloner.best()
+    return torch.cat([p.flatten() for p in [*policy.parameters(), *critic.parameters()]])
+
+
+def broken_off(data, settings, network, change=None):
+    """Train half, put the state away, and go on in a fresh object."""
+    learned, held = data.split(settings.hold_out, settings.seed)
+    first = Cloner(SPEC, network, settings)
+    for _ in range(settings.epochs // 2):
+        first.train_epoch(data, learned, held)
+    state = copy.deepcopy(first.state())
+    fresh = Cloner(SPEC, network, settings)
+    if change:
+        change(state, fresh.state())
+    fresh.load_state(state)
+    while not fresh.finished:
+        fresh.train_epoch(data, learned, held)
+    return fresh
+
+
+@pytest.mark.parametrize("kind", ["mlp", "lstm"])
+def test_a_run_broken_off_and_resumed_equals_the_unbroken_one_bit_for_bit(kind):
+    data = demonstrate(200)
+    network = Network(kind=kind, size="s", width=16, layers=1)
+    settings = Imitation(epochs=6, batch_size=32, lr=1e-2, patience=0)
+    unbroken, resumed = fit(data, settings, network), broken_off(data, settings, network)
+    assert torch.equal(weights(unbroken), weights(resumed))
+    assert unbroken.history == resumed.history
+
+
+@pytest.mark.parametrize(
+    "field", ["weights", "optimiser", "epoch", "history", "best", "best_epoch"]
+)
+def test_every_field_of_the_state_matters(field):
+    data = demonstrate(200)
+    # The held-out loss is best after the first epoch, so the best weights come from the state.
+    data.action[data.rows(data.split(0.1)[1])] ^= 1
+    settings = Imitation(epochs=6, batch_size=32, lr=1e-2, patience=0)
+
+    def forget(state, fresh):
+        state[field] = fresh[field]
+
+    whole = broken_off(data, settings, SMALL)
+    try:
+        without = broken_off(data, settings, SMALL, forget)
+    except (IndexError, KeyError):
+        return  # It cannot go on at all, which is noticed too.
+    same = torch.equal(weights(whole), weights(without)) and whole.history == without.history
+    assert not same or whole.best_epoch != without.best_epoch
+
+
+def test_the_order_of_decisions_differs_between_epochs_and_seeds():
+    numbers = np.arange(100)
+    orders = []
+    for seed, epoch in ((0, 0), (0, 1), (1, 0)):
+        cloner = Cloner(SPEC, SMALL, Imitation(seed=seed))
+        cloner.epoch = epoch
+        order = cloner._ordered(numbers)
+        assert sorted(order.tolist()) == numbers.tolist()
+        orders.append(order.tolist())
+    assert len({tuple(order) for order in orders}) == 3
+
+
+# What is reported.
+
+
+def test_a_report_is_the_hand_computed_one():
+    data = demonstrate(4)
+    # Five decisions: taken, the clone's probability of choice 1, and how the match ended.
+    taken = [1, 1, 1, 0, 0]
+    likely = [0.9, 0.6, 0.2, 0.3, 0.8]
+    outcome = [0, 0, 2, 2, UNKNOWN]
+    forecast = torch.tensor([[0.8, 0.1, 0.1], [0.8, 0.1, 0.1], [0.6, 0.2, 0.2], [0.15, 0.05, 0.8],
+                             [0.3, 0.4, 0.3]]).double()  # fmt: skip
+    shown = Shown(
+        log_probs=torch.tensor([[1 - p, p] for p in likely]).double().log(),
+        outcome_logits=forecast.log(),
+        action=torch.tensor(taken)[:, None],
+        mask=torch.ones(5, 2, dtype=torch.bool),
+        outcome=torch.tensor(outcome),
+        match=np.array([0, 0, 1, 1, 2]),
+    )
+    data.action[:] = 1  # Choice 1 is the usual one.
+    judgement = report(data, np.arange(4), [shown], value=True)
+    head = judgement.heads[0]
+    assert head.decisions == 5
+    assert head.accuracy == pytest.approx(3 / 5)
+    assert head.balanced_accuracy == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert head.majority_accuracy == pytest.approx(3 / 5)
+    assert head.majority_balanced_accuracy == pytest.approx(1 / 2)
+    assert head.gain == pytest.approx(0.0)
+    chosen = [0.9, 0.6, 0.2, 0.7, 0.2]
+    assert head.nll == pytest.approx(-np.log(chosen).mean())
+    assert judgement.nll == pytest.approx(-np.log(chosen).mean())
+    assert head.sampled_accuracy == pytest.approx(np.mean(chosen))
+    one = head.choices[1]
+    assert (one.chosen, one.predicted) == (3, 3)
+    assert one.recall == pytest.approx(2 / 3)
+    assert one.precision == pytest.approx(2 / 3)
+    assert one.probability == pytest.approx((0.9 + 0.6 + 0.2) / 3)
+    value = judgement.value
+    assert (value.decisions, value.matches) == (4, 2)
+    assert value.nll == pytest.approx(-np.log([0.8, 0.8, 0.2, 0.8]).mean())
+    brier = [0.06, 0.06, 0.36 + 0.04 + 0.64, 0.065]
+    assert value.brier == pytest.approx(np.mean(brier))
+    wins = {round(one.low, 1): (one.decisions, one.predicted, one.won) for one in value.bins}
+    assert wins[0.8] == (2, pytest.approx(0.8), 1.0)
+    assert wins[0.6] == (1, pytest.approx(0.6), 0.0)
+    assert wins[0.0] == (0, None, None)
+    assert value.calibration_error == pytest.approx((2 * 0.2 + 0.6 + 0.15) / 4)
+
+
+def test_decisions_with_one_choice_say_nothing_about_a_head():
+    data = demonstrate(4)
+    shown = Shown(
+        log_probs=torch.tensor([[0.0, -1e9], [-0.5, -0.93]]),
+        outcome_logits=None,
+        action=torch.tensor([[0], [1]]),
+        mask=torch.tensor([[True, False], [True, True]]),
+        outcome=torch.tensor([0, 0]),
+        match=np.array([0, 0]),
+    )
+    judgement = report(data, np.arange(4), [shown], value=False)
+    assert judgement.heads[0].decisions == 1
+    assert judgement.heads[0].accuracy == 0.0
+    assert judgement.nll == pytest.approx(0.93 / 2)
+    assert judgement.value is None
+
+
+def test_the_usual_choice_is_the_most_frequent_legal_one():
+    data = replace(demonstrate(4), spec=make("leduc").spec)
+    data.action[:] = 1
+    shown = Shown(
+        log_probs=torch.full((2, 3), -math.log(2)),
+        outcome_logits=None,
+        action=torch.tensor([[1], [0]]),
+        mask=torch.tensor([[True, True, True], [True, False, True]]),
+        outcome=torch.tensor([0, 0]),
+        match=np.array([0, 0]),
+    )
+    judgement = report(data, np.arange(4), [shown], value=False)
+    assert judgement.heads[0].majority_accuracy == 1.0
