@@ -1,0 +1,314 @@
+"""Experiments: what a file says, and that kills, failures and restarts lose and double nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lanista.cli.main import main
+from lanista.errors import LanistaError, RefusedError
+from lanista.pipeline import experiment as module
+from lanista.pipeline.experiment import Job, jobs_of, load_experiment, run_jobs
+
+STAND_IN = Path(__file__).with_name("stand_in_run.py")
+RECIPES = Path(__file__).parents[2] / "recipes" / "experiments"
+TEXT = """
+recipe: {game: kuhn, iterations: 5, learning: {lr: 0.25}}
+arms:
+  plain:
+  fast: {learning.lr: 0.5}
+seeds: [1, 2]
+"""
+
+
+def load(tmp_path: Path, text: str = TEXT) -> module.Experiment:
+    file = tmp_path / "some.yaml"
+    file.write_text(text)
+    return load_experiment(file)
+
+
+def make_jobs(tmp_path: Path, text: str = TEXT, *flags: str) -> list[Job]:
+    """Return the jobs of an experiment, with the stand-in for the real command."""
+    jobs = jobs_of(load(tmp_path, text), tmp_path / "out")
+    for job in jobs:
+        job.program = (sys.executable, str(STAND_IN), *flags)
+    return jobs
+
+
+def started(job: Job) -> str:
+    """Return a line for each time the job was started: its process, and when."""
+    return (job.folder / f"{job.output.name}.run" / "starts").read_text()
+
+
+def starts(job: Job) -> int:
+    return len(started(job).splitlines())
+
+
+def test_arms_and_seeds_are_put_into_the_recipe(tmp_path: Path) -> None:
+    found = load(tmp_path)
+    assert [(job.arm, job.seed) for job in jobs_of(found, tmp_path / "out")] == [
+        ("plain", 1), ("fast", 1), ("plain", 2), ("fast", 2),
+    ]  # fmt: skip
+    plain, fast = found.settings_of("plain", 1), found.settings_of("fast", 2)
+    assert (plain.seed, plain.learning.lr) == (1, 0.25)
+    assert (fast.seed, fast.learning.lr, fast.iterations) == (2, 0.5, 5)
+
+
+def test_a_recipe_may_be_a_file_beside_the_experiment(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text("game: leduc\niterations: 7\n")
+    found = load(tmp_path, "recipe: base.yaml\narms: {one: {}}\n")
+    assert found.settings_of("one", 3).iterations == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("arms: {a: {}}", "needs the keys recipe and arms"),
+        ("- 1", "needs the keys recipe and arms"),
+        ("recipe: {}\narms: {}", "at least one arm"),
+        ("recipe: {}\narms: {a: {}}\nseeds: [1, 1]", "names one twice"),
+        ("recipe: {}\narms: {../a: {}}", "cannot name a folder"),
+        ("recipe: {}\narms: {a: {}}\nsedes: [1]", "did you mean 'seeds'"),
+        ("recipe: {gane: kuhn}\narms: {a: {}}", "did you mean 'game'"),
+        ("recipe: {}\narms: {a: {learning.lrr: 1}}", "Arm 'a'.*did you mean 'lr'"),
+        ("recipe: nowhere\narms: {a: {}}", "nowhere"),
+        ("recipe: {}\narms: {a: {}}\nmetric: 3", "metric is 3; give a text"),
+        ("recipe: [", "is no YAML"),
+    ],
+)
+def test_what_cannot_be_an_experiment_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(LanistaError, match=sentence) as caught:
+        load(tmp_path, text)
+    assert "some.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize("file", sorted(RECIPES.glob("*.yaml")), ids=lambda file: str(file.stem))
+def test_every_experiment_that_comes_along_can_be_read(file: Path) -> None:
+    found = load_experiment(file)
+    assert len(found.seeds) == 5
+    assert all(found.settings_of(arm, 1).evaluation.every for arm in found.arms)
+    same = {found.settings_of(arm, 1).game for arm in found.arms}
+    assert len(same) == 1
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_no_more_run_at_once_than_asked_and_all_are_done(tmp_path: Path, at_once: int) -> None:
+    jobs = make_jobs(tmp_path)
+    run_jobs(jobs, tmp_path / "out", at_once=at_once)
+    began = [float(started(job).split()[1]) for job in jobs]
+    ended = [float(job.output.read_text()) for job in jobs]
+    for moment in began:
+        assert sum(b <= moment < e for b, e in zip(began, ended, strict=True)) <= at_once
+    assert [job.state for job in jobs] == ["done"] * 4
+    fast = jobs[1].curve("exact/nash_conv", ["decisions", "cpu_seconds"])
+    assert [look.value for look in fast.looks] == [0.5 + 1 / n for n in (1, 2, 3, 4, 5)]
+    assert fast.looks[-1].x == {"decisions": 50.0, "cpu_seconds": 0.5}
+
+
+def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:
+    run_jobs(make_jobs(tmp_path), tmp_path / "out", at_once=4)
+    again = make_jobs(tmp_path)
+    assert [job.state for job in again] == ["done"] * 4
+    run_jobs(again, tmp_path / "out", at_once=4)
+    assert [starts(job) for job in again] == [1] * 4
+    # A new seed joins those that are done.
+    more = make_jobs(tmp_path, TEXT.replace("[1, 2]", "[1, 2, 3]"))
+    assert [job.state for job in more] == ["done"] * 4 + ["waiting"] * 2
+
+
+def test_a_failure_is_told_and_stops_nobody_else(tmp_path: Path) -> None:
+    text = TEXT.replace("[1, 2]", "[13, 1]")
+    jobs = make_jobs(tmp_path, text)
+    run_jobs(jobs, tmp_path / "out", at_once=2)
+    assert [job.state for job in jobs] == ["failed", "failed", "done", "done"]
+    assert jobs[0].why == "exit code 1: The deck is not shuffled."
+    again = make_jobs(tmp_path, text)
+    run_jobs(again, tmp_path / "out", at_once=2)
+    assert [job.state for job in again] == ["done"] * 4
+    assert [starts(job) for job in again] == [2, 2, 1, 1]
+    assert len(again[0].curve("exact/nash_conv", []).looks) == 5
+
+
+def test_a_killed_job_goes_on_where_it_was(tmp_path: Path) -> None:
+    text = TEXT.replace("[1, 2]", "[99]").replace("  fast: {learning.lr: 0.5}\n", "")
+    (job,) = make_jobs(tmp_path, text)
+
+    def kill_after_three() -> None:
+        if job.progress("exact/nash_conv")[0] >= 3 and job.process:
+            job.process.kill()
+
+    run_jobs([job], tmp_path / "out", at_once=1, watch=kill_after_three)
+    assert job.state == "failed"
+    assert job.why.startswith("signal 9")
+    reached = job.progress("exact/nash_conv")[0]
+    (again,) = make_jobs(tmp_path, text)
+    assert "--resume" in again.command()
+
+    def kill_when_further() -> None:
+        if again.progress("exact/nash_conv")[0] > reached and again.process:
+            again.process.kill()
+
+    run_jobs([again], tmp_path / "out", at_once=1, watch=kill_when_further)
+    assert f"begins after update {reached}" in again.log.read_text()
+
+
+def test_interrupted_jobs_save_and_wait_for_the_next_start(tmp_path: Path) -> None:
+    jobs = make_jobs(tmp_path, TEXT.replace("[1, 2]", "[99]"))
+
+    def interrupt() -> None:
+        if all(job.progress("exact/nash_conv")[0] for job in jobs):
+            raise KeyboardInterrupt
+
+    processes = []
+
+    def watch() -> None:
+        processes.extend(job.process for job in jobs if job.process not in processes)
+        interrupt()
+
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(jobs, tmp_path / "out", at_once=2, watch=watch)
+    assert [job.state for job in jobs] == ["waiting", "waiting"]
+    assert [process.returncode for process in processes if process] == [130, 130]
+
+
+def test_other_settings_than_a_run_began_with_are_refused(tmp_path: Path) -> None:
+    run_jobs(make_jobs(tmp_path), tmp_path / "out", at_once=4)
+    with pytest.raises(RefusedError, match=r"learning.lr = 0.25 and now has 0.75"):
+        make_jobs(tmp_path, TEXT.replace("lr: 0.25", "lr: 0.75"))
+
+
+def test_two_processes_do_not_work_on_one_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "HELD_SECONDS", 0.0)
+    with module.held(tmp_path), pytest.raises(RefusedError, match="Another process"):
+        run_jobs([], tmp_path, at_once=1)
+    run_jobs([], tmp_path, at_once=1)
+
+
+def alive(process: int) -> bool:
+    """Return whether a process runs; one that ended and was not asked after does not."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")
+def test_no_job_outlives_a_killed_experiment(tmp_path: Path) -> None:
+    text = TEXT.replace("[1, 2]", "[99]")
+    (tmp_path / "some.yaml").write_text(text)
+    script = textwrap.dedent(
+        f"""
+        import sys
+        from pathlib import Path
+        from lanista.pipeline.experiment import jobs_of, load_experiment, run_jobs
+        folder = Path({str(tmp_path)!r})
+        jobs = jobs_of(load_experiment(folder / "some.yaml"), folder / "out")
+        for job in jobs:
+            job.program = (sys.executable, {str(STAND_IN)!r}, "--attended")
+        run_jobs(jobs, folder / "out", at_once=2)
+        """
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script])
+    found: list[Path] = []
+    while len(found) < 2:
+        assert parent.poll() is None
+        found = list(tmp_path.glob("out/*/*.run/starts"))
+        time.sleep(0.05)
+    children = [int(file.read_text().split()[0]) for file in found]
+    assert all(map(alive, children))
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    # Whoever comes next waits for the folder, so it begins when the last of them is gone.
+    with module.held(tmp_path / "out"):
+        assert not any(map(alive, children))
+    assert [job.state for job in make_jobs(tmp_path, text)] == ["waiting", "waiting"]
+
+
+REAL = """
+title: Kuhn, quickly
+recipe:
+  game: kuhn
+  iterations: 6
+  network: {width: 8, layers: 1}
+  rollouts: {matches: 16, unroll_length: 4}
+  evaluation: {every: 2}
+  checkpoints: {save_every: 2}
+  device: cpu
+arms:
+  ppo: {learning.lr: 0.01}
+  broken: {learning.critic_sees: privileged, game: nowhere}
+seeds: [4]
+beside: [peers.jsonl]
+"""
+
+
+def test_the_command_runs_compares_and_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "some.yaml").write_text(REAL)
+    peer: dict[str, Any] = {"arm": "CFR+", "seed": 0, "exact/nash_conv": 0.01, "cpu_seconds": 2.0}
+    lines = [{"commit": "abc"}, {**peer, "update": 2, "decisions": None}]
+    (tmp_path / "peers.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    folder = tmp_path / "out"
+    code = main(["experiment", str(tmp_path / "some.yaml"), "--output", str(folder)])
+    said = capsys.readouterr()
+    assert code == 1
+    assert "failed: broken, seed 4: exit code 2: lanista: There is no game 'nowhere'" in said.out
+    assert "1 of 2 runs done" in said.out
+    results = json.loads((folder / "results.json").read_text())
+    looks = results["arms"]["ppo"]["seeds"][0]["looks"]
+    assert [look["update"] for look in looks] == [2, 4, 6]
+    assert all(0 < look["value"] < 1 for look in looks)
+    assert results["arms"]["CFR+"]["summary"]["median"] == 0.01
+    assert results["arms"]["broken"]["summary"] is None
+    assert "| ppo | 1 |" in (folder / "table.md").read_text()
+    assert "<svg" in (folder / "plot.svg").read_text()
+    assert not list(folder.rglob("*.part"))
+
+
+def test_a_number_nobody_measured_is_said_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = TEXT + "metric: exact/nashconv\n"
+    (tmp_path / "some.yaml").write_text(text)
+    run_jobs(make_jobs(tmp_path, text), tmp_path / "out", at_once=4)
+    main(["experiment", str(tmp_path / "some.yaml"), "--output", str(tmp_path / "out")])
+    assert "did you mean 'exact/nash_conv'?" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_killed_experiment_ends_with_the_numbers_of_an_unbroken_one(tmp_path: Path) -> None:
+    text = REAL.replace("iterations: 6", "iterations: 300").replace("beside: [peers.jsonl]\n", "")
+    (tmp_path / "some.yaml").write_text(text.replace("  broken:", "  none: {}\n#"))
+
+    def begin(folder: str) -> subprocess.Popen[bytes]:
+        words = ["experiment", str(tmp_path / "some.yaml"), "--output", str(tmp_path / folder)]
+        return subprocess.Popen([sys.executable, "-m", "lanista", *words])
+
+    def numbers(folder: str) -> list[list[tuple[float, ...]]]:
+        arms = json.loads((tmp_path / folder / "results.json").read_text())["arms"]
+        looks = [arm["seeds"][0]["looks"] for arm in arms.values()]
+        return [[(look["update"], look["value"], look["decisions"]) for look in x] for x in looks]
+
+    assert begin("whole").wait() == 0
+    killed = begin("killed")
+    checkpoints = "killed/*/*.run/checkpoints/00*"
+    while max([int(p.name) for p in tmp_path.glob(checkpoints)], default=0) < 20:
+        assert killed.poll() is None
+        time.sleep(0.02)
+    killed.kill()
+    killed.wait()
+    assert begin("killed").wait() == 0
+    assert numbers("killed") == numbers("whole")
+    assert len(numbers("whole")[0]) == 150
