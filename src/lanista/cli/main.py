@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str]) -> Command:
     """Return the command with its settings; refuse what cannot be read."""
     from lanista.cli.check import Check
+    from lanista.cli.config import Config
     from lanista.cli.data import Data
     from lanista.cli.experiment import ExperimentCommand
     from lanista.cli.export import Export
@@ -88,6 +89,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "export": Export,
         "imitate": Imitate,
         "rl": RL,
+        "config": Config,
         "experiment": ExperimentCommand,
     }
     return cast(Command, read(commands, arguments, ABOUT))

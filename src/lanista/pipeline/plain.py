@@ -128,13 +128,16 @@ def plain(value: Any) -> Any:
     return value
 
 
-def flat(values: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, Any]]:
-    """Give every value with its dotted key."""
-    for key, value in values.items():
-        if isinstance(value, Mapping) and value:
-            yield from flat(value, _join(where, str(key)))
+def flat(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """Give every value of a dataclass with its dotted key, in plain form; a schedule is one."""
+    for entry in fields(value):
+        each, key = getattr(value, entry.name), _join(where, entry.name)
+        if is_dataclass(each) and not isinstance(each, type):
+            yield from flat(each, key)
+        elif isinstance(each, Mapping) and "kind" not in each:
+            yield from ((_join(key, name), plain(part)) for name, part in each.items())
         else:
-            yield _join(where, str(key)), value
+            yield key, plain(each)
 
 
 def commented(value: Any, indent: int = 0) -> str:

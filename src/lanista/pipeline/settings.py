@@ -302,7 +302,7 @@ def _put(values: dict[str, Any], parts: Sequence[str], value: Any, key: str) -> 
 
 def differences(one: RunSettings, other: RunSettings) -> list[tuple[str, Any, Any]]:
     """Return every dotted key whose values differ, with both; None where one lacks it."""
-    first, second = dict(flat(plain(one))), dict(flat(plain(other)))
+    first, second = dict(flat(one)), dict(flat(other))
     keys = [*first, *(key for key in second if key not in first)]
     return [
         (key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)
