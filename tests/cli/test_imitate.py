@@ -234,3 +234,19 @@ def test_the_flags_of_the_seeds_are_understood():
         reports_live_dir=Path("reports/live"),
         imitation=Imitation(epochs=10, batch_size=128, lr=3e-4),
     )
+
+
+def test_the_commands_in_the_docs_are_understood():
+    from lanista.cli.main import parse
+
+    docs = Path(__file__).parents[2] / "docs"
+    lines = [
+        line
+        for page in ("imitation.md", "feedback.md")
+        for text in (docs / page).read_text().split("```")[1::2]
+        for line in text.splitlines()
+        if line.startswith("lanista ")
+    ]
+    assert len(lines) == 6
+    for line in lines:
+        parse(line.split()[1:])

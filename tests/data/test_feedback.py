@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -404,3 +405,29 @@ def test_a_live_client_the_recorder_and_the_rollout_see_one_vector(tmp_path):
     assert lengths[0] == lengths[2] == len(seen)
     assert data.observation[replayed].tobytes() == data.observation[live].tobytes()
     assert data.observation[live].tobytes() == b"".join(one.tobytes() for one, _, _ in seen)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "feedback.md"
+
+
+def blocks(kind: str) -> list[str]:
+    fenced = PAGE.read_text().split("```")[1::2]
+    return [text.partition("\n")[2] for text in fenced if text.partition("\n")[0] == kind]
+
+
+def test_the_examples_on_the_page_are_a_stream_and_its_manifest(tmp_path):
+    (stream,), (manifest,) = blocks("json"), blocks("jsonl")
+    for path, text in (("feedback/monday/" + STREAM, stream), ("live/" + MANIFEST, manifest)):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(text)
+    summary = read_feedback(tmp_path / "feedback", tmp_path / "live")
+    assert not summary.broken
+    assert (summary.decisions, summary.outcomes, summary.linked) == (2, 2, 1)
+
+
+def test_the_code_on_the_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("python")
+    exec(code, {})
+    assert capsys.readouterr().out == "1 (1, 19) ['ROUND 1']\n"
+    assert read_feedback("feedback", "live").linked == 1
