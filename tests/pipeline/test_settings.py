@@ -1,0 +1,196 @@
+"""Settings: YAML in and out, overrides, and what is refused with which sentence."""
+
+import pytest
+import yaml
+
+from lanista.errors import LanistaError
+from lanista.learn.settings import Learning
+from lanista.nets.settings import Network
+from lanista.pipeline.plain import commented, sentences
+from lanista.pipeline.recipes import alphastar, recipe_names, settings_of
+from lanista.pipeline.settings import (
+    Checkpoints,
+    Evaluation,
+    Opponent,
+    Replay,
+    Rollouts,
+    RunSettings,
+    apply_overrides,
+    differences,
+    load_settings,
+    to_yaml,
+)
+
+FULL = RunSettings(
+    game="leduc",
+    seed=7,
+    iterations=12,
+    learner_updates=3,
+    network=Network(kind="residual", size="s"),
+    learning=Learning(
+        policy="vtrace",
+        lr={"kind": "linear", "start": 1e-3, "end": 0.0},
+        terms={"policy": 1.0, "value": 0.5, "upgo": {"kind": "constant", "value": 0.3}},
+        critic_network=Network(width=9),
+        fixed_point=(3, 4),
+    ),
+    rollouts=Rollouts(mode="stream", opponents=(Opponent("self"), Opponent("random", 0.25))),
+    replay=Replay(size=9, minimum=2, sampling="prioritised"),
+    evaluation=Evaluation(every=3, bots=("random",)),
+    checkpoints=Checkpoints(save_every=2, keep_every=4),
+    device="cpu",
+)
+
+
+@pytest.mark.parametrize("settings", [RunSettings(), FULL], ids=["default", "full"])
+def test_settings_come_back_from_yaml_and_from_a_commented_file(settings, tmp_path):
+    for text in (to_yaml(settings), commented(settings)):
+        file = tmp_path / "s.yaml"
+        file.write_text(text)
+        assert load_settings(file) == settings
+        assert load_settings(yaml.safe_load(text)) == settings
+
+
+def test_an_empty_file_is_the_defaults(tmp_path):
+    (tmp_path / "s.yaml").write_text("")
+    assert load_settings(tmp_path / "s.yaml") == RunSettings()
+
+
+@pytest.mark.parametrize(
+    "cls", [RunSettings, Rollouts, Replay, Evaluation, Checkpoints, Opponent, Learning, Network]
+)
+def test_every_field_has_its_sentence(cls):
+    assert sentences(cls).keys() == cls.__dataclass_fields__.keys()
+    assert all(sentence.endswith(".") for sentence in sentences(cls).values())
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"iteration": 3}, "no setting 'iteration'; did you mean 'iterations'?"),
+        ({"learning": {"lrr": 1}}, "no setting 'learning.lrr'; did you mean 'lr'?"),
+        ({"learning": {"terms": {"entropi": 1}}}, "term 'entropi'; did you mean 'entropy'?"),
+        ({"network": {"kind": "mpl"}}, "network.kind is 'mpl'; did you mean 'mlp'?"),
+        ({"rollouts": {"mode": "streem"}}, "rollouts.mode is 'streem'; did you mean 'stream'?"),
+        ({"iterations": "many"}, "iterations is 'many'; give a whole number."),
+        ({"iterations": 1.5}, "iterations is 1.5; give a whole number."),
+        ({"iterations": True}, "iterations is True; give a whole number."),
+        ({"iterations": 0}, "iterations is 0; give at least 1."),
+        ({"learning": {"gamma": "high"}}, "learning.gamma is 'high'; give a number."),
+        ({"learning": {"compile": 1}}, "learning.compile is 1; give true or false."),
+        ({"learning": {"lr": "fast"}}, "must be a number, got 'fast'."),
+        ({"learning": {"lr": {"kind": "liner", "start": 1}}}, "did you mean 'linear'?"),
+        ({"learning": {"adam_betas": [0.9]}}, "learning.adam_betas is [0.9]; give 2 values."),
+        ({"learning": 3}, "learning must be keys and values, got 3."),
+        ({"rollouts": {"opponents": "self"}}, "rollouts.opponents is 'self'; give a list."),
+        ({"rollouts": {"opponents": []}}, "opponents is empty"),
+        ({"rollouts": {"opponents": ["self", "self"]}}, "names somebody twice"),
+        ({"rollouts": {"opponents": ["random=x"]}}, "write NAME=NUMBER"),
+        ({"rollouts": {"opponents": ["random=0"]}}, "weight of opponent 'random' is 0"),
+        ({"replay": {"size": 4, "minimum": 5}}, "no update would ever begin"),
+        ({"learner_updates": 2}, "without a replay; set replay.size"),
+        ({"learning": {"policy": "neurd", "eta": 1.0}, "rollouts": {"mode": "stream"}}, "whole"),
+        ({"seed": -1}, "seed is -1"),
+        ({"evaluation": {"every": -1}}, "evaluation.every is -1"),
+        ({"checkpoints": {"keep_last": 0}}, "keep_last 0"),
+        ([1, 2], "The settings must be keys and values, got [1, 2]."),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_a_sentence(values, said, tmp_path):
+    file = tmp_path / "s.yaml"
+    file.write_text(yaml.safe_dump(values))
+    with pytest.raises(LanistaError) as error:
+        load_settings(file)
+    assert said in str(error.value)
+
+
+def test_numbers_that_yaml_takes_for_text_are_numbers(tmp_path):
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        "learning: {lr: 3e-4, gamma: 1e-1, terms: {policy: 1e0, magnet: {kind: linear, "
+        "start: 2e-1, end: 1E-3}}}"
+    )
+    learning = load_settings(file).learning
+    assert (learning.lr, learning.gamma) == (3e-4, 0.1)
+    assert learning.terms["magnet"] == {"kind": "linear", "start": 0.2, "end": 1e-3}
+
+
+@pytest.mark.parametrize("text", ["game: [", "\tgame: kuhn", "!!python/object:os.system x"])
+def test_a_file_that_is_no_plain_yaml_is_refused(text, tmp_path):
+    (tmp_path / "s.yaml").write_text(text)
+    with pytest.raises(LanistaError, match="no YAML"):
+        load_settings(tmp_path / "s.yaml")
+
+
+def test_a_missing_file_is_a_sentence(tmp_path):
+    with pytest.raises(LanistaError, match="cannot be read: no such file"):
+        load_settings(tmp_path / "s.yaml")
+
+
+def test_overrides_reach_every_depth():
+    settings = apply_overrides(
+        RunSettings(),
+        [
+            "iterations=9",
+            "learning.lr=1e-3",
+            "learning.terms.magnet=0.1",
+            "learning.terms.entropy={kind: linear, start: 1, end: 0}",
+            "learning.terms.entropy.end=0.5",
+            "learning.critic_network.width=12",
+            "game_settings.duration=3.5",
+            "rollouts.opponents=[self, random=0.5]",
+            "supervised_checkpoint=null",
+            "evaluation.bots=[random]",
+        ],
+    )
+    assert (settings.iterations, settings.learning.lr) == (9, 1e-3)
+    assert settings.learning.terms["magnet"] == 0.1
+    assert settings.learning.terms["entropy"] == {"kind": "linear", "start": 1, "end": 0.5}
+    assert settings.learning.critic_network == Network(width=12)
+    assert settings.game_settings == {"duration": 3.5}
+    assert settings.rollouts.opponents[1] == Opponent("random", 0.5)
+    assert settings.evaluation.bots == ("random",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("iterations", "write it as key=value"),
+        ("=3", "write it as key=value"),
+        ("iteration=3", "did you mean 'iterations'?"),
+        ("learning.lrr=3", "did you mean 'lr'?"),
+        ("learnin.lr=3", "did you mean 'learning'?"),
+        ("learning.terms.entropi=3", "did you mean 'entropy'?"),
+        ("game.x=3", "game is 'arena' and has no parts"),
+        ("learning.lr={", "no YAML"),
+    ],
+)
+def test_an_override_that_fits_nothing_is_refused(text, said):
+    with pytest.raises(LanistaError) as error:
+        apply_overrides(RunSettings(), [text])
+    assert said in str(error.value)
+
+
+def test_differences_name_each_key_that_differs():
+    other = apply_overrides(RunSettings(), ["learning.terms.magnet=1.0", "learning.lr=0.1"])
+    assert differences(RunSettings(), other) == [
+        ("learning.lr", 3e-4, 0.1),
+        ("learning.terms.magnet", None, 1.0),
+    ]
+    assert differences(FULL, FULL) == []
+
+
+def test_every_recipe_can_be_read_and_the_agreed_ones_are_there():
+    wanted = {"arena-alphastar", "beastybar-ppo", "kuhn-ppo", "leduc-ppo", "leduc-rnad"}
+    assert wanted <= {*recipe_names()}
+    for name in recipe_names():
+        assert isinstance(settings_of(name), RunSettings)
+
+
+def test_the_recipe_for_the_arena_is_what_rl_does_without_one():
+    recipe, plain = settings_of("arena-alphastar"), alphastar()
+    assert recipe.learning.terms.keys() == plain.learning.terms.keys()
+    assert (recipe.game, recipe.learning.policy, recipe.rollouts.mode) == (
+        "arena", "vtrace", "stream",
+    )  # fmt: skip
+    assert {"policy", "value", "upgo", "anchor_forward"} <= recipe.learning.terms.keys()
