@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from lanista.cli.main import main
 from lanista.errors import LanistaError, RefusedError
 from lanista.pipeline import experiment as module
 from lanista.pipeline.experiment import Job, jobs_of, load_experiment, run_jobs
+from lanista.pipeline.settings import apply_overrides
+from lanista.pipeline.training import Training
+from lanista.report.comparison import read_lines
 
 STAND_IN = Path(__file__).with_name("stand_in_run.py")
 RECIPES = Path(__file__).parents[2] / "recipes" / "experiments"
@@ -98,6 +103,20 @@ def test_every_experiment_that_comes_along_can_be_read(file: Path) -> None:
     assert all(found.settings_of(arm, 1).evaluation.every for arm in found.arms)
     same = {found.settings_of(arm, 1).game for arm in found.arms}
     assert len(same) == 1
+
+
+ARMS = [
+    (file, arm) for file in sorted(RECIPES.glob("*.yaml")) for arm in load_experiment(file).arms
+]
+
+
+@pytest.mark.parametrize(("file", "arm"), ARMS, ids=[f"{f.stem}-{arm}" for f, arm in ARMS])
+def test_every_arm_that_comes_along_learns(file: Path, arm: str) -> None:
+    settings = load_experiment(file).settings_of(arm, 1)
+    settings = apply_overrides(settings, ["rollouts.matches=32", "threads=1"])
+    training = Training(settings, Path())
+    logs = [log for _ in range(2) for _, log in training.iterate()]
+    assert logs[-1]["gradient_norm/policy"] > 0
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
@@ -275,6 +294,36 @@ def test_the_command_runs_compares_and_writes(
     assert "| ppo | 1 |" in (folder / "table.md").read_text()
     assert "<svg" in (folder / "plot.svg").read_text()
     assert not list(folder.rglob("*.part"))
+
+
+@pytest.mark.parametrize(
+    ("peer", "sentence"), [("", "cannot be read"), ("ppo", "has an arm 'ppo'")]
+)
+def test_measurements_that_cannot_be_shown_beside_are_refused_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], peer: str, sentence: str
+) -> None:
+    (tmp_path / "some.yaml").write_text(REAL)
+    if peer:
+        line = {"arm": peer, "seed": 0, "update": 1, "exact/nash_conv": 1.0}
+        (tmp_path / "peers.jsonl").write_text(json.dumps(line))
+    folder = tmp_path / "out"
+    assert main(["experiment", str(tmp_path / "some.yaml"), "--output", str(folder)]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not list(folder.iterdir())
+
+
+def test_the_examples_in_the_docs_are_what_they_say(tmp_path: Path) -> None:
+    text = (RECIPES.parents[1] / "docs" / "experiments.md").read_text()
+    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    found = load(tmp_path, example)
+    assert list(found.arms) == ["no magnet", "magnet"]
+    assert "magnet" in found.settings_of("magnet", 1).learning.terms
+    keys = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert keys == [entry.name for entry in fields(module.Experiment) if entry.name in keys]
+    assert len(keys) == len(fields(module.Experiment))
+    (line,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "peers.jsonl").write_text(line)
+    assert list(read_lines(tmp_path / "peers.jsonl", "exact/nash_conv", [])) == ["CFR+ (OpenSpiel)"]
 
 
 def test_a_number_nobody_measured_is_said_so(

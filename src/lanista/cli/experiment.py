@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from lanista.pipeline.experiment import Experiment, Job
     from lanista.report.comparison import Comparison
+    from lanista.report.curves import Curve
 
 SCREEN_SECONDS, LINE_SECONDS = 1.0, 30.0
 
@@ -49,6 +50,7 @@ class ExperimentCommand:
         if self.jobs is not None and self.jobs < 1:
             raise LanistaError(f"--jobs is {self.jobs}; give at least 1.")
         refuse_unwritable_folder("--output", folder)
+        curves_beside(experiment)  # What cannot be read should not wait until the end.
         jobs = jobs_of(experiment, folder)
         code = 0
         try:
@@ -87,7 +89,7 @@ class ExperimentCommand:
 
 def comparison_of(experiment: Experiment, jobs: Sequence[Job]) -> Comparison:
     """Return the curves of the runs that are done, and of what is shown beside them."""
-    from lanista.report.comparison import Comparison, read_lines
+    from lanista.report.comparison import Comparison
 
     arms = {
         arm: [
@@ -97,10 +99,21 @@ def comparison_of(experiment: Experiment, jobs: Sequence[Job]) -> Comparison:
         ]
         for arm in experiment.arms
     }
+    arms |= curves_beside(experiment)
+    return Comparison(experiment.title, experiment.metric, arms, experiment.x, experiment.better)
+
+
+def curves_beside(experiment: Experiment) -> dict[str, list[Curve]]:
+    """Return the curves of others, by arm."""
+    from lanista.report.comparison import read_lines
+
+    arms: dict[str, list[Curve]] = {}
     for file in experiment.beside:
         for arm, curves in read_lines(Path(file), experiment.metric, experiment.x).items():
-            arms[arm] = [*arms.get(arm, []), *curves]
-    return Comparison(experiment.title, experiment.metric, arms, experiment.x, experiment.better)
+            if arm in arms or arm in experiment.arms:
+                raise LanistaError(f"{file} has an arm {arm!r}, as others do; rename one of them.")
+            arms[arm] = curves
+    return arms
 
 
 def unmeasured(experiment: Experiment, jobs: Sequence[Job]) -> list[str]:
