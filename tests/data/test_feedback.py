@@ -123,6 +123,7 @@ CHANGED_STEPS = [
     ({"match": ""}, "match is ''"),
     ({"extras": {"a": [1]}}, "extra 'a'"),
     ({"extras": {"a": True}}, "extra 'a'"),
+    ({"extras": {"time": 1}}, "called 'time'"),
     ({"extras": {f"n{i}": 1 for i in range(65)}}, "at most 64"),
     ({"reward": 1}, "unknown key 'reward'"),
 ]
@@ -230,8 +231,11 @@ def test_the_writer_refuses_what_could_not_be_read_and_a_second_session_in_one_f
         given = {"observation": observation, "action": action, **wrong}
         with pytest.raises(FeedbackError, match="cannot be written"):
             writer.step("m", 0, 0.0, **given)
+    writer.step("m", 3, 0.0, observation, action)
+    with pytest.raises(FeedbackError, match="must rise"):
+        writer.step("m", 3, 1.0, observation, action)
     writer.close()
-    assert len(lines_of(tmp_path, "other")) == 1
+    assert len(lines_of(tmp_path, "other")) == 2
 
 
 def outcomes_of(tmp_path) -> list[int]:

@@ -47,6 +47,8 @@ class Imitate:
     """The game of replays that were recorded from a Python file, as `examples/my_game.py`."""
     threads: Annotated[int, number(0)] = 0
     """Threads of the networks' arithmetic; 0: as many as torch takes."""
+    cpu: Annotated[bool, switch()] = False
+    """Do not use a GPU."""
     resume: Annotated[bool, switch()] = False
     """Go on after the last epoch that was saved; give the same flags as before."""
 
@@ -96,6 +98,7 @@ class Imitate:
             opponents=tuple(split_names(self.opponents, "--opponents")) if self.opponents else (),
             evaluation_matches=self.evaluation_matches,
             threads=self.threads,
+            device="cpu" if self.cpu else "auto",
         )
 
 
@@ -120,7 +123,13 @@ def _screen() -> Any:
             self._bars.close()
             self._bar = self._bars.enter_context(progress_of(total, what))
 
+        def files(self, done: int, total: int) -> None:
+            if done == 1:
+                self._open(total, "files")
+            self.played(1)
+
         def gathered(self, data: Demonstrations, learned: Indices, held: Indices) -> None:
+            self._bars.close()
             names = ", ".join(dict.fromkeys(teacher.name for teacher in data.teachers))
             print(
                 f"{data.spec.name}: {len(data):,} decisions of {names} in {data.matches:,} "

@@ -43,7 +43,7 @@ class FeedbackError(LanistaError):
 
 
 class FeedbackWriter:
-    """Writes a client's stream, a line a step, each on disk before the next begins."""
+    """Writes a client's stream, a line a step, each handed to the system whole."""
 
     def __init__(self, folder: str | Path, spec: Spec, session: str, player: PlayerInfo) -> None:
         header = StreamHeader.of(spec, session, player)
@@ -57,6 +57,7 @@ class FeedbackWriter:
             raise FeedbackError(
                 f"{printable(self.path)} exists; give every session a folder of its own."
             ) from None
+        self._last: dict[tuple[str, int], int] = {}
         self._append(first)
 
     def step(
@@ -85,12 +86,17 @@ class FeedbackWriter:
         if extras:
             value["extras"] = dict(extras)
         try:
-            rows = Steps(self.header, self.spec)
-            rows.take(value)
-            rows.stream(False)
+            Steps(self.header, self.spec).take(value)
         except ReplayError as problem:
             raise FeedbackError(f"This step cannot be written: {problem}") from problem
+        last = self._last.get((match, seat), -1)
+        if step <= last:
+            raise FeedbackError(
+                f"This step cannot be written: step {step} of match {quoted(match)} comes after "
+                f"step {last}; steps of a match must rise."
+            )
         self._append(_dump(value))
+        self._last[match, seat] = step
 
     def close(self) -> None:
         """End the stream."""

@@ -296,6 +296,8 @@ def _number(what: str, value: Any) -> float:
 def _extras(what: str, value: Any) -> dict[str, float | str]:
     if type(value) is not dict or len(value) > MOST_EXTRAS:
         wrong(what, value, f"an object of at most {MOST_EXTRAS} numbers and texts")
+    if "time" in value:
+        raise ReplayError("an extra is called 'time', which is the step's own; call it otherwise.")
     return {
         name_of("an extra's name", name): text(f"extra {quoted(name)}", given)
         if type(given) is str

@@ -52,7 +52,8 @@ class Task:
     """Bots that the clone meets beside those it imitates; `all`: every bot of the game."""
     evaluation_matches: int = 2000
     threads: int = 0
-    device: str = "cpu"
+    device: str = "auto"
+    """cpu, cuda, or auto: a GPU where there is one."""
 
     def learned_from(self) -> dict[str, Any]:
         """Return what the weights depend on; it must be the same when a run is resumed."""
@@ -186,7 +187,10 @@ def _begin(
     """Return the cloner, fresh or as the newest checkpoint has it."""
     folder = folder_of(task.output)
     checkpoints = Checkpoints(folder / CHECKPOINTS)
-    cloner = Cloner(data.spec, task.network, task.imitation, device=task.device)
+    device = task.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    cloner = Cloner(data.spec, task.network, task.imitation, device=device)
     if resume:
         checkpoints.remove_leftovers()
         remove_leftovers(folder)
