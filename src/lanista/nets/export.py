@@ -7,7 +7,6 @@ compared with torch on positions from real play of the game and refused if it di
 from __future__ import annotations
 
 import contextlib
-import copy
 import importlib
 import io
 import logging
@@ -26,7 +25,6 @@ from lanista.errors import LanistaError
 from lanista.files import write_bytes
 from lanista.games.contract import Game
 from lanista.games.random_bot import RandomBot
-from lanista.nets.encoders import FlatEncoder
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import LoadedPolicy
 from lanista.nets.policy_format import PolicyContent, encode
@@ -161,17 +159,12 @@ class _Whole(nn.Module):
 
     def __init__(self, policy: Policy) -> None:
         super().__init__()
-        self.policy = copy.deepcopy(policy)
-        for part in self.policy.modules():
-            # ONNX Runtime compares floats on every machine, and small whole numbers on few.
-            if isinstance(part, FlatEncoder):
-                for classes in part.groups:
-                    name = f"values_{classes}"
-                    part.register_buffer(name, part.get_buffer(name).float(), False)
+        self.policy = policy
 
     def forward(
         self, observation: Tensor, mask: Tensor, state: Tensor | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
+        # ONNX Runtime compares and looks up floats everywhere, and small whole numbers not.
         observation = observation.float()
         if state is None:
             return self.policy.heads.log_probs(self.policy(observation), mask)
