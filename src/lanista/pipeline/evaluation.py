@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lanista.games import registry
 from lanista.games.adapters.exact import OPENSPIEL_NAMES, PolicyFunction, exact_nash_conv
+from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
 from lanista.league.standings import summarise
 from lanista.nets.policy import Policy
@@ -32,11 +33,17 @@ _SLOTS = 1024
 class Evaluator:
     """The players that a run's policy is measured with."""
 
-    def __init__(self, settings: RunSettings, spec: Spec, folder: Path, digests: dict[str, str]):
-        self.settings, self.spec, self.folder, self.digests = settings, spec, folder, digests
+    def __init__(self, settings: RunSettings, spec: Spec, folder: Path) -> None:
+        self.settings, self.spec, self.folder = settings, spec, folder
+        self.digests = dict(settings.evaluation.digests)
         self.notice = ""
         """Why NashConv cannot be measured, where it should be."""
         self.exact = self._can_be_exact()
+        self.players = {word: self._player(word) for word in settings.evaluation.bots}
+
+    def _player(self, word: str) -> Player:
+        digest, seed = self.digests.get(word, ""), self.settings.seed
+        return make_player(self.settings, word, digest, self.spec, self.folder, seed)
 
     def _can_be_exact(self) -> bool:
         wanted = self.settings.evaluation.exact
@@ -75,8 +82,7 @@ class Evaluator:
         )
         actor = Actor(policy, settings.seed, greedy=asked.greedy)
         mine = PolicyPlayer("learner", "learner", actor)
-        digest = self.digests.get(word, "")
-        other = make_player(settings, word, digest, self.spec, self.folder, settings.seed)
+        other = self.players[word]
         schedule = rotations(
             [0, *[1] * (seats - 1)], asked.matches, first_match=FIRST_MATCH, first_deal=FIRST_MATCH
         )

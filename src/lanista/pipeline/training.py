@@ -227,9 +227,16 @@ def train(
     output = Path(output)
     if not resume and checkpoint is None:
         settings, policies = resolve(settings)
-        create(output, settings, policies, lambda folder: Training(settings, folder).state())
+        create(output, settings, policies, lambda folder: _first_state(settings, folder))
     with Run(output) as run:
         return _Trainer(run, settings, Observers(observers), stop or (lambda: False)).go(checkpoint)
+
+
+def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
+    """Return the state a run begins with; what cannot be used is refused before it begins."""
+    training = Training(settings, folder)
+    Evaluator(settings, training.spec, folder)
+    return training.state()
 
 
 class _Trainer:
@@ -240,9 +247,7 @@ class _Trainer:
     ) -> None:
         self.run, self.settings, self.observers, self.stop = run, settings, observers, stop
         self.training = Training(settings, run.folder)
-        digests = {each.player: each.digest for each in settings.rollouts.opponents}
-        digests |= dict(settings.evaluation.digests)
-        self.evaluator = Evaluator(settings, self.training.spec, run.folder, digests)
+        self.evaluator = Evaluator(settings, self.training.spec, run.folder)
         self.saved = -1
 
     def go(self, checkpoint: Path | None) -> int:
@@ -338,8 +343,8 @@ class _Trainer:
 def prepare_torch(settings: RunSettings) -> None:
     """Set torch up so that the same run gives the same numbers."""
     torch.set_num_threads(settings.threads)
-    on_cpu = device_of(settings) == "cpu"
-    torch.use_deterministic_algorithms(on_cpu)
+    # The same as use_deterministic_algorithms, which would load a compiler for two seconds first.
+    torch.set_deterministic_debug_mode("error" if device_of(settings) == "cpu" else "default")
     # We never read memory that was not written; filling it costs time.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 

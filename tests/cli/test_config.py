@@ -1,0 +1,63 @@
+"""`lanista config new` and `lanista config diff`."""
+
+import pytest
+
+from lanista.cli import main as cli
+from lanista.pipeline.recipes import recipe_names, settings_of
+from lanista.pipeline.settings import load_settings
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("recipe", recipe_names())
+def test_a_new_file_is_the_recipe_with_a_sentence_above_each_setting(recipe, tmp_path, capsys):
+    assert cli.main(["config", "new", recipe]) == 0
+    assert capsys.readouterr().out == f"settings: {recipe}.yaml\n"
+    text = (tmp_path / f"{recipe}.yaml").read_text()
+    assert load_settings(tmp_path / f"{recipe}.yaml") == settings_of(recipe)
+    assert "# How many times experience is made and learnt from.\niterations:" in text
+
+
+def test_a_file_that_is_there_is_not_overwritten(tmp_path, capsys):
+    (tmp_path / "mine.yaml").write_text("mine")
+    assert cli.main(["config", "new", "kuhn-ppo", "mine.yaml"]) == 3
+    assert (tmp_path / "mine.yaml").read_text() == "mine"
+    assert "mine.yaml exists" in capsys.readouterr().err
+    assert cli.main(["config", "new", "kuhn-ppo", "other.yaml"]) == 0
+    assert (tmp_path / "other.yaml").is_file()
+
+
+def test_without_a_recipe_they_are_listed(capsys):
+    assert cli.main(["config", "new"]) == 0
+    assert capsys.readouterr().out.split() == recipe_names()
+
+
+def test_diff_names_what_differs(tmp_path, capsys):
+    (tmp_path / "a.yaml").write_text("game: kuhn\nlearning: {lr: 1e-3}")
+    (tmp_path / "b.yaml").write_text(
+        "game: kuhn\nlearning: {lr: {kind: linear, start: 1e-3, end: 0}}\niterations: 7"
+    )
+    assert cli.main(["config", "diff", "a.yaml", "b.yaml"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "iterations: 100 → 7",
+        "learning.lr: 0.001 → {'kind': 'linear', 'start': 0.001, 'end': 0}",
+    ]
+    assert cli.main(["config", "diff", "a.yaml", "a.yaml"]) == 0
+    assert capsys.readouterr().out == "The settings are the same.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["new", "kuhn-pp"], "did you mean 'kuhn-ppo'?"),
+        (["new", "a", "b", "c"], "not 3 names"),
+        (["diff", "kuhn-ppo"], "takes two names, not 1"),
+        (["diff", "kuhn-ppo", "nowhere"], "'nowhere' is neither"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(words, said, capsys):
+    assert cli.main(["config", *words]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,205 @@
+"""`lanista rl` as a user types it: the runbook's smoke command, resuming, refusing, stopping."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+from lanista.cli import main as cli
+from lanista.cli.rl import RL, with_flags
+from lanista.errors import LanistaError
+from lanista.nets.policy_file import read_header, save_policy
+from lanista.pipeline.recipes import alphastar
+from lanista.pipeline.run import saved_settings
+from lanista.pipeline.settings import load_settings
+from lanista.pipeline.training import Training
+
+SMALL = ["--set", "network.width=8", "network.layers=1"]
+KUHN = ["--config", "kuhn-ppo", *SMALL, "rollouts.matches=16", "evaluation.every=0"]
+
+
+def rows(output):
+    with closing(sqlite3.connect(f"{output}.run/run.db")) as database:
+        found = database.execute("SELECT * FROM metrics ORDER BY update_number, name").fetchall()
+    return [row for row in found if row[1] not in ("cpu_seconds", "wall_seconds")]
+
+
+def test_the_runbooks_smoke_command_works_as_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    training = Training(load_settings({"network": {"width": 8, "layers": 1}}), tmp_path)
+    save_policy("artifacts/alphastar/pi_sup.pt", training.learner.policy, training.spec)
+    command = """
+      --supervised-checkpoint artifacts/alphastar/pi_sup.pt
+      --output artifacts/alphastar/pi_rl_smoke_test.pt
+      --iterations 1
+      --actor-rollouts 1
+      --learner-updates 1
+      --unroll-length 16
+      --batch-size 2
+      --replay-size 32
+      --min-replay-sequences 1
+      --save-every 1
+      --cpu
+    """
+    assert cli.main(["rl", *command.split()]) == 0
+    assert "pi_rl_smoke_test.pt" in capsys.readouterr().out
+    header = read_header("artifacts/alphastar/pi_rl_smoke_test.pt")
+    assert (header.game, header.step) == ("arena", 1)
+    names = {name for _, name, _ in rows("artifacts/alphastar/pi_rl_smoke_test.pt")}
+    # The AlphaStar recipe: V-trace, TD(λ), UPGO, KL to the supervised policy.
+    assert {"policy/loss", "value/loss", "upgo/loss", "anchor_forward/loss"} <= names
+
+
+def test_flags_reach_the_settings_they_name(tmp_path):
+    flags = RL(
+        output=tmp_path / "p.pt",
+        game="beastybar",
+        supervised_checkpoint="x.pt",
+        iterations=3,
+        actor_rollouts=5,
+        learner_updates=2,
+        unroll_length=9,
+        batch_size=4,
+        replay_size=40,
+        min_replay_sequences=6,
+        save_every=7,
+        kl_coef=0.3,
+        upgo_coef=0.4,
+        pseudo_reward_scale=0.5,
+        opponents="self,outcome=0.5",
+        seed=11,
+        cpu=True,
+    )
+    found = with_flags(alphastar(), flags)
+    assert (found.game, found.supervised_checkpoint, found.iterations) == ("beastybar", "x.pt", 3)
+    assert (found.learner_updates, found.seed, found.device) == (2, 11, "cpu")
+    rollouts = found.rollouts
+    assert (rollouts.unrolls, rollouts.unroll_length, rollouts.shaping_scale) == (5, 9, 0.5)
+    assert [(each.player, each.weight) for each in rollouts.opponents] == [
+        ("self", 1.0), ("outcome", 0.5),
+    ]  # fmt: skip
+    assert (found.replay.size, found.replay.batch, found.replay.minimum) == (40, 4, 6)
+    assert found.checkpoints.save_every == 7
+    assert found.learning.terms["anchor_forward"] == 0.3
+    assert found.learning.terms["upgo"] == 0.4
+    matches = with_flags(load_settings({}), RL(output=tmp_path / "p.pt", actor_rollouts=5))
+    assert matches.rollouts.matches == 5
+
+
+def test_a_batch_size_without_a_replay_is_refused(tmp_path):
+    with pytest.raises(LanistaError, match="--replay-size"):
+        with_flags(load_settings({}), RL(output=tmp_path / "p.pt", batch_size=3))
+
+
+def test_a_run_by_config_and_set_is_resumed_and_made_longer(tmp_path, capsys):
+    output = str(tmp_path / "p.safetensors")
+    assert cli.main(["rl", *KUHN, "--iterations", "2", "--output", output]) == 0
+    assert saved_settings(tmp_path / "p.safetensors").network.width == 8
+    # Flags and --config may be left out: the run knows its settings.
+    assert cli.main(["rl", "--output", output, "--resume", "--iterations", "4"]) == 0
+    longer = [*KUHN, "--output", output, "--iterations", "5", "--resume"]
+    assert cli.main(["rl", *longer]) == 0
+    assert max(row[0] for row in rows(output)) == 5
+    printed = capsys.readouterr()
+    assert printed.out == f"policy: {output}\n" * 3
+    # No terminal here: plain lines, the last of them for the last update.
+    assert "update 5 of 5: " in printed.err
+
+
+def test_an_existing_run_ends_with_exit_code_3(tmp_path, capsys):
+    output = str(tmp_path / "p.pt")
+    command = ["rl", *KUHN, "--iterations", "1", "--output", output]
+    assert cli.main(command) == 0
+    assert cli.main(command) == 3
+    error = capsys.readouterr().err
+    assert "resume it with --resume" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--resume"], 2, "There is no run"),
+        (["--config", "kuhn-pp"], 2, "did you mean 'kuhn-ppo'?"),
+        ([*KUHN, "--set", "learning.lrr=1"], 2, "did you mean 'lr'?"),
+        (["--game", "khun"], 2, "did you mean 'kuhn'?"),
+        ([*KUHN, "--opponents", "randon"], 2, "did you mean 'random'?"),
+        (["--supervised-checkpoint", "nowhere.pt"], 2, "no policy file 'nowhere.pt'"),
+        (["--kl-coef", "0.1"], 2, "--supervised-checkpoint"),
+        (["--iterations", "0"], 2, "iterations is 0"),
+        ([*KUHN, "--game", "beastybar", "--set", "evaluation.exact=always"], 2, "exact NashConv"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence_and_leaves_nothing(
+    words, code, said, tmp_path, capsys
+):
+    assert cli.main(["rl", "--output", str(tmp_path / "p.pt"), *words]) == code
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.startswith("lanista: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tracker_that_is_not_installed_costs_a_sentence(tmp_path, capsys, monkeypatch):
+    for package in ("tensorboard", "torch.utils.tensorboard", "wandb"):
+        monkeypatch.setitem(sys.modules, package, None)
+    mirrors = ["--tensorboard", str(tmp_path / "tb"), "--wandb", "project"]
+    output = str(tmp_path / "p.pt")
+    assert cli.main(["rl", *KUHN, "--iterations", "1", "--output", output, *mirrors]) == 0
+    error = capsys.readouterr().err
+    assert "tensorboard is not installed" in error
+    assert "wandb is not installed" in error
+
+
+def test_mirrors_are_told_what_the_database_has(tmp_path, monkeypatch):
+    logged = {}
+
+    class FakeRun:
+        def log(self, values, step):
+            logged[step] = values
+
+        def finish(self):
+            logged["finished"] = True
+
+    class FakeModule:
+        @staticmethod
+        def init(**settings):
+            logged["project"] = settings["project"]
+            return FakeRun()
+
+    monkeypatch.setitem(sys.modules, "wandb", FakeModule)
+    output = str(tmp_path / "p.pt")
+    assert cli.main(["rl", *KUHN, "--iterations", "2", "--output", output, "--wandb", "here"]) == 0
+    assert (logged["project"], logged["finished"]) == ("here", True)
+    values = {name: value for update, name, value in rows(output) if update == 2}
+    assert {name: logged[2][name] for name in values} == values
+
+
+def start(output, *words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "lanista", "rl", *KUHN, "--output", output, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_saves_and_ends_with_130(number, tmp_path):
+    output = str(tmp_path / "p.pt")
+    running = start(output, "--iterations", "1000000", "--save-every", "1000000")
+    assert running.stderr.readline().startswith("update 0 of")
+    time.sleep(0.3)
+    running.send_signal(number)
+    out, error = running.communicate()
+    assert running.returncode == 130, error
+    assert "go on with --resume" in out
+    assert "Stopping after this iteration" in error
+    last = max(row[0] for row in rows(output))
+    assert os.listdir(f"{output}.run/checkpoints") == ["000000", f"{last:06d}"] or last == 0  # noqa: PTH208
+    assert read_header(output).step == last
