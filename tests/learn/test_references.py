@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from small_runs import VALUE, kuhn_run, leduc_run
+from small_runs import RECURRENT, VALUE, kuhn_run, leduc_run
 from torch import Tensor
 
 from lanista.errors import LanistaError
@@ -142,6 +142,29 @@ def test_rnads_references_move_by_its_schedule() -> None:
         target = (1 - average) * target + average * flat(run.learner.policy)
         for name, expected in ((TARGET, target), (CURRENT, current), (PREVIOUS, previous)):
             torch.testing.assert_close(flat(policies[name]), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("unroll_length", [2, 8])
+def test_a_recurrent_reference_remembers_its_own_match_from_the_start(unroll_length: int) -> None:
+    anchor = leduc_run(Learning(), RECURRENT, seed=9).learner.policy
+    with torch.no_grad():
+        anchor.head.weight.mul_(100.0)
+    settings = Learning(terms={**VALUE, "anchor_forward": 0.1, "reference": 0.1}, lr=0.02)
+    run = leduc_run(settings, RECURRENT, start=anchor, unroll_length=unroll_length)
+    run.train(2)
+    unrolls = run.play(30)
+    known = run.learner._seen(unrolls, dict(settings.terms))
+    found = known.references["anchor"]
+    rows = sorted(range(unrolls.decisions), key=lambda row: int(unrolls.turn[row]))
+    memory: dict[tuple[int, int], Tensor] = {}
+    for row in rows:
+        place = int(unrolls.match[row]), int(unrolls.seat[row])
+        state = memory.get(place, torch.zeros(1, anchor.state_size))
+        seen, legal = torch.from_numpy(unrolls.observation[[row]]), unrolls.mask[[row]]
+        with torch.no_grad():
+            logits, _, memory[place] = anchor.step(seen, state)
+        expected = anchor.heads.log_probs(logits, torch.from_numpy(legal))
+        torch.testing.assert_close(found[[row]], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_references_learn_nothing_themselves() -> None:

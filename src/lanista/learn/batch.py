@@ -36,12 +36,26 @@ class Batch:
         unrolls = self.unrolls
         order = np.lexsort((unrolls.seat, unrolls.turn, unrolls.match))
         match = unrolls.match[order]
-        first = np.flatnonzero(np.concatenate([[True], match[1:] != match[:-1]]))
-        lane = np.cumsum(np.concatenate([[True], match[1:] != match[:-1]])) - 1
+        return self._in_lanes(order, match[1:] != match[:-1])
+
+    @cached_property
+    def by_seat(self) -> Batch:
+        """The same rows with a lane for all that is here of a seat's decisions in a match."""
+        unrolls = self.unrolls
+        order = np.lexsort((unrolls.turn, unrolls.seat, unrolls.match))
+        match, seat, turn = unrolls.match[order], unrolls.seat[order], unrolls.turn[order]
+        # A replay may hold a decision twice; the second one begins a lane of its own.
+        again = (match[1:] != match[:-1]) | (seat[1:] != seat[:-1]) | (turn[1:] <= turn[:-1])
+        return self._in_lanes(order, again)
+
+    def _in_lanes(self, order: NDArray[np.int64], begins: NDArray[np.bool_]) -> Batch:
+        """Arrange rows in `order`, a new lane where one `begins` after its predecessor."""
+        begins = np.concatenate([[True], begins])
+        first, lane = np.flatnonzero(begins), np.cumsum(begins) - 1
         step = np.arange(len(order)) - first[lane]
         index = np.full((int(step.max()) + 1, len(first)), -1, np.int32)
         index[step, lane] = order
-        return Batch(replace(unrolls, index=index), self.device)
+        return Batch(replace(self.unrolls, index=index), self.device)
 
     def steps(self, rows: Tensor) -> Tensor:
         """Return row values `[N, ...]` as steps `[T, B, ...]`, zero where padded."""

@@ -57,29 +57,35 @@ class Views:
     def policy(self, policy: Policy) -> tuple[Tensor, Tensor]:
         """Return logits and features of every row."""
         if policy.state_size:
-            features = self._unroll(policy)
-            return policy.head(features), features
-        features = policy.torso(self.seat.view)
+            unrolls = self.batch.unrolls
+            kept = unrolls.state is not None and unrolls.state.shape[1] == policy.state_size
+            features = _unroll(policy, self.batch, self.batch.tensor("state") if kept else None)
+        else:
+            features = policy.torso(self.seat.view)
         return policy.head(features), features
 
     def log_probs(self, policy: Policy) -> Tensor:
-        """Return the log-probabilities of every row under another policy, without gradient."""
+        """Return the log-probabilities of every row under another policy, without gradient.
+
+        A recurrent one remembers what it would have seen itself: it begins afresh at the first
+        decision of a match that is in the batch, since the stored states are the learner's.
+        """
         with torch.no_grad():
-            logits, _ = self.policy(policy)
             if policy.state_size:
-                return policy.heads.log_probs(logits.float(), self.mask)
+                features = _unroll(policy, self.batch.by_seat, None)
+                return policy.heads.log_probs(policy.head(features).float(), self.mask)
+            logits, _ = self.policy(policy)
             return self.seat.spread(policy.heads.log_probs(logits.float(), self.seat_mask))
 
-    def _unroll(self, policy: Policy) -> Tensor:
-        batch = self.batch
-        observation = batch.steps(batch.tensor("observation"))
-        unrolls = batch.unrolls
-        if unrolls.state is None or unrolls.state.shape[1] != policy.state_size:
-            state = observation.new_zeros((len(unrolls), policy.state_size), dtype=torch.float32)
-        else:
-            state = batch.tensor("state")
-        fresh = torch.zeros(observation.shape[:2], dtype=torch.bool, device=batch.device)
-        return batch.rows(policy.torso.unroll(observation, state, fresh))
+
+def _unroll(policy: Policy, batch: Batch, state: Tensor | None) -> Tensor:
+    """Return the features of every row, the lanes of `batch` begun in `state` or afresh."""
+    observation = batch.steps(batch.tensor("observation"))
+    steps, lanes = observation.shape[:2]
+    if state is None:
+        state = torch.zeros((lanes, policy.state_size), device=batch.device)
+    fresh = torch.zeros((steps, lanes), dtype=torch.bool, device=batch.device)
+    return batch.rows(policy.torso.unroll(observation, state, fresh))
 
 
 def forward(
