@@ -1,8 +1,10 @@
 """`lanista export` and policies in the seats of `lanista play`."""
 
+import importlib.util
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -109,3 +111,27 @@ def test_a_policy_of_another_game_is_refused(
 ) -> None:
     assert main(["play", "leduc", "--seats", f"{policy_file},random"]) == 2
     assert "it plays 'kuhn', and this game is 'leduc'" in capsys.readouterr().err
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
+
+
+def test_every_line_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = PAGE.read_text(encoding="utf-8").split("```")[1::2]
+    saving, running = [block.removeprefix("python\n") for block in blocks if "import" in block]
+    game = registry.make("beastybar", slots=3)
+    exec(saving, {"game": game})
+    Path("second.safetensors").write_bytes(Path("first.safetensors").read_bytes())
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("lanista")]
+    assert len(lines) == 5
+    for line in lines:
+        if "--to onnx" in line and not importlib.util.find_spec("onnxruntime"):
+            continue
+        assert main(line.split()[1:]) == 0, capsys.readouterr().err
+    game.start([0, 1, 2], [0, 1, 2])
+    decisions = game.decisions()
+    given = {"observation": decisions.observation, "mask": decisions.mask}
+    exec(running, given | {"uniforms": np.full((3, 1), 0.5, np.float32)})
