@@ -308,6 +308,17 @@ def test_an_update_logs_what_a_person_looks_at() -> None:
     assert log["staleness"] == 0.0
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_entropy_and_distance_from_behaviour_are_logged_whatever_the_loss(loss: str) -> None:
+    run = kuhn_run(Learning(terms=VALUE, lr=0.05, **LOSSES[loss]))
+    run.train(1)
+    old = run.play(300)
+    assert run.learner.update(old)["policy/behaviour_kl"] == pytest.approx(0.0, abs=1e-6)
+    log = run.learner.update(old)  # The weights have moved since these were played.
+    assert log["policy/behaviour_kl"] > 1e-5
+    assert 0 < log["policy/entropy/0"] < math.log(2)
+
+
 def test_staleness_is_how_many_updates_ago_the_weights_acted() -> None:
     run = kuhn_run(Learning(terms=VALUE))
     old = run.play()

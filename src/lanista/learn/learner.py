@@ -23,6 +23,7 @@ from lanista.learn.batch import Batch
 from lanista.learn.forward import Views, forward
 from lanista.learn.losses import Term
 from lanista.learn.references import References
+from lanista.learn.regularisers import behaviour_kl_sampled
 from lanista.learn.schedules import initial_states, observe_all, parse_schedule, values_at
 from lanista.learn.settings import PULLS, Learning
 from lanista.learn.targets import known_of, scaled, scales
@@ -159,12 +160,14 @@ class Learner:
         for piece, known in zip(pieces, self._known(pieces, weights), strict=True):
             found = self._terms(known, weights)
             # A piece's means count by how many of the step's rows they were taken over.
-            shares = dict.fromkeys(found, piece.decisions / unrolls.decisions)
+            rows = piece.decisions / unrolls.decisions
+            shares = dict.fromkeys(found, rows)
             if known.kept_share is not None:
                 shares |= {name: known.kept_share for name in found if name in FILTERED}
             loss = weighted(found, {name: weights[name] * shares[name] for name in found})
             self._refuse_broken(loss, found)
             _add_terms(log, found, shares)
+            _add(log, "policy", _acting(known), rows)
             if self._shares_due:
                 log |= self._gradient_shares(found, weights)
             self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
@@ -317,17 +320,25 @@ def _critic(spec: Spec, network: Network, settings: Learning, policy: Policy) ->
     return Critic(spec, network, settings.critic_output, observation=view)
 
 
+@torch.no_grad()
+def _acting(known: Known) -> dict[str, Tensor]:
+    """Return what is logged of a policy whatever its loss."""
+    kl = behaviour_kl_sampled(known.chosen, known.behaviour, known.everything).loss
+    return {"behaviour_kl": kl, "entropy": known.heads.entropy(known.log_probs, known.mask).mean(0)}
+
+
 def _add_terms(log: dict[str, float], found: dict[str, Term], shares: dict[str, float]) -> None:
     for name, entry in found.items():
-        share = shares[name]
-        numbers = {f"{name}/loss": entry.loss.detach()}
-        for key, value in entry.statistics.items():
-            if value.dim() == 0:
-                numbers[f"{name}/{key}"] = value
-            else:
-                numbers |= {f"{name}/{key}/{i}": part for i, part in enumerate(value)}
-        for key, number in numbers.items():
-            log[key] = log.get(key, 0.0) + share * float(number)
+        _add(log, name, {"loss": entry.loss.detach(), **entry.statistics}, shares[name])
+
+
+def _add(log: dict[str, float], name: str, numbers: dict[str, Tensor], share: float) -> None:
+    """Add a share of `numbers` to the log; one with several parts gets a name for each."""
+    for key, value in numbers.items():
+        parts = {"": value} if value.dim() == 0 else {f"/{i}": p for i, p in enumerate(value)}
+        for part, number in parts.items():
+            whole = f"{name}/{key}{part}"
+            log[whole] = log.get(whole, 0.0) + share * float(number)
 
 
 def _norm(gradients: Iterable[Tensor | None]) -> float:
