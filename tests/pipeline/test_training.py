@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import sqlite3
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from contextlib import closing
 
+import numpy as np
 import pytest
 import torch
 from pipeline_runs import (
@@ -326,3 +328,42 @@ def test_retention_holds_while_a_run_goes_on(output):
     train(settings, output)
     folder = output.parent / "policy.pt.run" / "checkpoints"
     assert names(folder) == ["000000", "000004", "000008", "000009", "000010"]
+
+
+def test_an_evaluated_match_can_be_played_again_from_its_row(output):
+    from lanista.games import make, make_bot
+    from lanista.rollout import Schedule, Table, play
+    from lanista.rollout.players import policy_player
+
+    train(settings_of(KUHN), output)
+    folder = output.parent / "policy.pt.run"
+    with closing(sqlite3.connect(folder / "run.db")) as database:
+        found = database.execute("SELECT * FROM matches ORDER BY update_number, match").fetchall()
+    assert len(found) == 8 * 20
+    game, bots = make("kuhn", slots=4, seed=0), {}
+    random_bot = make_bot("kuhn", "random", game.spec, 0)
+    for _, opponent, match, deal, players, returns, _, cut_off in found[-20:]:
+        assert (opponent, cut_off) == ("random", 0)
+        digests = json.loads(players)
+        for digest in digests:
+            file = folder / "policies" / f"{digest}.safetensors"
+            bots[digest] = policy_player(file, game.spec, 0) if file.exists() else random_bot
+            assert bots[digest].digest == digest
+        seating = np.array([[0, 1]], np.int32)
+        schedule = Schedule(np.array([match]), np.array([deal]), seating)
+        again = play([Table(game, tuple(bots[digest] for digest in digests))], schedule)
+        assert again.returns[0].tolist() == json.loads(returns)
+
+
+def test_training_games_are_counted_by_opponent(output):
+    settings = settings_of(
+        QUICK, rollouts={"matches": 40, "slots": 16, "opponents": ["self", "random=3"]}
+    )
+    train(settings, output)
+    with closing(sqlite3.connect(output.parent / "policy.pt.run" / "run.db")) as database:
+        found = database.execute("SELECT * FROM training_games").fetchall()
+    games = {name: sum(row[2] for row in found if row[1] == name) for name in ("self", "random")}
+    assert sum(games.values()) == 160
+    assert games["random"] > games["self"] > 0
+    assert all(row[3] == row[2] * (2 if row[1] == "self" else 1) for row in found)
+    assert {(row[5], row[6]) for row in found} == {(0, 39), (40, 79), (80, 119), (120, 159)}

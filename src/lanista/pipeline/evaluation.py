@@ -6,6 +6,10 @@ trained on.
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +22,38 @@ from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
 from lanista.league.standings import summarise
 from lanista.nets.policy import Policy
+from lanista.nets.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
+from lanista.pipeline.metrics import Row
 from lanista.pipeline.players import make_player
 from lanista.pipeline.settings import RunSettings
-from lanista.rollout.actor import Actor
-from lanista.rollout.play import Table, play
-from lanista.rollout.players import PolicyPlayer
+from lanista.rollout.play import Results, Table, play
+from lanista.rollout.players import PolicyPlayer, policy_player
 from lanista.rollout.seating import rotations
 
 FIRST_MATCH = 1 << 40
 """Training counts match ids from 0 and never comes here."""
 _SLOTS = 1024
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What an evaluation found."""
+
+    values: dict[str, float]
+    digest: str = ""
+    """Of the policy, where it played."""
+    policy: bytes = b""
+    """Its file."""
+    rows: list[Row] = field(default_factory=list)
+    """Its matches, for the run's database; each names the digest."""
+
+    @property
+    def score(self) -> float | None:
+        """One number for schedules to go by, higher is better; None: nothing was measured."""
+        if "exact/nash_conv" in self.values:
+            return -self.values["exact/nash_conv"]
+        scores = [value for name, value in self.values.items() if name.startswith("score/")]
+        return float(np.mean(scores)) if scores else None
 
 
 class Evaluator:
@@ -58,45 +84,71 @@ class Evaluator:
             return False
         return True
 
-    def measure(self, policy: Policy) -> tuple[dict[str, float], float | None]:
-        """Return the numbers, and one score for schedules to go by (higher is better)."""
+    def measure(self, policy: Policy, update: int) -> Judgement:
+        """Judge a policy, exactly and by play, as far as the settings ask for it."""
         values: dict[str, float] = {}
         if self.exact:
             values["exact/nash_conv"] = exact_nash_conv(self.spec.name, probabilities(policy))
-        for word in self.settings.evaluation.bots:
-            values |= self._against(word, policy)
-        if self.exact:
-            return values, -values["exact/nash_conv"]
-        scores = [value for name, value in values.items() if name.startswith("score/")]
-        return values, float(np.mean(scores)) if scores else None
+        if not self.players:
+            return Judgement(values)
+        data = policy_bytes(policy, self.spec, step=update)
+        digest = hashlib.sha256(data).hexdigest()
+        header = PolicyHeader.of(self.spec, policy.network, step=update)
+        mine = policy_player(
+            LoadedPolicy(policy, header, digest),
+            self.spec,
+            self.settings.seed,
+            greedy=self.settings.evaluation.greedy,
+            name="learner",
+        )
+        rows: list[Row] = []
+        for word in self.players:
+            results = self._play(mine, word)
+            values |= _score(results, word)
+            rows += _rows(results, word)
+        return Judgement(values, digest, data, rows)
 
-    def _against(self, word: str, policy: Policy) -> dict[str, float]:
-        """Return the score against one player; nothing where no match had a result."""
-        settings, seats = self.settings, self.spec.seats
-        asked = settings.evaluation
+    def _play(self, mine: PolicyPlayer, word: str) -> Results:
+        settings, asked = self.settings, self.settings.evaluation
+        slots = min(asked.matches, _SLOTS)
         game = registry.make(
-            settings.game,
-            slots=min(asked.matches, _SLOTS),
-            seed=settings.seed,
-            **settings.game_settings,
+            settings.game, slots=slots, seed=settings.seed, **settings.game_settings
         )
-        actor = Actor(policy, settings.seed, greedy=asked.greedy)
-        mine = PolicyPlayer("learner", "learner", actor)
-        other = self.players[word]
-        schedule = rotations(
-            [0, *[1] * (seats - 1)], asked.matches, first_match=FIRST_MATCH, first_deal=FIRST_MATCH
+        seats = [0, *[1] * (self.spec.seats - 1)]
+        schedule = rotations(seats, asked.matches, first_match=FIRST_MATCH, first_deal=FIRST_MATCH)
+        try:
+            return play([Table(game, (mine, self.players[word]))], schedule)
+        finally:
+            game.close()
+
+
+def _score(results: Results, word: str) -> dict[str, float]:
+    """Return the policy's score; nothing where no match had a result."""
+    score = summarise(results, ("learner", word)).standings[0].score
+    if score is None:
+        return {}
+    unknown = float("nan")
+    return {
+        f"score/{word}": score.value,
+        f"score_low/{word}": unknown if score.low is None else score.low,
+        f"score_high/{word}": unknown if score.high is None else score.high,
+    }
+
+
+def _rows(results: Results, word: str) -> Iterator[Row]:
+    """Give a row for each match: all that it takes to play it again, and what came of it."""
+    schedule = results.schedule
+    for number in range(len(schedule)):
+        players = [results.digests[who] for who in schedule.seating[number]]
+        yield (
+            word,
+            int(schedule.match[number]),
+            int(schedule.deal[number]),
+            json.dumps(players),
+            json.dumps(results.returns[number].tolist()),
+            json.dumps(results.place[number].tolist()),
+            int(results.cut_off[number]),
         )
-        results = play([Table(game, (mine, other))], schedule)
-        game.close()
-        score = summarise(results, ("learner", word)).standings[0].score
-        if score is None:
-            return {}
-        unknown = float("nan")
-        return {
-            f"score/{word}": score.value,
-            f"score_low/{word}": unknown if score.low is None else score.low,
-            f"score_high/{word}": unknown if score.high is None else score.high,
-        }
 
 
 def probabilities(policy: Policy) -> PolicyFunction:

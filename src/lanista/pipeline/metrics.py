@@ -1,7 +1,8 @@
-"""A run's numbers in SQLite: one row for each update and name.
+"""A run's numbers and games in SQLite; every row carries the update that made it.
 
-Rows are gathered and written together; what cannot be written now (a full disk) is kept and tried
-again. Knows nothing of where numbers come from.
+`metrics` has a row for each update and name, `training_games` one for each update and opponent,
+`matches` one for each match of an evaluation, with the digests of who played it. What cannot be
+written now (a full disk) is kept and tried again. Knows nothing of where numbers come from.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lanista.errors import RefusedError
@@ -21,9 +22,22 @@ CREATE TABLE metrics (
     update_number INTEGER NOT NULL, name TEXT NOT NULL, value REAL,
     PRIMARY KEY (update_number, name)
 ) WITHOUT ROWID;
+CREATE TABLE training_games (
+    update_number INTEGER NOT NULL, opponent TEXT NOT NULL, matches INTEGER NOT NULL,
+    seats INTEGER NOT NULL, returns REAL NOT NULL,
+    first_match INTEGER NOT NULL, last_match INTEGER NOT NULL,
+    PRIMARY KEY (update_number, opponent)
+) WITHOUT ROWID;
+CREATE TABLE matches (
+    update_number INTEGER NOT NULL, opponent TEXT NOT NULL, match INTEGER NOT NULL,
+    deal INTEGER NOT NULL, players TEXT NOT NULL, returns TEXT NOT NULL, places TEXT NOT NULL,
+    cut_off INTEGER NOT NULL,
+    PRIMARY KEY (update_number, opponent, match)
+) WITHOUT ROWID;
 CREATE TABLE notices (update_number INTEGER NOT NULL, sentence TEXT NOT NULL);
 """
-TABLES = ("metrics", "notices")
+TABLES = ("metrics", "training_games", "matches", "notices")
+Row = tuple[int | str | float | None, ...]
 
 
 class Metrics:
@@ -41,8 +55,7 @@ class Metrics:
             raise RefusedError(
                 f"{path} is damaged: {error}; move it away to go on without the earlier numbers."
             ) from error
-        self.waiting: list[tuple[int, str, float | None]] = []
-        self.notices: list[tuple[int, str]] = []
+        self.waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
         self.flushed = time.monotonic()
 
     def _prepare(self) -> None:
@@ -62,7 +75,7 @@ class Metrics:
 
     def add(self, update: int, values: Mapping[str, float]) -> None:
         """Take in the numbers of an update; they are written within a second or with `flush`."""
-        self.waiting += [
+        self.waiting["metrics"] += [
             # SQLite has no NaN; unknown is NULL there.
             (update, name, None if math.isnan(value) else float(value))
             for name, value in values.items()
@@ -72,23 +85,27 @@ class Metrics:
 
     def say(self, update: int, sentence: str) -> None:
         """Take in something the user was told."""
-        self.notices.append((update, sentence))
+        self.waiting["notices"].append((update, sentence))
+
+    def add_rows(self, table: str, update: int, rows: Iterable[Row]) -> None:
+        """Take in rows of another table, each without its update."""
+        self.waiting[table] += [(update, *row) for row in rows]
 
     def flush(self) -> None:
         """Write everything, to the disk."""
         self.flushed = time.monotonic()
-        if not self.waiting and not self.notices:
-            return
         try:
             self.connection.execute("BEGIN")
-            self.connection.executemany("INSERT INTO metrics VALUES (?, ?, ?)", self.waiting)
-            self.connection.executemany("INSERT INTO notices VALUES (?, ?)", self.notices)
+            for table, rows in self.waiting.items():
+                if rows:
+                    marks = ", ".join("?" * len(rows[0]))
+                    self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
             self.connection.execute("COMMIT")
         except sqlite3.OperationalError as error:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
             raise OSError(0, f"metrics cannot be written: {error}", str(self.path)) from error
-        self.waiting, self.notices = [], []
+        self.waiting = {table: [] for table in TABLES}
 
     def try_flush(self) -> bool:
         """Write everything if it can be; return whether."""
@@ -104,11 +121,6 @@ class Metrics:
         for table in TABLES:
             self.connection.execute(f"DELETE FROM {table} WHERE update_number > ?", (update,))
         self.connection.execute("COMMIT")
-
-    def rows(self) -> list[tuple[int, str, float | None]]:
-        """Return all rows by update and name."""
-        query = "SELECT update_number, name, value FROM metrics ORDER BY update_number, name"
-        return list(self.connection.execute(query))
 
     def close(self) -> None:
         """Write what can be written and let go of the file."""

@@ -6,7 +6,6 @@ checkpoint holds. Nothing that affects learning reads the clock.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,16 +15,18 @@ import torch
 
 from lanista.data.replay_buffer import ReplayBuffer
 from lanista.data.trajectory import Unrolls
+from lanista.files import write_bytes
 from lanista.games import registry
 from lanista.learn.learner import PRECISIONS, BrokenLossError, Learner
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import load_policy, save_policy
-from lanista.pipeline.evaluation import Evaluator
+from lanista.pipeline.evaluation import Evaluator, Judgement
+from lanista.pipeline.metrics import Row
 from lanista.pipeline.observers import Observer, Observers
 from lanista.pipeline.players import make_player, others, seating_of
 from lanista.pipeline.resolve import resolve
 from lanista.pipeline.run import Run, create, folder_of, policy_path
-from lanista.pipeline.settings import RunSettings
+from lanista.pipeline.settings import SELF, RunSettings
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import Collector
 
@@ -59,6 +60,8 @@ class Training:
         self.collector = self._collector(folder)
         self.replay = self._replay() if settings.replay.size else None
         self.iteration = 0
+        self.first_match = 0
+        """The next match's id when this iteration began."""
         self.decisions = 0
         self.matches = 0
         self.cpu_seconds = 0.0
@@ -90,12 +93,13 @@ class Training:
     @property
     def _values_while_acting(self) -> bool:
         """Whether a later update needs the values of the weights that acted."""
-        settings = self.settings
-        return (
-            settings.learning.policy == "ppo"
-            or settings.network.recurrent
-            or settings.replay.sampling == "prioritised"
-        )
+        settings, learning = self.settings, self.settings.learning
+        if settings.network.recurrent or settings.replay.sampling == "prioritised":
+            return True
+        # In an update of one step the learner's own values are those of the weights that acted.
+        fresh = not settings.rollouts.streaming and not settings.replay.size
+        once = learning.epochs * learning.minibatches == 1
+        return learning.policy == "ppo" and not (fresh and once and not learning.rnad)
 
     def _replay(self) -> ReplayBuffer:
         asked = self.settings.replay
@@ -113,6 +117,8 @@ class Training:
     def iterate(self) -> Iterator[tuple[int, Values]]:
         """Make experience and learn from it; give the number and the log of each update."""
         cpu, wall = time.process_time(), time.perf_counter()
+        self.collector.tally.clear()
+        self.first_match = self.collector.next_match
         unrolls = self._experience()
         for _ in range(self.settings.learner_updates):
             if self.replay is not None:
@@ -129,13 +135,13 @@ class Training:
         rollouts, collector = self.settings.rollouts, self.collector
         collector.update = self.learner.update_count
         collector.actor.temperature = self.learner.scheduled()["temperature"]
-        collector.tally.clear()
+        before = sum(tally.matches for tally in collector.tally.values())
         if rollouts.streaming:
             unrolls = collector.unrolls(rollouts.unrolls)
         else:
             unrolls = collector.whole_matches(rollouts.matches)
         self.decisions += unrolls.decisions
-        self.matches += sum(tally.matches for tally in collector.tally.values())
+        self.matches += sum(tally.matches for tally in collector.tally.values()) - before
         if self.replay is not None:
             self.replay.add(unrolls)
         return unrolls
@@ -160,6 +166,13 @@ class Training:
             if number:
                 values[f"return/{self.names[number - 1]}"] = tally.returns / tally.seats
         return values
+
+    def games(self) -> Iterator[Row]:
+        """Give what this iteration's ended matches came to, by opponent, with the ids played."""
+        for number, tally in sorted(self.collector.tally.items()):
+            name = self.names[number - 1] if number else SELF
+            last = self.collector.next_match - 1
+            yield name, tally.matches, tally.seats, tally.returns, self.first_match, last
 
     def state(self) -> dict[str, Any]:
         """Return everything the run depends on from here, and nothing that it does not."""
@@ -279,6 +292,7 @@ class _Trainer:
                 last = number, values
             assert last is not None
             self._log(last[0], last[1] | self._evaluate())
+            self.run.metrics.add_rows("training_games", last[0], training.games())
             stopping = self.stop()
             if stopping or self._due(self.settings.checkpoints.save_every):
                 self._save(must=stopping or training.iteration >= total)
@@ -295,10 +309,28 @@ class _Trainer:
         every = self.settings.evaluation.every
         if not every or not self._due(every):
             return {}
-        values, score = self.evaluator.measure(self.training.learner.best)
-        if score is not None and math.isfinite(score):
-            self.training.learner.evaluated(score)
-        return values
+        learner = self.training.learner
+        found = self.evaluator.measure(learner.best, learner.update_count)
+        self._keep_matches(found)
+        if found.score is not None:
+            learner.evaluated(found.score)
+        return found.values
+
+    def _keep_matches(self, found: Judgement) -> None:
+        """Keep an evaluation's matches, and first the policy that their rows name."""
+        if not found.rows:
+            return
+        update = self.training.learner.update_count
+        try:
+            write_bytes(policy_path(self.run.folder, found.digest), found.policy)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            self._say(
+                f"The policy of update {update} could not be kept: {why}; the matches it was "
+                "judged by are left out of the run's database."
+            )
+            return
+        self.run.metrics.add_rows("matches", update, found.rows)
 
     def _log(self, number: int, values: Values) -> None:
         self.run.metrics.add(number, values)
