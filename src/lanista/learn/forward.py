@@ -111,7 +111,9 @@ def forward(
         judged = out
         if slow_critic is not None:
             judged = _critic_output(slow_critic, views, features, bool(policy.state_size)).float()
-        value = critic.value_of(judged, log_probs.exp())
+        # Only Q is weighed by the policy; exponentials of every row cost time.
+        probabilities = log_probs.exp() if critic.output == "q" else None
+        value = critic.value_of(judged, probabilities)
         next_value = _next_value(policy, critic, batch.unrolls, batch.device, precision)
     chosen = policy.heads.joint(log_probs, action)
     return Forward(logits, log_probs, chosen, out, value, next_value)
@@ -133,20 +135,18 @@ def _next_value(
     if policy.state_size and unrolls.next_value is not None:
         # A recurrent state at that decision is not kept; the acting side's own value is.
         return to_tensor(unrolls.next_value, device)
-    seen = to_tensor(unrolls.next_observation, device)
-    with _autocast(device, precision):
-        features = policy.torso(seen)
-        if critic.torso is None:
-            out = critic(features)
-        else:
-            view = unrolls.next_privileged
-            out = critic(seen if view is None else to_tensor(view, device))
-        logits = policy.head(features)
     assert unrolls.next_mask is not None
-    mask = to_tensor(unrolls.next_mask, device)
     goes_on = to_tensor(unrolls.goes_on, device)
-    mask = mask | ~goes_on[:, None]
-    probabilities = policy.heads.log_probs(logits.float(), mask).exp()
+    mask = to_tensor(unrolls.next_mask, device) | ~goes_on[:, None]
+    seen = to_tensor(unrolls.next_observation, device)
+    view = seen if unrolls.next_privileged is None else to_tensor(unrolls.next_privileged, device)
+    with _autocast(device, precision):
+        features = policy.torso(seen) if critic.torso is None or critic.output == "q" else None
+        out = critic(features if critic.torso is None else view)
+        logits = policy.head(features) if critic.output == "q" else None
+    probabilities = None
+    if logits is not None:
+        probabilities = policy.heads.log_probs(logits.float(), mask).exp()
     return torch.where(goes_on, critic.value_of(out.float(), probabilities), 0.0)
 
 

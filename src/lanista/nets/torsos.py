@@ -50,7 +50,7 @@ class MLP(Torso):
     def forward(self, observation: Tensor) -> Tensor:
         x: Tensor = self.encoder(observation)
         for layer in self.layers:
-            x = torch.relu(layer(x))
+            x = layer(x).relu_()  # In place: its gradient is read from what it returns.
         return x
 
 
