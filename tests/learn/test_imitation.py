@@ -123,6 +123,32 @@ def test_two_games_in_one_folder_are_refused(tmp_path):
         gather(tmp_path)
 
 
+def test_a_head_that_did_not_matter_is_left_out_of_those_decisions_only(tmp_path):
+    play_and_record(tmp_path, "arena", ("rusher", "rusher"), 2)
+    data, _ = gather(tmp_path)
+    rows = np.arange(len(data))
+    before = data.mask(rows)
+    holds = data.action[:, 4] == 0
+    assert holds.any()
+    assert not holds.all()
+    assert data.leave_out("aim_x:fire=hold") == holds.sum()
+    after = data.mask(rows)
+    aim = slice(22, 33)
+    assert (after[holds, aim].sum(axis=1) == 1).all()
+    assert after[holds, 22 + data.action[holds, 2].astype(int)].all()
+    assert (after[~holds] == before[~holds]).all()
+    rest = np.ones(after.shape[1], bool)
+    rest[aim] = False
+    assert (after[:, rest] == before[:, rest]).all()
+    for wrong, reason in (
+        ("aim_x", "HEAD:OTHER=CHOICE"),
+        ("aim:fire=hold", "no head 'aim'; did you mean"),
+        ("aim_x:fire=holt", "did you mean 'hold'"),
+    ):
+        with pytest.raises(DemonstrationError, match=reason):
+            data.leave_out(wrong)
+
+
 # What is held out.
 
 

@@ -35,6 +35,8 @@ class Imitate:
     """Outcomes of live matches: folders with manifest.jsonl."""
     player: Annotated[str | None, optional("A,B")] = None
     """Imitate only these players, with commas between; all unless given."""
+    irrelevant: Annotated[str | None, optional("HEAD:OTHER=CHOICE,...")] = None
+    """Leave HEAD out of decisions in which head OTHER took CHOICE: aim_x:fire=hold, say."""
     imitation: tyro.conf.OmitArgPrefixes[Imitation] = field(default_factory=Imitation)
     size: Annotated[Size | None, optional("{s,m,l,xl}")] = None
     """The network's size; the same as --network.size."""
@@ -92,6 +94,9 @@ class Imitate:
             feedback_dir=self.feedback_dir,
             reports_live_dir=self.reports_live_dir,
             players=tuple(split_names(self.player, "--player")) if self.player else (),
+            irrelevant=tuple(split_names(self.irrelevant, "--irrelevant"))
+            if self.irrelevant
+            else (),
             network=network,
             imitation=self.imitation,
             game=self.game,

@@ -7,6 +7,7 @@ them. Knows nothing of files, and nothing of how a policy learns from it.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.data.records import PlayerInfo
+from lanista.data.tallies import label
 from lanista.data.trajectory import Unrolls
-from lanista.errors import LanistaError
+from lanista.errors import LanistaError, nearest
 from lanista.games.contract import Spec
 
 WIN, DRAW, LOSS, UNKNOWN = 0, 1, 2, -1
@@ -164,6 +166,41 @@ class Demonstrations:
             goes_on=np.zeros(len(trajectories), np.bool_),
             extras={name: extra.at(rows - self.extras_from) for name, extra in self.extras.items()},
         )
+
+    def leave_out(self, what: str) -> int:
+        """Take a head out where it did not matter; return in how many decisions.
+
+        `what` is `HEAD:OTHER=CHOICE`: where the head OTHER took CHOICE, whatever HEAD took says
+        nothing about the player. Its mask is narrowed to the choice it took, so that it adds
+        nothing to any loss.
+        """
+        head, other, choice = self._condition(what)
+        start = sum(one.size for one in self.spec.heads[:head])
+        chosen = np.flatnonzero(self.action[:, other] == choice)
+        for part in np.array_split(chosen, len(chosen) // (1 << 16) + 1):
+            mask = self.mask(part)
+            mask[:, start : start + self.spec.heads[head].size] = False
+            mask[np.arange(len(part)), start + self.action[part, head].astype(np.int64)] = True
+            self.mask_bits[part] = np.packbits(mask, axis=1)
+        return len(chosen)
+
+    def _condition(self, what: str) -> tuple[int, int, int]:
+        found = re.fullmatch(r"([^:=]+):([^:=]+)=([^:=]+)", what)
+        if not found:
+            raise DemonstrationError(f"{what!r} cannot be read; write it as HEAD:OTHER=CHOICE.")
+        names = [head.name for head in self.spec.heads]
+        for name in found.groups()[:2]:
+            if name not in names:
+                raise DemonstrationError(
+                    f"{self.spec.name} has no head {name!r}; {nearest(name, names)}"
+                )
+        other = self.spec.heads[names.index(found[2])]
+        choices = [label(other, choice) for choice in range(other.size)]
+        if found[3] not in choices:
+            raise DemonstrationError(
+                f"Head {other.name} has no choice {found[3]!r}; {nearest(found[3], choices)}"
+            )
+        return names.index(found[1]), names.index(found[2]), choices.index(found[3])
 
     def digest(self) -> str:
         """Return a hash of all that a learner sees of it."""

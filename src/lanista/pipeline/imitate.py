@@ -45,6 +45,8 @@ class Task:
     reports_live_dir: Path | None = None
     players: tuple[str, ...] = ()
     """Only these players' decisions are imitated; none: all."""
+    irrelevant: tuple[str, ...] = ()
+    """HEAD:OTHER=CHOICE each: where OTHER took CHOICE, what HEAD took is not learned."""
     network: Network = field(default_factory=Network)
     imitation: Imitation = field(default_factory=Imitation)
     game: str | None = None
@@ -61,6 +63,7 @@ class Task:
             "imitation": asdict(self.imitation),
             "network": asdict(self.network),
             "players": list(self.players),
+            "irrelevant": list(self.irrelevant),
         }
 
 
@@ -120,6 +123,8 @@ def imitate(task: Task, *, resume: bool = False, watcher: Watcher | None = None)
         game=task.game,
         progress=watcher.files,
     )
+    for what in task.irrelevant:
+        data.leave_out(what)
     opponents = _opponents(task, data)
     learned, held = data.split(task.imitation.hold_out, task.imitation.seed)
     watcher.gathered(data, learned, held)
