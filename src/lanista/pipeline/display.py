@@ -111,6 +111,6 @@ def chosen(values: Mapping[str, float]) -> list[str]:
 
 def number(value: float) -> str:
     """Return a number short enough for a line."""
-    if value == int(value) and abs(value) < 1e12:
+    if float(value).is_integer() and abs(value) < 1e12:
         return f"{int(value):,}"
     return f"{value:.4g}"
