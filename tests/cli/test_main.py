@@ -97,7 +97,7 @@ def test_an_interrupt_ends_with_130_and_no_trace(monkeypatch, capsys):
     ("line", "said"),
     [
         ("", "No command was given; name one of games, play,"),
-        ("nonsense", "There is no command 'nonsense'; known: check, data, games,"),
+        ("nonsense", "There is no command 'nonsense'; known: check, "),
         ("paly kuhn", "There is no command 'paly'; did you mean 'play'?"),
         ("play", "GAME is missing; see `lanista play --help`."),
         ("watch", "FILE is missing; see `lanista watch --help`."),
