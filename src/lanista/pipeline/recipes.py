@@ -32,8 +32,14 @@ def folders() -> list[Path]:
     """Return where the program's own recipes may lie: beside its source, or where pip put them."""
     import lanista
 
-    beside = Path(lanista.__file__).resolve().parents[2] / "recipes"
-    return [beside, Path(sys.prefix) / "share" / "lanista" / "recipes"]
+    package = Path(lanista.__file__).resolve()
+    installed = Path("share", "lanista", "recipes")
+    # The last one is where `pip install --target` leaves them.
+    return [
+        package.parents[2] / "recipes",
+        Path(sys.prefix) / installed,
+        package.parents[1] / installed,
+    ]
 
 
 def recipe_names() -> list[str]:
