@@ -21,6 +21,7 @@ KINDS = {
     "beastybar ppo": BEASTYBAR,
     "arena v-trace with replay": ARENA,
     "arena lstm": LSTM,
+    "kuhn in bf16": {**KUHN, "learning": {"precision": "bf16", "minibatches": 2}},
 }
 
 

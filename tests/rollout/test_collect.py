@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lanista.data.trajectory import from_arrays, join, to_arrays
-from lanista.games import Facts, PythonGame, Step, View, make, make_bot
+from lanista.games import Abilities, Facts, PythonGame, Step, View, make, make_bot
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
 from lanista.rollout.actor import Actor
@@ -279,3 +279,14 @@ def equal_lane(one, lane, other, number):
     return np.array_equal(first.reward, second.reward) and np.array_equal(
         first.observation, second.observation
     )
+
+
+def test_matches_that_cannot_be_saved_are_begun_afresh():
+    class Live(Long):
+        abilities = Abilities(restorable=False, replayable=False)
+
+    one, other = collector(Live(2), length=3), collector(Live(2), length=3)
+    one.unrolls(3)
+    assert one.save() == {"next_match": one.next_match}
+    other.load(one.save())
+    assert other.unrolls(2).match.min() == one.next_match

@@ -67,7 +67,7 @@ class _Trainer:
         self.saved = iteration
         self.observers.started(self.settings, training.learner.update_count)
         said += self.run.forget_after(iteration, training.learner.update_count)
-        for sentence in [*said, self.evaluator.notice]:
+        for sentence in [*said, self.evaluator.notice, self._exactness()]:
             self._say(sentence)
         try:
             return self._iterations()
@@ -78,6 +78,16 @@ class _Trainer:
         finally:
             self.run.metrics.try_flush()
             self.observers.ended()
+
+    def _exactness(self) -> str:
+        """Return what a resumed run cannot promise, where that is so."""
+        spec = self.training.spec
+        if spec.abilities.restorable or not self.settings.rollouts.streaming:
+            return ""
+        return (
+            f"{spec.name} cannot be saved in mid-match: a resumed run begins fresh matches, and "
+            "is not exactly the unbroken one."
+        )
 
     def _iterations(self) -> int:
         training, total = self.training, self.settings.iterations
