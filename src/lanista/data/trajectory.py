@@ -71,17 +71,19 @@ class Unrolls:
     def take(self, lanes: NDArray[Any]) -> Unrolls:
         """Return only the unrolls `lanes`, in that order."""
         index = self.index[:, lanes]
-        rows = index.T[index.T >= 0]
+        valid = index.T >= 0
+        rows = index.T[valid]
         new_index = np.full_like(index, -1)
-        new_index.T[index.T >= 0] = np.arange(len(rows), dtype=np.int32)
+        new_index.T[valid] = np.arange(len(rows), dtype=np.int32)
         chosen: dict[str, Any] = {"index": new_index}
+        # `take` copies whole rows, which an index in brackets does a few bytes at a time.
         for name in ROWS:
             column = getattr(self, name)
-            chosen[name] = None if column is None else column[rows]
+            chosen[name] = None if column is None else column.take(rows, 0)
         for name in LANES:
             column = getattr(self, name)
-            chosen[name] = None if column is None else column[lanes]
-        chosen["extras"] = {name: column[rows] for name, column in self.extras.items()}
+            chosen[name] = None if column is None else column.take(lanes, 0)
+        chosen["extras"] = {name: column.take(rows, 0) for name, column in self.extras.items()}
         return Unrolls(**chosen)
 
 

@@ -59,18 +59,27 @@ class Batch:
 
     def steps(self, rows: Tensor) -> Tensor:
         """Return row values `[N, ...]` as steps `[T, B, ...]`, zero where padded."""
-        index = self.index
-        out = rows[index.clamp(min=0)]
-        valid = index >= 0
-        return torch.where(valid.view(valid.shape + (1,) * (out.dim() - 2)), out, 0)
+        padded = torch.cat([rows, rows.new_zeros((1, *rows.shape[1:]))])
+        return padded.index_select(0, self._sources).view(*self.index.shape, *rows.shape[1:])
 
     def rows(self, steps: Tensor) -> Tensor:
         """Return step values `[T, B, ...]` as rows `[N, ...]`."""
-        index = self.index
-        valid = index >= 0
         out = steps.new_zeros((self.unrolls.decisions, *steps.shape[2:]))
-        out[index[valid]] = steps[valid]
-        return out
+        valid, rows = self._valid
+        return out.index_copy_(0, rows, steps.flatten(0, 1).index_select(0, valid))
+
+    @cached_property
+    def _sources(self) -> Tensor:
+        """`[T·B]`: each step's row; where it is padded, the row of zeros after the last."""
+        index = self.index.flatten()
+        return torch.where(index >= 0, index, self.unrolls.decisions)
+
+    @cached_property
+    def _valid(self) -> tuple[Tensor, Tensor]:
+        """Which of the T·B steps are not padded, and their rows."""
+        index = self.index.flatten()
+        valid = (index >= 0).nonzero().squeeze(-1)
+        return valid, index[valid]
 
 
 @dataclass(frozen=True)

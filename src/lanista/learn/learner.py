@@ -22,6 +22,7 @@ from lanista.games.contract import Spec
 from lanista.learn.batch import Batch
 from lanista.learn.forward import Views, forward
 from lanista.learn.losses import Term
+from lanista.learn.memory import keep_freed_memory
 from lanista.learn.references import References
 from lanista.learn.regularisers import behaviour_kl_sampled
 from lanista.learn.schedules import initial_states, observe_all, parse_schedule, values_at
@@ -63,6 +64,8 @@ class Learner:
                 f"eta bends the rewards of two seats that play for each other's loss, and "
                 f"{spec.name} is not such a game; set eta to 0."
             )
+        if self.device.type == "cpu":
+            keep_freed_memory()
         torch.manual_seed(seed)
         self.policy = Policy(spec, network).to(self.device)
         if start is not None:

@@ -73,7 +73,7 @@ class Actor:
         privileged: NDArray[Any] | None = None,
     ) -> Choice:
         """Choose at `rows` of `decisions`; `privileged` is what the critic may see there."""
-        mask = torch.from_numpy(decisions.mask[rows])
+        mask = torch.from_numpy(decisions.mask.take(rows, 0))
         judged = self._judge(decisions, rows, mask, privileged)
         heads, log_probs = self.policy.heads, judged.log_probs
         action = draw(heads, log_probs, mask, decisions, rows, None if self.greedy else self.seed)
@@ -105,7 +105,7 @@ class Actor:
         mask: Tensor,
         privileged: NDArray[Any] | None,
     ) -> _Judged:
-        observation = decisions.observation[rows]
+        observation = decisions.observation.take(rows, 0)
         view = observation if privileged is None else privileged
         if self.policy.state_size:
             before = self._memory.recall(decisions, rows)

@@ -99,9 +99,10 @@ class Collector:
     def save(self) -> dict[str, Any]:
         """Return everything needed to go on exactly so: arrays and plain numbers.
 
-        Between whole matches nothing is in flight, and the next match's id says it all.
+        Between whole matches nothing is in flight, and the next match's id says it all. Matches of
+        a game that cannot be saved are left where they are, and fresh ones begun when loading.
         """
-        if not self.streaming:
+        if not self.streaming or not self.game.spec.abilities.restorable:
             return {"next_match": self.next_match}
         memory = [actor.memory() for actor in self._actors()]
         return {
@@ -151,7 +152,7 @@ class Collector:
                 actions[rows] = player.act(decisions, rows)
         mine = np.flatnonzero(who == LEARNER)
         if len(mine):
-            privileged = self.game.privileged()[mine] if self.keep_privileged else None
+            privileged = self.game.privileged().take(mine, 0) if self.keep_privileged else None
             choice = self.actor.choose(decisions, mine, privileged)
             actions[mine] = choice.action
             self.tape.write(decisions, mine, choice, privileged, self.update)
@@ -225,8 +226,8 @@ class Tape:
         columns["next"][here] = -1
         columns["reward"][here] = 0
         columns["ended"][here] = False
-        columns["observation"][here] = decisions.observation[mine]
-        columns["mask"][here] = decisions.mask[mine]
+        columns["observation"][here] = decisions.observation.take(mine, 0)
+        columns["mask"][here] = decisions.mask.take(mine, 0)
         columns["match"][here], columns["turn"][here] = decisions.match[mine], decisions.turn[mine]
         columns["seat"][here], columns["update"][here] = seat, update
         columns["action"][here], columns["log_prob"][here] = choice.action, choice.log_prob
@@ -289,7 +290,7 @@ class Tape:
         index = index[:longest]
         columns = self.columns
         chosen: dict[str, Any] = {
-            name: columns[name][take].copy()
+            name: columns[name].take(take, 0)
             for name in columns
             if name not in ("next", "step", "lane")
         }
@@ -301,7 +302,7 @@ class Tape:
         if goes_on.any():
             for name in ("observation", "mask", "privileged", "value"):
                 if name in columns:
-                    following = columns[name][after].copy()
+                    following = columns[name].take(after, 0)
                     following[~goes_on] = 0
                     chosen[f"next_{name}"] = following
         if self.lane_state:
@@ -314,7 +315,7 @@ class Tape:
         number = np.full(self.rows + 1, -1, np.int64)
         number[kept] = np.arange(len(kept))
         lane_number = np.cumsum(~done) - 1
-        columns = {name: column[kept].copy() for name, column in self.columns.items()}
+        columns = {name: column.take(kept, 0) for name, column in self.columns.items()}
         states = np.concatenate(self.lane_state)[~done] if self.lane_state else None
         self._clear()
         self.last = np.where(self.last >= 0, number[self.last], -1)
