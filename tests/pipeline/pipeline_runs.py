@@ -117,7 +117,7 @@ def killed(settings: RunSettings, output: Path, update: int, **how: Any) -> None
 
 def last_state(output: Path) -> dict[str, Any]:
     """Return the state in the newest checkpoint."""
-    return Checkpoints(folder_of(output) / "checkpoints").newest_good()[1]
+    return Checkpoints(folder_of(output) / "checkpoints").newest_good()[1]["training"]
 
 
 def metrics(output: Path) -> list[tuple[int, str, float]]:

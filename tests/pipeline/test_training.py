@@ -286,7 +286,7 @@ def test_a_run_begins_from_the_supervised_policy_and_has_its_network(tmp_path):
     assert saved_settings(output).network.resolved_width == SMALL["width"]
     begun = checkpoints.read_state(tmp_path / "p.pt.run" / "checkpoints" / "000000")
     given = load_policy(first).policy.state_dict()
-    assert same(dict(begun["learner"]["policy"]), dict(given))
+    assert same(dict(begun["training"]["learner"]["policy"]), dict(given))
 
 
 def test_a_policy_of_another_game_or_network_is_refused(tmp_path, output):
@@ -305,7 +305,7 @@ def test_an_opponent_from_a_file_stays_what_it_was(tmp_path, output):
     train(settings, tmp_path / "unbroken" / "p.pt")
     killed(settings, output, 12)
     other.unlink()
-    train(resumed_settings(output, settings), output, resume=True)
+    train(settings, output, resume=True)
     assert same(last_state(output), last_state(tmp_path / "unbroken" / "p.pt"))
     assert {n for _, n, _ in metrics(output) if n.startswith("return/")} == {f"return/{other}"}
 
@@ -367,3 +367,52 @@ def test_training_games_are_counted_by_opponent(output):
     assert games["random"] > games["self"] > 0
     assert all(row[3] == row[2] * (2 if row[1] == "self" else 1) for row in found)
     assert {(row[5], row[6]) for row in found} == {(0, 39), (40, 79), (80, 119), (120, 159)}
+
+
+def test_a_changed_value_or_missing_row_in_the_database_is_said(output):
+    train(settings_of(QUICK), output)
+    for change in (
+        "UPDATE metrics SET value = value + 1 WHERE update_number = 1 AND name = 'policy/loss'",
+        "DELETE FROM metrics WHERE update_number = 2",
+    ):
+        with closing(sqlite3.connect(output.parent / "policy.pt.run" / "run.db")) as database:
+            database.execute(change)
+            database.commit()
+        listener = Listener()
+        assert train(settings_of(QUICK), output, resume=True, observers=[listener]) == 0
+        assert any("is not what the run wrote" in sentence for sentence in listener.sentences)
+
+
+def test_an_untouched_database_is_not_complained_of(output):
+    killed(settings_of(QUICK), output, 3)
+    listener = Listener()
+    assert train(settings_of(QUICK), output, resume=True, observers=[listener]) == 0
+    assert listener.sentences == []
+
+
+def test_a_changed_settings_file_is_noticed(output):
+    train(settings_of(QUICK), output)
+    file = output.parent / "policy.pt.run" / "config.yaml"
+    file.write_text(file.read_text().replace("gamma: 1.0", "gamma: 0.9"))
+    with pytest.raises(RefusedError, match=r"config\.yaml is not what the run was begun with"):
+        train(saved_settings(output), output, resume=True)
+
+
+def test_another_policy_in_the_runs_folder_is_refused(tmp_path, output):
+    first = untrained(QUICK, tmp_path / "sup.pt")
+    settings = settings_of(ANCHORED, supervised_checkpoint=str(first))
+    train(settings, output)
+    (kept,) = (output.parent / "policy.pt.run" / "policies").iterdir()
+    kept.write_bytes(untrained(QUICK, tmp_path / "other.pt", seed=6).read_bytes())
+    with pytest.raises(RefusedError, match="is not the policy the run was begun with"):
+        train(settings, output, resume=True)
+
+
+def test_a_policy_with_memory_is_not_measured_as_one_without(output):
+    settings = settings_of(
+        QUICK, network={"kind": "lstm", **SMALL}, evaluation={"every": 1, "matches": 10}
+    )
+    listener = Listener()
+    assert train(settings, output, observers=[listener]) == 0
+    assert any("NashConv is not measured" in sentence for sentence in listener.sentences)
+    assert not any(name == "exact/nash_conv" for _, name, _ in metrics(output))

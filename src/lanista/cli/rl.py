@@ -77,14 +77,11 @@ class RL:
         from lanista.cli.paths import refuse_unwritable
         from lanista.pipeline.display import display
         from lanista.pipeline.mirrors import mirrors
-        from lanista.pipeline.resume import resumed_settings
         from lanista.pipeline.training import train
 
         refuse_unwritable("--output", self.output)
         resume = self.resume or self.checkpoint is not None
         settings = self._settings(resume)
-        if resume:
-            settings = resumed_settings(self.output, settings)
         screen = display()
         observers = [screen, *mirrors(self.tensorboard, self.wandb, self.output, screen.said)]
         with stopping(screen.said) as stop:

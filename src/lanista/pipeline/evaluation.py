@@ -76,6 +76,8 @@ class Evaluator:
         if wanted == "never" or (wanted == "auto" and self.spec.name not in OPENSPIEL_NAMES):
             return False
         try:
+            if self.settings.network.recurrent:
+                raise GameError("the exact measure takes a policy without memory, not an lstm.")
             exact_nash_conv(self.spec.name, _uniform)
         except GameError as error:
             if wanted == "always":

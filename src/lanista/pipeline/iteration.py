@@ -20,7 +20,7 @@ from lanista.learn.learner import PRECISIONS, BrokenLossError, Learner
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline.metrics import Row
-from lanista.pipeline.players import make_player, others, seating_of
+from lanista.pipeline.players import make_player, others, refuse_other, seating_of
 from lanista.pipeline.run import policy_path
 from lanista.pipeline.settings import SELF, RunSettings
 from lanista.rollout.actor import Actor
@@ -241,4 +241,7 @@ def device_of(settings: RunSettings) -> str:
 def _anchor(settings: RunSettings, folder: Path) -> Policy | None:
     if not settings.supervised_digest:
         return None
-    return load_policy(policy_path(folder, settings.supervised_digest)).policy
+    path = policy_path(folder, settings.supervised_digest)
+    loaded = load_policy(path)
+    refuse_other(path, loaded.digest, settings.supervised_digest)
+    return loaded.policy.to(device_of(settings))

@@ -7,6 +7,7 @@ written now (a full disk) is kept and tried again. Knows nothing of where number
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sqlite3
 import time
@@ -40,6 +41,15 @@ TABLES = ("metrics", "training_games", "matches", "notices")
 Row = tuple[int | str | float | None, ...]
 
 
+_MODULUS = 1 << 256
+
+
+def _sum(rows: Mapping[str, Iterable[Row]]) -> int:
+    """Return the sum of the hashes of rows: the same in whatever order and portions they come."""
+    texts = (repr((table, *row)) for table, some in rows.items() for row in some)
+    return sum(int.from_bytes(hashlib.sha256(t.encode()).digest(), "big") for t in texts)
+
+
 class Metrics:
     """The open database of a run."""
 
@@ -57,6 +67,8 @@ class Metrics:
             ) from error
         self.waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
         self.flushed = time.monotonic()
+        self.sum = 0
+        """Of the hashes of all rows; known from `forget_after` on, and kept by checkpoints."""
 
     def _prepare(self) -> None:
         (version,) = self.connection.execute("PRAGMA user_version").fetchone()
@@ -101,6 +113,7 @@ class Metrics:
                     marks = ", ".join("?" * len(rows[0]))
                     self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
             self.connection.execute("COMMIT")
+            self.sum = (self.sum + _sum(self.waiting)) % _MODULUS
         except sqlite3.OperationalError as error:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
@@ -121,6 +134,10 @@ class Metrics:
         for table in TABLES:
             self.connection.execute(f"DELETE FROM {table} WHERE update_number > ?", (update,))
         self.connection.execute("COMMIT")
+        self.sum = 0
+        for table in TABLES:
+            rows = self.connection.execute(f"SELECT * FROM {table}")
+            self.sum = (self.sum + _sum({table: rows})) % _MODULUS
 
     def close(self) -> None:
         """Write what can be written and let go of the file."""

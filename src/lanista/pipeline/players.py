@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.errors import LanistaError, nearest
+from lanista.errors import LanistaError, RefusedError, nearest
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
@@ -51,7 +51,19 @@ def make_player(
     """Return a bot, or the policy with `digest` from the run's folder."""
     if not digest:
         return registry.make_bot(settings.game, word, spec, seed)
-    return policy_player(policy_path(folder, digest), spec, seed, name=word)
+    path = policy_path(folder, digest)
+    player = policy_player(path, spec, seed, name=word)
+    refuse_other(path, player.digest, digest)
+    return player
+
+
+def refuse_other(path: Path, found: str, wanted: str) -> None:
+    """Refuse a policy in the run's folder that is not the one its name says."""
+    if found != wanted:
+        raise RefusedError(
+            f"{path} is not the policy the run was begun with, which has the digest "
+            f"{wanted[:12]}; put that one back."
+        )
 
 
 def others(settings: RunSettings) -> list[Opponent]:

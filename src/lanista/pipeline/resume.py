@@ -9,10 +9,7 @@ from lanista.errors import RefusedError
 from lanista.files import write_text
 from lanista.games import registry
 from lanista.pipeline.run import CONFIG, folder_of, saved_settings
-from lanista.pipeline.settings import RunSettings, differences, to_yaml
-
-MAY_CHANGE = ("iterations", "evaluation", "checkpoints", "device", "threads")
-"""Settings, whole or by their first part, that do not make it another run."""
+from lanista.pipeline.settings import MAY_CHANGE, RunSettings, differences, to_yaml
 
 
 def resumed_settings(output: Path, given: RunSettings) -> RunSettings:

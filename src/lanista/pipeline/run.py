@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -87,6 +88,8 @@ def _remove_unborn(folder: Path) -> None:
 
 
 def _running(process: int) -> bool:
+    if os.name == "nt":
+        return True  # Asking would signal the process there; leave its folder alone.
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -127,13 +130,21 @@ class Run:
 
     def _hold(self) -> int:
         """Hold the folder against other processes; the system lets go when this one ends."""
-        import fcntl
-
-        handle = os.open(self.folder, os.O_RDONLY)
+        handle = -1
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if sys.platform == "win32":
+                import msvcrt
+
+                handle = os.open(self.folder / "run.lock", os.O_RDWR | os.O_CREAT)
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                handle = os.open(self.folder, os.O_RDONLY)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(handle)
+            if handle >= 0:
+                os.close(handle)
             raise RefusedError(
                 f"Another process is working on the run {self.folder}; wait for it or stop it."
             ) from error

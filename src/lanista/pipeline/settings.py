@@ -5,6 +5,8 @@ A run folder holds the resolved settings, in which files are named by their dige
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -298,6 +300,16 @@ def _put(values: dict[str, Any], parts: Sequence[str], value: Any, key: str) -> 
     if parts[-1] not in here and ".".join(parts[:-1]) not in _OPEN and len(parts) < 3:
         raise SettingsError(f"There is no setting {key!r}; {nearest(parts[-1], here)}")
     here[parts[-1]] = value
+
+
+MAY_CHANGE = ("iterations", "evaluation", "checkpoints", "device", "threads")
+"""Settings, whole or by their first part, that do not make it another run."""
+
+
+def fingerprint(settings: RunSettings) -> str:
+    """Return a digest of all settings that make a run the run it is."""
+    kept = {name: value for name, value in plain(settings).items() if name not in MAY_CHANGE}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
 def differences(one: RunSettings, other: RunSettings) -> list[tuple[str, Any, Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lanista.errors import RefusedError
 from lanista.files import write_bytes
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import save_policy
@@ -16,8 +17,9 @@ from lanista.pipeline.evaluation import Evaluator, Judgement
 from lanista.pipeline.iteration import Training, Values
 from lanista.pipeline.observers import Observer, Observers
 from lanista.pipeline.resolve import resolve
-from lanista.pipeline.run import Run, create, policy_path
-from lanista.pipeline.settings import RunSettings
+from lanista.pipeline.resume import resumed_settings
+from lanista.pipeline.run import CONFIG, Run, create, policy_path
+from lanista.pipeline.settings import RunSettings, fingerprint
 
 __all__ = ["INTERRUPTED", "Training", "train"]
 
@@ -33,9 +35,15 @@ def train(
     stop: Callable[[], bool] | None = None,
     observers: Sequence[Observer] = (),
 ) -> int:
-    """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved."""
+    """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved.
+
+    A run that is resumed, at its newest good checkpoint or at `checkpoint`, must be given settings
+    that do not make it another run.
+    """
     output = Path(output)
-    if not resume and checkpoint is None:
+    if resume or checkpoint is not None:
+        settings = resumed_settings(output, settings)
+    else:
         settings, policies = resolve(settings)
         create(output, settings, policies, lambda folder: _first_state(settings, folder))
     with Run(output) as run:
@@ -46,7 +54,7 @@ def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
     """Return the state a run begins with; what cannot be used is refused before it begins."""
     training = Training(settings, folder)
     Evaluator(settings, training.spec, folder)
-    return training.state()
+    return {"settings": fingerprint(settings), "rows": 0, "training": training.state()}
 
 
 class _Trainer:
@@ -63,10 +71,20 @@ class _Trainer:
     def go(self, checkpoint: Path | None) -> int:
         training = self.training
         iteration, state, said = self.run.state(checkpoint)
-        training.load_state(state)
+        if state["settings"] != fingerprint(self.settings):
+            raise RefusedError(
+                f"{self.run.folder / CONFIG} is not what the run was begun with: it was edited or "
+                "is damaged; put it back as it was."
+            )
+        training.load_state(state["training"])
         self.saved = iteration
         self.observers.started(self.settings, training.learner.update_count)
         said += self.run.forget_after(iteration, training.learner.update_count)
+        if self.run.metrics.sum != state["rows"]:
+            said.append(
+                f"{self.run.metrics.path} is not what the run wrote: some of its numbers are "
+                "damaged or missing. Training does not depend on them and goes on."
+            )
         for sentence in [*said, self.evaluator.notice, self._exactness()]:
             self._say(sentence)
         try:
@@ -149,7 +167,7 @@ class _Trainer:
         training.refuse_broken()
         try:
             self.run.metrics.flush()
-            self.run.checkpoints.save(training.iteration, training.state())
+            self.run.checkpoints.save(training.iteration, self._state())
             self.saved = training.iteration
             self.run.checkpoints.keep(asked.keep_last, asked.keep_every)
             self._write_output()
@@ -161,6 +179,12 @@ class _Trainer:
                 f"Iteration {training.iteration} could not be saved: {why}; the run goes on and "
                 f"tries again after {asked.save_every} more."
             )
+
+    def _state(self) -> dict[str, Any]:
+        """Return what a checkpoint holds; call it when all rows are written."""
+        rows = self.run.metrics.sum
+        state = self.training.state()
+        return {"settings": fingerprint(self.settings), "rows": rows, "training": state}
 
     def _write_output(self) -> None:
         training = self.training
