@@ -36,7 +36,7 @@ def imitate(folder, output, *more):
 
 def test_a_policy_its_numbers_and_its_run_folder_are_there_and_agree(replays, tmp_path, capsys):
     output = tmp_path / "pi_sup.pt"
-    assert imitate(replays, output, "--opponents", "all") == 0
+    assert imitate(replays, output, "--opponents", "all", "--temperature", "0.5") == 0
     said = capsys.readouterr().out
     loaded = load_policy(output)
     numbers = json.loads((tmp_path / "pi_sup.pt.json").read_text())
@@ -51,10 +51,11 @@ def test_a_policy_its_numbers_and_its_run_folder_are_there_and_agree(replays, tm
     assert {(one["opponent"], one["manner"]) for one in meetings} == {
         ("random", "sampled"),
         ("random", "greedy"),
+        ("random", "temperature 0.5"),
     }
     assert all(one["clone"]["matches"] == 20 for one in meetings)
     assert numbers["strength"]["seed"] == 5  # The deals learned from are of seed 4.
-    assert len({one["clone"]["digest"] for one in meetings}) == 2
+    assert len({one["clone"]["digest"] for one in meetings}) == 3
     assert (tmp_path / "pi_sup.pt.run" / "critic.safetensors").is_file()
     assert (tmp_path / "pi_sup.pt.run" / "config.yaml").is_file()
     for word in ("accuracy", "gain", "balanced", "calibration", "score [95 % interval"):
@@ -147,6 +148,7 @@ def test_a_damaged_checkpoint_is_noticed_and_an_earlier_one_used(replays, tmp_pa
         (["--lr", "0"], "lr is 0"),
         (["--hold-out", "1"], "hold_out is 1"),
         (["--evaluation-matches", "-1"], "--evaluation-matches is -1"),
+        (["--temperature", "0"], "emperature"),
         (["--reports-live-dir", "x"], "give --feedback-dir too"),
     ],
 )

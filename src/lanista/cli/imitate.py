@@ -45,6 +45,8 @@ class Imitate:
     """Bots to meet beside those imitated, with commas between, or `all`."""
     evaluation_matches: Annotated[int, number(2000)] = 2000
     """Matches against each bot, half in either seat; 0: none."""
+    temperature: Annotated[float | None, optional("T")] = None
+    """Play at this temperature too, beside sampled and greedy: below 1 the clone is surer."""
     game: Annotated[str | None, optional("GAME")] = None
     """The game of replays that were recorded from a Python file, as `examples/my_game.py`."""
     threads: Annotated[int, number(0)] = 0
@@ -102,6 +104,7 @@ class Imitate:
             game=self.game,
             opponents=tuple(split_names(self.opponents, "--opponents")) if self.opponents else (),
             evaluation_matches=self.evaluation_matches,
+            temperature=self.temperature,
             threads=self.threads,
             device="cpu" if self.cpu else "auto",
         )

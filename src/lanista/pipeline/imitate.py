@@ -30,6 +30,7 @@ from lanista.nets.settings import Network
 from lanista.pipeline.checkpoint import Checkpoints
 from lanista.pipeline.run import folder_of
 from lanista.pipeline.strength import Strength, measure, meetings_of
+from lanista.rollout.actor import refuse_temperature
 
 CRITIC, CONFIG, CHECKPOINTS = "critic.safetensors", "config.yaml", "checkpoints"
 _KEPT = 2
@@ -53,6 +54,8 @@ class Task:
     opponents: tuple[str, ...] = ()
     """Bots that the clone meets beside those it imitates; `all`: every bot of the game."""
     evaluation_matches: int = 2000
+    temperature: float | None = None
+    """Play also at this temperature, beside sampled and greedy."""
     threads: int = 0
     device: str = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
@@ -160,6 +163,8 @@ def json_path(output: Path) -> Path:
 
 
 def _refuse_unfit(task: Task, resume: bool) -> None:
+    if task.temperature is not None:
+        refuse_temperature(task.temperature)
     folder = folder_of(task.output)
     if resume:
         if not folder.is_dir():
@@ -277,13 +282,15 @@ def _play(
     task: Task, data: Demonstrations, opponents: tuple[str, ...], watcher: Watcher
 ) -> Strength:
     game = task.game or data.spec.name
-    watcher.playing(meetings_of(data, game, opponents) * task.evaluation_matches)
+    meetings = meetings_of(data, game, opponents, task.temperature)
+    watcher.playing(meetings * task.evaluation_matches)
     return measure(
         task.output,
         data,
         game=game,
         matches=task.evaluation_matches,
         opponents=opponents,
+        temperature=task.temperature,
         progress=watcher.played,
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,8 @@ class Meeting:
 
     opponent: str
     manner: str
-    """sampled (from the policy as it is) or greedy (always the likeliest choice)."""
+    """sampled (from the policy as it is), greedy (always the likeliest choice), or a temperature
+    that its logits are divided by."""
     clone: Standing
     teacher: Standing | None
     """The teacher against the same opponent on the same deals; None for the teacher itself."""
@@ -82,6 +84,7 @@ def measure(
     game: str,
     matches: int,
     opponents: Sequence[str] = (),
+    temperature: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Strength:
     """Play the policy file against the bots that `data` imitates, and against `opponents`."""
@@ -97,8 +100,8 @@ def measure(
             if teacher is not None and name != teacher
         }
         meetings = []
-        for manner in (SAMPLED, GREEDY):
-            clone = policy_player(policy, ring.spec, seed, greedy=manner == GREEDY, name="clone")
+        for manner, how in manners(temperature).items():
+            clone = policy_player(policy, ring.spec, seed, name="clone", **how)
             for name in names:
                 results = ring.meet(clone, ring.bot(name), progress)
                 meetings.append(_meeting(name, manner, results, beside.get(name), teacher))
@@ -124,11 +127,21 @@ def imitated(data: Demonstrations, game: str, seed: int) -> tuple[list[str], lis
     return found, left_out
 
 
-def meetings_of(data: Demonstrations, game: str, opponents: Sequence[str]) -> int:
+def manners(temperature: float | None) -> dict[str, dict[str, Any]]:
+    """Return the ways in which a clone is played, by name."""
+    found: dict[str, dict[str, Any]] = {SAMPLED: {}, GREEDY: {"greedy": True}}
+    if temperature is not None:
+        found[f"temperature {temperature:g}"] = {"temperature": temperature}
+    return found
+
+
+def meetings_of(
+    data: Demonstrations, game: str, opponents: Sequence[str], temperature: float | None
+) -> int:
     """Return how many meetings `measure` plays."""
     teachers, _ = imitated(data, game, 0)
     names = {*teachers, *opponents}
-    return 2 * len(names) + (len(names) - 1 if len(teachers) == 1 else 0)
+    return len(manners(temperature)) * len(names) + (len(names) - 1 if len(teachers) == 1 else 0)
 
 
 def _meeting(
