@@ -9,7 +9,7 @@ JOBS ?= 2
 COMPILED := $(shell find src -name '*.pyx' -o -name '*.pxd')
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow check bench setup build clean
+.PHONY: demo test test-slow check bench peers setup build clean
 
 demo: build
 	$(BIN)/lanista roundrobin beastybar --matches 400
@@ -29,6 +29,17 @@ check: build
 
 bench: build
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m bench
+
+# Learners of others, for `make bench`: in an environment of their own, since their needs may clash.
+PEERS := .venv-peers
+peers: $(PEERS)/sb3/ready
+
+$(PEERS)/sb3/ready: pyproject.toml | build
+	$(PYTHON) -m venv $(PEERS)/sb3
+	$(PEERS)/sb3/bin/python -m pip install --quiet --upgrade pip 'setuptools>=77' 'cython>=3.1,<4'
+	$(PEERS)/sb3/bin/python -m pip install --quiet --no-build-isolation \
+		--editable '.[environments]' 'stable-baselines3>=2.6'
+	touch $@
 
 setup: $(VENV)/ready
 build: $(VENV)/built
@@ -52,6 +63,6 @@ $(VENV)/built: setup.py $(COMPILED) | $(VENV)/ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) $(PEERS) build dist src/*.egg-info
 	find src -name '*.so' -delete
 	find src -name '*.c' -delete

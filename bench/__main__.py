@@ -7,7 +7,9 @@ import platform
 import subprocess
 import sys
 
-from bench import games
+from bench import games, learning
+
+MEASURES = (games.rates, games.openspiel, games.threads, games.memory, learning.learning)
 
 
 def main() -> None:
@@ -17,7 +19,7 @@ def main() -> None:
     )
     print(json.dumps({"commit": commit.stdout.strip() or None, "machine": platform.machine(),
                       "python": platform.python_version()}))  # fmt: skip
-    for measure in (games.rates, games.openspiel, games.threads, games.memory):
+    for measure in MEASURES:
         if len(sys.argv) > 1 and measure.__name__ not in sys.argv[1:]:
             continue
         for line in measure():

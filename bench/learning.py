@@ -1,0 +1,226 @@
+"""How fast a policy learns: rollout and learning together, beside the network's kernels alone.
+
+Beasty Bar by self-play, PPO with one epoch, a network of two layers of 256, one thread. A decision
+counts once: it was made, kept, and learned from.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from bench.timing import REPEATS, Rate
+from lanista import games
+from lanista.games.contract import Game
+from lanista.learn.learner import PRECISIONS, Learner
+from lanista.learn.settings import Learning
+from lanista.nets.encoders import FlatEncoder
+from lanista.nets.settings import Network
+from lanista.rollout.actor import Actor
+from lanista.rollout.collect import Collector
+
+GAME, WIDTH, SLOTS = "beastybar", 256, 1024
+UPDATES = 4
+"""Updates of one repeat."""
+TARGETS = {"fp32": 55_000, "bf16": 85_000}
+TIMES_PEER = 5.0
+PEER = Path(".venv-peers/sb3/bin/python")
+
+
+class TimedGame:
+    """A game that adds up the CPU seconds spent in it."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self.seconds = 0.0
+        for name in ("start", "decisions", "act"):
+            setattr(self, name, self._timed(getattr(game, name)))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._game, name)
+
+    def _timed(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            began = time.process_time()
+            try:
+                return method(*args)
+            finally:
+                self.seconds += time.process_time() - began
+
+        return call
+
+
+@dataclass
+class Spent:
+    """Where one repeat's CPU seconds went."""
+
+    decisions: int = 0
+    collecting: float = 0.0
+    learning: float = 0.0
+    simulating: float = 0.0
+    kernels: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        return self.decisions / (self.collecting + self.learning)
+
+
+class Trainer:
+    """A learner with its collector, as a run has them."""
+
+    def __init__(self, precision: str, slots: int = SLOTS, width: int = WIDTH) -> None:
+        self.game = TimedGame(games.make(GAME, slots=slots, seed=0))
+        settings = Learning(policy="ppo", epochs=1, precision=precision)  # type: ignore[arg-type]
+        spec = self.game.spec
+        self.learner = Learner(spec, Network(width=width, layers=2), settings, updates=10_000)
+        actor = Actor(self.learner.policy, 0, self.learner.critic, precision=PRECISIONS[precision])
+        longest = spec.facts.longest
+        self.collector = Collector(self.game, actor, unroll_length=longest)  # type: ignore[arg-type]
+        self.slots = slots
+
+    def spend(self, updates: int) -> Spent:
+        """Play and learn `updates` times."""
+        spent, before = Spent(), self.game.seconds
+        for _ in range(updates):
+            began = time.process_time()
+            unrolls = self.collector.whole_matches(self.slots)
+            collected = time.process_time()
+            self.learner.update(unrolls)
+            spent.collecting += collected - began
+            spent.learning += time.process_time() - collected
+            spent.decisions += unrolls.decisions
+        spent.simulating = self.game.seconds - before
+        return spent
+
+
+class Kernels:
+    """The matrix products, ReLUs and gradients that the same decisions need, and nothing else."""
+
+    def __init__(self, precision: str, rows: int, slots: int = SLOTS, width: int = WIDTH) -> None:
+        spec = games.make(GAME, slots=1, seed=0).spec
+        wide = FlatEncoder(spec.observation).width
+        self.torso = nn.Sequential(
+            nn.Linear(wide, width), nn.ReLU(inplace=True),
+            nn.Linear(width, width), nn.ReLU(inplace=True),
+        )  # fmt: skip
+        self.policy, self.value = nn.Linear(width, spec.choices), nn.Linear(width, 1)
+        self.precision = PRECISIONS[precision]
+        self.acting = torch.rand(slots, wide)
+        self.learning = torch.rand(rows, wide)
+        self.gradients = [torch.rand(rows, spec.choices), torch.rand(rows, 1)]
+        self.steps = rows // slots
+
+    def seconds(self, updates: int) -> float:
+        """Return the CPU seconds of `updates` rollouts and updates."""
+        began = time.process_time()
+        for _ in range(updates):
+            with torch.no_grad():
+                for _ in range(self.steps):
+                    self._forward(self.acting)
+            outputs = self._forward(self.learning)
+            # A type that the loss computes in, so that gradients come back in it.
+            torch.autograd.backward([out.float() for out in outputs], self.gradients)
+        return time.process_time() - began
+
+    def _forward(self, rows: torch.Tensor) -> list[torch.Tensor]:
+        with torch.autocast("cpu", self.precision, enabled=self.precision != torch.float32):
+            features = self.torso(rows)
+            return [self.policy(features), self.value(features)]
+
+
+def has_bf16() -> bool:
+    """Whether this CPU multiplies in bf16 itself."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def learning() -> Iterator[dict[str, Any]]:
+    """Measure learning in both precisions, and Stable-Baselines3's PPO on the same game."""
+    torch.set_num_threads(1)
+    rates = {}
+    for precision in TARGETS:
+        label = f"{GAME} PPO, {WIDTH}x{WIDTH}, {precision}"
+        if precision == "bf16" and not has_bf16():
+            yield {"bench": label, "why": "not measured: this CPU has no bf16 instructions"}
+            continue
+        spent = measure(precision)
+        rates[precision] = statistics.median(one.rate for one in spent)
+        yield line(label, spent, TARGETS[precision])
+    yield from peer(rates)
+
+
+def measure(
+    precision: str, repeats: int = REPEATS, updates: int = UPDATES, slots: int = SLOTS
+) -> list[Spent]:
+    """Return what each repeat spent; the kernels alone take turns with it."""
+    trainer = Trainer(precision, slots)
+    first = trainer.spend(1)
+    kernels = Kernels(precision, first.decisions, slots)
+    kernels.seconds(1)
+    found = []
+    for _ in range(repeats):
+        spent = trainer.spend(updates)
+        spent.kernels = kernels.seconds(updates)
+        found.append(spent)
+    return found
+
+
+def line(label: str, spent: list[Spent], target: int) -> dict[str, Any]:
+    """Return the JSON line of one precision: medians over the repeats."""
+    rates = [one.rate for one in spent]
+    rate = Rate(statistics.median(rates), min(rates), max(rates))
+    share = statistics.median(s.simulating / (s.collecting + s.learning) for s in spent)
+    ceiling = statistics.median(s.decisions / s.kernels for s in spent)
+    return {
+        "bench": label,
+        "unit": "decisions per CPU second",
+        **rate.fields(),
+        "target": target,
+        "met": rate.median >= target,
+        "collect": round(statistics.median(s.decisions / s.collecting for s in spent)),
+        "learn": round(statistics.median(s.decisions / s.learning for s in spent)),
+        "kernels_alone": round(ceiling),
+        "share_of_kernels": round(
+            statistics.median(s.kernels / (s.collecting + s.learning) for s in spent), 3
+        ),
+        "simulator_share": round(share, 3),
+        "simulator_share_target": 0.1,
+        "simulator_share_met": share < 0.1,
+    }
+
+
+def peer(ours: dict[str, float]) -> Iterator[dict[str, Any]]:
+    """Measure Stable-Baselines3 in the environment that `make peers` makes; compare rates."""
+    label = f"{GAME} PPO, {WIDTH}x{WIDTH}, Stable-Baselines3"
+    if not PEER.exists():
+        yield {"bench": label, "why": "not measured: `make peers` adds it"}
+        return
+    done = subprocess.run(
+        [str(PEER), "-m", "bench.peers.sb3"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        yield {"bench": label, "why": f"failed: {done.stderr.strip().splitlines()[-1]}"}
+        return
+    for found in map(json.loads, done.stdout.splitlines()):
+        yield {"bench": label, "unit": "decisions per CPU second", **found}
+        for precision, rate in ours.items():
+            ratio = rate / found["median"]
+            yield {
+                "bench": f"{GAME} PPO, ours in {precision} over Stable-Baselines3",
+                "sizes": found["sizes"],
+                "ratio": round(ratio, 1),
+                "target": TIMES_PEER,
+                "met": ratio >= TIMES_PEER,
+            }
