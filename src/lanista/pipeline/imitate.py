@@ -216,8 +216,8 @@ def _begin(
 
 def _refuse_other(task: Task, data: Demonstrations, state: Mapping[str, Any]) -> None:
     for part, now in task.learned_from().items():
-        was = state["learned_from"][part]
-        if isinstance(now, dict):
+        was = state["learned_from"].get(part)  # Absent in runs of an older version.
+        if isinstance(now, dict) and isinstance(was, dict):
             for name, value in now.items():
                 if was.get(name) != value:
                     raise RefusedError(
