@@ -19,7 +19,7 @@ test: check
 
 # The long forms too; the outcome goes into docs/results.md.
 test-slow: check
-	$(BIN)/python tests/record_slow.py
+	$(BIN)/python tests/record_slow.py -n $(JOBS)
 
 check: build
 	$(BIN)/ruff check src tests bench examples setup.py

@@ -17,7 +17,6 @@ START, END = "<!-- test-slow: start -->", "<!-- test-slow: end -->"
 
 def main() -> int:
     """Run the tests and write the closing line down, passed or failed."""
-    # Nothing else runs beside the long forms, and their order is fixed.
     command = [sys.executable, "-m", "pytest", "-m", "slow or not slow", *sys.argv[1:]]
     lines: list[str] = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as tests:
