@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from lanista.errors import RefusedError
-from lanista.files import write_text
 from lanista.games import registry
-from lanista.pipeline.run import CONFIG, folder_of, saved_settings
-from lanista.pipeline.settings import MAY_CHANGE, RunSettings, differences, to_yaml
+from lanista.pipeline.run import folder_of, saved_settings
+from lanista.pipeline.settings import MAY_CHANGE, RunSettings, differences
 
 
 def resumed_settings(output: Path, given: RunSettings) -> RunSettings:
-    """Return the settings to go on with, and keep them; refuse those of another run."""
+    """Return the settings to go on with; refuse those of another run."""
     saved = saved_settings(output)
     given = _as_resolved(given, saved)
     for key, before, now in differences(saved, given):
@@ -22,8 +21,6 @@ def resumed_settings(output: Path, given: RunSettings) -> RunSettings:
                 f"The run {folder_of(output)} was begun with {key} {before!r}, and now it is "
                 f"{now!r}; leave it as it was, or begin another run with another --output."
             )
-    if given != saved:
-        write_text(folder_of(output) / CONFIG, to_yaml(given))
     return given
 
 

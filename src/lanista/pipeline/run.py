@@ -165,6 +165,12 @@ class Run:
             )
         return int(checkpoint.name), read_state(checkpoint), []
 
+    def keep_settings(self, settings: RunSettings) -> None:
+        """Write the settings that the run goes on with, where they are other ones."""
+        path = self.folder / CONFIG
+        if load_settings(path) != settings:
+            write_text(path, to_yaml(settings))
+
     def forget_after(self, iteration: int, update: int) -> list[str]:
         """Drop rows newer than the state the run goes on from; set newer checkpoints aside."""
         said = []

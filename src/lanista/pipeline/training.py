@@ -76,6 +76,13 @@ class _Trainer:
                 f"{self.run.folder / CONFIG} is not what the run was begun with: it was edited or "
                 "is damaged; put it back as it was."
             )
+        if self.settings.iterations < iteration:
+            raise RefusedError(
+                f"The run {self.run.folder} has done {iteration} iterations, and iterations is "
+                f"{self.settings.iterations}; give at least {iteration}, or name an earlier "
+                "checkpoint."
+            )
+        self.run.keep_settings(self.settings)
         training.load_state(state["training"])
         self.saved = iteration
         self.observers.started(self.settings, training.learner.update_count)
