@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,3 +98,27 @@ def test_an_unknown_term_is_refused_and_the_nearest_named() -> None:
 
 def test_every_term_that_settings_name_exists_and_the_other_way_round() -> None:
     assert terms.TERMS.keys() == TERMS.keys()
+
+
+ADDED = """
+from lanista.learn.losses import Term
+
+
+def boldness(known):
+    return Term(-known.log_probs[:, -1].exp().mean(), {})
+"""
+
+
+def test_an_installed_package_adds_a_term(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bold_losses.py").write_text(ADDED)
+    info = tmp_path / "bold_losses-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bold-losses\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[lanista.losses]\nboldness = bold_losses:boldness\n")
+    with pytest.raises(LanistaError, match="no loss term 'boldness'"):
+        Learning(terms={"boldness": 1.0})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run = leduc_run(Learning(terms={"boldness": 1.0}, lr=3e-2))
+    logs = run.train(20)
+    monkeypatch.delitem(sys.modules, "bold_losses")
+    assert logs[-1]["boldness/loss"] < logs[0]["boldness/loss"] - 0.2

@@ -163,12 +163,27 @@ def test_overrides_reach_every_depth():
         ("learning.terms.entropi=3", "did you mean 'entropy'?"),
         ("game.x=3", "game is 'arena' and has no parts"),
         ("learning.lr={", "no YAML"),
+        ("learning.lr=-1", "lr has the value -1"),
+        ("learning.lr={kind: linear, start: 1, end: -1}", "lr has the end -1"),
+        ("learning.temperature=0", "numbers above 0"),
+        ("learning.gamma=2", "gamma is 2"),
+        ("learning.lam=-0.5", "lam is -0.5"),
+        ("learning.clip=0", "clip is 0"),
+        ("learning.eta=-1", "eta is -1"),
+        ("learning.reference_every=0", "reference_every is 0"),
     ],
 )
 def test_an_override_that_fits_nothing_is_refused(text, said):
     with pytest.raises(LanistaError) as error:
         apply_overrides(RunSettings(), [text])
     assert said in str(error.value)
+
+
+def test_a_critic_of_outcomes_is_not_taught_by_shaped_rewards():
+    with pytest.raises(LanistaError, match="shaping_scale would blur"):
+        apply_overrides(
+            RunSettings(), ["learning.critic_output=outcome", "rollouts.shaping_scale=0.1"]
+        )
 
 
 def test_differences_name_each_key_that_differs():

@@ -5,8 +5,9 @@ A loss is a weighted sum of named terms; a weight is a number or a schedule. Kno
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
 from lanista.errors import LanistaError, nearest
@@ -28,6 +29,19 @@ TERMS = {
     "magnet": "KL(policy ‖ uniform over the legal)",
     "behaviour": "KL(policy that acted ‖ policy)",
 }
+
+
+_AT_LEAST_1 = (
+    "epochs", "minibatches", "accumulate", "portfolio_size", "portfolio_every", "reference_every",
+)  # fmt: skip
+_SHARES = ("gamma", "lam", "keep_advantages", "target_average", "average", "average_share")
+_CLIPS = ("clip", "rho_clip", "pg_rho_clip", "c_clip", "neurd_threshold", "neurd_clip")
+_NOT_NEGATIVE = ("max_grad_norm", "value_clip", "target_kl", "eta", "term_gradients_every")
+
+
+def added_terms() -> dict[str, EntryPoint]:
+    """Return the terms of installed packages (entry-point group `lanista.losses`), by name."""
+    return {point.name: point for point in entry_points(group="lanista.losses")}
 
 
 def _weights() -> dict[str, Any]:
@@ -119,8 +133,9 @@ class Learning:
 
     def __post_init__(self) -> None:
         for name in self.terms:
-            if name not in TERMS:
-                raise LanistaError(f"There is no loss term {name!r}; {nearest(name, TERMS)}")
+            if name not in TERMS and name not in (added := added_terms()):
+                known = [*TERMS, *added]
+                raise LanistaError(f"There is no loss term {name!r}; {nearest(name, known)}")
         if self.policy == "all_action" and self.critic_output != "q":
             raise LanistaError("policy all_action needs critic_output q.")
         if self.policy in ("ppo", "vtrace") and self.critic_output == "q":
@@ -129,9 +144,15 @@ class Learning:
             raise LanistaError(f"eta bends the reward for ppo or neurd, not for {self.policy}.")
         if self.rnad and self.critic_output == "q":
             raise LanistaError("eta needs a critic_output of value, not q.")
-        for name in ("epochs", "minibatches", "accumulate"):
-            if getattr(self, name) < 1:
-                raise LanistaError(f"{name} is {getattr(self, name)}; give at least 1.")
+        self._refuse(_AT_LEAST_1, lambda value: value >= 1, "at least 1")
+        self._refuse(_SHARES, lambda value: 0 <= value <= 1, "a number from 0 to 1")
+        self._refuse(_CLIPS, lambda value: value > 0, "a number above 0")
+        self._refuse(_NOT_NEGATIVE, lambda value: value >= 0, "0 or more")
+
+    def _refuse(self, names: Iterable[str], fits: Callable[[float], bool], remedy: str) -> None:
+        for name in names:
+            if not fits(getattr(self, name)):
+                raise LanistaError(f"{name} is {getattr(self, name)}; give {remedy}.")
 
     @property
     def rnad(self) -> bool:

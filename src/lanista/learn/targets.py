@@ -12,7 +12,7 @@ from lanista.errors import LanistaError
 from lanista.learn import returns
 from lanista.learn.batch import Batch
 from lanista.learn.forward import Forward
-from lanista.learn.losses import advantages
+from lanista.learn.losses import advantages, outcome_classes
 from lanista.learn.rnad import (
     between_own,
     log_policy_ratio,
@@ -216,8 +216,7 @@ MAKE = {"ppo": _ppo, "vtrace": _vtrace, "all_action": _all_action, "neurd": _neu
 
 def _outcome(batch: Batch, forward: Forward, steps: Steps) -> Tensor:
     """Return win/draw/loss probabilities `[N, 3]`: the result, or the guess where it is open."""
-    final = steps.reward.sum(0)
-    classes = 1 - final.sign().long()
+    classes = outcome_classes(steps.reward.sum(0))
     result = torch.nn.functional.one_hot(classes, 3).to(forward.value)
     goes_on = batch.tensor("goes_on")
     # An unroll whose match goes on has no result: the next value as an even chance of the rest.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 
 import torch
 from torch import Tensor
@@ -16,7 +15,7 @@ from torch import Tensor
 from lanista.errors import LanistaError, nearest
 from lanista.learn import losses, regularisers
 from lanista.learn.losses import Term
-from lanista.learn.settings import Learning
+from lanista.learn.settings import Learning, added_terms
 from lanista.nets.distribution import Heads
 
 
@@ -187,7 +186,7 @@ def term(name: str) -> Callable[[Known], Term]:
     """Return a term by name: ours, or an installed package's."""
     if name in TERMS:
         return TERMS[name]
-    added = {point.name: point for point in entry_points(group="lanista.losses")}
+    added = added_terms()
     if name in added:
         found: Callable[[Known], Term] = added[name].load()
         return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -231,8 +231,15 @@ class RunSettings:
             raise SettingsError(
                 "learning.eta needs both seats' play: set rollouts.opponents to self alone."
             )
-        for value in (self.learning.lr, self.learning.temperature, *self.learning.terms.values()):
+        if self.learning.critic_output == "outcome" and self.rollouts.shaping_scale:
+            raise SettingsError(
+                "learning.critic_output outcome reads who won off the rewards, which "
+                "rollouts.shaping_scale would blur; set that to 0, or critic_output to value."
+            )
+        for value in self.learning.terms.values():
             parse_schedule(value)
+        _refuse_bounds("lr", self.learning.lr, lambda number: number >= 0, "0 or more")
+        _refuse_bounds("temperature", self.learning.temperature, lambda n: n > 0, "numbers above 0")
 
     @property
     def opponents(self) -> tuple[str, ...]:
@@ -242,6 +249,15 @@ class RunSettings:
     def updates(self) -> int:
         """Updates of the whole run."""
         return self.iterations * self.learner_updates
+
+
+def _refuse_bounds(name: str, value: Any, fits: Callable[[float], bool], remedy: str) -> None:
+    """Refuse a schedule that begins or ends where it must not."""
+    schedule = parse_schedule(value)
+    for part in ("value", "start", "end"):
+        number = getattr(schedule, part, None)
+        if number is not None and not fits(number):
+            raise SettingsError(f"learning.{name} has the {part} {number}; give {remedy}.")
 
 
 def load_settings(source: str | Path | Mapping[str, Any]) -> RunSettings:
