@@ -60,6 +60,7 @@ def test_flags_reach_the_settings_they_name(tmp_path):
         output=tmp_path / "p.pt",
         game="beastybar",
         supervised_checkpoint="x.pt",
+        size="l",
         iterations=3,
         actor_rollouts=5,
         learner_updates=2,
@@ -78,6 +79,7 @@ def test_flags_reach_the_settings_they_name(tmp_path):
     found = with_flags(alphastar(), flags)
     assert (found.game, found.supervised_checkpoint, found.iterations) == ("beastybar", "x.pt", 3)
     assert (found.learner_updates, found.seed, found.device) == (2, 11, "cpu")
+    assert found.network.size == "l"
     rollouts = found.rollouts
     assert (rollouts.unrolls, rollouts.unroll_length, rollouts.shaping_scale) == (5, 9, 0.5)
     assert [(each.player, each.weight) for each in rollouts.opponents] == [

@@ -30,6 +30,7 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import load_policy, read_header
 from lanista.pipeline import checkpoint as checkpoints
+from lanista.pipeline.display import SHOWN
 from lanista.pipeline.resume import resumed_settings
 from lanista.pipeline.run import Run, saved_settings
 from lanista.pipeline.training import Training, train
@@ -128,6 +129,28 @@ def test_a_run_can_be_made_longer_and_says_so_in_its_folder(output):
     assert train(longer, output, resume=True) == 0
     assert saved_settings(output).iterations == 6
     assert last_state(output)["iteration"] == 6
+
+
+def test_every_number_that_the_screen_shows_is_one_that_a_run_gives(output):
+    train(settings_of(QUICK), output)
+    given = {row[1] for row in metrics(output)}
+    assert set(SHOWN) <= given
+
+
+def test_a_run_is_not_resumed_to_fewer_iterations_than_it_has_done(output):
+    train(settings_of(QUICK), output)
+    done = last_state(output)["iteration"]
+    with pytest.raises(RefusedError, match=f"has done {done} iterations"):
+        train(settings_of(QUICK, iterations=done - 1), output, resume=True)
+    assert saved_settings(output).iterations == done
+
+
+def test_settings_of_a_run_that_another_process_works_on_are_left_alone(output):
+    train(settings_of(QUICK), output)
+    before = saved_settings(output)
+    with Run(output), pytest.raises(RefusedError, match="Another process"):
+        train(settings_of(QUICK, iterations=99), output, resume=True)
+    assert saved_settings(output) == before
 
 
 def test_a_damaged_checkpoint_is_said_and_the_one_before_it_used(output):

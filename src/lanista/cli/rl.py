@@ -13,6 +13,7 @@ import tyro
 
 from lanista.cli.flags import optional, switch
 from lanista.errors import LanistaError
+from lanista.nets.settings import Size
 
 if TYPE_CHECKING:
     from lanista.pipeline.settings import RunSettings
@@ -35,6 +36,8 @@ class RL:
     """A game's name, family:NAME, or a Python file; arena unless given."""
     supervised_checkpoint: Annotated[str | None, optional("FILE")] = None
     """A policy file to begin from, and to which --kl-coef pulls."""
+    size: Annotated[Size | None, optional("{s,m,l,xl}")] = None
+    """The network's size; the same as network.size."""
     iterations: Annotated[int | None, optional("N")] = None
     """How many times experience is made and learnt from."""
     actor_rollouts: Annotated[int | None, optional("N")] = None
@@ -126,6 +129,7 @@ def with_flags(settings: RunSettings, flags: RL) -> RunSettings:
     for path, value in {
         "game": flags.game,
         "supervised_checkpoint": flags.supervised_checkpoint,
+        "network.size": flags.size,
         "iterations": flags.iterations,
         "learner_updates": flags.learner_updates,
         "seed": flags.seed,

@@ -11,7 +11,10 @@ from lanista.pipeline.settings import RunSettings
 
 _LINE_EVERY = 10.0
 _JUDGED = ("exact/", "score/")
-_SHOWN = ("decisions", "policy/loss", "value/loss", "entropy/entropy", "gradient_norm", "staleness")
+SHOWN = (
+    "decisions", "policy/loss", "value/loss", "policy/behaviour_kl", "gradient_norm/policy",
+    "staleness",
+)  # fmt: skip
 
 
 def display(stream: TextIO | None = None) -> Lines | Live:
@@ -105,7 +108,7 @@ class Live:
 
 def chosen(values: Mapping[str, float]) -> list[str]:
     """Return the names worth a look, judgements last."""
-    plain = [name for name in values if name in _SHOWN or name.startswith("return/")]
+    plain = [name for name in values if name in SHOWN or name.startswith("return/")]
     return [*plain, *(name for name in values if name.startswith(_JUDGED))]
 
 
