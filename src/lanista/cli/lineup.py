@@ -7,8 +7,6 @@ and tables of results.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -199,7 +197,7 @@ def bot_from_file(word: str, spec: Spec, seed: int) -> Player:
     path = Path(f"{stem}.py")
     if not path.is_file():
         raise LanistaError(f"There is no bot file {str(path)!r}.")
-    module = _load(path)
+    module = registry.load_file(path)
     kinds = {
         kind.__name__: kind
         for kind in vars(module).values()
@@ -220,21 +218,6 @@ def bot_from_file(word: str, spec: Spec, seed: int) -> Player:
     sealed = type(kind.__name__, (kind,), {"digest": digest, "__module__": module.__name__})
     player: Player = sealed(spec, seed)
     return player
-
-
-def _load(path: Path) -> Any:
-    name = f"lanista_bot_file_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        what = f"{type(error).__name__}: {error}".rstrip(".")
-        raise LanistaError(f"{path} cannot be run: {what}.") from error
-    return module
 
 
 def _given(values: Iterable[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ through the entry-point group `lanista.games`; a file `my_game.py` is a game too
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -161,7 +162,7 @@ def _from_file(name: str) -> Entry:
     path = Path(path_text if not attribute else path_text + ".py")
     if not path.is_file():
         raise GameError(f"There is no game file {str(path)!r}.")
-    module = _load_module(path)
+    module = load_file(path)
     if attribute:
         if not hasattr(module, attribute):
             raise GameError(f"{path} has no {attribute!r}.")
@@ -184,8 +185,9 @@ def _written_in(module: Any, value: Any, base: type) -> bool:
     return own and issubclass(value, base)
 
 
-def _load_module(path: Path) -> Any:
-    name = f"lanista_game_file_{path.stem}"
+def load_file(path: Path) -> Any:
+    """Run a user's Python file and return its module; what it raises becomes one sentence."""
+    name = f"lanista_file_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -195,5 +197,6 @@ def _load_module(path: Path) -> Any:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise GameError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+        what = f"{type(error).__name__}: {error}".rstrip(".")
+        raise GameError(f"{path} cannot be run: {what}.") from error
     return module
