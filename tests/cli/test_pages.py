@@ -1,0 +1,39 @@
+"""README and docs: every command can be read as written, every link leads somewhere."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lanista.cli.main import parse
+
+ROOT = Path(__file__).parents[2]
+SKETCHED = {"docs/replays.md"}
+"""Its block shows forms, not commands; a test of its own checks them."""
+PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+
+
+def commands(page):
+    """Return the words of every `lanista ...` line in a page's fenced blocks."""
+    fenced = (ROOT / page).read_text(encoding="utf-8").split("```")[1::2]
+    lines = [line for text in fenced for line in text.replace("\\\n", " ").splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("lanista ")]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in SKETCHED])
+def test_every_command_of_a_page_can_be_read(page):
+    for words in commands(page):
+        parse(words)
+
+
+def test_commands_are_found_at_all():
+    assert len(commands("README.md")) > 10
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_of_a_page_leads_to_a_file(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        if "://" not in target:
+            assert (ROOT / page).parent.joinpath(target).is_file(), target
