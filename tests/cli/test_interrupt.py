@@ -8,6 +8,14 @@ import pytest
 from lanista.cli.interrupt import finishing
 
 
+@pytest.fixture(autouse=True)
+def usual_handler():
+    """Whoever started the tests may have told them to ignore Ctrl-C; nohup does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_what_was_begun_is_finished_before_the_interrupt_takes_effect():
     done = []
 
