@@ -1,5 +1,7 @@
 """Settings: YAML in and out, overrides, and what is refused with which sentence."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 
@@ -198,7 +200,8 @@ def test_differences_name_each_key_that_differs():
 def test_every_recipe_can_be_read_and_the_agreed_ones_are_there():
     wanted = {"arena-alphastar", "beastybar-ppo", "kuhn-ppo", "leduc-ppo", "leduc-rnad"}
     assert wanted <= {*recipe_names()}
-    for name in recipe_names():
+    begun_from_a_clone = (Path(__file__).parents[2] / "recipes" / "from-clone").glob("*.yaml")
+    for name in [*recipe_names(), *map(str, begun_from_a_clone)]:
         assert isinstance(settings_of(name), RunSettings)
 
 

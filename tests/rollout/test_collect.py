@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from lanista.data.trajectory import from_arrays, join, to_arrays
+from lanista.errors import LanistaError
 from lanista.games import Abilities, Facts, PythonGame, Step, View, make, make_bot
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
@@ -155,6 +156,16 @@ def test_a_broken_off_match_has_no_result_to_learn_from():
     unrolls = collector(Sometimes(4), length=3).whole_matches(40)
     assert 0 < len({*unrolls.match}) < 40
     assert all(by_seat(unrolls.take(np.array([lane])), "ended") for lane in range(len(unrolls)))
+
+
+@pytest.mark.parametrize("how", ["whole_matches", "unrolls"])
+def test_a_game_whose_every_match_is_broken_off_is_refused_with_a_sentence(how):
+    class Always(Scripted):
+        cut = True
+
+    endless = collector(Always(4), length=3)
+    with pytest.raises(LanistaError, match="matches of scripted were cut off"):
+        getattr(endless, how)(8)
 
 
 class Watched(Actor):

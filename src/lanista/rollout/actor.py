@@ -94,10 +94,6 @@ class Actor:
         """Take up what `memory` gave."""
         self._memory.load(memory)
 
-    def forget(self) -> None:
-        """Drop all recurrent states, as where matches were broken off and begin again."""
-        self._memory = Memory(self.policy.state_size)
-
     def _judge(
         self,
         decisions: Decisions,

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanista.data.trajectory import Unrolls
+from lanista.errors import LanistaError
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Game, Saved
 from lanista.rollout.actor import Actor, Choice
 
 LEARNER = 0
 """The number of the learner in a seating; other numbers are its opponents, from 1."""
+
+_MOST_BROKEN = 20
+"""Matches a slot may play in vain, on average, before a stream is given up."""
 
 Seating = Callable[[NDArray[np.int64]], NDArray[np.int32]]
 """Match ids to players, `[matches, seats]`: a pure function, so nothing of it needs saving."""
@@ -69,7 +73,10 @@ class Collector:
         self._play_out(matches)
         while not self.tape.rows:
             self._play_out(matches)
-        return self.tape.harvest()
+        unrolls = self.tape.harvest()
+        if not len(unrolls):
+            self._refuse_endless(matches)
+        return unrolls
 
     def _play_out(self, matches: int) -> None:
         left = matches
@@ -90,11 +97,21 @@ class Collector:
         if not self.streaming:
             self._start(np.arange(self.game.slots))
             self.streaming = True
+        ended, most = 0, _MOST_BROKEN * self.game.slots
         while self.tape.complete < count:
             over = self._step()
             if len(over):
                 self._start(over)
+            ended += len(over)
+            if ended > most and not self.tape.complete:
+                self._refuse_endless(ended)
         return self.tape.harvest()
+
+    def _refuse_endless(self, matches: int) -> NoReturn:
+        raise LanistaError(
+            f"All of {matches} matches of {self.game.spec.name} were cut off before their end, so "
+            "there is nothing to learn from; let its matches be longer, or its unrolls shorter."
+        )
 
     def save(self) -> dict[str, Any]:
         """Return everything needed to go on exactly so: arrays and plain numbers.
