@@ -117,7 +117,7 @@ def threads() -> Iterator[dict[str, Any]]:
         }
         return
     one = [table("beastybar", {}, "random")]
-    two = [table("beastybar", {}, "random", SLOTS // 2) for _ in range(2)]
+    two = [table("beastybar", {}, "random") for _ in range(2)]
     schedule = rotations(2, 400_000)
     walls: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(REPEATS):

@@ -19,7 +19,7 @@ def kill(how, folder, *numbers):
 
 
 def test_killed_at_five_random_moments_a_run_always_loads(tmp_path):
-    assert kill("random", tmp_path, 5, 1, 0.6)["kills"] == 5
+    assert kill("random", tmp_path, 10, 1, 0.6)["kills"] == 10
 
 
 def test_killed_at_certain_writes_a_run_ends_as_if_never_killed(tmp_path):
