@@ -1,8 +1,8 @@
-"""A run's numbers and games in SQLite; every row carries the update that made it.
+"""A run's numbers, players and games in SQLite; every row carries the update that made it.
 
-`metrics` has a row for each update and name, `training_games` one for each update and opponent,
-`matches` one for each match of an evaluation, with the digests of who played it. What cannot be
-written now (a full disk) is kept and tried again. Knows nothing of where numbers come from.
+`metrics` has a row for each update and name, `training_games` one for each update, seating and
+reason, `matches` one for each match of fixed digests, whose `lineups` say who played it. What
+cannot be written now (a full disk) is kept and tried again. Knows nothing of where rows come from.
 """
 
 from __future__ import annotations
@@ -16,28 +16,48 @@ from pathlib import Path
 
 from lanista.errors import RefusedError
 
-VERSION = 1
+VERSION = 2
 _FLUSH_EVERY = 1.0
 _TABLES = """
 CREATE TABLE metrics (
     update_number INTEGER NOT NULL, name TEXT NOT NULL, value REAL,
     PRIMARY KEY (update_number, name)
 ) WITHOUT ROWID;
+CREATE TABLE players (
+    update_number INTEGER NOT NULL, name TEXT NOT NULL PRIMARY KEY, digest TEXT NOT NULL,
+    kind TEXT NOT NULL, category TEXT NOT NULL, role TEXT NOT NULL, parents TEXT NOT NULL,
+    weight REAL NOT NULL, body TEXT NOT NULL
+);
+CREATE TABLE matchmaking (
+    update_number INTEGER NOT NULL, learner TEXT NOT NULL, opponent TEXT NOT NULL,
+    reason TEXT NOT NULL, weight REAL NOT NULL,
+    PRIMARY KEY (update_number, learner, opponent, reason)
+) WITHOUT ROWID;
 CREATE TABLE training_games (
-    update_number INTEGER NOT NULL, opponent TEXT NOT NULL, matches INTEGER NOT NULL,
-    seats INTEGER NOT NULL, returns REAL NOT NULL,
-    first_match INTEGER NOT NULL, last_match INTEGER NOT NULL,
-    PRIMARY KEY (update_number, opponent)
+    update_number INTEGER NOT NULL, learner TEXT NOT NULL, seating TEXT NOT NULL,
+    reason TEXT NOT NULL, digests TEXT NOT NULL, matches INTEGER NOT NULL, pairs TEXT NOT NULL,
+    returns TEXT NOT NULL, first_match INTEGER NOT NULL, last_match INTEGER NOT NULL,
+    first_update INTEGER NOT NULL,
+    PRIMARY KEY (update_number, learner, seating, reason)
 ) WITHOUT ROWID;
+CREATE TABLE lineups (
+    update_number INTEGER NOT NULL, lineup INTEGER NOT NULL PRIMARY KEY, reason TEXT NOT NULL,
+    names TEXT NOT NULL, digests TEXT NOT NULL, seed INTEGER NOT NULL,
+    rules_version TEXT NOT NULL, observation_version TEXT NOT NULL
+);
 CREATE TABLE matches (
-    update_number INTEGER NOT NULL, opponent TEXT NOT NULL, match INTEGER NOT NULL,
-    deal INTEGER NOT NULL, players TEXT NOT NULL, returns TEXT NOT NULL, places TEXT NOT NULL,
-    cut_off INTEGER NOT NULL,
-    PRIMARY KEY (update_number, opponent, match)
-) WITHOUT ROWID;
+    update_number INTEGER NOT NULL, match INTEGER NOT NULL PRIMARY KEY, lineup INTEGER NOT NULL,
+    deal INTEGER NOT NULL, returns TEXT NOT NULL, places TEXT NOT NULL, cut_off INTEGER NOT NULL
+);
+CREATE TABLE events (
+    update_number INTEGER NOT NULL, kind TEXT NOT NULL, player TEXT NOT NULL, body TEXT NOT NULL
+);
 CREATE TABLE notices (update_number INTEGER NOT NULL, sentence TEXT NOT NULL);
 """
-TABLES = ("metrics", "training_games", "matches", "notices")
+TABLES = (
+    "metrics", "players", "matchmaking", "training_games", "lineups", "matches", "events",
+    "notices",
+)  # fmt: skip
 Row = tuple[int | str | float | None, ...]
 
 
