@@ -267,7 +267,11 @@ def test_shaping_counts_only_with_a_scale():
 def test_the_tally_counts_every_match_once_with_the_learners_return():
     made = collector(make("kuhn", slots=4, seed=4))
     made.whole_matches(25)
-    assert (made.tally[0].matches, made.tally[0].seats, made.tally[0].returns) == (25, 50, 0.0)
+    (count,) = made.tally.counts()
+    assert (count.seating, count.matches, sum(count.returns)) == ((0, 0), 25, 0.0)
+    ((wins, draws, losses),) = count.pairs
+    assert (wins + draws + losses, draws) == (25, 0)
+    assert (count.first_match, count.last_match) == (0, 24)
 
 
 def test_joined_unrolls_keep_every_lane_where_some_have_no_next_decision():

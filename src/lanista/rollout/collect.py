@@ -7,7 +7,6 @@ across updates. A decision's reward is what came to its seat until its next deci
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,6 +17,7 @@ from lanista.errors import LanistaError
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Game, Saved
 from lanista.rollout.actor import Actor, Choice
+from lanista.rollout.tally import Tally
 
 LEARNER = 0
 """The number of the learner in a seating; other numbers are its opponents, from 1."""
@@ -27,15 +27,6 @@ _MOST_BROKEN = 20
 
 Seating = Callable[[NDArray[np.int64]], NDArray[np.int32]]
 """Match ids to players, `[matches, seats]`: a pure function, so nothing of it needs saving."""
-
-
-@dataclass
-class Tally:
-    """How the learner's seats fared in the matches that ended, by opponent number."""
-
-    matches: int = 0
-    returns: float = 0.0
-    seats: int = 0
 
 
 class Collector:
@@ -54,16 +45,31 @@ class Collector:
         keep_privileged: bool = False,
         first_match: int = 0,
     ) -> None:
-        self.game, self.actor, self.opponents = game, actor, tuple(opponents)
-        self.seating = seating or self._alone
+        self.game, self.actor = game, actor
+        self.meet(opponents, seating or self._alone)
         self.next_match = first_match
         self.update = 0
         self.keep_privileged = keep_privileged
         self.tape = Tape(game, unroll_length, shaping_scale, keep_log_probs, keep_privileged)
         self.seated = np.zeros((game.slots, game.spec.seats), np.int32)
-        self.tally: dict[int, Tally] = {}
+        self.match = np.zeros(game.slots, np.int64)
+        self.began = np.zeros(game.slots, np.int64)
+        """By slot: the learner's update count when its match began."""
+        self.tally = Tally(game.spec.seats)
         self.streaming = False
         """Matches are in flight between two calls."""
+
+    def meet(self, opponents: Sequence[Player], seating: Seating) -> None:
+        """Let `seating` decide from now on; matches in flight keep whom they have.
+
+        Somebody may be there under several numbers, and answers all of them at once.
+        """
+        self.opponents, self.seating = tuple(opponents), seating
+        self.digests = tuple(player.digest for player in self.opponents)
+        self._distinct = list({id(player): player for player in self.opponents}.values())
+        place = {id(player): at for at, player in enumerate(self._distinct, start=1)}
+        # By number: which of the distinct players it is; 0 is the learner.
+        self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])
 
     def whole_matches(self, matches: int) -> Unrolls:
         """Play `matches` fresh matches to their end and return all unrolls of the learner.
@@ -125,6 +131,8 @@ class Collector:
         return {
             "next_match": self.next_match,
             "seated": self.seated.copy(),
+            "match": self.match.copy(),
+            "began": self.began.copy(),
             "game": self.game.save(np.arange(self.game.slots)),
             "tape": self.tape.save(),
             **({"memory": memory} if any(memory) else {}),
@@ -136,7 +144,8 @@ class Collector:
         self.streaming = "game" in saved
         if not self.streaming:
             return
-        self.seated[:] = saved["seated"]
+        for name in ("seated", "match", "began"):
+            getattr(self, name)[:] = saved[name]
         self.tape.load(saved["tape"])
         game: Saved = saved["game"]
         self.game.load(np.arange(self.game.slots), game)
@@ -146,7 +155,7 @@ class Collector:
 
     def _actors(self) -> list[Actor]:
         """Return those at the table that may carry a recurrent state through a match."""
-        others = [actor for player in self.opponents for actor in getattr(player, "actors", ())]
+        others = [actor for player in self._distinct for actor in getattr(player, "actors", ())]
         return [self.actor, *others]
 
     def _alone(self, matches: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -156,14 +165,16 @@ class Collector:
         ids = np.arange(self.next_match, self.next_match + len(slots), dtype=np.int64)
         self.next_match += len(slots)
         self.seated[slots] = self.seating(ids)
+        self.match[slots], self.began[slots] = ids, self.update
         self.game.start(slots, ids)
 
     def _step(self) -> NDArray[np.int32]:
         """Let everybody answer what is ready; return the slots whose match ended."""
         decisions = self.game.decisions()
-        who = self.seated[decisions.slot, decisions.seat]
+        who = self._player_of[self.seated[decisions.slot, decisions.seat]]
         actions = np.empty((len(decisions), len(self.game.spec.heads)), np.int32)
-        for number, player in enumerate(self.opponents, start=1):
+        self._refuse_swapped()
+        for number, player in enumerate(self._distinct, start=1):
             rows = np.flatnonzero(who == number)
             if len(rows):
                 actions[rows] = player.act(decisions, rows)
@@ -179,16 +190,25 @@ class Collector:
             self._count(over)
         return over
 
+    def _refuse_swapped(self) -> None:
+        for player, digest in zip(self.opponents, self.digests, strict=True):
+            if player.digest != digest:
+                raise LanistaError(
+                    f"Player {player.name} changed in the middle of a match, from {digest[:12]} to "
+                    f"{player.digest[:12]}; give the changed one matches of its own."
+                )
+
     def _count(self, over: NDArray[np.int32]) -> None:
-        """Add the ended matches to the tally: under the strongest-numbered opponent met, or 0."""
-        met = self.seated[over].max(1)
-        for number in np.unique(met):
-            slots = over[met == number]
-            mine = self.seated[slots] == LEARNER
-            tally = self.tally.setdefault(int(number), Tally())
-            tally.matches += len(slots)
-            tally.returns += float(self.game.returns[slots][mine].sum())
-            tally.seats += int(mine.sum())
+        """Add the ended matches that have a result to the tally."""
+        slots = over[~self.game.cut_off[over].any(1)]
+        if len(slots):
+            self.tally.add(
+                self.seated[slots],
+                self.game.place[slots].astype(np.int32),
+                self.game.returns[slots].astype(np.float32),
+                self.match[slots],
+                self.began[slots],
+            )
 
 
 class Tape:
