@@ -1,0 +1,153 @@
+"""What a report is made of, read from a run's folder or from its exported files.
+
+`Story` is the one thing that summary, exports and page are made from. A run's database is opened
+read-only, so a report can be made while the run goes on. Knows nothing of ratings or of how
+anything looks, and nothing of how runs are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Series = tuple[tuple[int, float], ...]
+"""(update, value), by update; unknown values are left out."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A player of the run."""
+
+    name: str
+    """As `main`, `main/000120`, `imitation`, `random`."""
+    digest: str
+    """What exactly plays; `learner:NAME` for a learner, whose weights change."""
+    kind: str
+    """learner, policy or bot."""
+    category: str
+    """self, imitation, past, exploiter or bot."""
+    role: str
+    """main, main_exploiter, league_exploiter, exploiter or nothing."""
+    parents: tuple[str, ...]
+    """Names of the players it came from."""
+    weight: float
+    """Its share among those of its category."""
+    update: int
+    """When it entered."""
+    body: Mapping[str, Any]
+    """More about it: an exploiter's victim, budget and result, a snapshot's decisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineup:
+    """Who sat where in a series of matches, exactly."""
+
+    update: int
+    reason: str
+    """evaluation, pool, exploiter or live."""
+    names: tuple[str, ...]
+    """By seat."""
+    digests: tuple[str, ...]
+    """By seat; each one stayed for the whole match."""
+    seed: int
+    rules_version: str
+    observation_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One match of fixed digests."""
+
+    update: int
+    match: int
+    """Its id, unique in the run."""
+    lineup: Lineup
+    deal: int
+    """Matches of the same players, seed and deal with the seats swapped are one unit."""
+    returns: tuple[float, ...]
+    """By seat."""
+    places: tuple[int, ...]
+    """By seat; 1 is first, equal places are a draw."""
+    cut_off: bool
+    """It was broken off and has no result."""
+
+
+@dataclass(frozen=True)
+class TrainingGames:
+    """The training games of one update, seating and reason."""
+
+    update: int
+    learner: str
+    seating: tuple[str, ...]
+    """Names by seat."""
+    reason: str
+    """Why the matchmaker asked for them."""
+    digests: tuple[str, ...]
+    """By seat; a learner's is `learner:NAME`."""
+    matches: int
+    pairs: tuple[tuple[int, int, int], ...]
+    """Wins, draws, losses for each pair of seats (0,1), (0,2), (1,2)…, seen from the first."""
+    returns: tuple[float, ...]
+    """Sums by seat."""
+    first_match: int
+    last_match: int
+    first_update: int
+    """The learner's oldest weights in them are of this update, its newest of `update`."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How likely a learner was to meet an opponent from an update on."""
+
+    update: int
+    learner: str
+    opponent: str
+    reason: str
+    weight: float
+    """The weights of one learner and update sum to 1."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a player: snapshot, reset, exploiter_admitted, promotion, …"""
+
+    update: int
+    kind: str
+    player: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that is known of a run."""
+
+    name: str
+    """The run folder's name, for headings."""
+    game: str
+    """From the settings; empty where they do not say."""
+    players: tuple[Member, ...]
+    """By the update they entered at; everybody whom a match names is among them."""
+    matches: tuple[Match, ...]
+    """Matches of fixed digests in the order they were played: what ratings are made from."""
+    training: tuple[TrainingGames, ...]
+    """By update. Learners change within them, so no rating is made from them."""
+    metrics: Mapping[str, Series]
+    """By name, as `policy/loss`, `exact/nash_conv`, `win_rate/past`, `decisions`."""
+    events: tuple[Event, ...]
+    """By update."""
+    matchmaking: tuple[Drawn, ...]
+    """By update: what opponents were drawn from."""
+    notices: tuple[tuple[int, str], ...]
+    """(update, sentence): what the user was told."""
+    settings: str
+    """config.yaml as it lies in the run's folder."""
+    compute: Mapping[str, float]
+    """The newest totals: decisions, matches, cpu_seconds, wall_seconds and their parts by name."""
+
+    @property
+    def updates(self) -> int:
+        """The newest update that anything is known of."""
+        newest = [series[-1][0] for series in self.metrics.values() if series]
+        rows = (self.players, self.matches, self.training, self.events)
+        return max([*newest, *(row.update for group in rows for row in group)], default=0)
