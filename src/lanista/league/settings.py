@@ -1,0 +1,261 @@
+"""What a league can be told: matchmaking, roles, exploiters and their rules.
+
+A role's settings have that role's defaults, so a file names only what it changes. Knows nothing of
+torch, of games or of how a run is stored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from importlib.metadata import EntryPoint, entry_points
+from typing import ClassVar, Literal
+
+from lanista.errors import LanistaError, nearest
+
+CATEGORIES = ("self", "imitation", "past", "exploiter", "bot")
+"""What an opponent is to a learner; `self` is a learner of the run as it now is."""
+ROLES = ("main", "main_exploiter", "league_exploiter")
+KINDS = {
+    "fixed": "as the weights in the roster say",
+    "uniform": "everybody alike",
+    "pfsp_hard": "(1 − x)^p, where x is the learner's score against the opponent",
+    "pfsp_var": "x(1 − x)",
+    "pfsp_linear": "1 − x",
+    "adaptive": "1 − x, by category, then within it, nobody below the floor",
+    "curriculum": "the same over categories, half old and half new, pfsp_hard or uniform within",
+    "alphastar": "self-play, PFSP over all, PFSP over those it has come to lose to",
+    "main_exploiter": "the current mains; past mains instead of one that is too strong",
+    "league_exploiter": "pfsp_hard over everybody who is frozen",
+}
+AS_ROLE = "role"
+"""The kind that stands for what the role usually has."""
+
+
+def added_matchmakers() -> dict[str, EntryPoint]:
+    """Return the matchmakers of installed packages (group `lanista.matchmakers`), by name."""
+    return {point.name: point for point in entry_points(group="lanista.matchmakers")}
+
+
+def _refuse(
+    settings: object,
+    names: Iterable[str],
+    fits: Callable[[float], bool],
+    remedy: str,
+    where: str = "",
+) -> None:
+    for name in names:
+        if not fits(value := getattr(settings, name)):
+            raise LanistaError(f"{where}{name} is {value}; give {remedy}.")
+
+
+def _share(value: float) -> bool:
+    return 0 <= value <= 1
+
+
+def _not_negative(value: float) -> bool:
+    return 0 <= value < math.inf
+
+
+@dataclass(frozen=True)
+class Matchmaking:
+    """Whom a learner meets, and how often."""
+
+    kind: str = AS_ROLE
+    """role (what the learner's role usually has), fixed, uniform, pfsp_hard, pfsp_var, pfsp_linear,
+    adaptive, curriculum, alphastar, main_exploiter, league_exploiter, or the name of an installed
+    matchmaker."""
+    p: float = 2.0
+    """The exponent of pfsp_hard: higher looks harder at those who are hard to beat."""
+    floor: float = 0.05
+    """adaptive and curriculum: the smallest share of a category, and of an opponent in its
+    category; with n of them it is at most 0.5/n."""
+    smoothing: float = 2.0
+    """So many games with a score of one half are added to what was played."""
+    minimum_games: float = 10.0
+    """An opponent or a category with fewer games than this, counted after decay, is unknown and
+    taken for an equal."""
+    keep_old: float = 0.5
+    """curriculum: how much of the last round's category weights is kept."""
+    inside: Literal["pfsp_hard", "uniform"] = "pfsp_hard"
+    """curriculum: how opponents of one category are weighed."""
+    self_share: float = 0.35
+    """alphastar: the share of self-play."""
+    lost_share: float = 0.15
+    """alphastar: the share of those it has come to lose to; self-play when there are none."""
+    lost_below: float = 0.5
+    """alphastar: a past player or an exploiter is lost to when the score against it is known and
+    below this."""
+    too_strong: float = 0.2
+    """main_exploiter: a main against whom the score is known and below this is left for past
+    mains."""
+    half_life: float = 2000.0
+    """After so many further games of two players an old result of theirs counts half; 0: results
+    are never forgotten."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in (AS_ROLE, *KINDS) and self.kind not in (added := added_matchmakers()):
+            known = [AS_ROLE, *KINDS, *added]
+            raise LanistaError(
+                f"There is no matchmaking {self.kind!r}; {nearest(self.kind, known)}"
+            )
+        if self.inside not in ("pfsp_hard", "uniform"):
+            raise LanistaError(f"matchmaking.inside is {self.inside!r}; give pfsp_hard or uniform.")
+        where = "matchmaking."
+        _refuse(self, ["p"], lambda value: 0 < value <= 100, "a number above 0, up to 100", where)
+        amounts = ("smoothing", "minimum_games", "half_life")
+        _refuse(self, amounts, _not_negative, "0 or more", where)
+        shares = ("floor", "keep_old", "self_share", "lost_share", "lost_below", "too_strong")
+        _refuse(self, shares, _share, "a number from 0 to 1", where)
+        if self.self_share + self.lost_share > 1:
+            raise LanistaError(
+                f"matchmaking.self_share is {self.self_share} and lost_share {self.lost_share}, "
+                "more than 1 together; lower one of them."
+            )
+        if 0 < self.half_life < self.minimum_games:
+            raise LanistaError(
+                f"matchmaking.minimum_games is {self.minimum_games} and half_life "
+                f"{self.half_life}, so that nobody might ever be known; give fewer games than that."
+            )
+
+
+@dataclass(frozen=True)
+class Role:
+    """How a main learner meets the league, leaves snapshots in it and begins anew."""
+
+    usual: ClassVar[str] = "alphastar"
+    matchmaking: Matchmaking = field(default_factory=Matchmaking)
+    """Whom the learner meets."""
+    snapshot_decisions: int = 500_000
+    """A snapshot joins the league after so many decisions trained; 0: not for that."""
+    snapshot_score: float = 0.0
+    """A snapshot joins when the lower bound of the learner's score against everybody it is meant
+    to beat reaches this; 0: not for that."""
+    snapshot_minimum: int = 0
+    """No snapshot joins for its score before so many decisions since the last one."""
+    reset_to: Literal["imitation", "main", "scratch"] = "imitation"
+    """Where a learner begins anew after a snapshot: the imitation policy (a fresh network in a run
+    without one), a past main drawn at random (until there is one, the imitation policy), or a fresh
+    network."""
+    reset_probability: float = 0.0
+    """How likely it begins anew after a snapshot."""
+
+    def __post_init__(self) -> None:
+        if self.matchmaking.kind == AS_ROLE:
+            # Written out, so that the settings of a run say what it did.
+            object.__setattr__(self, "matchmaking", replace(self.matchmaking, kind=self.usual))
+        if self.reset_to not in ("imitation", "main", "scratch"):
+            raise LanistaError(f"reset_to is {self.reset_to!r}; give imitation, main or scratch.")
+        _refuse(self, ["snapshot_decisions", "snapshot_minimum"], _not_negative, "0 or more")
+        _refuse(self, ["snapshot_score", "reset_probability"], _share, "a number from 0 to 1")
+
+
+@dataclass(frozen=True)
+class MainExploiter(Role):
+    """The same for a learner that looks for what beats the current mains."""
+
+    usual: ClassVar[str] = "main_exploiter"
+    snapshot_decisions: int = 1_000_000
+    """A snapshot joins the league after so many decisions trained; 0: not for that."""
+    snapshot_score: float = 0.7
+    """A snapshot joins when the lower bound of the learner's score against every current main
+    reaches this; 0: not for that."""
+    snapshot_minimum: int = 200_000
+    """No snapshot joins for its score before so many decisions since the last one."""
+    reset_probability: float = 1.0
+    """How likely it begins anew after a snapshot."""
+
+
+@dataclass(frozen=True)
+class LeagueExploiter(MainExploiter):
+    """The same for a learner that looks for what beats the whole league."""
+
+    usual: ClassVar[str] = "league_exploiter"
+    snapshot_score: float = 0.7
+    """A snapshot joins when the lower bound of the learner's score against every frozen player
+    reaches this; 0: not for that."""
+    reset_probability: float = 0.25
+    """How likely it begins anew after a snapshot."""
+
+
+@dataclass(frozen=True)
+class League:
+    """A pool of players that learners meet, and how it grows."""
+
+    round: int = 10
+    """Iterations between two looks at matchmaking, snapshot and reset rules."""
+    mains: int = 1
+    """How many learners are meant to become the agent."""
+    main_exploiters: int = 0
+    """How many learners look for what beats the mains."""
+    league_exploiters: int = 0
+    """How many learners look for what beats the whole league."""
+    main: Role = field(default_factory=Role)
+    """The rules of mains."""
+    main_exploiter: MainExploiter = field(default_factory=MainExploiter)
+    """The rules of main exploiters."""
+    league_exploiter: LeagueExploiter = field(default_factory=LeagueExploiter)
+    """The rules of league exploiters."""
+    past_members: int = 0
+    """How many snapshots are met at most: the newest, and older ones evenly spread; 0: all."""
+    exploiter_check_interval: int = 0
+    """Train an exploiter against the frozen main every so many iterations; 0: never."""
+    exploiter_train_steps: int = 500_000
+    """Decisions that an exploiter is trained on."""
+    exploiter_win_threshold: float = 0.55
+    """An exploiter is admitted when the lower bound of its score against its victim passes this."""
+    exploiter_from: Literal["scratch", "imitation", "victim"] = "victim"
+    """What an exploiter begins from: a fresh network, the imitation policy, or its victim."""
+    exploiter_games: int = 1000
+    """Games of the test that an exploiter is judged by."""
+    exploiter_weight: float = 1.0
+    """The weight of an admitted exploiter in the pool, where others have 1."""
+    exploit_patch_interval: int = 0
+    """Exploit and patch: train an exploiter every so many iterations, whatever evaluation says; 0:
+    never."""
+    stall_evaluations: int = 0
+    """Exploit and patch: train an exploiter when so many evaluations brought no progress; 0:
+    never."""
+
+    def __post_init__(self) -> None:
+        counts = ("round", "mains", "exploiter_train_steps", "exploiter_games")
+        _refuse(self, counts, lambda value: value >= 1, "at least 1", "league.")
+        numbers = (
+            "main_exploiters", "league_exploiters", "past_members", "exploiter_check_interval",
+            "exploit_patch_interval", "stall_evaluations",
+        )  # fmt: skip
+        _refuse(self, numbers, _not_negative, "0 or more", "league.")
+        _refuse(
+            self,
+            ["exploiter_win_threshold"],
+            lambda value: 0 <= value < 1,
+            "a score from 0 to below 1",
+            "league.",
+        )
+        _refuse(
+            self, ["exploiter_weight"], lambda value: 0 < value < math.inf, "one above 0", "league."
+        )
+        if self.exploiter_from not in ("scratch", "imitation", "victim"):
+            raise LanistaError(
+                f"league.exploiter_from is {self.exploiter_from!r}; give scratch, imitation or "
+                "victim."
+            )
+
+    @property
+    def learners(self) -> dict[str, str]:
+        """The role of each learner, by its name; mains first."""
+        mains = ["main"] if self.mains == 1 else [f"main_{i + 1}" for i in range(self.mains)]
+        counts = {
+            "main_exploiter": self.main_exploiters,
+            "league_exploiter": self.league_exploiters,
+        }
+        others = {f"{role}_{i + 1}": role for role, count in counts.items() for i in range(count)}
+        return {**dict.fromkeys(mains, "main"), **others}
+
+    def rules(self, role: str) -> Role:
+        """Return the rules of a role."""
+        if role not in ROLES:
+            raise LanistaError(f"There is no role {role!r}; {nearest(role, ROLES)}")
+        rules: Role = getattr(self, role)
+        return rules
