@@ -157,10 +157,12 @@ def commented(value: Any, indent: int = 0) -> str:
 
 @cache
 def sentences(cls: Any) -> dict[str, str]:
-    """Return the sentence under each field of a dataclass, read from its source."""
+    """Return the sentence under each field of a dataclass and its bases, read from the source."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     assert isinstance(tree, ast.ClassDef)
     found, last = {}, ""
+    for base in reversed(cls.__bases__):
+        found |= sentences(base) if is_dataclass(base) else {}
     for node in tree.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             last = node.target.id
