@@ -160,9 +160,10 @@ def sentences(cls: Any) -> dict[str, str]:
     """Return the sentence under each field of a dataclass and its bases, read from the source."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     assert isinstance(tree, ast.ClassDef)
-    found, last = {}, ""
+    found: dict[str, str] = {}
     for base in reversed(cls.__bases__):
-        found |= sentences(base) if is_dataclass(base) else {}
+        found |= sentences(cast(Any, base)) if is_dataclass(base) else {}
+    last = ""
     for node in tree.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             last = node.target.id
