@@ -6,7 +6,6 @@ and tables of results.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Any
 
 from lanista.errors import LanistaError, nearest
 from lanista.games import registry
-from lanista.games.bots import Player, PythonBot
+from lanista.games.bot_files import bot_from_file, is_bot_file
+from lanista.games.bots import Player
 from lanista.games.contract import Game, Spec
 from lanista.rollout.play import Table
 
@@ -70,7 +70,7 @@ class Lineup:
         return [self.table(slots) for _ in range(count)]
 
     def _player(self, word: str, spec: Spec) -> Player:
-        if word.endswith(".py") or ".py:" in word:
+        if is_bot_file(word):
             return bot_from_file(word, spec, self.seed)
         if is_policy(self.game, word):
             return self._policy(word, spec)
@@ -161,9 +161,7 @@ def is_policy(game: str, word: str) -> bool:
 
     A game's bots come first; then whatever is a file, or is written like one.
     """
-    if word.endswith(".py") or ".py:" in word:
-        return False
-    if word in registry.bot_names(registry.entry(game)):
+    if is_bot_file(word) or word in registry.bot_names(registry.entry(game)):
         return False
     first = Path(word.partition("+")[0])
     return Path(word).is_file() or first.is_file() or bool(first.suffix) or len(first.parts) > 1
@@ -186,38 +184,6 @@ def split_names(text: str, flag: str) -> list[str]:
     if not all(names):
         raise LanistaError(f"{flag} is {text!r}; write names with commas between, as a,b.")
     return names
-
-
-def bot_from_file(word: str, spec: Spec, seed: int) -> Player:
-    """Return the bot in `file.py` or `file.py:Class`; its digest is that of the file's bytes.
-
-    What the file imports is not in the digest.
-    """
-    stem, _, name = word.partition(".py")
-    path = Path(f"{stem}.py")
-    if not path.is_file():
-        raise LanistaError(f"There is no bot file {str(path)!r}.")
-    module = registry.load_file(path)
-    kinds = {
-        kind.__name__: kind
-        for kind in vars(module).values()
-        if isinstance(kind, type)
-        and issubclass(kind, PythonBot)
-        and kind.__module__ == module.__name__
-    }
-    wanted = name.removeprefix(":")
-    if not kinds:
-        raise LanistaError(f"{path} has no bot; write a class of lanista.games.PythonBot in it.")
-    if wanted and wanted not in kinds:
-        raise LanistaError(f"{path} has no bot {wanted!r}; {nearest(wanted, kinds)}")
-    if not wanted and len(kinds) != 1:
-        raise LanistaError(f"{path} has {len(kinds)} classes of PythonBot; name one: {path}:CLASS.")
-    kind = kinds[wanted] if wanted else next(iter(kinds.values()))
-    digest = hashlib.sha256(path.read_bytes() + b"\0" + kind.__name__.encode()).hexdigest()
-    # Not `version`: an author who edits a file rarely remembers to move a number in it.
-    sealed = type(kind.__name__, (kind,), {"digest": digest, "__module__": module.__name__})
-    player: Player = sealed(spec, seed)
-    return player
 
 
 def _given(values: Iterable[str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Who sits at a run's tables, and where: opponents by name, and a seating by match id.
 
-Policy files are taken from the run's own folder, by the digest fixed when the run began.
+Policies and bots' files are taken from the run's own folder, by the digest fixed when it began.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from lanista.errors import LanistaError, RefusedError, nearest
 from lanista.games import registry
+from lanista.games.bot_files import bot_from_file, bot_with_digest, is_bot_file, split_word
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.games.streams import uniforms
-from lanista.pipeline.run import policy_path
+from lanista.pipeline.run import bot_path, policy_path
 from lanista.pipeline.settings import SELF, Opponent, RunSettings
 from lanista.rollout.collect import LEARNER, Seating
 from lanista.rollout.players import policy_player
@@ -27,17 +28,12 @@ def is_bot(game: str, word: str) -> bool:
     return word in registry.bot_names(registry.entry(game))
 
 
-def policy_files(settings: RunSettings) -> list[str]:
-    """Return the policy files that the settings name, each once."""
+def files_named(settings: RunSettings) -> list[str]:
+    """Return the policy files and bot files that the settings name, each once."""
     words = [*settings.opponents, *settings.evaluation.bots]
     files = [word for word in words if word != SELF and not is_bot(settings.game, word)]
-    for file in files:
-        if not Path(file).is_file():
-            known = [SELF, *registry.bot_names(registry.entry(settings.game))]
-            raise LanistaError(
-                f"{file!r} is neither a bot of {settings.game} nor a policy file; "
-                f"{nearest(file, known)}"
-            )
+    for word in files:
+        refuse_unknown(settings.game, word, SELF)
     start = settings.supervised_checkpoint
     if start and not Path(start).is_file():
         raise LanistaError(f"There is no policy file {start!r} to begin from.")
@@ -45,23 +41,50 @@ def policy_files(settings: RunSettings) -> list[str]:
     return list(dict.fromkeys(files))
 
 
+def refuse_unknown(game: str, word: str, *more: str) -> None:
+    """Refuse a word that is neither a bot of the game nor a file."""
+    file = split_word(word)[0] if is_bot_file(word) else Path(word)
+    if not is_bot(game, word) and not file.is_file():
+        known = [*more, *registry.bot_names(registry.entry(game))]
+        raise LanistaError(
+            f"{word!r} is neither a bot of {game} nor a policy file nor a bot's .py file; "
+            f"{nearest(word, known)}"
+        )
+
+
+def player_of(game: str, word: str, spec: Spec, seed: int) -> Player:
+    """Return the player that `word` names: a bot, a policy file, or a bot's Python file."""
+    refuse_unknown(game, word)
+    if is_bot(game, word):
+        return registry.make_bot(game, word, spec, seed)
+    if is_bot_file(word):
+        return bot_from_file(word, spec, seed)
+    return policy_player(word, spec, seed, name=word)
+
+
 def make_player(
     settings: RunSettings, word: str, digest: str, spec: Spec, folder: Path, seed: int
 ) -> Player:
-    """Return a bot, or the policy with `digest` from the run's folder."""
+    """Return a bot, or the policy or bot file with `digest` from the run's folder."""
     if not digest:
         return registry.make_bot(settings.game, word, spec, seed)
+    file = bot_path(folder, digest)
+    if file.is_file():
+        bot = bot_with_digest(file, digest, spec, seed, word)
+        refuse_other(file, bot.digest if bot else "", digest, "bot")
+        assert bot is not None
+        return bot
     path = policy_path(folder, digest)
     player = policy_player(path, spec, seed, name=word)
     refuse_other(path, player.digest, digest)
     return player
 
 
-def refuse_other(path: Path, found: str, wanted: str) -> None:
-    """Refuse a policy in the run's folder that is not the one its name says."""
+def refuse_other(path: Path, found: str, wanted: str, what: str = "policy") -> None:
+    """Refuse a player in the run's folder that is not the one its name says."""
     if found != wanted:
         raise RefusedError(
-            f"{path} is not the policy the run was begun with, which has the digest "
+            f"{path} is not the {what} the run was begun with, which has the digest "
             f"{wanted[:12]}; put that one back."
         )
 

@@ -8,15 +8,17 @@ from pathlib import Path
 
 from lanista.errors import LanistaError
 from lanista.games import registry
+from lanista.games.bot_files import bot_from_file, is_bot_file, split_word
 from lanista.games.contract import Spec
 from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
-from lanista.pipeline.players import policy_files
+from lanista.pipeline.players import files_named
+from lanista.pipeline.run import bot_path, policy_path
 from lanista.pipeline.settings import RunSettings
 
 
 def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
-    """Return settings with every file named by its digest, and those files' bytes by digest."""
+    """Return settings with every file named by its digest, and the files that a run keeps."""
     entry = registry.entry(settings.game)
     chosen = registry.check_settings(entry, settings.game_settings)
     settings = replace(settings, game_settings=chosen)
@@ -25,12 +27,22 @@ def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
     game.close()
     digests: dict[str, str] = {}
     data: dict[str, bytes] = {}
-    for file in policy_files(settings):
-        load_policy(file, spec)  # Refuses what does not fit this game.
-        content = Path(file).read_bytes()
-        digests[file] = hashlib.sha256(content).hexdigest()
-        data[digests[file]] = content
+    for word in files_named(settings):
+        digests[word], name, content = _kept(word, spec, settings.seed)
+        data[name] = content
     return _with_digests(settings, digests, spec), data
+
+
+def _kept(word: str, spec: Spec, seed: int) -> tuple[str, str, bytes]:
+    """Return a file's digest, its name in a run's folder and its bytes; refuse a misfit."""
+    here = Path()
+    if is_bot_file(word):
+        digest = bot_from_file(word, spec, seed).digest
+        return digest, bot_path(here, digest).name, split_word(word)[0].read_bytes()
+    load_policy(word, spec)  # Refuses what does not fit this game.
+    content = Path(word).read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return digest, policy_path(here, digest).name, content
 
 
 def _with_digests(settings: RunSettings, digests: dict[str, str], spec: Spec) -> RunSettings:

@@ -28,9 +28,8 @@ def folder_of(output: Path) -> Path:
     return output.parent / f"{output.name}.run"
 
 
-def saved_settings(output: Path) -> RunSettings:
-    """Return the settings a run was begun with."""
-    folder = folder_of(output)
+def saved_settings(folder: Path) -> RunSettings:
+    """Return the settings that the run in a folder was begun with."""
     if not folder.is_dir():
         raise LanistaError(f"There is no run {folder} to resume; leave out --resume to begin it.")
     return load_settings(folder / CONFIG)
@@ -41,14 +40,19 @@ def policy_path(folder: Path, digest: str) -> Path:
     return folder / POLICIES / f"{digest}.safetensors"
 
 
+def bot_path(folder: Path, digest: str) -> Path:
+    """Return where a run keeps the Python file of a bot."""
+    return folder / POLICIES / f"{digest}.py"
+
+
 def create(
     output: Path,
+    folder: Path,
     settings: RunSettings,
-    policies: Mapping[str, bytes],
+    files: Mapping[str, bytes],
     first: Callable[[Path], Mapping[str, Any]],
 ) -> None:
-    """Make the folder of a new run; `first` gives its first state, once `policies` lie there."""
-    folder = folder_of(output)
+    """Make the folder of a new run; `first` gives its first state, once `files` are there."""
     _refuse_existing(output, folder)
     _remove_unborn(folder)
     unborn = folder.parent / f".{folder.name}-{os.getpid()}.part"
@@ -56,10 +60,12 @@ def create(
         unborn.mkdir(parents=True)
         write_text(unborn / CONFIG, to_yaml(settings))
         (unborn / POLICIES).mkdir()
-        for digest, data in policies.items():
-            write_bytes(policy_path(unborn, digest), data)
+        for name, data in files.items():
+            write_bytes(unborn / POLICIES / name, data)
         Checkpoints(unborn / CHECKPOINTS).save(0, first(unborn))
         Metrics(unborn / DATABASE).close()
+        if folder.exists():
+            folder.rmdir()
         unborn.replace(folder)
     except BaseException:
         shutil.rmtree(unborn, ignore_errors=True)
@@ -67,10 +73,10 @@ def create(
 
 
 def _refuse_existing(output: Path, folder: Path) -> None:
-    if folder.exists():
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RefusedError(
-            f"There is a run at {folder} already; resume it with --resume, or choose another "
-            "--output."
+            f"There is a run or something else at {folder} already; resume it with --resume, or "
+            "choose another output."
         )
     if output.exists():
         raise RefusedError(
@@ -102,8 +108,8 @@ def _running(process: int) -> bool:
 class Run:
     """An open run folder; a context, since it is held against other processes meanwhile."""
 
-    def __init__(self, output: Path) -> None:
-        self.output, self.folder = output, folder_of(output)
+    def __init__(self, output: Path, folder: Path | None = None) -> None:
+        self.output, self.folder = output, folder or folder_of(output)
         self.checkpoints = Checkpoints(self.folder / CHECKPOINTS)
         self._lock = self._hold()
         try:
