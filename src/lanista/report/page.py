@@ -1,0 +1,55 @@
+"""The report page: one HTML file that opens without a network.
+
+Decides what the page says first and in which order its sections come. What was not measured is
+named at the end, never shown empty. Knows nothing of how anything is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lanista.report import page_learning as learning
+from lanista.report import page_strength as strength
+from lanista.report.charts import count
+from lanista.report.page_family import family
+from lanista.report.page_parts import Facts, Section, Words, document
+from lanista.report.source import Story
+
+Summary = Mapping[str, Any]
+
+
+def page(story: Story, summary: Summary) -> str:
+    """Return the page as HTML; `summary` is what summary.json holds."""
+    found: dict[str, Section | None] = {
+        "win rate against each bot": strength.against_bots(story),
+        "ratings": strength.rated(story, summary),
+        "payoff": strength.payoff(story, summary),
+        "exploitability": strength.exploitability(story, summary),
+        "family tree": family(story),
+        "matchmaking weights": learning.matchmaking(story),
+        "win rate by category": learning.win_rates(story),
+        "loss terms": learning.losses(story),
+        "entropy and KL": learning.entropy_and_kl(story),
+        "compute": learning.compute(story),
+        "events and notices": learning.events(story),
+        "settings": learning.settings(story),
+    }
+    sections = [section for section in found.values() if section is not None]
+    missing = [name for name, section in found.items() if section is None]
+    if missing:
+        words = Words(f"Not measured: {', '.join(missing)}.")
+        sections.append(Section("What is not here", [words]))
+    title = " · ".join(part for part in (story.game, story.name) if part) or "Report"
+    return document(title, strength.headline(story, summary), [_facts(story)], sections)
+
+
+def _facts(story: Story) -> Facts:
+    totals = {
+        "Updates": story.updates,
+        "Decisions": story.compute.get("decisions", 0.0),
+        "CPU seconds": story.compute.get("cpu_seconds", 0.0),
+        "Players": len(story.players),
+        "Evaluated matches": len(story.matches),
+    }
+    return Facts([(name, count(value)) for name, value in totals.items() if value])

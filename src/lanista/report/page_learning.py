@@ -1,0 +1,233 @@
+"""The sections about learning: losses, entropy and KL, matchmaking, compute, settings, notices.
+
+Each takes the story and gives a section, or None where nothing was measured. Knows nothing of
+HTML or of ratings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+
+from lanista.report.charts import Figure, Line, bars, chart, count, panel, stacked
+from lanista.report.page_parts import Chart, Facts, Folded, Panels, Part, Section, Table, Words
+from lanista.report.source import Series, Story, owner
+
+CATEGORIES = ("self", "imitation", "past", "exploiter", "bot")
+MOST_ROWS = 200
+
+
+def _line(name: str, series: Series) -> Line:
+    return Line(name, [float(x) for x, _ in series], [y for _, y in series])
+
+
+def _wanted(story: Story, wanted: Callable[[str], bool]) -> dict[str, Series]:
+    return {
+        name: series
+        for name, series in sorted(story.metrics.items())
+        if series and wanted(owner(story.learners, name)[1])
+    }
+
+
+def _panels(found: Mapping[str, Series]) -> Panels:
+    return Panels(
+        [
+            (name, f"{series[-1][1]:.4g} at the end", panel(_line(name, series)))
+            for name, series in found.items()
+        ]
+    )
+
+
+def _is_loss(name: str) -> bool:
+    return name.endswith("/loss") or name == "loss"
+
+
+def _is_spread(name: str) -> bool:
+    words = name.split("/")
+    return any(
+        word == "entropy" or word == "kl" or "_kl" in word or "kl_" in word for word in words
+    )
+
+
+def losses(story: Story) -> Section | None:
+    """Return the terms of the loss over updates."""
+    found = _wanted(story, _is_loss)
+    if not found:
+        return None
+    lead = "Each term before its weight is applied, over updates. The scales differ."
+    return Section("Loss terms", [_panels(found)], lead)
+
+
+def entropy_and_kl(story: Story) -> Section | None:
+    """Return how open the policy is and how far it moves."""
+    found = _wanted(story, lambda name: _is_spread(name) and not _is_loss(name))
+    if not found:
+        return None
+    lead = (
+        "Entropy says how open the policy still is. KL says how far it is from what it is held to "
+        "or from the policy that played. In nats per decision."
+    )
+    return Section("Entropy and KL", [_panels(found)], lead)
+
+
+def matchmaking(story: Story) -> Section | None:
+    """Return how the weights of the categories of opponents moved, for each learner."""
+    category = {player.name: player.category for player in story.players}
+    by_learner: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
+    for drawn in story.matchmaking:
+        shares = by_learner[drawn.learner].setdefault(drawn.update, defaultdict(float))
+        same = drawn.opponent == drawn.learner
+        shares["self" if same else category.get(drawn.opponent, "other")] += drawn.weight
+    parts: list[Part] = []
+    for learner, by_update in by_learner.items():
+        x, y = _steps(by_update, story.updates)
+        figure = stacked(x, y, "share of matches")
+        parts.append(
+            Chart(figure, f"Matchmaking weights of {learner}", _whose(learner, by_learner))
+        )
+    if not parts:
+        return None
+    lead = "How likely each category of opponent was to be drawn, as recorded before it was used."
+    return Section("Matchmaking", parts, lead)
+
+
+def _whose(learner: str, among: Iterable[str]) -> str:
+    return f"Opponents of {learner}." if len(list(among)) > 1 else ""
+
+
+def _steps(
+    by_update: Mapping[int, Mapping[str, float]], last: int
+) -> tuple[list[float], dict[str, list[float | None]]]:
+    """Return shares by category at each update, the last of them held to the end of the run."""
+    updates = sorted(by_update)
+    rows = [by_update[update] for update in updates]
+    if last > updates[-1]:
+        updates, rows = [*updates, last], [*rows, rows[-1]]
+    seen = {name for row in rows for name in row}
+    names = [name for name in CATEGORIES if name in seen] + sorted(seen - set(CATEGORIES))
+    return [float(u) for u in updates], {n: [row.get(n, 0.0) for row in rows] for n in names}
+
+
+def win_rates(story: Story) -> Section | None:
+    """Return the learner's results in training by category of opponent."""
+    found = _wanted(story, lambda name: name.startswith("win_rate/"))
+    by_owner: dict[str, list[Line]] = defaultdict(list)
+    for name, series in found.items():
+        learner, own = owner(story.learners, name)
+        by_owner[learner].append(_line(own.removeprefix("win_rate/"), series))
+    parts: list[Part] = [
+        Chart(
+            chart(lines, "win rate", share=True, even=0.5, digits=".2f"),
+            "Win rate in training by category",
+            _whose(learner, by_owner) if learner else "",
+        )
+        for learner, lines in by_owner.items()
+    ]
+    if not parts:
+        return None
+    lead = (
+        "In training games, against opponents that change with the matchmaking: a lower rate "
+        "can mean harder opponents."
+    )
+    return Section("Win rate by category", parts, lead)
+
+
+def compute(story: Story) -> Section | None:
+    """Return where the CPU seconds went and what came of them."""
+    parts: list[Part] = []
+    totals = {name: value for name, value in story.compute.items() if value}
+    if pairs := _totals(totals):
+        parts.append(Facts(pairs))
+    split = {n: v for n, v in totals.items() if n.startswith("cpu_seconds/")}
+    if split:
+        parts.append(Chart(_spent(story, split), "CPU seconds by stage"))
+    if speed := _speed(story.metrics):
+        parts.append(
+            Chart(chart([speed], "decisions per CPU second", height=260, digits=",.0f"),
+                  "Decisions per CPU second over updates")
+        )  # fmt: skip
+    return Section("Where the compute went", parts) if parts else None
+
+
+def _totals(totals: Mapping[str, float]) -> list[tuple[str, str]]:
+    found = [
+        (title, count(totals[name]))
+        for name, title in (
+            ("decisions", "Decisions"), ("matches", "Matches"), ("cpu_seconds", "CPU seconds"),
+            ("wall_seconds", "Seconds by the clock"),
+        )
+        if name in totals
+    ]  # fmt: skip
+    if "decisions" in totals and "cpu_seconds" in totals:
+        rate = totals["decisions"] / totals["cpu_seconds"]
+        found.append(("Decisions per CPU second", count(rate)))
+    return found
+
+
+def _spent(story: Story, split: Mapping[str, float]) -> Figure:
+    """Return bars: a row for each learner where parts name one, else a row for each part."""
+    cells: dict[str, dict[str, float]] = defaultdict(dict)
+    for name, value in split.items():
+        own = name.removeprefix("cpu_seconds/")
+        row = next((who for who in story.learners if own == who or own.startswith(f"{who}/")), "")
+        cells[row][own.removeprefix(row).strip("/") or "CPU seconds"] = value
+    if set(cells) == {""}:
+        rows = sorted(cells[""], key=lambda stage: -cells[""][stage])
+        return bars(rows, {"CPU seconds": [cells[""][stage] for stage in rows]}, "CPU seconds")
+    stages = list(dict.fromkeys(stage for row in cells.values() for stage in row))
+    parts = {stage: [cells[row].get(stage) for row in cells] for stage in stages}
+    return bars([row or "whole run" for row in cells], parts, "CPU seconds")
+
+
+def _speed(metrics: Mapping[str, Series]) -> Line | None:
+    """Return decisions per CPU second between neighbouring updates that have both totals."""
+    seconds = dict(metrics.get("cpu_seconds", ()))
+    both = [(u, d, seconds[u]) for u, d in metrics.get("decisions", ()) if u in seconds]
+    step = max(1, len(both) // 200)
+    both = both[::step]
+    x, y = [], []
+    for (_, before, start), (update, after, end) in pairwise(both):
+        if end > start:
+            x.append(float(update))
+            y.append((after - before) / (end - start))
+    return Line("decisions per CPU second", x, y) if x else None
+
+
+def settings(story: Story) -> Section | None:
+    """Return the settings as the run resolved them."""
+    if not story.settings.strip():
+        return None
+    lead = "As the run resolved them: files by digest, defaults written out."
+    return Section("Settings", [Folded("config.yaml", story.settings)], lead)
+
+
+def events(story: Story) -> Section | None:
+    """Return what happened and what the user was told, newest last."""
+    rows = [
+        (event.update, event.kind.replace("_", " "), event.player, _body(event.body))
+        for event in story.events
+    ]
+    rows += [(update, "notice", "", sentence) for update, sentence in story.notices]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: row[0])
+    cells = [(str(update), kind, player, body) for update, kind, player, body in rows[-MOST_ROWS:]]
+    parts: list[Part] = [Table(("update", "what", "player", "more"), cells, words=(1, 2, 3))]
+    if len(rows) > MOST_ROWS:
+        parts.insert(0, Words(f"The newest {MOST_ROWS} of {len(rows)}."))
+    return Section("Events and notices", parts)
+
+
+def _body(body: Mapping[str, object]) -> str:
+    """Return what an event says beside its kind: numbers short, digests by their beginning."""
+    return ", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in body.items())
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, str):
+        return value[:12] if len(value) == 64 else value
+    return json.dumps(value, ensure_ascii=False)
