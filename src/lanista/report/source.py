@@ -1,13 +1,12 @@
-"""What a report is made of, read from a run's folder or from its exported files.
+"""What a report is made of, wherever it was read from.
 
-`Story` is the one thing that summary, exports and page are made from. A run's database is opened
-read-only, so a report can be made while the run goes on. Knows nothing of ratings or of how
-anything looks, and nothing of how runs are made.
+`Story` is the one thing that summary, exports and page are made from. Knows nothing of files,
+ratings or how anything looks, and nothing of how runs are made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +21,11 @@ class Member:
     name: str
     """As `main`, `main/000120`, `imitation`, `random`."""
     digest: str
-    """What exactly plays; `learner:NAME` for a learner, whose weights change."""
+    """Of its policy file; empty for bots, and for learners, whose weights change."""
     kind: str
     """learner, policy or bot."""
     category: str
-    """self, imitation, past, exploiter or bot."""
+    """self, imitation, past, exploiter or bot; empty for policies met in evaluation alone."""
     role: str
     """main, main_exploiter, league_exploiter, exploiter or nothing."""
     parents: tuple[str, ...]
@@ -51,8 +50,8 @@ class Lineup:
     digests: tuple[str, ...]
     """By seat; each one stayed for the whole match."""
     seed: int
-    rules_version: str
-    observation_version: str
+    rules_version: int
+    observation_version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,13 @@ class Story:
     settings: str
     """config.yaml as it lies in the run's folder."""
     compute: Mapping[str, float]
-    """The newest totals: decisions, matches, cpu_seconds, wall_seconds and their parts by name."""
+    """The newest totals over all learners: `decisions`, `matches`, `cpu_seconds`, `wall_seconds`;
+    their parts, as `cpu_seconds/PART`; with several learners, as `cpu_seconds/LEARNER/PART`."""
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        """The names of those who learn; numbers without a learner's name are the first one's."""
+        return tuple(player.name for player in self.players if player.kind == "learner")
 
     @property
     def updates(self) -> int:
@@ -151,3 +156,40 @@ class Story:
         newest = [series[-1][0] for series in self.metrics.values() if series]
         rows = (self.players, self.matches, self.training, self.events)
         return max([*newest, *(row.update for group in rows for row in group)], default=0)
+
+
+TOTALS = ("decisions", "matches", "cpu_seconds", "wall_seconds")
+
+
+def owner(learners: Sequence[str], metric: str) -> tuple[str, str]:
+    """Return whose a metric is and its name without the learner's; the first one's have none."""
+    for learner in sorted(learners, key=len, reverse=True):
+        if metric.startswith(f"{learner}/"):
+            return learner, metric[len(learner) + 1 :]
+    return (learners[0] if learners else ""), metric
+
+
+def compute_of(metrics: Mapping[str, Series], learners: Sequence[str]) -> dict[str, float]:
+    """Return the newest totals of a run and their parts, as `Story.compute` has them."""
+    whole: dict[tuple[str, str], float] = {}
+    parts: dict[tuple[str, str, str], float] = {}
+    for metric, series in metrics.items():
+        learner, own = owner(learners, metric)
+        total, _, part = own.partition("/")
+        if total not in TOTALS or not series:
+            continue
+        if part:
+            parts[total, learner, part] = series[-1][1]
+        else:
+            whole[total, learner] = series[-1][1]
+    found: dict[str, float] = {}
+    for (total, _), value in whole.items():
+        found[total] = found.get(total, 0.0) + value
+    several = len({learner for _, learner in whole}) > 1
+    split = {(total, learner) for total, learner, _ in parts}
+    for (total, learner), value in whole.items():
+        if several and (total, learner) not in split:
+            found[f"{total}/{learner}"] = value
+    for (total, learner, part), value in parts.items():
+        found[f"{total}/{learner}/{part}" if several else f"{total}/{part}"] = value
+    return found

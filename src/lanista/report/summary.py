@@ -1,0 +1,289 @@
+"""The numbers of a report, as `summary.json` has them: plain values, unknown is null.
+
+Everything about strength rests on matches of fixed digests; training games say only how learners
+fared by category of opponent. Knows nothing of files or of how numbers are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lanista.errors import LanistaError
+from lanista.league.ratings import (
+    ELO_K,
+    ELO_START,
+    Fit,
+    PairCount,
+    bradley_terry,
+    circles,
+    elo,
+    openskill,
+    unexplained,
+)
+from lanista.league.score import Estimate, mean_score, smallest_difference, wilson
+from lanista.report.pairs import (
+    Entrant,
+    Pair,
+    by_label,
+    counted,
+    entrants,
+    first_seat_units,
+    fold_pairs,
+)
+from lanista.report.source import Match, Member, Story, owner
+
+VERSION = 1
+Plain = dict[str, Any]
+
+
+def summarise(story: Story, *, anchor: str | None = None) -> Plain:
+    """Return all numbers; `anchor` is the player whose Bradley–Terry rating is 0.
+
+    Without it the mean of all ratings is 0. Keys are described in docs/report.md.
+    """
+    players = entrants(story)
+    matches = counted(story.matches)
+    names = by_label({digest: each.label for digest, each in players.items()})
+    pairs = fold_pairs(matches, names)
+    rated = _rated(pairs, matches, names, anchor)
+    fit = rated.pop("fit")
+    return {
+        "version": VERSION,
+        "run": story.name,
+        "game": story.game,
+        "updates": story.updates,
+        "matches": len(matches),
+        "left_out": len(story.matches) - len(matches),
+        "training_matches": sum(row.matches for row in story.training),
+        "players": [_player(each) for each in players.values()],
+        "win_rates": _crossed(pairs, lambda pair: (pair.wins, pair.losses)),
+        "scores": _crossed(pairs, lambda p: (p.wins + p.draws / 2, p.losses + p.draws / 2)),
+        "pairs": [_pair(pair, fit) for pair in pairs],
+        "pairs_by_name": [_pair(pair) for pair in fold_pairs(matches, lambda line: line.names)],
+        **rated,
+        "circles": circles(_sure_wins(pairs)),
+        "exploitability_proxy": _lowest(story, players, pairs, _is_past),
+        "lowest_over_pool": _lowest(story, players, pairs, lambda member: True),
+        "meter": _meter(story),
+        "first_seat": estimate(mean_score(first_seat_units(matches))),
+        "categories": _categories(story),
+        "exploiters": exploiters(story),
+        "compute": dict(story.compute),
+    }
+
+
+def estimate(found: Estimate | None) -> Plain | None:
+    """Return an estimate as plain values; None where nothing is known."""
+    if found is None:
+        return None
+    return {"value": found.value, "low": found.low, "high": found.high, "n": found.n}
+
+
+def _player(each: Entrant) -> Plain:
+    member = each.member
+    return {
+        "player": each.label, "name": each.name, "digest": each.digest, "kind": member.kind,
+        "category": member.category, "role": member.role, "learner": each.learner,
+        "update": each.update,
+    }  # fmt: skip
+
+
+def _pair(pair: Pair, fit: Fit | None = None) -> Plain:
+    found = {
+        "first": pair.first,
+        "second": pair.second,
+        "n": pair.games,
+        "wins": pair.wins,
+        "draws": pair.draws,
+        "losses": pair.losses,
+        "score": estimate(mean_score(pair.units)),
+        "win_rate": estimate(wilson(pair.wins, pair.games)),
+        "smallest_difference": smallest_difference(pair.units),
+    }
+    if fit is not None:
+        found["expected"] = fit.expected(pair.first, pair.second)
+    return found
+
+
+def _crossed(pairs: Iterable[Pair], won: Any) -> dict[str, dict[str, float]]:
+    """Return the share of games that each player has against each it met."""
+    found: dict[str, dict[str, float]] = {}
+    for pair in pairs:
+        first, second = won(pair)
+        found.setdefault(pair.first, {})[pair.second] = first / pair.games
+        found.setdefault(pair.second, {})[pair.first] = second / pair.games
+    return found
+
+
+def _rated(
+    pairs: Sequence[Pair], matches: Sequence[Match], names: Any, anchor: str | None
+) -> Plain:
+    """Return the three ratings and what they miss; nulls and a sentence where nobody met."""
+    counts = [PairCount(p.first, p.second, p.wins, p.draws, p.losses) for p in pairs]
+    try:
+        fit = bradley_terry(counts, anchor=anchor)
+    except LanistaError as error:
+        if anchor is not None and pairs:
+            raise
+        unknown = dict.fromkeys(("elo", "bradley_terry", "openskill", "unexplained", "fit"))
+        return {**unknown, "not_rated": str(error)}
+    finishes = [(names(m.lineup), m.places) for m in matches if len(m.places) > 1]
+    order = sorted(elo(finishes).items(), key=lambda item: -item[1])
+    missed = unexplained(counts, fit)
+    return {
+        "elo": {"k": ELO_K, "start": ELO_START, "ratings": dict(order)},
+        "bradley_terry": {
+            "anchor": fit.anchor or None,
+            "prior_draws": fit.prior,
+            "ratings": [
+                {"player": r.name, "value": r.value, "low": r.low, "high": r.high, "n": r.games}
+                for r in fit.ratings
+            ],
+        },
+        "openskill": [
+            {"player": s.name, "mu": s.mu, "sigma": s.sigma, "ordinal": s.ordinal, "n": s.games}
+            for s in openskill(finishes)
+        ],
+        "unexplained": {
+            "share": missed.share,
+            "by_chance": missed.by_chance,
+            "beyond_chance": missed.beyond_chance,
+            "n": missed.games,
+        },
+        "fit": fit,
+        "not_rated": None,
+    }
+
+
+def _sure_wins(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
+    """Return (winner, loser) of pairs whose whole interval lies on one side of one half."""
+    edges = []
+    for pair in pairs:
+        score = mean_score(pair.units)
+        if score is not None and score.low is not None and score.low > 0.5:
+            edges.append((pair.first, pair.second))
+        elif score is not None and score.high is not None and score.high < 0.5:
+            edges.append((pair.second, pair.first))
+    return edges
+
+
+def _is_past(member: Member) -> bool:
+    return member.category == "past" and member.kind == "policy"
+
+
+def _lowest(
+    story: Story, players: Mapping[str, Entrant], pairs: Sequence[Pair], wanted: Any
+) -> dict[str, Plain | None]:
+    """Return, for each learner, where its newest weights that met any of `wanted` did worst."""
+    by_name = {each.label: each for each in players.values()}
+    met: dict[str, list[Plain]] = {}
+    for pair in pairs:
+        for me, other in ((pair.first, pair.second), (pair.second, pair.first)):
+            if by_name[me].learner and wanted(by_name[other].member):
+                met.setdefault(me, []).append(_seen_from(me, pair))
+    found: dict[str, Plain | None] = {}
+    for learner in story.learners:
+        mine = [label for label in met if by_name[label].learner == learner]
+        newest = max(mine, key=lambda label: by_name[label].update, default=None)
+        found[learner] = None
+        if newest is not None:
+            found[learner] = min(met[newest], key=lambda row: row["win_rate"]["value"])
+    return found
+
+
+def _seen_from(me: str, pair: Pair) -> Plain:
+    other, wins, units = pair.second, pair.wins, pair.units
+    if me != pair.first:
+        other, wins, units = pair.first, pair.losses, 1 - pair.units
+    return {
+        "player": me,
+        "opponent": other,
+        "n": pair.games,
+        "win_rate": estimate(wilson(wins, pair.games)),
+        "score": estimate(mean_score(units)),
+    }
+
+
+def _meter(story: Story) -> list[Plain]:
+    """Return what worst-case meters read, in the order they did."""
+    found = []
+    for metric, series in story.metrics.items():
+        learner, own = owner(story.learners, metric)
+        if own == "exact/nash_conv":
+            found += [
+                {"update": update, "instrument": "exact", "subject": learner, "kind": "nash_conv",
+                 "value": value, "low": value, "high": value, "lower_bound": False}
+                for update, value in series
+            ]  # fmt: skip
+    for event in story.events:
+        if "instrument" in event.body:
+            found.append({"update": event.update, "subject": event.player, **event.body})
+        elif event.kind in ("exploiter_admitted", "exploiter_refused"):
+            found.append({"update": event.update, **_learned(event.player, event.body)})
+    return sorted(found, key=lambda reading: int(reading["update"]))
+
+
+def _learned(name: str, body: Mapping[str, Any]) -> Plain:
+    """Return an exploiter's test as a reading: its victim is beaten at least that well."""
+    kept = ("victim_digest", "budget_decisions", "games", "low", "high")
+    return {
+        "instrument": "learned", "subject": body.get("victim", ""), "kind": "score",
+        "value": body.get("score"), "lower_bound": True, "response": name,
+        **{key: body.get(key) for key in kept},
+    }  # fmt: skip
+
+
+def _categories(story: Story) -> dict[str, dict[str, Plain]]:
+    """Return how each learner fared in training against each category of opponent.
+
+    Against itself the results are those of the earlier seat.
+    """
+    category = {member.name: member.category for member in story.players}
+    counts: dict[str, dict[str, list[int]]] = {}
+    for row in story.training:
+        mine = counts.setdefault(row.learner, {})
+        seats = range(len(row.seating))
+        places = [(a, b) for a in seats for b in seats if a < b]
+        for (a, b), (wins, draws, losses) in zip(places, row.pairs, strict=True):
+            if row.seating[a] == row.learner:
+                other, result = row.seating[b], (wins, draws, losses)
+            elif row.seating[b] == row.learner:
+                other, result = row.seating[a], (losses, draws, wins)
+            else:
+                continue
+            total = mine.setdefault(category.get(other, ""), [0, 0, 0])
+            total[:] = [old + new for old, new in zip(total, result, strict=True)]
+    return {
+        learner: {name: _fared(*total) for name, total in mine.items()}
+        for learner, mine in counts.items()
+    }
+
+
+def _fared(wins: int, draws: int, losses: int) -> Plain:
+    n = wins + draws + losses
+    return {
+        "n": n,
+        "wins": wins,
+        "draws": draws,
+        "losses": losses,
+        "score": (wins + draws / 2) / n if n else None,
+        "win_rate": estimate(wilson(wins, n)),
+    }
+
+
+def exploiters(story: Story) -> list[Plain]:
+    """Return the exploiters of the pool: whom they beat, by how much, at what cost."""
+    return [
+        {
+            "name": member.name,
+            "digest": member.digest,
+            "role": member.role,
+            "parents": list(member.parents),
+            "weight": member.weight,
+            "update": member.update,
+            **member.body,
+        }
+        for member in story.players
+        if member.category == "exploiter" and member.kind == "policy"
+    ]
