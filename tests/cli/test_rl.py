@@ -16,9 +16,9 @@ from lanista.cli.rl import RL, with_flags
 from lanista.errors import LanistaError
 from lanista.nets.policy_file import read_header, save_policy
 from lanista.pipeline.recipes import alphastar
-from lanista.pipeline.run import saved_settings
+from lanista.pipeline.run import folder_of, saved_settings
 from lanista.pipeline.settings import load_settings
-from lanista.pipeline.training import Training
+from lanista.pipeline.squad import alone
 
 KUHN = ["--config", str(Path(__file__).with_name("small_kuhn.yaml"))]
 
@@ -31,7 +31,7 @@ def rows(output):
 
 def test_the_runbooks_smoke_command_works_as_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    training = Training(load_settings({"network": {"width": 8, "layers": 1}}), tmp_path)
+    training = alone(load_settings({"network": {"width": 8, "layers": 1}}), tmp_path)
     save_policy("artifacts/alphastar/pi_sup.pt", training.learner.policy, training.spec)
     command = """
       --supervised-checkpoint artifacts/alphastar/pi_sup.pt
@@ -101,7 +101,7 @@ def test_a_batch_size_without_a_replay_is_refused(tmp_path):
 def test_a_run_by_config_and_set_is_resumed_and_made_longer(tmp_path, capsys):
     output = str(tmp_path / "p.safetensors")
     assert cli.main(["rl", *KUHN, "--iterations", "2", "--output", output]) == 0
-    assert saved_settings(tmp_path / "p.safetensors").network.width == 8
+    assert saved_settings(folder_of(tmp_path / "p.safetensors")).network.width == 8
     # Flags and --config may be left out: the run knows its settings.
     assert cli.main(["rl", "--output", output, "--resume", "--iterations", "4"]) == 0
     longer = [*KUHN, "--output", output, "--iterations", "5", "--resume"]

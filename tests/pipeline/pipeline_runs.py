@@ -14,7 +14,8 @@ from lanista.nets.policy_file import save_policy
 from lanista.pipeline.checkpoint import Checkpoints
 from lanista.pipeline.run import folder_of
 from lanista.pipeline.settings import RunSettings, load_settings
-from lanista.pipeline.training import Training, train
+from lanista.pipeline.squad import alone
+from lanista.pipeline.training import train
 
 CLOCKS = ("cpu_seconds", "wall_seconds")
 """What two runs may differ in."""
@@ -117,7 +118,7 @@ def killed(settings: RunSettings, output: Path, update: int, **how: Any) -> None
 
 def last_state(output: Path) -> dict[str, Any]:
     """Return the state in the newest checkpoint."""
-    return Checkpoints(folder_of(output) / "checkpoints").newest_good()[1]["training"]
+    return Checkpoints(folder_of(output) / "checkpoints").newest_good()[1]["learners"]["main"]
 
 
 def metrics(output: Path) -> list[tuple[int, str, float]]:
@@ -155,6 +156,6 @@ def same_run(one: Path, other: Path) -> bool:
 
 def untrained(values: dict[str, Any], path: Path, seed: int = 5) -> Path:
     """Write the policy that a run of `values` would begin with."""
-    training = Training(load_settings({**values, "seed": seed}), path.parent)
+    training = alone(load_settings({**values, "seed": seed}), path.parent)
     save_policy(path, training.learner.policy, training.spec)
     return path

@@ -21,7 +21,7 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.pipeline import experiment as module
 from lanista.pipeline.experiment import Job, jobs_of, load_experiment, run_jobs
 from lanista.pipeline.settings import apply_overrides
-from lanista.pipeline.training import Training
+from lanista.pipeline.squad import alone
 from lanista.report.comparison import read_lines
 
 STAND_IN = Path(__file__).with_name("stand_in_run.py")
@@ -114,7 +114,7 @@ ARMS = [
 def test_every_arm_that_comes_along_learns(file: Path, arm: str) -> None:
     settings = load_experiment(file).settings_of(arm, 1)
     settings = apply_overrides(settings, ["rollouts.matches=32", "threads=1"])
-    training = Training(settings, Path())
+    training = alone(settings, Path())
     logs = [log for _ in range(2) for _, log in training.iterate()]
     assert logs[-1]["gradient_norm/policy"] > 0
 

@@ -31,9 +31,10 @@ from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import load_policy, read_header
 from lanista.pipeline import checkpoint as checkpoints
 from lanista.pipeline.display import SHOWN
+from lanista.pipeline.iteration import Training
 from lanista.pipeline.resume import resumed_settings
-from lanista.pipeline.run import Run, saved_settings
-from lanista.pipeline.training import Training, train
+from lanista.pipeline.run import Run, folder_of, saved_settings
+from lanista.pipeline.training import train
 
 QUICK = {**KUHN, "evaluation": {}, "iterations": 4, "checkpoints": {"save_every": 2}}
 
@@ -55,7 +56,7 @@ def test_a_run_leaves_a_policy_at_exactly_its_path_and_a_folder_beside_it(output
     folder = output.parent / "policy.pt.run"
     assert names(folder) == ["checkpoints", "config.yaml", "policies", "run.db"]
     assert names(folder / "checkpoints") == ["000000", "000002", "000004"]
-    assert saved_settings(output).iterations == 4
+    assert saved_settings(folder_of(output)).iterations == 4
 
 
 def test_metrics_have_a_row_for_each_update_and_name(output):
@@ -98,7 +99,7 @@ def test_an_existing_run_is_refused_and_left_alone(output):
 
 def test_resuming_what_is_not_there_is_an_error(output):
     with pytest.raises(LanistaError, match=r"no run .* to resume"):
-        resumed_settings(output, settings_of(QUICK))
+        resumed_settings(folder_of(output), settings_of(QUICK))
 
 
 def test_a_finished_run_that_is_resumed_changes_nothing(output):
@@ -120,14 +121,14 @@ def test_a_finished_run_that_is_resumed_changes_nothing(output):
 def test_a_run_is_not_resumed_with_other_settings(change, key, output):
     train(settings_of(QUICK), output)
     with pytest.raises(RefusedError, match=key):
-        resumed_settings(output, settings_of(QUICK, **change))
+        resumed_settings(folder_of(output), settings_of(QUICK, **change))
 
 
 def test_a_run_can_be_made_longer_and_says_so_in_its_folder(output):
     train(settings_of(QUICK), output)
-    longer = resumed_settings(output, settings_of(QUICK, iterations=6))
+    longer = resumed_settings(folder_of(output), settings_of(QUICK, iterations=6))
     assert train(longer, output, resume=True) == 0
-    assert saved_settings(output).iterations == 6
+    assert saved_settings(folder_of(output)).iterations == 6
     assert last_state(output)["iteration"] == 6
 
 
@@ -142,15 +143,15 @@ def test_a_run_is_not_resumed_to_fewer_iterations_than_it_has_done(output):
     done = last_state(output)["iteration"]
     with pytest.raises(RefusedError, match=f"has done {done} iterations"):
         train(settings_of(QUICK, iterations=done - 1), output, resume=True)
-    assert saved_settings(output).iterations == done
+    assert saved_settings(folder_of(output)).iterations == done
 
 
 def test_settings_of_a_run_that_another_process_works_on_are_left_alone(output):
     train(settings_of(QUICK), output)
-    before = saved_settings(output)
+    before = saved_settings(folder_of(output))
     with Run(output), pytest.raises(RefusedError, match="Another process"):
         train(settings_of(QUICK, iterations=99), output, resume=True)
-    assert saved_settings(output) == before
+    assert saved_settings(folder_of(output)) == before
 
 
 def test_a_damaged_checkpoint_is_said_and_the_one_before_it_used(output):
@@ -218,6 +219,7 @@ def test_files_larger_than_allowed_cost_checkpoints_and_the_run_goes_on(output):
 import resource, signal
 from pathlib import Path
 from pipeline_runs import KUHN, Listener, settings_of
+from lanista.pipeline.iteration import Training
 from lanista.pipeline.training import train
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 settings = settings_of(KUHN, network={{"width": 64, "layers": 1}}, checkpoints={{"save_every": 2}})
@@ -292,7 +294,7 @@ def test_the_anchor_is_fixed_when_the_run_begins_and_stays(tmp_path, output):
     killed(settings, output, 3)
     # Somebody puts another policy, even the newest one, where the first one was.
     first.write_bytes(untrained(QUICK, tmp_path / "other.pt", seed=6).read_bytes())
-    going_on = resumed_settings(output, settings)
+    going_on = resumed_settings(folder_of(output), settings)
     assert going_on.supervised_digest == digest
     train(going_on, output, resume=True)
     assert same(last_state(output), last_state(tmp_path / "unbroken" / "p.pt"))
@@ -306,10 +308,10 @@ def test_a_run_begins_from_the_supervised_policy_and_has_its_network(tmp_path):
     settings = settings_of({**QUICK, "network": {}}, supervised_checkpoint=str(first))
     output = tmp_path / "p.pt"
     train(settings, output)
-    assert saved_settings(output).network.resolved_width == SMALL["width"]
+    assert saved_settings(folder_of(output)).network.resolved_width == SMALL["width"]
     begun = checkpoints.read_state(tmp_path / "p.pt.run" / "checkpoints" / "000000")
     given = load_policy(first).policy.state_dict()
-    assert same(dict(begun["training"]["learner"]["policy"]), dict(given))
+    assert same(dict(begun["learners"]["main"]["learner"]["policy"]), dict(given))
 
 
 def test_a_policy_of_another_game_or_network_is_refused(tmp_path, output):
@@ -418,7 +420,7 @@ def test_a_changed_settings_file_is_noticed(output):
     file = output.parent / "policy.pt.run" / "config.yaml"
     file.write_text(file.read_text().replace("gamma: 1.0", "gamma: 0.9"))
     with pytest.raises(RefusedError, match=r"config\.yaml is not what the run was begun with"):
-        train(saved_settings(output), output, resume=True)
+        train(saved_settings(folder_of(output)), output, resume=True)
 
 
 def test_another_policy_in_the_runs_folder_is_refused(tmp_path, output):

@@ -104,13 +104,13 @@ class RL:
     def _settings(self, resume: bool) -> RunSettings:
         """Return the settings that the flags ask for."""
         from lanista.pipeline.recipes import alphastar, settings_of
-        from lanista.pipeline.run import saved_settings
+        from lanista.pipeline.run import folder_of, saved_settings
         from lanista.pipeline.settings import apply_overrides
 
         if self.config is not None:
             settings = settings_of(self.config)
         elif resume:
-            settings = saved_settings(self.output)
+            settings = saved_settings(folder_of(self.output))
         else:
             settings = alphastar(anchored=self.supervised_checkpoint is not None)
         settings = with_flags(settings, self)

@@ -54,6 +54,7 @@ class Learner:
         seed: int = 0,
         device: str = "cpu",
         start: Policy | None = None,
+        anchor: Policy | None = None,
     ) -> None:
         self.spec, self.network, self.settings, self.updates = spec, network, settings, updates
         self.device = torch.device(device)
@@ -72,7 +73,7 @@ class Learner:
             self.policy.load_state_dict(start.state_dict())
         self.critic = _critic(spec, network, settings, self.policy).to(self.device)
         self.average = copy.deepcopy(self.policy) if self._averages else None
-        self.references = References(self.policy, settings, anchor=start)
+        self.references = References(self.policy, settings, anchor=anchor or start)
         self.slow_critic = copy.deepcopy(self.critic) if settings.rnad else None
         """R-NaD's averaged critic, whose values its targets are made of."""
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]

@@ -1,13 +1,15 @@
-"""One iteration of a run: experience is made, and learnt from; and all that lies between two.
+"""One iteration of a learner: experience is made, and learnt from; and all that lies between two.
 
-`Training` is everything a run carries on; its state is what a checkpoint holds. Nothing that
-affects learning reads the clock.
+`Training` is everything a learner carries on; its state is what a checkpoint holds. Whom it meets
+it is told. Nothing that affects learning reads the clock.
 """
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +18,49 @@ import torch
 from lanista.data.replay_buffer import ReplayBuffer
 from lanista.data.trajectory import Unrolls
 from lanista.games import registry
+from lanista.games.bots import Player
 from lanista.learn.learner import PRECISIONS, BrokenLossError, Learner
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline.metrics import Row
-from lanista.pipeline.players import make_player, others, refuse_other, seating_of
+from lanista.pipeline.players import refuse_other
 from lanista.pipeline.run import policy_path
-from lanista.pipeline.settings import SELF, RunSettings
+from lanista.pipeline.settings import RunSettings
 from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
+from lanista.rollout.collect import LEARNER, Collector
+from lanista.rollout.company import seating_of
+from lanista.rollout.tally import Count
 
 Values = dict[str, float]
+MAIN = "main"
+_MATCHES_EACH = 1 << 34
+"""Match ids that each learner of a run has for itself."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """Somebody a learner meets, as the run's record has it."""
+
+    opponent: str
+    category: str
+    reason: str
+    weight: float
 
 
 class Training:
     """A learner with its experience, and the counters of a run."""
 
-    def __init__(self, settings: RunSettings, folder: Path) -> None:
-        self.settings = settings
+    def __init__(
+        self,
+        settings: RunSettings,
+        folder: Path,
+        find: Callable[[str], Player],
+        *,
+        name: str = MAIN,
+        number: int = 0,
+    ) -> None:
+        """`find` gives an opponent by its name; `number` tells the run's learners apart."""
+        self.settings, self.find, self.name, self.number = settings, find, name, number
         prepare_torch(settings)
         spec = registry.make(settings.game, seed=settings.seed, **settings.game_settings).spec
         slots = settings.rollouts.resolved_slots(spec.seats)
@@ -41,49 +68,89 @@ class Training:
             settings.game, slots=slots, seed=settings.seed, **settings.game_settings
         )
         self.spec = self.game.spec
-        self.anchor = _anchor(settings, folder)
-        self.learner = Learner(
-            self.spec,
-            settings.network,
-            settings.learning,
-            updates=settings.updates,
-            seed=settings.seed,
-            device=device_of(settings),
-            start=self.anchor,
-        )
-        self.names = [opponent.player for opponent in others(settings)]
-        self.collector = self._collector(folder)
+        self.anchor = anchor_of(settings, folder)
+        self.learner = self._learner(self.anchor, settings.seed + number)
+        self.chairs: list[tuple[str, str]] = []
+        """Opponent and reason of each number of a seating, from 1."""
+        self.players: dict[str, Player] = {}
+        self.categories: dict[str, str] = {}
+        self.own_reason = ""
+        self.collector = self._collector()
         self.replay = self._replay() if settings.replay.size else None
         self.iteration = 0
-        self.first_match = 0
-        """The next match's id when this iteration began."""
         self.decisions = 0
         self.matches = 0
         self.cpu_seconds = 0.0
         self.wall_seconds = 0.0
 
-    def _collector(self, folder: Path) -> Collector:
-        settings, learner = self.settings, self.learner
-        players = [
-            make_player(settings, each.player, each.digest, self.spec, folder, settings.seed)
-            for each in others(settings)
-        ]
-        actor = Actor(
-            learner.policy,
-            settings.seed,
-            learner.critic if self._values_while_acting else None,
-            precision=PRECISIONS[settings.learning.precision],
+    def _learner(self, start: Policy | None, seed: int) -> Learner:
+        settings = self.settings
+        return Learner(
+            self.spec,
+            settings.network,
+            settings.learning,
+            updates=settings.updates,
+            seed=seed,
+            device=device_of(settings),
+            start=start,
+            anchor=self.anchor,
         )
+
+    def _actor(self) -> Actor:
+        return Actor(
+            self.learner.policy,
+            self.settings.seed,
+            self.learner.critic if self._values_while_acting else None,
+            precision=PRECISIONS[self.settings.learning.precision],
+        )
+
+    def _collector(self) -> Collector:
+        settings = self.settings
         return Collector(
             self.game,
-            actor,
-            players,
-            seating_of(settings.rollouts.opponents, self.spec.seats, settings.seed),
+            self._actor(),
             unroll_length=settings.rollouts.unroll_length,
             shaping_scale=settings.rollouts.shaping_scale,
             keep_log_probs=settings.learning.uses("behaviour"),
             keep_privileged=settings.learning.critic_sees == "privileged",
+            first_match=self.number * _MATCHES_EACH,
         )
+
+    def meet(self, meetings: Sequence[Met]) -> None:
+        """Draw opponents from these meetings, which stand in the run's record, from now on."""
+        if not self.collector.streaming:
+            self.chairs = []  # Nobody sits any more.
+        self.categories = {each.opponent: each.category for each in meetings}
+        numbers = []
+        for each in meetings:
+            chair = (each.opponent, each.reason)
+            if each.opponent == self.name:
+                self.own_reason = each.reason
+            elif chair not in self.chairs:
+                self.chairs.append(chair)
+            numbers.append(LEARNER if each.opponent == self.name else 1 + self.chairs.index(chair))
+        weights = [each.weight for each in meetings]
+        seating = seating_of(numbers, weights, self.spec.seats, self.settings.seed)
+        self.collector.meet(self._seated(), seating)
+
+    def _seated(self) -> list[Player]:
+        """Return the player of each chair; those that nobody needs any more are let go."""
+        names = {opponent for opponent, _ in self.chairs}
+        self.players = {name: self.players.get(name) or self.find(name) for name in sorted(names)}
+        return [self.players[opponent] for opponent, _ in self.chairs]
+
+    def reset(self, start: Policy | None, times: int) -> None:
+        """Begin anew, for the `times`-th time, from another policy or from chance.
+
+        The counters go on; whom it meets it has to be told again.
+        """
+        self.learner = self._learner(start, self.settings.seed + self.number + 1000 * times)
+        following = self.collector.next_match
+        self.collector = self._collector()
+        self.collector.next_match = following
+        self.chairs = []
+        if self.replay is not None:
+            self.replay = self._replay()
 
     @property
     def _values_while_acting(self) -> bool:
@@ -113,7 +180,6 @@ class Training:
         """Make experience and learn from it; give the number and the log of each update."""
         cpu, wall = time.process_time(), time.perf_counter()
         self.collector.tally.clear()
-        self.first_match = self.collector.next_match
         unrolls = self._experience()
         for _ in range(self.settings.learner_updates):
             if self.replay is not None:
@@ -130,13 +196,13 @@ class Training:
         rollouts, collector = self.settings.rollouts, self.collector
         collector.update = self.learner.update_count
         collector.actor.temperature = self.learner.scheduled()["temperature"]
-        before = sum(tally.matches for tally in collector.tally.values())
+        before = collector.tally.matches
         if rollouts.streaming:
             unrolls = collector.unrolls(rollouts.unrolls)
         else:
             unrolls = collector.whole_matches(rollouts.matches)
         self.decisions += unrolls.decisions
-        self.matches += sum(tally.matches for tally in collector.tally.values()) - before
+        self.matches += collector.tally.matches - before
         if self.replay is not None:
             self.replay.add(unrolls)
         return unrolls
@@ -157,17 +223,63 @@ class Training:
         }
         if self.replay is not None:
             values["replay/size"] = len(self.replay)
-        for number, tally in self.collector.tally.items():
-            if number:
-                values[f"return/{self.names[number - 1]}"] = tally.returns / tally.seats
-        return values
+        return values | self._fared()
 
-    def games(self) -> Iterator[Row]:
-        """Give what this iteration's ended matches came to, by opponent, with the ids played."""
-        for number, tally in sorted(self.collector.tally.items()):
-            name = self.names[number - 1] if number else SELF
-            last = self.collector.next_match - 1
-            yield name, tally.matches, tally.seats, tally.returns, self.first_match, last
+    def _fared(self) -> Values:
+        """Return mean returns by opponent, and scores by category of opponent.
+
+        For matches against itself the score is that of the first seat: ½ is no advantage.
+        """
+        returns: dict[str, list[float]] = {}
+        scores: dict[str, list[float]] = {}
+        for count in self.collector.tally.counts():
+            for seat, number in enumerate(count.seating):
+                if number != LEARNER:
+                    continue
+                for other, met in enumerate(count.seating):
+                    if other == seat or (met == LEARNER and seat):
+                        continue
+                    name = self.name if met == LEARNER else self.chairs[met - 1][0]
+                    won, drawn, _ = _pair(count, seat, other)
+                    category = scores.setdefault(self.categories.get(name, "past"), [0.0, 0.0])
+                    category[0] += won + drawn / 2
+                    category[1] += count.matches
+                    if met != LEARNER:
+                        mine = returns.setdefault(name, [0.0, 0.0])
+                        mine[0] += count.returns[seat]
+                        mine[1] += count.matches
+        return {f"return/{name}": total / n for name, (total, n) in returns.items()} | {
+            f"win_rate/{name}": total / n for name, (total, n) in scores.items()
+        }
+
+    def games(self) -> list[Row]:
+        """Return what this iteration's ended matches came to, by seating and reason."""
+        rows: list[Row] = []
+        # A learner that began anew counts its updates anew; the record does not.
+        before = self.iteration * self.settings.learner_updates - self.learner.update_count
+        for count in self.collector.tally.counts():
+            chairs = [self.chairs[n - 1] if n else (self.name, "") for n in count.seating]
+            reasons = [reason for number, (_, reason) in zip(count.seating, chairs, strict=True)
+                       if number != LEARNER]  # fmt: skip
+            digests = [
+                self.players[who].digest if number else f"learner:{self.name}"
+                for number, (who, _) in zip(count.seating, chairs, strict=True)
+            ]
+            rows.append(
+                (
+                    self.name,
+                    json.dumps([who for who, _ in chairs]),
+                    "+".join(reasons) or self.own_reason,
+                    json.dumps(digests),
+                    count.matches,
+                    json.dumps(count.pairs),
+                    json.dumps(count.returns),
+                    count.first_match,
+                    count.last_match,
+                    before + count.first_update,
+                )
+            )
+        return sorted(rows, key=lambda row: tuple(map(str, row[:3])))
 
     def state(self) -> dict[str, Any]:
         """Return everything the run depends on from here, and nothing that it does not."""
@@ -190,6 +302,9 @@ class Training:
             "learner": learner,
             "collector": self.collector.save(),
         }
+        if self.collector.streaming and self.settings.league is not None:
+            # Matches in flight know their players by number, and a league gives new ones.
+            state["chairs"] = [list(chair) for chair in self.chairs]
         return state if self.replay is None else state | {"replay": self.replay.save()}
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -207,6 +322,9 @@ class Training:
             "policies": policies,
         }
         self.learner.load_state(learner)
+        if "chairs" in state:
+            self.chairs = [(str(who), str(reason)) for who, reason in state["chairs"]]
+            self.collector.meet(self._seated(), self.collector.seating)
         self.collector.load(state["collector"])
         if self.replay is not None:
             self.replay.load(state["replay"])
@@ -220,6 +338,15 @@ class Training:
                         f"The weights {name} are no longer finite at update "
                         f"{self.learner.update_count}; lower the learning rate."
                     )
+
+
+def _pair(count: Count, seat: int, other: int) -> tuple[int, int, int]:
+    """Return wins, draws and losses of one seat against another."""
+    pairs = [(a, b) for a in range(len(count.seating)) for b in range(a + 1, len(count.seating))]
+    if seat < other:
+        return count.pairs[pairs.index((seat, other))]
+    won, drawn, lost = count.pairs[pairs.index((other, seat))]
+    return lost, drawn, won
 
 
 def prepare_torch(settings: RunSettings) -> None:
@@ -238,7 +365,8 @@ def device_of(settings: RunSettings) -> str:
     return settings.device
 
 
-def _anchor(settings: RunSettings, folder: Path) -> Policy | None:
+def anchor_of(settings: RunSettings, folder: Path) -> Policy | None:
+    """Return the policy the run begins from, which never changes; None where there is none."""
     if not settings.supervised_digest:
         return None
     path = policy_path(folder, settings.supervised_digest)

@@ -43,7 +43,7 @@ CREATE TABLE training_games (
 CREATE TABLE lineups (
     update_number INTEGER NOT NULL, lineup INTEGER NOT NULL PRIMARY KEY, reason TEXT NOT NULL,
     names TEXT NOT NULL, digests TEXT NOT NULL, seed INTEGER NOT NULL,
-    rules_version TEXT NOT NULL, observation_version TEXT NOT NULL
+    rules_version INTEGER NOT NULL, observation_version INTEGER NOT NULL
 );
 CREATE TABLE matches (
     update_number INTEGER NOT NULL, match INTEGER NOT NULL PRIMARY KEY, lineup INTEGER NOT NULL,
@@ -147,6 +147,15 @@ class Metrics:
         except OSError:
             return False
         return True
+
+    def select(self, table: str, order: str) -> list[Row]:
+        """Return all rows of a table that are written, in an order."""
+        return list(self.connection.execute(f"SELECT * FROM {table} ORDER BY {order}"))
+
+    def last_match(self) -> int:
+        """Return the highest id of a match of fixed players; -1: there is none."""
+        (last,) = self.connection.execute("SELECT MAX(match) FROM matches").fetchone()
+        return -1 if last is None else int(last)
 
     def forget_after(self, update: int) -> None:
         """Delete every row newer than `update`, in one transaction."""

@@ -1,25 +1,19 @@
-"""Who sits at a run's tables, and where: opponents by name, and a seating by match id.
+"""Who sits at a run's tables: opponents by name.
 
 Policies and bots' files are taken from the run's own folder, by the digest fixed when it began.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from lanista.errors import LanistaError, RefusedError, nearest
 from lanista.games import registry
 from lanista.games.bot_files import bot_from_file, bot_with_digest, is_bot_file, split_word
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
-from lanista.games.streams import uniforms
 from lanista.pipeline.run import bot_path, policy_path
-from lanista.pipeline.settings import SELF, Opponent, RunSettings
-from lanista.rollout.collect import LEARNER, Seating
+from lanista.pipeline.settings import SELF, RunSettings
 from lanista.rollout.players import policy_player
 
 
@@ -87,33 +81,3 @@ def refuse_other(path: Path, found: str, wanted: str, what: str = "policy") -> N
             f"{path} is not the {what} the run was begun with, which has the digest "
             f"{wanted[:12]}; put that one back."
         )
-
-
-def others(settings: RunSettings) -> list[Opponent]:
-    """Return the opponents besides the learner itself."""
-    return [opponent for opponent in settings.rollouts.opponents if opponent.player != SELF]
-
-
-def seating_of(opponents: Sequence[Opponent], seats: int, seed: int) -> Seating:
-    """Return who sits where in a match, as a pure function of its id.
-
-    As many matches in a row as there are seats meet one opponent, the learner in each seat once.
-    """
-    numbers, number = [], LEARNER
-    for opponent in opponents:
-        number += opponent.player != SELF
-        numbers.append(LEARNER if opponent.player == SELF else number)
-    weights = np.array([opponent.weight for opponent in opponents])
-    border = np.cumsum(weights / weights.sum())[:-1]
-    who = np.array(numbers, np.int32)
-
-    def seating(matches: NDArray[np.int64]) -> NDArray[np.int32]:
-        unit = matches // seats
-        place = np.zeros(len(matches), np.int32)
-        drawn = uniforms(seed, unit, place, place, 1)[:, 0]
-        met = who[np.searchsorted(border, drawn, side="right")]
-        table = np.repeat(met[:, None], seats, axis=1)
-        table[np.arange(len(matches)), matches % seats] = LEARNER
-        return table
-
-    return seating

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from lanista.errors import RefusedError
 from lanista.games import registry
-from lanista.pipeline.run import folder_of, saved_settings
+from lanista.pipeline.run import saved_settings
 from lanista.pipeline.settings import MAY_CHANGE, RunSettings, differences
 
 
-def resumed_settings(output: Path, given: RunSettings) -> RunSettings:
+def resumed_settings(folder: Path, given: RunSettings) -> RunSettings:
     """Return the settings to go on with; refuse those of another run."""
-    saved = saved_settings(output)
+    saved = saved_settings(folder)
     given = _as_resolved(given, saved)
     for key, before, now in differences(saved, given):
         if key.partition(".")[0] not in MAY_CHANGE:
             raise RefusedError(
-                f"The run {folder_of(output)} was begun with {key} {before!r}, and now it is "
+                f"The run {folder} was begun with {key} {before!r}, and now it is "
                 f"{now!r}; leave it as it was, or begin another run with another --output."
             )
     return given

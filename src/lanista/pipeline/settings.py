@@ -15,6 +15,7 @@ from typing import Any, Literal
 import yaml
 
 from lanista.errors import nearest
+from lanista.league.settings import League
 from lanista.learn.schedules import parse_schedule
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
@@ -145,6 +146,9 @@ class Evaluation:
     """Bots or policy files to play against."""
     matches: int = 400
     """Matches against each, every deal in all seatings."""
+    pool: int = 6
+    """In a league: how many frozen players of its own to play against too, exploiters first, then
+    the newest."""
     digests: Mapping[str, str] = field(default_factory=dict)
     """Of those that are policy files, fixed when the run begins."""
     greedy: bool = False
@@ -207,6 +211,8 @@ class RunSettings:
     """How the policy is judged on the way."""
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     """When the run is saved, and what is kept."""
+    league: League | None = None
+    """A pool of players that grows, and who is met when; none: opponents and weights stay."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the networks run; auto: on the GPU if there is one."""
     threads: int = 1
@@ -227,6 +233,8 @@ class RunSettings:
             raise SettingsError(
                 "learning.eta needs whole matches; set rollouts.mode to matches, replay.size to 0."
             )
+        if self.learning.rnad and self.league is not None:
+            raise SettingsError("learning.eta needs self-play alone; leave out the league.")
         if self.learning.rnad and self.opponents != (SELF,):
             raise SettingsError(
                 "learning.eta needs both seats' play: set rollouts.opponents to self alone."

@@ -1,10 +1,12 @@
-"""Trains a policy from its settings: iterate, judge, save; and resume where it ended.
+"""Trains policies from settings: who meets whom, iterate, judge, save; and resume where it ended.
 
-Owns the order of things in a run and what a fault costs. Knows nothing of how an iteration works.
+Owns the order of things in a run and what a fault costs. Knows nothing of how an iteration works
+and of what a league's rules say.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,15 +15,15 @@ from lanista.errors import RefusedError
 from lanista.files import write_bytes
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import save_policy
-from lanista.pipeline.evaluation import Evaluator, Judgement
-from lanista.pipeline.iteration import Training, Values
+from lanista.pipeline.evaluation import FIRST_MATCH, Evaluator, Judgement
+from lanista.pipeline.iteration import Values
+from lanista.pipeline.metrics import Row
 from lanista.pipeline.observers import Observer, Observers
 from lanista.pipeline.resolve import resolve
 from lanista.pipeline.resume import resumed_settings
-from lanista.pipeline.run import CONFIG, Run, create, policy_path
+from lanista.pipeline.run import CONFIG, Run, create, folder_of, policy_path
 from lanista.pipeline.settings import RunSettings, fingerprint
-
-__all__ = ["INTERRUPTED", "Training", "train"]
+from lanista.pipeline.squad import Squad
 
 INTERRUPTED = 130
 
@@ -30,6 +32,7 @@ def train(
     settings: RunSettings,
     output: Path,
     *,
+    folder: Path | None = None,
     resume: bool = False,
     checkpoint: Path | None = None,
     stop: Callable[[], bool] | None = None,
@@ -38,23 +41,26 @@ def train(
     """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved.
 
     A run that is resumed, at its newest good checkpoint or at `checkpoint`, must be given settings
-    that do not make it another run.
+    that do not make it another run. `folder` is the run's, FILE.run beside the output unless given.
     """
     output = Path(output)
+    folder = folder or folder_of(output)
     if resume or checkpoint is not None:
-        settings = resumed_settings(output, settings)
+        settings = resumed_settings(folder, settings)
     else:
         settings, policies = resolve(settings)
-        create(output, settings, policies, lambda folder: _first_state(settings, folder))
-    with Run(output) as run:
+        create(output, folder, settings, policies, lambda place: _first_state(settings, place))
+    with Run(output, folder) as run:
         return _Trainer(run, settings, Observers(observers), stop or (lambda: False)).go(checkpoint)
 
 
 def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
     """Return the state a run begins with; what cannot be used is refused before it begins."""
-    training = Training(settings, folder)
-    Evaluator(settings, training.spec, folder)
-    return {"settings": fingerprint(settings), "rows": 0, "training": training.state()}
+    squad = Squad(settings, folder)
+    squad.enter(0, squad.first_rows())
+    squad.meet(squad.matchmake())
+    Evaluator(settings, squad.spec, folder)
+    return {"settings": fingerprint(settings), "rows": 0, "learners": squad.state()}
 
 
 class _Trainer:
@@ -64,12 +70,14 @@ class _Trainer:
         self, run: Run, settings: RunSettings, observers: Observers, stop: Callable[[], bool]
     ) -> None:
         self.run, self.settings, self.observers, self.stop = run, settings, observers, stop
-        self.training = Training(settings, run.folder)
-        self.evaluator = Evaluator(settings, self.training.spec, run.folder)
+        self.squad = Squad(settings, run.folder)
+        self.evaluator = Evaluator(settings, self.squad.spec, run.folder)
         self.saved = -1
+        self.next_match = FIRST_MATCH
+        """The id of the next match of fixed players."""
 
     def go(self, checkpoint: Path | None) -> int:
-        training = self.training
+        squad = self.squad
         iteration, state, said = self.run.state(checkpoint)
         if state["settings"] != fingerprint(self.settings):
             raise RefusedError(
@@ -83,15 +91,17 @@ class _Trainer:
                 "checkpoint."
             )
         self.run.keep_settings(self.settings)
-        training.load_state(state["training"])
+        update = iteration * self.settings.learner_updates
+        self.observers.started(self.settings, update)
+        said += self.run.forget_after(iteration, update)
+        said.append(self._doubts(state["rows"]))
+        squad.load(state["learners"], self.run.metrics)
+        self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
+        if not squad.roster:
+            rows = squad.first_rows()
+            self.run.metrics.add_rows("players", 0, rows)
+            squad.enter(0, rows)
         self.saved = iteration
-        self.observers.started(self.settings, training.learner.update_count)
-        said += self.run.forget_after(iteration, training.learner.update_count)
-        if self.run.metrics.sum != state["rows"]:
-            said.append(
-                f"{self.run.metrics.path} is not what the run wrote: some of its numbers are "
-                "damaged or missing. Training does not depend on them and goes on."
-            )
         for sentence in [*said, self.evaluator.notice, self._exactness()]:
             self._say(sentence)
         try:
@@ -104,9 +114,21 @@ class _Trainer:
             self.run.metrics.try_flush()
             self.observers.ended()
 
+    def _doubts(self, rows: int) -> str:
+        """Return a sentence where the tables are not what the run wrote; a league goes by them."""
+        if self.run.metrics.sum == rows:
+            return ""
+        what = (
+            f"{self.run.metrics.path} is not what the run wrote: some of its numbers are damaged "
+            "or missing."
+        )
+        if self.settings.league is not None:
+            raise RefusedError(f"{what} The league goes by them; put the file back as it was.")
+        return f"{what} Training does not depend on them and goes on."
+
     def _exactness(self) -> str:
         """Return what a resumed run cannot promise, where that is so."""
-        spec = self.training.spec
+        spec = self.squad.spec
         if spec.abilities.restorable or not self.settings.rollouts.streaming:
             return ""
         return (
@@ -115,54 +137,105 @@ class _Trainer:
         )
 
     def _iterations(self) -> int:
-        training, total = self.training, self.settings.iterations
-        while training.iteration < total:
-            last: tuple[int, Values] | None = None
-            for number, values in training.iterate():
-                if last is not None:
-                    self._log(*last)
-                last = number, values
-            assert last is not None
-            self._log(last[0], last[1] | self._evaluate())
-            self.run.metrics.add_rows("training_games", last[0], training.games())
+        squad, total = self.squad, self.settings.iterations
+        while squad.iteration < total:
+            self._round()
+            *earlier, (number, values) = squad.iterate()
+            for entry in earlier:
+                self._log(*entry)
+            games = squad.games()
+            self.run.metrics.add_rows("training_games", number, games)
+            found = self._evaluate()
+            for judgement in found.values():
+                values |= judgement.values
+            self._log(number, values | squad.weights())
+            squad.count(games, *self._kept(list(found.values())))
             stopping = self.stop()
             if stopping or self._due(self.settings.checkpoints.save_every):
-                self._save(must=stopping or training.iteration >= total)
-            if stopping and training.iteration < total:
+                self._save(must=stopping or squad.iteration >= total)
+            if stopping and squad.iteration < total:
                 return INTERRUPTED
         self._write_output()
         return 0
 
+    def _round(self) -> None:
+        """Let players join and learners begin anew where that is due, and settle who is met.
+
+        All of it belongs to the coming update: a run that ends here begins with it when resumed.
+        """
+        squad, update = self.squad, self.squad.update + 1
+        league = self.settings.league
+        begins = league is not None and squad.iteration % league.round == 0
+        if begins and squad.iteration:
+            self._join(update)
+        if begins or not squad.in_force:
+            rows = squad.matchmake()
+            self.run.metrics.add_rows("matchmaking", update, rows)
+            squad.meet(rows)
+
+    def _join(self, update: int) -> None:
+        squad, metrics = self.squad, self.run.metrics
+        for frozen, reason in squad.snapshots():
+            learner = str(frozen.body["learner"])
+            write_bytes(policy_path(self.run.folder, frozen.row.digest), frozen.data)
+            metrics.add_rows("players", update, [frozen.as_row()])
+            squad.enter(update, [frozen.as_row()])
+            self._event(update, "snapshot", frozen.row.name, {"reason": reason})
+            target = squad.reset_after(learner)
+            if target is not None:
+                self._event(update, "reset", learner, {"to": target})
+                squad.reset(learner, target)
+
+    def _event(self, update: int, kind: str, player: str, body: dict[str, Any]) -> None:
+        self.run.metrics.add_rows("events", update, [(kind, player, json.dumps(body))])
+
     def _due(self, every: int) -> bool:
-        iteration = self.training.iteration
+        iteration = self.squad.iteration
         return iteration % every == 0 or iteration >= self.settings.iterations
 
-    def _evaluate(self) -> Values:
+    def _evaluate(self) -> dict[str, Judgement]:
+        """Judge every main, where that is due; by its name."""
         every = self.settings.evaluation.every
         if not every or not self._due(every):
             return {}
-        learner = self.training.learner
-        found = self.evaluator.measure(learner.best, learner.update_count)
-        self._keep_matches(found)
-        if found.score is not None:
-            learner.evaluated(found.score)
-        return found.values
-
-    def _keep_matches(self, found: Judgement) -> None:
-        """Keep an evaluation's matches, and first the policy that their rows name."""
-        if not found.rows:
-            return
-        update = self.training.learner.update_count
-        try:
-            write_bytes(policy_path(self.run.folder, found.digest), found.policy)
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            self._say(
-                f"The policy of update {update} could not be kept: {why}; the matches it was "
-                "judged by are left out of the run's database."
+        found = {}
+        for training in self.squad.mains:
+            learner = training.learner
+            judgement = self.evaluator.measure(
+                learner.best,
+                self.squad.update,
+                self.next_match,
+                name=training.name,
+                pool=self.squad.pool(self.settings.evaluation.pool),
             )
-            return
-        self.run.metrics.add_rows("matches", update, found.rows)
+            self.next_match = judgement.next_match
+            if judgement.score is not None:
+                learner.evaluated(judgement.score)
+            found[training.name] = judgement
+        return found
+
+    def _kept(self, found: Sequence[Judgement]) -> tuple[list[Row], list[Row]]:
+        """Keep evaluations' matches, and first the policies that they name; return what is kept."""
+        lineups: list[Row] = []
+        matches: list[Row] = []
+        for judgement in found:
+            if not judgement.matches:
+                continue
+            update = self.squad.update
+            try:
+                write_bytes(policy_path(self.run.folder, judgement.digest), judgement.policy)
+            except OSError as error:
+                why = (error.strerror or str(error)).lower()
+                self._say(
+                    f"The policy of update {update} could not be kept: {why}; the matches it was "
+                    "judged by are left out of the run's database."
+                )
+                continue
+            self.run.metrics.add_rows("lineups", update, judgement.lineups)
+            self.run.metrics.add_rows("matches", update, judgement.matches)
+            lineups += judgement.lineups
+            matches += judgement.matches
+        return lineups, matches
 
     def _log(self, number: int, values: Values) -> None:
         self.run.metrics.add(number, values)
@@ -170,12 +243,13 @@ class _Trainer:
 
     def _save(self, must: bool) -> None:
         """Save the run; a disk that is full now may not be at the next save."""
-        training, asked = self.training, self.settings.checkpoints
-        training.refuse_broken()
+        squad, asked = self.squad, self.settings.checkpoints
+        for training in squad.trainings.values():
+            training.refuse_broken()
         try:
             self.run.metrics.flush()
-            self.run.checkpoints.save(training.iteration, self._state())
-            self.saved = training.iteration
+            self.run.checkpoints.save(squad.iteration, self._state())
+            self.saved = squad.iteration
             self.run.checkpoints.keep(asked.keep_last, asked.keep_every)
             self._write_output()
         except OSError as error:
@@ -183,28 +257,28 @@ class _Trainer:
                 raise
             why = (error.strerror or str(error)).lower()
             self._say(
-                f"Iteration {training.iteration} could not be saved: {why}; the run goes on and "
+                f"Iteration {squad.iteration} could not be saved: {why}; the run goes on and "
                 f"tries again after {asked.save_every} more."
             )
 
     def _state(self) -> dict[str, Any]:
         """Return what a checkpoint holds; call it when all rows are written."""
         rows = self.run.metrics.sum
-        state = self.training.state()
-        return {"settings": fingerprint(self.settings), "rows": rows, "training": state}
+        state = self.squad.state()
+        return {"settings": fingerprint(self.settings), "rows": rows, "learners": state}
 
     def _write_output(self) -> None:
-        training = self.training
+        training = self.squad.main
         save_policy(
             self.run.output,
             training.learner.best,
             training.spec,
             name=self.run.output.stem,
             parents=[self.settings.supervised_digest] if self.settings.supervised_digest else [],
-            step=training.learner.update_count,
+            step=self.squad.update,
         )
 
     def _say(self, sentence: str) -> None:
         if sentence:
-            self.run.metrics.say(self.training.learner.update_count, sentence)
+            self.run.metrics.say(self.squad.update, sentence)
             self.observers.said(sentence)

@@ -1,0 +1,384 @@
+"""The learners of a run and the players they meet: roster, payoff, and the rules of a round.
+
+Everything but the learners themselves is a fold over the run's tables, so a resumed run has the
+same roster and the same payoff. A run without a league is one main that meets fixed opponents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lanista.games.bot_files import is_bot_file
+from lanista.games.bots import Player
+from lanista.games.contract import Decisions, Ints
+from lanista.league.matchmaking import meetings
+from lanista.league.payoff import Outcome, Payoff
+from lanista.league.roles import (
+    PlayerRow,
+    candidates,
+    lowest_bound,
+    meant_to_beat,
+    reset_target,
+    snapshot_due,
+)
+from lanista.league.settings import League
+from lanista.nets.policy_file import load_policy, policy_bytes
+from lanista.pipeline.iteration import MAIN, Met, Training, Values
+from lanista.pipeline.metrics import Metrics, Row
+from lanista.pipeline.players import is_bot, make_player
+from lanista.pipeline.run import policy_path
+from lanista.pipeline.settings import SELF, Opponent, RunSettings
+from lanista.rollout.actor import Actor
+from lanista.rollout.tally import pair_results
+
+IMITATION = "imitation"
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A policy that joins the run's players, with the file that holds it."""
+
+    row: PlayerRow
+    parents: tuple[str, ...]
+    body: Mapping[str, Any]
+    data: bytes
+
+    def as_row(self) -> Row:
+        return player_row(self.row, self.parents, self.body)
+
+
+class LivePlayer:
+    """A learner of the run as somebody else's opponent, with the weights it has now."""
+
+    def __init__(self, training: Training) -> None:
+        self.name, self.digest = training.name, f"learner:{training.name}"
+        self._training = training
+        self.actors = (Actor(training.learner.policy, training.settings.seed),)
+
+    def act(self, decisions: Decisions, rows: Any) -> Ints:
+        """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
+        self.actors[0].policy = self._training.learner.policy  # A reset gives it another one.
+        return self.actors[0].choose(decisions, rows).action
+
+
+class Squad:
+    """All that a run carries on, besides its folder."""
+
+    def __init__(self, settings: RunSettings, folder: Path) -> None:
+        self.settings, self.folder, self.league = settings, folder, settings.league
+        self.roles = self.league.learners if self.league else {MAIN: "main"}
+        self.trainings = {
+            name: Training(settings, folder, self.find, name=name, number=number)
+            for number, name in enumerate(self.roles)
+        }
+        self.spec = self.main.spec
+        self.roster: dict[str, PlayerRow] = {}
+        self.snapshot_at = dict.fromkeys(self.roles, 0)
+        """By learner: its decisions at its last snapshot."""
+        self.resets = dict.fromkeys(self.roles, 0)
+        self.payoffs = {life: Payoff(life) for life in {self._half_life(r) for r in self.roles}}
+        self.in_force: dict[str, list[Row]] = {}
+        """By learner: the rows of the record that its opponents are drawn from."""
+
+    @property
+    def main(self) -> Training:
+        return next(iter(self.trainings.values()))
+
+    @property
+    def mains(self) -> list[Training]:
+        return [self.trainings[name] for name, role in self.roles.items() if role == "main"]
+
+    @property
+    def iteration(self) -> int:
+        return self.main.iteration
+
+    @property
+    def update(self) -> int:
+        """Updates of each learner so far, those before a reset included."""
+        return self.iteration * self.settings.learner_updates
+
+    def _half_life(self, learner: str) -> float:
+        if self.league is None:
+            return float("inf")
+        return self.league.rules(self.roles[learner]).matchmaking.half_life or float("inf")
+
+    # The roster.
+
+    def first_rows(self) -> list[Row]:
+        """Return the players that a run begins with."""
+        settings, rows = self.settings, []
+        weights = {each.player: each.weight for each in settings.rollouts.opponents}
+        own = weights.get(SELF, 1.0 if self.league else 0.0)
+        for name, role in self.roles.items():
+            rows.append(PlayerRow(name, "", "learner", "self", role, own, 0))
+        start = settings.supervised_digest
+        for each in settings.rollouts.opponents:
+            if each.player == SELF:
+                continue
+            rows.append(self._opponent(each))
+        if self.league and start and start not in [row.digest for row in rows]:
+            rows.append(PlayerRow(IMITATION, start, "policy", "imitation", "", 1.0, 0))
+        return [player_row(row, (), {}) for row in rows]
+
+    def _opponent(self, asked: Opponent) -> PlayerRow:
+        word, digest = asked.player, asked.digest
+        if not digest:
+            digest = self._make(word, "").digest
+            return PlayerRow(word, digest, "bot", "bot", "", asked.weight, 0)
+        if is_bot_file(word):
+            return PlayerRow(word, digest, "bot", "bot", "", asked.weight, 0)
+        category = "imitation" if digest == self.settings.supervised_digest else "past"
+        return PlayerRow(word, digest, "policy", category, "", asked.weight, 0)
+
+    def _make(self, word: str, digest: str) -> Player:
+        return make_player(self.settings, word, digest, self.spec, self.folder, self.settings.seed)
+
+    def enter(self, update: int, rows: Iterable[Row]) -> None:
+        """Take players that stand in the record into the roster."""
+        for name, digest, kind, category, role, _, weight, body in rows:
+            self.roster[str(name)] = PlayerRow(
+                str(name), str(digest), str(kind), str(category), str(role), float(weight or 0),
+                update,
+            )  # fmt: skip
+            said = json.loads(str(body))
+            if "learner" in said:
+                self.snapshot_at[said["learner"]] = int(said["decisions"])
+
+    def find(self, name: str) -> Player:
+        """Return a player of the roster, ready to sit down."""
+        row = self.roster[name]
+        if row.kind == "learner":
+            return LivePlayer(self.trainings[name])
+        return self._make(name, "" if is_bot(self.settings.game, name) else row.digest)
+
+    def pool(self, most: int) -> list[tuple[str, Player]]:
+        """Return frozen players of the league to measure by: exploiters first, then the newest."""
+        if self.league is None:
+            return []
+        rows = [row for row in self.roster.values() if row.kind == "policy"]
+        rows.sort(key=lambda row: (row.category != "exploiter", -row.update))
+        return [(row.name, self.find(row.name)) for row in rows[:most]]
+
+    # Who meets whom.
+
+    def matchmake(self) -> list[Row]:
+        """Return whom each learner is to meet from now on, for the record."""
+        rows: list[Row] = []
+        for learner in self.roles:
+            chosen = self._fixed() if self.league is None else self._chosen(self.league, learner)
+            rows += [(learner, *each) for each in chosen]
+        # As the table has them: draws depend on the order.
+        return sorted(rows, key=lambda row: tuple(map(str, row[:3])))
+
+    def _fixed(self) -> list[tuple[str, str, float]]:
+        weights = {
+            MAIN if each.player == SELF else each.player: each.weight
+            for each in self.settings.rollouts.opponents
+        }
+        return [(name, "fixed", weight / sum(weights.values())) for name, weight in weights.items()]
+
+    def _chosen(self, league: League, learner: str) -> list[tuple[str, str, float]]:
+        role = self.roles[learner]
+        rules = league.rules(role).matchmaking
+        found = candidates(role, learner, list(self.roster.values()), league.past_members)
+        previous: dict[str, float] = {}
+        for _, opponent, _, weight in self.in_force.get(learner, []):
+            category = self.roster[str(opponent)].category
+            previous[category] = previous.get(category, 0.0) + float(weight or 0)
+        payoff = self.payoffs[self._half_life(learner)]
+        return [
+            (each.opponent, each.reason, each.weight)
+            for each in meetings(rules, learner, found, payoff, previous)
+        ]
+
+    def meet(self, rows: Sequence[Row]) -> None:
+        """Let every learner draw its opponents from these rows of the record."""
+        for learner, training in self.trainings.items():
+            self.in_force[learner] = [row for row in rows if row[0] == learner]
+            training.meet(
+                [
+                    Met(str(who), self.roster[str(who)].category, str(why), float(weight or 0))
+                    for _, who, why, weight in self.in_force[learner]
+                ]
+            )
+
+    # An iteration.
+
+    def iterate(self) -> Iterator[tuple[int, Values]]:
+        """Let every learner make experience and learn; give the number and log of each update."""
+        first = self.update
+        logs: dict[int, Values] = {}
+        for learner, training in self.trainings.items():
+            prefix = "" if training is self.main else f"{learner}/"
+            for number, (_, values) in enumerate(training.iterate(), start=first + 1):
+                logs.setdefault(number, {}).update(
+                    {f"{prefix}{name}": value for name, value in values.items()}
+                )
+        yield from logs.items()
+
+    def games(self) -> list[Row]:
+        """Return this iteration's training games, in the order of the record."""
+        return sorted(
+            (row for training in self.trainings.values() for row in training.games()),
+            key=lambda row: tuple(map(str, row[:3])),
+        )
+
+    def weights(self) -> Values:
+        """Return how often each learner meets each category, as it stands in the record."""
+        values: Values = {}
+        for learner, rows in self.in_force.items():
+            prefix = "" if self.trainings[learner] is self.main else f"{learner}/"
+            for _, who, _, weight in rows:
+                name = f"{prefix}matchmaking/{self.roster[str(who)].category}"
+                values[name] = values.get(name, 0.0) + float(weight or 0)
+        return values
+
+    def count(self, games: Sequence[Row], lineups: Sequence[Row], matches: Sequence[Row]) -> None:
+        """Add what an iteration's games came to; rows as in the tables, without their update."""
+        for outcome in outcomes(games, lineups, matches):
+            for payoff in self.payoffs.values():
+                payoff.add(outcome)
+
+    # The end of a round.
+
+    def snapshots(self) -> list[tuple[Frozen, str]]:
+        """Return the policies that are to join the roster now, each with the reason."""
+        found: list[tuple[Frozen, str]] = []
+        if self.league is None:
+            return found
+        for learner, training in self.trainings.items():
+            rules = self.league.rules(self.roles[learner])
+            since = training.decisions - self.snapshot_at[learner]
+            reason = snapshot_due(rules, since, self._score_low(self.league, learner))
+            if reason:
+                found.append((self.frozen(training), reason))
+        return found
+
+    def frozen(self, training: Training) -> Frozen:
+        """Return a learner as it now is, to be kept."""
+        learner, role = training.name, self.roles[training.name]
+        name = f"{learner}/{self.iteration:06d}"
+        data, digest = self.file_of(training)
+        category = "past" if role == "main" else "exploiter"
+        row = PlayerRow(name, digest, "policy", category, role, 1.0, self.update)
+        body = {"learner": learner, "decisions": training.decisions, "iteration": self.iteration}
+        earlier = [r.name for r in self.roster.values() if r.name.startswith(f"{learner}/")]
+        return Frozen(row, tuple(earlier[-1:]) or self._origin(), body, data)
+
+    def file_of(self, training: Training) -> tuple[bytes, str]:
+        """Return the policy file of a learner as it is evaluated, and its digest."""
+        data = policy_bytes(training.learner.best, self.spec, step=self.update)
+        return data, hashlib.sha256(data).hexdigest()
+
+    def _origin(self) -> tuple[str, ...]:
+        names = [row.name for row in self.roster.values() if row.category == "imitation"]
+        return tuple(names[:1])
+
+    def _score_low(self, league: League, learner: str) -> float | None:
+        role = self.roles[learner]
+        found = candidates(role, learner, list(self.roster.values()), league.past_members)
+        payoff = self.payoffs[self._half_life(learner)]
+        return lowest_bound(learner, meant_to_beat(role, found), payoff)
+
+    def reset_after(self, learner: str) -> str | None:
+        """Return what a learner begins anew from after its snapshot; None: it goes on."""
+        assert self.league is not None
+        past = [
+            row.name
+            for row in self.roster.values()
+            if row.category == "past" and row.role == "main"
+        ]
+        return reset_target(
+            self.league.rules(self.roles[learner]), self.settings.seed, self.update, learner, past,
+            bool(self.settings.supervised_digest),
+        )  # fmt: skip
+
+    def reset(self, learner: str, target: str) -> None:
+        """Let a learner begin anew, as the record has it."""
+        training = self.trainings[learner]
+        self.resets[learner] += 1
+        start = None
+        if target == "imitation":
+            start = training.anchor
+        elif target != "scratch":
+            start = load_policy(policy_path(self.folder, self.roster[target].digest)).policy
+        training.reset(start, self.resets[learner])
+
+    # What a checkpoint holds, and what the tables do.
+
+    def state(self) -> dict[str, Any]:
+        """Return everything the run depends on that its tables do not hold."""
+        return {name: training.state() for name, training in self.trainings.items()}
+
+    def load(self, state: Mapping[str, Any], metrics: Metrics) -> None:
+        """Take up what `state` gave, and the rest from the tables."""
+        for update, *row in metrics.select("players", "update_number, rowid"):
+            self.enter(int(update or 0), [tuple(row)])
+        for (learner,) in metrics.connection.execute(
+            "SELECT player FROM events WHERE kind = 'reset'"
+        ):
+            self.resets[learner] += 1
+        self._fold(metrics)
+        for name, training in self.trainings.items():
+            training.load_state(state[name])
+        if recorded := self._recorded(metrics):
+            self.meet(recorded)
+
+    def _recorded(self, metrics: Metrics) -> list[Row]:
+        rows = metrics.connection.execute(
+            "SELECT learner, opponent, reason, weight FROM matchmaking WHERE update_number = "
+            "(SELECT MAX(update_number) FROM matchmaking) ORDER BY learner, opponent, reason"
+        )
+        return [tuple(row) for row in rows]
+
+    def _fold(self, metrics: Metrics) -> None:
+        games: dict[int, list[Row]] = {}
+        lineups: dict[int, list[Row]] = {}
+        matches: dict[int, list[Row]] = {}
+        for table, rows, order in (
+            ("training_games", games, "update_number, learner, seating, reason"),
+            ("lineups", lineups, "lineup"),
+            ("matches", matches, "match"),
+        ):
+            for update, *row in metrics.select(table, order):
+                rows.setdefault(int(update or 0), []).append(tuple(row))
+        for update in sorted({*games, *lineups}):
+            self.count(games.get(update, []), lineups.get(update, []), matches.get(update, []))
+
+
+def player_row(row: PlayerRow, parents: Sequence[str], body: Mapping[str, Any]) -> Row:
+    """Return a player as the table has it, without its update."""
+    return (
+        row.name, row.digest, row.kind, row.category, row.role, json.dumps(list(parents)),
+        row.weight, json.dumps(dict(body)),
+    )  # fmt: skip
+
+
+def outcomes(
+    games: Sequence[Row], lineups: Sequence[Row], matches: Sequence[Row]
+) -> Iterator[Outcome]:
+    """Give what rows of the tables, without their updates, came to: one for each line."""
+    for _, seating, _, _, _, pairs, *_ in games:
+        yield Outcome(tuple(json.loads(str(seating))), tuple(map(tuple, json.loads(str(pairs)))))
+    places: dict[int, list[list[int]]] = {}
+    for _, lineup, _, _, place, cut_off in matches:
+        if not cut_off:
+            places.setdefault(int(lineup or 0), []).append(json.loads(str(place)))
+    for lineup, _, names, *_ in lineups:
+        if found := places.get(int(lineup or 0)):
+            yield Outcome(tuple(json.loads(str(names))), pair_results(np.array(found, np.int32)))
+
+
+def alone(settings: RunSettings, folder: Path) -> Training:
+    """Return the main learner of a run without a league, ready to begin."""
+    squad = Squad(settings, folder)
+    squad.enter(0, squad.first_rows())
+    squad.meet(squad.matchmake())
+    return squad.main
