@@ -1,0 +1,150 @@
+"""Writes a story to the files that people and other programs read, each whole or not at all.
+
+`league_state.json` and `matches.jsonl` together hold the whole story: a report made from them has
+the numbers of the run they came from. Knows nothing of how the numbers are come by.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from lanista.files import replacing, write_text
+from lanista.report.page import page
+from lanista.report.pairs import counted, fold_pairs
+from lanista.report.reading import EXPORT_VERSION, POLICIES
+from lanista.report.source import Match, Story
+from lanista.report.summary import exploiters, summarise
+
+LEAGUE_STATE, MATCHES, SUMMARY = "league_state.json", "matches.jsonl", "summary.json"
+REGISTRY, PAGE = "exploiter_registry.json", "report.html"
+
+
+def write_report(story: Story, folder: Path, *, anchor: str | None = None) -> dict[str, Any]:
+    """Write all five files into `folder` and return the numbers of summary.json."""
+    found = summarise(story, anchor=anchor)
+    write_exports(story, folder)
+    write_summary(story, found, folder / SUMMARY)
+    return found
+
+
+def write_summary(story: Story, found: Mapping[str, Any], path: Path) -> None:
+    """Write the numbers to `path` and the page beside them."""
+    write_text(path, json.dumps(found, indent=1, allow_nan=False) + "\n")
+    write_text(path.parent / PAGE, page(story, found))
+
+
+def write_exports(story: Story, folder: Path) -> None:
+    """Write league_state.json, matches.jsonl and exploiter_registry.json into `folder`."""
+    write_text(folder / LEAGUE_STATE, league_state(story))
+    with replacing(folder / MATCHES) as file:
+        for match in story.matches:
+            file.write((json.dumps(match_line(match), allow_nan=False) + "\n").encode())
+    write_text(folder / REGISTRY, json.dumps(registry(story), indent=1, allow_nan=False) + "\n")
+
+
+def match_line(match: Match) -> dict[str, Any]:
+    """Return all it takes to play a match again, and what came of it."""
+    lineup = match.lineup
+    return {
+        "update": match.update,
+        "match": match.match,
+        "reason": lineup.reason,
+        "names": lineup.names,
+        "digests": lineup.digests,
+        "seed": lineup.seed,
+        "deal": match.deal,
+        "rules_version": lineup.rules_version,
+        "observation_version": lineup.observation_version,
+        "places": match.places,
+        "returns": match.returns,
+        "cut_off": match.cut_off,
+    }
+
+
+def registry(story: Story) -> dict[str, Any]:
+    """Return the exploiters with their files, as other programs look for them."""
+    rows = [{**row, "file": f"{POLICIES}/{row['digest']}.safetensors"} for row in exploiters(story)]
+    return {"version": EXPORT_VERSION, "run": story.name, "exploiters": rows}
+
+
+def league_state(story: Story) -> str:
+    """Return league_state.json: JSON with a row a line, so that two of them can be compared."""
+    weights = _newest_weights(story)
+    players = [{**asdict(p), "matchmaking": weights.get(p.name, {})} for p in story.players]
+    metrics = {
+        name: {"update": [u for u, _ in series], "value": [v for _, v in series]}
+        for name, series in story.metrics.items()
+    }
+    parts = {
+        "version": _line(EXPORT_VERSION),
+        "run": _line(story.name),
+        "game": _line(story.game),
+        "settings": _line(story.settings),
+        "players": _lines(players),
+        "payoff": _lines(payoff(story)),
+        "events": _lines(map(asdict, story.events)),
+        "notices": _lines(story.notices),
+        "matchmaking": _lines(map(asdict, story.matchmaking)),
+        "training_games": _lines(map(asdict, story.training)),
+        "metrics": _named_lines(metrics),
+    }
+    return "{\n" + ",\n".join(f'"{name}": {text}' for name, text in parts.items()) + "\n}\n"
+
+
+def payoff(story: Story) -> list[dict[str, Any]]:
+    """Return wins, draws and losses of every two names that met, without decay.
+
+    `fixed` are matches of fixed digests, `training` games of learners while they learnt.
+    """
+    rows = [
+        {"first": pair.first, "second": pair.second, "games": "fixed",
+         "wins": pair.wins, "draws": pair.draws, "losses": pair.losses}
+        for pair in fold_pairs(counted(story.matches), lambda lineup: lineup.names)
+    ]  # fmt: skip
+    training: dict[tuple[str, str], list[int]] = {}
+    for game in story.training:
+        seats = range(len(game.seating))
+        places = [(a, b) for a in seats for b in seats if a < b]
+        for (a, b), (wins, draws, losses) in zip(places, game.pairs, strict=True):
+            pair, result = (game.seating[a], game.seating[b]), (wins, draws, losses)
+            if pair[::-1] in training and pair[0] != pair[1]:
+                pair, result = pair[::-1], (losses, draws, wins)
+            total = training.setdefault(pair, [0, 0, 0])
+            total[:] = [old + new for old, new in zip(total, result, strict=True)]
+    for (first, second), (wins, draws, losses) in training.items():
+        rows.append(
+            {"first": first, "second": second, "games": "training",
+             "wins": wins, "draws": draws, "losses": losses}
+        )  # fmt: skip
+    return rows
+
+
+def _newest_weights(story: Story) -> dict[str, dict[str, float]]:
+    """Return how likely each learner is to meet a player now, by player."""
+    newest: dict[str, int] = {}
+    for drawn in story.matchmaking:
+        newest[drawn.learner] = max(drawn.update, newest.get(drawn.learner, 0))
+    found: dict[str, dict[str, float]] = {}
+    for drawn in story.matchmaking:
+        if drawn.update == newest[drawn.learner]:
+            mine = found.setdefault(drawn.opponent, {})
+            mine[drawn.learner] = mine.get(drawn.learner, 0.0) + drawn.weight
+    return found
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _lines(rows: Iterable[Any]) -> str:
+    written = ",\n".join(_line(row) for row in rows)
+    return f"[\n{written}\n]" if written else "[]"
+
+
+def _named_lines(rows: Mapping[str, Any]) -> str:
+    written = ",\n".join(f"{_line(name)}: {_line(row)}" for name, row in rows.items())
+    return f"{{\n{written}\n}}" if written else "{}"
