@@ -1,0 +1,509 @@
+"""Matchmakers against their formulas; floors, the empty, the unknown and the all-beaten case."""
+
+import math
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanista.errors import LanistaError
+from lanista.league import matchmaking, settings
+from lanista.league.matchmaking import (
+    Candidate,
+    Meeting,
+    by_category,
+    effective_floor,
+    floored,
+    meetings,
+    shares_of,
+)
+from lanista.league.payoff import Outcome, Payoff, fold
+from lanista.league.settings import CATEGORIES, KINDS, Matchmaking
+
+FROZEN = [name for name in CATEGORIES if name != "self"]
+
+
+def payoff_of(results, learner="main"):
+    """Return the payoff of `(wins, draws, losses)` of the learner against each."""
+    return fold(Outcome((learner, name), (counts,)) for name, counts in results.items())
+
+
+def weights(found):
+    """Return each opponent's weight over all reasons."""
+    sums = {}
+    for meeting in found:
+        sums[meeting.opponent] = sums.get(meeting.opponent, 0.0) + meeting.weight
+    return sums
+
+
+def share(found, reason):
+    return math.fsum(meeting.weight for meeting in found if meeting.reason == reason)
+
+
+def plain(kind, **given):
+    """Return matchmaking that takes the scores as they are."""
+    return Matchmaking(kind, smoothing=0, minimum_games=1, **given)
+
+
+def bots(*names):
+    return [Candidate(name, "bot") for name in names]
+
+
+@st.composite
+def leagues(draw, most=500):
+    """A league of up to `most` opponents with any scores, many of them extreme."""
+    count, random = draw(st.integers(1, most)), Random(draw(st.integers(0, 2**32)))
+    names = [f"player {i}" for i in range(count)]
+    kinds = random.sample(FROZEN, random.randint(1, len(FROZEN)))
+    found = [Candidate(name, random.choice(kinds)) for name in names]
+    if draw(st.booleans()):
+        found.append(Candidate("main", "self"))
+    games = random.choice([1, 20, 1000])
+    wins = {name: random.choice([0, games, random.randint(0, games)]) for name in names}
+    known = [name for name in names if random.random() < 0.9]
+    results = {name: (wins[name], 0, games - wins[name]) for name in known}
+    return found, payoff_of(results)
+
+
+previous_weights = st.dictionaries(st.sampled_from(CATEGORIES), st.floats(0, 1))
+
+
+def test_every_kind_named_in_the_settings_has_a_matchmaker():
+    assert set(matchmaking._SHARES) == set(KINDS)
+
+
+@given(
+    leagues(60),
+    st.sampled_from(sorted(set(KINDS) - {"main_exploiter"})),
+    previous_weights,
+    st.sampled_from([0.0, 2.0]),
+)
+def test_weights_are_shares_of_candidates_whatever_the_scores(league, kind, previous, smoothing):
+    found, payoff = league
+    chosen = Matchmaking(kind, smoothing=smoothing)
+    result = meetings(chosen, "main", found, payoff, previous)
+    assert math.fsum(meeting.weight for meeting in result) == pytest.approx(1, abs=1e-12)
+    assert all(0 < meeting.weight <= 1 + 1e-12 for meeting in result)
+    assert {meeting.opponent for meeting in result} <= {one.name for one in found}
+    keys = [(meeting.opponent, meeting.reason) for meeting in result]
+    assert len(set(keys)) == len(keys)
+
+
+@given(leagues(30), st.sampled_from(["pfsp_hard", "adaptive", "curriculum", "alphastar"]))
+def test_the_order_of_candidates_does_not_matter(league, kind):
+    found, payoff = league
+    chosen = Matchmaking(kind)
+    one = weights(meetings(chosen, "main", found, payoff, {}))
+    other = weights(meetings(chosen, "main", found[::-1], payoff, {}))
+    assert one == pytest.approx(other)
+
+
+FORMULAS = {
+    "pfsp_hard": lambda x, p: (1 - x) ** p,
+    "pfsp_var": lambda x, p: x * (1 - x),
+    "pfsp_linear": lambda x, p: 1 - x,
+}
+
+
+@given(
+    st.sampled_from(sorted(FORMULAS)),
+    st.lists(st.tuples(*[st.integers(0, 30)] * 3), min_size=1, max_size=12),
+    st.sampled_from([0.5, 1.0, 2.0, 6.0]),
+    st.sampled_from([0.0, 1.0, 10.0]),
+    st.integers(0, 40),
+)
+def test_pfsp_is_its_formula_on_smoothed_scores(kind, results, p, smoothing, minimum):
+    names = [f"bot {i}" for i in range(len(results))]
+    payoff = payoff_of(dict(zip(names, results, strict=True)))
+    raw = []
+    for wins, draws, losses in results:
+        n = wins + draws + losses
+        known = n >= minimum and n > 0
+        x = (wins + draws / 2 + smoothing / 2) / (n + smoothing) if known else 0.5
+        raw.append(FORMULAS[kind](x, p))
+    total = sum(raw)
+    expected = [value / total if total else 1 / len(raw) for value in raw]
+    chosen = Matchmaking(kind, p=p, smoothing=smoothing, minimum_games=minimum)
+    found = weights(meetings(chosen, "main", bots(*names), payoff, {}))
+    assert [found.get(name, 0.0) for name in names] == pytest.approx(expected, abs=1e-9)
+
+
+def test_pfsp_hard_by_hand():
+    payoff = payoff_of({"a": (9, 0, 1), "b": (5, 0, 5), "c": (10, 0, 0)})
+    found = weights(meetings(plain("pfsp_hard"), "main", bots("a", "b", "c"), payoff, {}))
+    assert found == pytest.approx({"a": 0.01 / 0.26, "b": 0.25 / 0.26})
+    harder = weights(meetings(plain("pfsp_hard", p=4), "main", bots("a", "b", "c"), payoff, {}))
+    assert harder["b"] > found["b"]
+
+
+@pytest.mark.parametrize("kind", ["pfsp_hard", "pfsp_var", "pfsp_linear", "league_exploiter"])
+def test_when_all_are_beaten_everybody_is_met_alike(kind):
+    payoff = payoff_of(dict.fromkeys("abcd", (50, 0, 0)))
+    found = weights(meetings(plain(kind), "main", bots(*"abcd"), payoff, {}))
+    assert found == dict.fromkeys("abcd", 0.25)
+
+
+def test_when_all_are_lost_to_var_meets_everybody_alike():
+    payoff = payoff_of(dict.fromkeys("abcd", (0, 0, 50)))
+    found = weights(meetings(plain("pfsp_var"), "main", bots(*"abcd"), payoff, {}))
+    assert found == dict.fromkeys("abcd", 0.25)
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"main_exploiter"}))
+def test_who_is_unknown_counts_as_an_equal(kind):
+    found = weights(meetings(Matchmaking(kind), "main", bots(*"abcd"), Payoff(), {}))
+    assert found == pytest.approx(dict.fromkeys("abcd", 0.25))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_to_meet_is_refused_with_a_sentence(kind):
+    with pytest.raises(LanistaError, match="main has nobody to meet"):
+        meetings(Matchmaking(kind), "main", [], Payoff(), {})
+
+
+def test_fixed_takes_the_weights_given():
+    found = [Candidate("main", "self", 2.0), Candidate("a", "bot", 1.5), Candidate("b", "bot", 0.5)]
+    result = meetings(Matchmaking("fixed"), "main", found, payoff_of({"a": (9, 0, 1)}), {})
+    assert weights(result) == pytest.approx({"main": 0.5, "a": 0.375, "b": 0.125})
+
+
+def test_weights_multiply_what_scores_say_but_not_uniform():
+    found = [Candidate("a", "bot", 3.0), Candidate("b", "bot")]
+    payoff = payoff_of({"a": (5, 0, 5), "b": (0, 0, 10)})
+    hard = weights(meetings(plain("pfsp_linear"), "main", found, payoff, {}))
+    assert hard == pytest.approx({"a": 1.5 / 2.5, "b": 1 / 2.5})
+    uniform = weights(meetings(plain("uniform"), "main", found, payoff, {}))
+    assert uniform == {"a": 0.5, "b": 0.5}
+
+
+def test_the_weight_of_an_only_exploiter_counts_against_other_categories():
+    found = [Candidate("main", "self"), Candidate("hole", "exploiter", 3.0)]
+    for kind in ("adaptive", "curriculum"):
+        result = weights(meetings(Matchmaking(kind), "main", found, Payoff(), {}))
+        assert result == pytest.approx({"main": 0.25, "hole": 0.75})
+
+
+# Floors
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=60).filter(any),
+    st.sampled_from([0.0, 0.01, 0.05, 0.3, 1.0]),
+)
+def test_floored_shares_are_the_scaled_ones_with_the_floor_under_them(raw, floor):
+    shares = shares_of(raw)
+    least = effective_floor(floor, len(raw))
+    low, high = 0.0, 1.0  # The scale at which Σ max(floor, scale · share) is 1, by halving.
+    for _ in range(100):
+        scale = (low + high) / 2
+        total = math.fsum(max(least, scale * value) for value in shares)
+        low, high = (scale, high) if total < 1 else (low, scale)
+    expected = [max(least, scale * value) for value in shares]
+    assert floored(shares, floor) == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.integers(1, 500), st.sampled_from([0.0, 0.05, 0.5, 1.0]))
+def test_the_effective_floor_leaves_half_to_differ(count, floor):
+    assert effective_floor(floor, count) == min(floor, 0.5 / count)
+    assert effective_floor(floor, count) * count <= 0.5
+
+
+def assert_floors_hold(result, found, floor):
+    groups = {}
+    for one in found:
+        groups.setdefault(one.category, []).append(one.name)
+    category, each = by_category(result, found), weights(result)
+    for name, members in groups.items():
+        assert category[name] >= min(floor, 0.5 / len(groups)) * (1 - 1e-9)
+        least = min(floor, 0.5 / len(members))
+        for member in members:
+            assert each.get(member, 0.0) >= category[name] * least * (1 - 1e-9)
+
+
+@given(
+    leagues(),
+    st.sampled_from(["adaptive", "curriculum"]),
+    st.sampled_from([0.01, 0.05, 0.2, 1.0]),
+    previous_weights,
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.sampled_from(["pfsp_hard", "uniform"]),
+)
+def test_after_normalising_nobody_is_under_the_floor(
+    league, kind, floor, previous, keep_old, inside
+):
+    found, payoff = league
+    chosen = plain(kind, floor=floor, keep_old=keep_old, inside=inside)
+    assert_floors_hold(meetings(chosen, "main", found, payoff, previous), found, floor)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 11, 100, 500])
+def test_one_hard_opponent_among_many_beaten_does_not_starve_them(count):
+    results = {f"bot {i}": (1000, 0, 0) for i in range(count)}
+    results["bot 0"] = (0, 0, 1000)
+    result = meetings(plain("adaptive"), "main", bots(*results), payoff_of(results), {})
+    assert_floors_hold(result, bots(*results), 0.05)
+    found = weights(result)
+    assert found["bot 0"] == max(found.values())
+
+
+def test_adaptive_weights_by_hand():
+    payoff = payoff_of({"a": (9, 0, 1), "b": (6, 0, 4), "c": (100, 0, 0), "mine": (15, 0, 5)})
+    found = [*bots("a", "b", "c"), Candidate("mine", "past")]
+    result = meetings(plain("adaptive"), "main", found, payoff, {})
+    # Bots together: 115 of 120, so 1 - x is 5/120, under the floor of 0.05; past: 1/4.
+    past = 0.25 / (0.25 + 0.05)
+    assert by_category(result, found) == pytest.approx({"past": past, "bot": 1 - past})
+    # Inside: 0.1, 0.4 and the floor 0.05, over 0.55; all above the effective floor.
+    inside = {"a": 0.1 / 0.55, "b": 0.4 / 0.55, "c": 0.05 / 0.55}
+    each = weights(result)
+    assert {name: each[name] / (1 - past) for name in inside} == pytest.approx(inside)
+
+
+def test_self_play_counts_as_an_equal_in_the_curriculum():
+    found = [Candidate("main", "self"), Candidate("clone", "imitation")]
+    payoff = fold(
+        [Outcome(("main", "main"), ((90, 0, 10),)), Outcome(("main", "clone"), ((75, 0, 25),))]
+    )
+    result = meetings(plain("curriculum"), "main", found, payoff, {})
+    assert weights(result) == pytest.approx({"main": 0.5 / 0.75, "clone": 0.25 / 0.75})
+
+
+def test_the_curriculum_keeps_half_of_the_old_weights():
+    found = [Candidate("clone", "imitation"), Candidate("bot", "bot")]
+    payoff = payoff_of({"clone": (50, 0, 50), "bot": (75, 0, 25)})
+    previous = {"imitation": 0.2, "bot": 0.8}
+    for keep_old in (0.0, 0.5, 1.0):
+        chosen = plain("curriculum", keep_old=keep_old)
+        result = by_category(meetings(chosen, "main", found, payoff, previous), found)
+        expected = keep_old * 0.2 + (1 - keep_old) * 2 / 3
+        assert result == pytest.approx({"imitation": expected, "bot": 1 - expected})
+
+
+def test_a_new_category_takes_its_new_weight_and_one_that_is_gone_leaves_none():
+    found = [Candidate("clone", "imitation"), Candidate("hole", "exploiter")]
+    previous = {"imitation": 0.5, "past": 0.5}
+    result = meetings(plain("curriculum"), "main", found, Payoff(), previous)
+    assert weights(result) == pytest.approx({"clone": 0.5, "hole": 0.5})
+
+
+def test_a_category_with_few_games_counts_as_an_equal():
+    found = [Candidate("clone", "imitation"), Candidate("bot", "bot")]
+    payoff = payoff_of({"clone": (9, 0, 0), "bot": (0, 0, 9)})
+    unknown = meetings(Matchmaking("curriculum", minimum_games=10), "main", found, payoff, {})
+    assert weights(unknown) == pytest.approx({"clone": 0.5, "bot": 0.5})
+    known = meetings(Matchmaking("curriculum", minimum_games=9), "main", found, payoff, {})
+    assert weights(known)["bot"] > 0.8
+
+
+@pytest.mark.parametrize(("inside", "expected"), [("uniform", 0.5), ("pfsp_hard", 0.64 / 0.68)])
+def test_the_curriculum_weighs_within_a_category_as_asked(inside, expected):
+    payoff = payoff_of({"a": (2, 0, 8), "b": (8, 0, 2)})
+    found = meetings(plain("curriculum", inside=inside), "main", bots("a", "b"), payoff, {})
+    assert weights(found)["a"] == pytest.approx(expected)
+
+
+# AlphaStar's roles
+
+LEAGUE = [
+    Candidate("main", "self"),
+    Candidate("clone", "imitation"),
+    Candidate("main/000010", "past"),
+    Candidate("main/000020", "past"),
+    Candidate("hole", "exploiter"),
+    Candidate("random", "bot"),
+]
+
+
+def test_a_main_that_forgot_nothing_plays_itself_half_of_the_time():
+    result = meetings(Matchmaking("alphastar"), "main", LEAGUE, Payoff(), {})
+    assert share(result, "self_play") == pytest.approx(0.5)
+    assert share(result, "pfsp") == pytest.approx(0.5)
+    assert share(result, "lost") == 0
+
+
+def test_a_main_meets_those_it_has_come_to_lose_to():
+    results = {
+        "clone": (0, 0, 20),
+        "main/000010": (8, 0, 12),
+        "main/000020": (12, 0, 8),
+        "hole": (4, 0, 16),
+        "random": (0, 0, 20),
+    }
+    result = meetings(plain("alphastar"), "main", LEAGUE, payoff_of(results), {})
+    assert share(result, "self_play") == pytest.approx(0.35)
+    assert share(result, "pfsp") == pytest.approx(0.5)
+    assert share(result, "lost") == pytest.approx(0.15)
+    lost = {one.opponent: one.weight / 0.15 for one in result if one.reason == "lost"}
+    # Past players and exploiters alone, by (1 - x)^2; clones and bots were never beaten.
+    assert lost == pytest.approx({"main/000010": 0.36, "hole": 0.64})
+    pfsp = {one.opponent: one.weight / 0.5 for one in result if one.reason == "pfsp"}
+    hard = {"clone": 1, "main/000010": 0.36, "main/000020": 0.16, "hole": 0.64, "random": 1}
+    assert pfsp == pytest.approx({name: value / 3.16 for name, value in hard.items()})
+
+
+def test_a_defeat_in_a_few_games_is_not_yet_forgetting():
+    payoff = payoff_of({"main/000010": (0, 0, 9)})
+    few = meetings(Matchmaking("alphastar", minimum_games=10), "main", LEAGUE, payoff, {})
+    assert share(few, "lost") == 0
+    enough = meetings(Matchmaking("alphastar", minimum_games=9), "main", LEAGUE, payoff, {})
+    assert share(enough, "lost") == pytest.approx(0.15)
+
+
+def test_the_level_of_having_lost_can_be_chosen():
+    payoff = payoff_of({"main/000010": (13, 0, 7)})
+    half = meetings(plain("alphastar"), "main", LEAGUE, payoff, {})
+    assert share(half, "lost") == 0
+    higher = meetings(plain("alphastar", lost_below=0.7), "main", LEAGUE, payoff, {})
+    assert share(higher, "lost") == pytest.approx(0.15)
+
+
+def test_several_mains_share_self_play_alike():
+    found = [Candidate("main_1", "self"), Candidate("main_2", "self"), *bots("random")]
+    payoff = payoff_of({"main_2": (0, 0, 50)}, learner="main_1")
+    result = meetings(plain("alphastar"), "main_1", found, payoff, {})
+    assert weights(result) == pytest.approx({"main_1": 0.25, "main_2": 0.25, "random": 0.5})
+
+
+def test_a_main_alone_plays_itself_and_one_without_itself_plays_the_rest():
+    alone = meetings(Matchmaking("alphastar"), "main", LEAGUE[:1], Payoff(), {})
+    assert alone == [Meeting("main", 1.0, "self_play")]
+    rest = meetings(Matchmaking("alphastar"), "main", LEAGUE[1:], Payoff(), {})
+    assert share(rest, "pfsp") == pytest.approx(1)
+    lost = payoff_of({"hole": (0, 0, 50)})
+    both = meetings(plain("alphastar"), "main", LEAGUE[1:], lost, {})
+    assert (share(both, "pfsp"), share(both, "lost")) == pytest.approx((0.85, 0.15))
+
+
+@given(st.floats(0, 1), st.booleans(), st.booleans())
+def test_any_two_shares_that_fit_give_a_mixture(part, with_self, losing):
+    chosen = plain("alphastar", self_share=part, lost_share=1 - part)
+    payoff = payoff_of({"hole": (0, 0, 50)}) if losing else Payoff()
+    found = LEAGUE if with_self else LEAGUE[1:]
+    result = meetings(chosen, "main", found, payoff, {})
+    assert math.fsum(one.weight for one in result) == pytest.approx(1)
+
+
+MAINS = [
+    Candidate("main_1", "self"),
+    Candidate("main_2", "self"),
+    Candidate("main_1/000010", "past"),
+    Candidate("main_2/000010", "past"),
+]
+
+
+def exploit(results, found=MAINS):
+    payoff = payoff_of(results, learner="main_exploiter_1")
+    return meetings(plain("main_exploiter"), "main_exploiter_1", found, payoff, {})
+
+
+def test_a_main_exploiter_plays_the_current_mains():
+    assert exploit({}) == [Meeting("main_1", 0.5, "main"), Meeting("main_2", 0.5, "main")]
+    assert share(exploit({"main_1": (20, 0, 80), "main_2": (100, 0, 0)}), "main") == 1
+
+
+def test_a_main_exploiter_turns_to_past_mains_where_it_wins_too_rarely():
+    results = {"main_1": (19, 0, 81), "main_1/000010": (1, 0, 9), "main_2/000010": (4, 0, 6)}
+    result = exploit(results)
+    assert weights(result) == pytest.approx(
+        {"main_2": 0.5, "main_1/000010": 0.5 * 0.09 / 0.33, "main_2/000010": 0.5 * 0.24 / 0.33}
+    )
+    assert share(result, "past_mains") == pytest.approx(0.5)
+
+
+def test_a_main_exploiter_without_past_mains_goes_on_against_the_strong_one():
+    assert exploit({"main_1": (0, 0, 100)}, MAINS[:1]) == [Meeting("main_1", 1.0, "main")]
+    assert share(exploit({}, MAINS[2:]), "past_mains") == pytest.approx(1)
+
+
+def test_a_main_exploiter_without_any_main_is_refused():
+    with pytest.raises(LanistaError, match="main_exploiter_1 has no main to meet"):
+        exploit({}, [Candidate("main_exploiter_1", "self"), *bots("random")])
+
+
+def test_a_league_exploiter_meets_everybody_frozen():
+    payoff = payoff_of({"random": (9, 0, 1), "clone": (4, 0, 6)}, learner="league_exploiter_1")
+    found = [LEAGUE[0], LEAGUE[1], LEAGUE[5]]
+    result = meetings(plain("league_exploiter"), "league_exploiter_1", found, payoff, {})
+    assert weights(result) == pytest.approx({"clone": 0.36 / 0.37, "random": 0.01 / 0.37})
+    early = meetings(plain("league_exploiter"), "league_exploiter_1", found[:1], payoff, {})
+    assert weights(early) == {"main": 1.0}
+
+
+# Names nobody knows, and matchmakers of other packages
+
+
+def test_names_that_nobody_knows_are_refused():
+    with pytest.raises(LanistaError, match="did you mean 'past'"):
+        Candidate("main/000010", "pasts")
+    with pytest.raises(LanistaError, match="did you mean 'exploiter'"):
+        meetings(Matchmaking("curriculum"), "main", LEAGUE, Payoff(), {"exploiters": 0.5})
+    with pytest.raises(LanistaError, match="'ghost' is met and is no candidate"):
+        by_category([Meeting("ghost", 1.0, "pfsp")], LEAGUE)
+    with pytest.raises(LanistaError, match="no matchmaking 'role'"):
+        meetings(Matchmaking(), "main", LEAGUE, Payoff(), {})
+
+
+def test_a_name_given_twice_is_refused():
+    with pytest.raises(LanistaError, match="random is twice among the candidates of main"):
+        meetings(Matchmaking("uniform"), "main", bots("random", "random"), Payoff(), {})
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, math.inf, math.nan])
+def test_weights_that_are_none_are_refused(weight):
+    with pytest.raises(LanistaError, match="weight of random"):
+        Candidate("random", "bot", weight)
+
+
+@pytest.mark.parametrize("weight", [-0.1, math.inf, math.nan])
+def test_old_weights_that_are_none_are_refused(weight):
+    with pytest.raises(LanistaError, match="last weight of bot"):
+        meetings(Matchmaking("curriculum"), "main", LEAGUE, Payoff(), {"bot": weight})
+
+
+class Installed:
+    """Stands for an entry point."""
+
+    def __init__(self, matchmaker):
+        self.matchmaker = matchmaker
+
+    def load(self):
+        return self.matchmaker
+
+
+@pytest.fixture
+def install(monkeypatch):
+    def put(matchmaker):
+        for module in (settings, matchmaking):
+            monkeypatch.setattr(module, "added_matchmakers", lambda: {"own": Installed(matchmaker)})
+        return Matchmaking("own")
+
+    return put
+
+
+def test_a_matchmaker_of_another_package_is_asked_and_its_weights_are_scaled(install):
+    seen = []
+
+    def own(*given):
+        seen.append(given)
+        return [Meeting("random", 3, "why not"), Meeting("hole", 1, ""), Meeting("clone", 0, "")]
+
+    chosen, payoff = install(own), Payoff()
+    result = meetings(chosen, "main", LEAGUE, payoff, {"bot": 1.0})
+    assert result == [Meeting("random", 0.75, "why not"), Meeting("hole", 0.25, "")]
+    assert seen == [(chosen, "main", LEAGUE, payoff, {"bot": 1.0})]
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ([Meeting("randon", 1.0, "")], "did you mean 'random'"),
+        ([Meeting("random", -1.0, "")], "weight -1.0"),
+        ([Meeting("random", math.nan, "")], "weight nan"),
+        ([Meeting("random", 0.0, "")], "nobody a weight above 0"),
+        ([], "nobody a weight above 0"),
+    ],
+)
+def test_a_matchmaker_of_another_package_cannot_answer_nonsense(install, answer, sentence):
+    with pytest.raises(LanistaError, match=sentence):
+        meetings(install(lambda *given: answer), "main", LEAGUE, Payoff(), {})
