@@ -23,9 +23,15 @@ def test_every_game_is_listed_with_facts_settings_and_bots(capsys):
     assert "random, heuristic" in beasty
 
 
-def test_a_missing_bot_is_named_with_its_reason(capsys):
-    main(["games", "beastybar"])
-    assert "missing   distilled: it is a linear policy" in capsys.readouterr().out
+def test_a_missing_bot_is_named_with_its_reason(capsys, tmp_path):
+    file = tmp_path / "waits.py"
+    file.write_text(
+        "from lanista.games.registry import Entry, entry\n"
+        "bots = {'later': 'it needs a teacher.'}\n"
+        "WAITS = Entry('waits', entry('kuhn').make, missing_bots=bots)\n"
+    )
+    main(["games", str(file)])
+    assert "missing   later: it needs a teacher." in capsys.readouterr().out
 
 
 def test_one_game_can_be_asked_for(capsys):

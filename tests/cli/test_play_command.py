@@ -127,7 +127,6 @@ def test_bots_from_a_file_play_and_their_digest_is_the_files(tmp_path, bots):
         (("kuhn", "--seats", "random,"), "write names with commas between"),
         (("kuhn", "--seats", "random,rondom"), "did you mean 'random'?"),
         (("kun", "--seats", "random,random"), "did you mean 'kuhn'?"),
-        (("beastybar", "--seats", "distilled,random"), "none is trained yet"),
         (("kuhn", "--seats", "random,random", "--matches", "0"), "--matches is 0"),
         (("kuhn", "--seats", "random,random", "--matches", "9" * 15), "give at most 10,000,000"),
         (("kuhn", "--seats", "random,random", "--slots", "0"), "--slots is 0"),

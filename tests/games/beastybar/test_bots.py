@@ -124,7 +124,13 @@ def pair_scores(one: str, other: str, deals: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("better", "worse"), [("heuristic", "random"), ("outcome", "heuristic"), ("outcome", "random")]
+    ("better", "worse"),
+    [
+        ("heuristic", "random"),
+        ("outcome", "heuristic"),
+        ("outcome", "random"),
+        ("distilled", "outcome"),
+    ],
 )
 def test_the_better_bot_wins_with_its_interval_above_a_half(better, worse):
     score = pair_scores(better, worse, deals=400, seed=13)
@@ -142,6 +148,7 @@ GOLDEN = {
     "noisy": "3dd44dd5192c7a07",
     "online": "6e25e5d8809ae0f9",
     "outcome": "6688ac914a199f6c",
+    "distilled": "1785f96807a397aa",
 }
 
 

@@ -1,7 +1,8 @@
 """Beasty Bar: 48 animals in five places before a bar. Compiled, with a readable reference.
 
 `rules` has the rules in C and `reference` the same from the rulebook; `observation` is what a seat
-sees; `bots` are the scripted players; `draw` shows a position; `puzzles` resolves a single turn.
+sees; `bots` are the scripted players and `distilled` the linear judge of one of them; `draw` shows
+a position; `puzzles` resolves a single turn.
 """
 
 from functools import partial
@@ -28,9 +29,6 @@ ENTRY = Entry(
         "chameleon_may_decline": Setting(False, "A chameleon need not copy.", (False, True)),
     },
     bots={name: partial(make_bot, name) for name in NAMES},
-    missing_bots={
-        "distilled": "it is a linear policy fitted to a strong agent, and none is trained yet."
-    },
 )
 
 __all__ = ["ENTRY", "BeastyBar", "resolve"]

@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 import numpy as np
 
+from lanista.games.beastybar.distilled cimport best_by_weight
 from lanista.games.beastybar.game cimport rules_of
 from lanista.games.beastybar.observation cimport draw_unseen, read_view
 from lanista.games.beastybar.rules cimport (
@@ -320,6 +321,16 @@ cdef class OutcomeBot(BeastyBot):
         return total
 
 
+cdef class DistilledBot(BeastyBot):
+    """A linear policy fitted to a strong agent's choices.
+
+    It was fitted to two seats and printed points; it plays other rules by the same weights.
+    """
+
+    cdef int choose(self, const Match* known, const uint8_t* mask, uint64_t* stream) noexcept nogil:
+        return best_by_weight(known, &self.mind.rules, mask, self.mind.actions)
+
+
 def _taste(**changes):
     taste = {
         "bar": 2.0, "gate": 1.1, "back": 0.3, "out": 0.5, "hand": 0.1, "rival": 1.0,
@@ -338,8 +349,11 @@ _TASTES = {
     "noisy": _taste(noise=0.15),
     "online": _taste(),
     "outcome": _taste(),
+    "distilled": _taste(),
 }
-_CLASSES = {"noisy": NoisyBot, "online": OnlineBot, "outcome": OutcomeBot}
+_CLASSES = {
+    "noisy": NoisyBot, "online": OnlineBot, "outcome": OutcomeBot, "distilled": DistilledBot,
+}
 _VERSIONS = dict.fromkeys(_TASTES, 1)
 
 NAMES = tuple(_TASTES)
