@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,8 +44,12 @@ class Judgement:
     """Of the policy, where it played."""
     policy: bytes = b""
     """Its file."""
-    rows: list[Row] = field(default_factory=list)
-    """Its matches, for the run's database; each names the digest."""
+    lineups: list[Row] = field(default_factory=list)
+    """Who met whom, for the run's database; each names the digests."""
+    matches: list[Row] = field(default_factory=list)
+    """The matches of those line-ups."""
+    next_match: int = 0
+    """The first match id that is not used yet."""
 
     @property
     def score(self) -> float | None:
@@ -86,13 +90,23 @@ class Evaluator:
             return False
         return True
 
-    def measure(self, policy: Policy, update: int) -> Judgement:
+    def measure(
+        self,
+        policy: Policy,
+        update: int,
+        first_match: int = FIRST_MATCH,
+        *,
+        name: str = "main",
+        pool: Sequence[tuple[str, Player]] = (),
+    ) -> Judgement:
         """Judge a policy, exactly and by play, as far as the settings ask for it."""
         values: dict[str, float] = {}
         if self.exact:
             values["exact/nash_conv"] = exact_nash_conv(self.spec.name, probabilities(policy))
-        if not self.players:
-            return Judgement(values)
+        met = [(word, player, "evaluation") for word, player in self.players.items()]
+        met += [(word, player, "pool") for word, player in pool]
+        if not met:
+            return Judgement(values, next_match=first_match)
         data = policy_bytes(policy, self.spec, step=update)
         digest = hashlib.sha256(data).hexdigest()
         header = PolicyHeader.of(self.spec, policy.network, step=update)
@@ -101,27 +115,74 @@ class Evaluator:
             self.spec,
             self.settings.seed,
             greedy=self.settings.evaluation.greedy,
-            name="learner",
+            name=name,
         )
-        rows: list[Row] = []
-        for word in self.players:
-            results = self._play(mine, word)
-            values |= _score(results, word)
-            rows += _rows(results, word)
-        return Judgement(values, digest, data, rows)
+        lineups: list[Row] = []
+        matches: list[Row] = []
+        lowest: list[tuple[float, float]] = []
+        for word, player, reason in met:
+            results = self._play(mine, player, first_match)
+            first_match += len(results)
+            found = _score(results, word)
+            values |= found
+            if reason == "pool" and found:
+                lowest.append((found[f"score/{word}"], found[f"score_low/{word}"]))
+            some, rows = self._rows(results, (name, word), reason)
+            lineups += some
+            matches += rows
+        if lowest:
+            values["pool/lowest"], values["pool/lowest_low"] = min(lowest)
+        return Judgement(values, digest, data, lineups, matches, first_match)
 
-    def _play(self, mine: PolicyPlayer, word: str) -> Results:
+    def _play(self, mine: PolicyPlayer, other: Player, first_match: int) -> Results:
         settings, asked = self.settings, self.settings.evaluation
         slots = min(asked.matches, _SLOTS)
         game = registry.make(
             settings.game, slots=slots, seed=settings.seed, **settings.game_settings
         )
         seats = [0, *[1] * (self.spec.seats - 1)]
-        schedule = rotations(seats, asked.matches, first_match=FIRST_MATCH, first_deal=FIRST_MATCH)
+        schedule = rotations(seats, asked.matches, first_match=first_match, first_deal=FIRST_MATCH)
         try:
-            return play([Table(game, (mine, self.players[word]))], schedule)
+            return play([Table(game, (mine, other))], schedule)
         finally:
             game.close()
+
+    def _rows(
+        self, results: Results, names: Sequence[str], reason: str
+    ) -> tuple[list[Row], list[Row]]:
+        """Return line-ups and matches: all that it takes to play them again, and what came of it.
+
+        A line-up is known by the id of its first match.
+        """
+        schedule, facts = results.schedule, self.spec.facts
+        seatings = [tuple(int(who) for who in row) for row in schedule.seating]
+        number: dict[tuple[int, ...], int] = {}
+        matches: list[Row] = []
+        for row, seating in enumerate(seatings):
+            lineup = number.setdefault(seating, int(schedule.match[row]))
+            matches.append(
+                (
+                    int(schedule.match[row]),
+                    lineup,
+                    int(schedule.deal[row]),
+                    json.dumps(results.returns[row].tolist()),
+                    json.dumps(results.place[row].tolist()),
+                    int(results.cut_off[row]),
+                )
+            )
+        lineups: list[Row] = [
+            (
+                lineup,
+                reason,
+                json.dumps([names[who] for who in seating]),
+                json.dumps([results.digests[who] for who in seating]),
+                self.settings.seed,
+                facts.rules_version,
+                facts.observation_version,
+            )
+            for seating, lineup in number.items()
+        ]
+        return lineups, matches
 
 
 def _score(results: Results, word: str) -> dict[str, float]:
@@ -135,22 +196,6 @@ def _score(results: Results, word: str) -> dict[str, float]:
         f"score_low/{word}": unknown if score.low is None else score.low,
         f"score_high/{word}": unknown if score.high is None else score.high,
     }
-
-
-def _rows(results: Results, word: str) -> Iterator[Row]:
-    """Give a row for each match: all that it takes to play it again, and what came of it."""
-    schedule = results.schedule
-    for number in range(len(schedule)):
-        players = [results.digests[who] for who in schedule.seating[number]]
-        yield (
-            word,
-            int(schedule.match[number]),
-            int(schedule.deal[number]),
-            json.dumps(players),
-            json.dumps(results.returns[number].tolist()),
-            json.dumps(results.place[number].tolist()),
-            int(results.cut_off[number]),
-        )
 
 
 def probabilities(policy: Policy) -> PolicyFunction:
