@@ -363,12 +363,15 @@ def test_an_evaluated_match_can_be_played_again_from_its_row(output):
     train(settings_of(KUHN), output)
     folder = output.parent / "policy.pt.run"
     with closing(sqlite3.connect(folder / "run.db")) as database:
-        found = database.execute("SELECT * FROM matches ORDER BY update_number, match").fetchall()
-    assert len(found) == 8 * 20
+        found = database.execute(
+            "SELECT names, digests, match, deal, returns, cut_off FROM matches JOIN lineups "
+            "USING (lineup) ORDER BY match"
+        ).fetchall()
+    assert len(found) == len({row[2] for row in found}) == 8 * 20
     game, bots = make("kuhn", slots=4, seed=0), {}
     random_bot = make_bot("kuhn", "random", game.spec, 0)
-    for _, opponent, match, deal, players, returns, _, cut_off in found[-20:]:
-        assert (opponent, cut_off) == ("random", 0)
+    for who, players, match, deal, returns, cut_off in found[-20:]:
+        assert (sorted(json.loads(who)), cut_off) == (["main", "random"], 0)
         digests = json.loads(players)
         for digest in digests:
             file = folder / "policies" / f"{digest}.safetensors"
@@ -380,18 +383,28 @@ def test_an_evaluated_match_can_be_played_again_from_its_row(output):
         assert again.returns[0].tolist() == json.loads(returns)
 
 
-def test_training_games_are_counted_by_opponent(output):
+def test_training_games_are_counted_by_seating_with_who_really_played(output):
     settings = settings_of(
         QUICK, rollouts={"matches": 40, "slots": 16, "opponents": ["self", "random=3"]}
     )
     train(settings, output)
     with closing(sqlite3.connect(output.parent / "policy.pt.run" / "run.db")) as database:
-        found = database.execute("SELECT * FROM training_games").fetchall()
-    games = {name: sum(row[2] for row in found if row[1] == name) for name in ("self", "random")}
+        found = database.execute(
+            "SELECT update_number, seating, digests, matches, pairs, first_match, last_match, "
+            "first_update FROM training_games"
+        ).fetchall()
+        (digest,) = database.execute("SELECT digest FROM players WHERE name = 'random'").fetchone()
+    games = {}
+    for update, seating, digests, matches, pairs, first, last, began in found:
+        games[seating] = games.get(seating, 0) + matches
+        assert sum(sum(pair) for pair in json.loads(pairs)) == matches
+        assert 40 * (update - 1) <= first <= last < 40 * update
+        assert began == update - 1
+        wanted = ["learner:main" if who == "main" else digest for who in json.loads(seating)]
+        assert json.loads(digests) == wanted
     assert sum(games.values()) == 160
-    assert games["random"] > games["self"] > 0
-    assert all(row[3] == row[2] * (2 if row[1] == "self" else 1) for row in found)
-    assert {(row[5], row[6]) for row in found} == {(0, 39), (40, 79), (80, 119), (120, 159)}
+    first, second = games['["main", "random"]'], games['["random", "main"]']
+    assert first == second > games['["main", "main"]'] / 2 > 0
 
 
 def test_a_changed_value_or_missing_row_in_the_database_is_said(output):
