@@ -14,7 +14,7 @@ import torch
 from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.bots import Player
-from lanista.games.contract import Spec
+from lanista.games.contract import Decisions, Spec
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import PolicyFileError, load_policy, save_policy
 from lanista.nets.settings import Network
@@ -156,3 +156,56 @@ def test_players_never_load_the_optimiser_or_the_learner() -> None:
         "assert not [name for name in sys.modules if name.startswith('lanista.learn')]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Told:
+    """A player that keeps, for each decision, what its policy said to the last bit."""
+
+    def __init__(self, player: Any) -> None:
+        self.player, self.name, self.digest = player, player.name, player.digest
+        self.said: dict[tuple[int, int, int], bytes] = {}
+
+    def act(self, decisions: Decisions, rows: Any) -> Any:
+        choice = self.player.actor.choose(decisions, rows)
+        for at, row in enumerate(rows):
+            key = (int(d[row]) for d in (decisions.match, decisions.seat, decisions.turn))
+            self.said[tuple(key)] = choice.log_probs[at].tobytes()  # type: ignore[index]
+        return choice.action
+
+
+@pytest.mark.parametrize("kind", ["mlp", "residual", "lstm", "transformer"])
+@pytest.mark.parametrize("name", ["leduc", "beastybar"])
+def test_matches_are_the_same_to_the_last_bit_with_1_7_and_1024_slots(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    path, spec = policy_in(tmp_path, name, kind), spec_of(name)
+    said, results = [], []
+    for slots in (1, 7, 1024):
+        told = Told(policy_player(path, spec, 8))
+        results.append(played(name, told, slots))
+        said.append(told.said)
+    assert said[0] == said[1] == said[2]
+    for other in results[1:]:
+        assert np.array_equal(results[0].actions, other.actions)  # type: ignore[arg-type]
+        assert np.array_equal(results[0].returns, other.returns)
+
+
+def test_an_ensembles_matches_are_the_same_in_any_company(tmp_path: Path) -> None:
+    spec = spec_of("arena")
+    paths = [policy_in(tmp_path, "arena", kind) for kind in ("mlp", "lstm", "transformer")]
+    game = registry.make("arena", slots=100, seed=8)
+    game.start(np.arange(100), np.arange(100))
+    decisions = game.decisions()
+    together = _means(ensemble_player(paths, spec, 8, temperature=0.7), decisions, 0, 200)
+    for start, stop in ((0, 1), (3, 10), (57, 130), (199, 200)):
+        apart = _means(ensemble_player(paths, spec, 8, temperature=0.7), decisions, start, stop)
+        assert torch.equal(together[start:stop], apart)
+
+
+def _means(player: Any, decisions: Decisions, start: int, stop: int) -> Any:
+    """Return the log-probabilities that an ensemble draws from at some rows."""
+    kept: list[Any] = []
+    plain = player._mean
+    player._mean = lambda *given: kept.append(plain(*given)) or kept[-1]
+    player.act(decisions, np.arange(start, stop))
+    return torch.cat([part for (part,) in kept])[: stop - start]

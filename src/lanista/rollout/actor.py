@@ -1,7 +1,8 @@
 """Lets a policy act: on a batch of decisions, with the numbers that a learner needs later.
 
 Equal positions are shown to the network once. Sampling draws from the streams of (seed, match,
-seat, turn), so an action does not depend on who else is in the batch. Never imports an optimiser.
+seat, turn), so an action does not depend on who else is in the batch: exactly so in blocks, and
+otherwise up to the rounding of the network. Never imports an optimiser.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from lanista.games.contract import Decisions, Ints
 from lanista.games.streams import uniforms
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
+from lanista.rollout.blocks import in_blocks
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,19 @@ class Actor:
         temperature: float = 1.0,
         greedy: bool = False,
         precision: torch.dtype = torch.float32,
+        block: int = 0,
     ) -> None:
+        """Let `policy` act; with `block` above 0, in blocks of so many rows.
+
+        Blocks are for players whose matches are played again; a learner does without them, and so
+        a critic cannot be had with them.
+        """
         refuse_temperature(temperature)
+        if block and critic is not None:
+            raise ValueError("An actor with a critic does not act in blocks.")
         self.policy, self.critic, self.seed = policy, critic, seed
         self.temperature, self.greedy, self.precision = temperature, greedy, precision
+        self.block = block
         self.device = next(policy.parameters()).device
         self._memory = Memory(policy.state_size)
 
@@ -76,7 +87,8 @@ class Actor:
         mask = torch.from_numpy(decisions.mask.take(rows, 0))
         judged = self._judge(decisions, rows, mask, privileged)
         heads, log_probs = self.policy.heads, judged.log_probs
-        action = draw(heads, log_probs, mask, decisions, rows, None if self.greedy else self.seed)
+        seed = None if self.greedy else self.seed
+        action = draw(heads, log_probs, mask, decisions, rows, seed, self.block)
         chosen = heads.joint(log_probs, action)
         value = None if judged.value is None else judged.value.numpy()
         return Choice(action.int().numpy(), chosen.numpy(), log_probs.numpy(), value, judged.before)
@@ -103,6 +115,8 @@ class Actor:
     ) -> _Judged:
         observation = decisions.observation.take(rows, 0)
         view = observation if privileged is None else privileged
+        if self.block:
+            return self._judge_in_blocks(decisions, rows, observation, mask)
         if self.policy.state_size:
             before = self._memory.recall(decisions, rows)
             with self._autocast():
@@ -112,7 +126,7 @@ class Actor:
             self._memory.remember(decisions, rows, after.float().cpu().numpy())
             return _Judged(self._log_probs(logits, mask), self._value(features, view), before)
         # The mask follows from the view in an honest game; both are compared all the same.
-        kinds = _kinds(np.concatenate([_bytes(observation), mask.numpy().view(np.uint8)], axis=1))
+        kinds = _kinds(_rows_of(observation, mask))
         if kinds is None:
             features = self._features(observation)
             log_probs = self._log_probs(self._head(features), mask)
@@ -121,6 +135,34 @@ class Actor:
         features = self._features(observation[first])
         log_probs = self._log_probs(self._head(features), mask[torch.from_numpy(first)])
         return _Judged(log_probs[group], self._value(features, view, group), None)
+
+    def _judge_in_blocks(
+        self, decisions: Decisions, rows: NDArray[Any], observation: NDArray[Any], mask: Tensor
+    ) -> _Judged:
+        seen = torch.from_numpy(observation)
+        if not self.policy.state_size:
+            kinds = _kinds(_rows_of(observation, mask))
+            if kinds is None:
+                (log_probs,) = in_blocks(self._plain, self.block, seen, mask)
+                return _Judged(log_probs, None, None)
+            first, group = torch.from_numpy(kinds[0]), kinds[1]
+            (log_probs,) = in_blocks(self._plain, self.block, seen[first], mask[first])
+            return _Judged(log_probs[group], None, None)
+        before = self._memory.recall(decisions, rows)
+        state = torch.from_numpy(before)
+        log_probs, after = in_blocks(self._recurrent, self.block, seen, mask, state)
+        self._memory.remember(decisions, rows, after.numpy())
+        return _Judged(log_probs, None, before)
+
+    def _plain(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        with self._autocast():
+            logits = self.policy(observation.to(self.device))
+        return (self._log_probs(logits, mask),)
+
+    def _recurrent(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, ...]:
+        with self._autocast():
+            logits, _, after = self.policy.step(observation.to(self.device), state.to(self.device))
+        return self._log_probs(logits, mask), after.float().cpu()
 
     def _features(self, observation: NDArray[Any]) -> Tensor:
         with self._autocast():
@@ -223,13 +265,17 @@ def draw(
     decisions: Decisions,
     rows: NDArray[Any],
     seed: int | None,
+    block: int = 0,
 ) -> Tensor:
     """Return actions `[rows, heads]`: sampled from each decision's own stream, or, where `seed`
-    is None, the likeliest."""
+    is None, the likeliest. `block` is the actor's."""
     if seed is None:
         return heads.mode(log_probs, mask)
     match, seat, turn = decisions.match[rows], decisions.seat[rows], decisions.turn[rows]
-    return heads.sample(log_probs, torch.from_numpy(uniforms(seed, match, seat, turn, len(heads))))
+    drawn = torch.from_numpy(uniforms(seed, match, seat, turn, len(heads)))
+    if not block:
+        return heads.sample(log_probs, drawn)
+    return in_blocks(lambda *given: (heads.sample(*given),), block, log_probs, drawn)[0]
 
 
 def refuse_temperature(temperature: float) -> None:
@@ -248,5 +294,7 @@ def _kinds(rows: NDArray[Any]) -> tuple[NDArray[np.int64], Tensor] | None:
     return None if len(first) == len(rows) else (first, torch.from_numpy(group))
 
 
-def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(array).view(np.uint8)
+def _rows_of(observation: NDArray[Any], mask: Tensor) -> NDArray[np.uint8]:
+    """Return all that the network and its heads are given at each decision, as bytes."""
+    seen = np.ascontiguousarray(observation).view(np.uint8)
+    return np.concatenate([seen, mask.numpy().view(np.uint8)], axis=1)

@@ -1,7 +1,9 @@
 """Frozen policies as players: one file, or several that decide together.
 
 A player's digest is its file's while it samples from what the policy says; play that differs
-(greedy, another temperature, an ensemble) has a digest that tells so. Never imports an optimiser.
+(greedy, another temperature, an ensemble) has a digest that tells so. They act in blocks, so that a
+match comes out the same, to the last bit, in whatever company it is played. Never imports an
+optimiser.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ from typing import Any
 
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from lanista.errors import LanistaError
 from lanista.games.contract import Decisions, Ints, Spec
 from lanista.nets.policy_file import LoadedPolicy, load_policy
 from lanista.nets.policy_format import PolicyFileError
 from lanista.rollout.actor import Actor, draw, refuse_temperature
+from lanista.rollout.blocks import BLOCK, in_blocks
 
 Source = str | Path | LoadedPolicy
 """A policy file, or what was loaded from one."""
@@ -61,11 +65,14 @@ class EnsemblePlayer:
     def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
         """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
         mask = torch.from_numpy(decisions.mask[rows])
-        said = torch.stack([actor.log_probs(decisions, rows) for actor in self.actors])
-        mean = said.logsumexp(0)  # Up to a constant, which the heads take out again.
-        log_probs = self.heads.log_probs(mean, mask, self.temperature)
+        said = [actor.log_probs(decisions, rows) for actor in self.actors]
+        (log_probs,) = in_blocks(self._mean, BLOCK, mask, *said)
         seed = None if self.greedy else self.seed
-        return draw(self.heads, log_probs, mask, decisions, rows, seed).int().numpy()
+        return draw(self.heads, log_probs, mask, decisions, rows, seed, BLOCK).int().numpy()
+
+    def _mean(self, mask: Tensor, *said: Tensor) -> tuple[Tensor, ...]:
+        mean = torch.stack(said).logsumexp(0)  # Up to a constant, which the heads take out again.
+        return (self.heads.log_probs(mean, mask, self.temperature),)
 
 
 def policy_player(
@@ -76,14 +83,16 @@ def policy_player(
     greedy: bool = False,
     temperature: float = 1.0,
     name: str | None = None,
+    block: int = BLOCK,
 ) -> PolicyPlayer:
     """Return the policy of a file as a player of the game `spec`; one that does not fit is refused.
 
     `greedy` plays the likeliest choice of each head; otherwise choices are sampled, with the
-    logits divided by `temperature`.
+    logits divided by `temperature`. `block` 0 is faster where few rows come at a time, and gives
+    up that a match is the same in any company: for opponents in training, which is not replayed.
     """
     loaded = _loaded(source, spec)
-    actor = Actor(loaded.policy, seed, temperature=temperature, greedy=greedy)
+    actor = Actor(loaded.policy, seed, temperature=temperature, greedy=greedy, block=block)
     digest = loaded.digest + _manner(greedy, temperature)
     return PolicyPlayer(name or _name_of(source), digest, actor)
 
@@ -108,7 +117,7 @@ def ensemble_player(
     return EnsemblePlayer(
         name or "+".join(_name_of(source) for source in sources),
         hashlib.sha256(text.encode()).hexdigest() + _manner(greedy, temperature),
-        [Actor(member.policy, seed) for member in members],
+        [Actor(member.policy, seed, block=BLOCK) for member in members],
         seed,
         greedy=greedy,
         temperature=temperature,
