@@ -97,11 +97,11 @@ def say(story: Story, found: dict[str, Any], paths: list[Path]) -> None:
     if found["not_rated"]:
         out.print(found["not_rated"])
     else:
-        rows = rating_rows(found)
+        rows = rating_rows(found)[:_MOST]
         columns = ("player", "rating [95 %]", "Elo", "openskill", "games")
-        out.print(table(columns, rows[:_MOST]))
-        if len(rows) > _MOST:
-            out.print(f"and {len(rows) - _MOST} more in summary.json")
+        out.print(table(columns, rows))
+        if more := len(found["players"]) - len(rows):
+            out.print(f"and {more} more in summary.json")
         out.print(unexplained_line(found["unexplained"]))
     for learner in story.learners:
         if line := lowest_line(learner, found):
@@ -111,10 +111,15 @@ def say(story: Story, found: dict[str, Any], paths: list[Path]) -> None:
 
 
 def rating_rows(found: dict[str, Any]) -> list[list[str]]:
-    """Return a line for each player, best first."""
+    """Return a line for each player, best first; of a learner's states only the newest."""
+    newest = {row["learner"]: row["player"] for row in found["players"] if row["kind"] == "learner"}
+    states = {row["player"] for row in found["players"] if row["kind"] == "learner"}
+    left_out = states - set(newest.values())
     elo, skill = found["elo"]["ratings"], {row["player"]: row for row in found["openskill"]}
     rows = []
     for row in found["bradley_terry"]["ratings"]:
+        if row["player"] in left_out:
+            continue
         name, mine = row["player"], skill[row["player"]]
         rating = f"{row['value']:+.0f} [{row['low']:+.0f}, {row['high']:+.0f}]"
         known = f"{mine['mu']:.1f} ± {mine['sigma']:.1f}"

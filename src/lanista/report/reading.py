@@ -218,21 +218,25 @@ def _series(rows: Iterator[Any]) -> dict[str, Series]:
 
 
 def strangers(known: set[str], matches: Sequence[Match], policies: Path) -> list[Member]:
-    """Return those whom matches name and no row lists: players met in evaluation alone."""
-    digests: dict[str, dict[str, int]] = {}
+    """Return those whom matches name and no row lists.
+
+    They were met in evaluation alone, or are exploiters that were not admitted.
+    """
+    seen: dict[str, dict[str, Match]] = {}
     for match in matches:
         for name, digest in zip(match.lineup.names, match.lineup.digests, strict=True):
             if name not in known:
-                digests.setdefault(name, {}).setdefault(digest, match.update)
+                seen.setdefault(name, {}).setdefault(digest, match)
     found = []
-    for name, seen in digests.items():
-        digest, update = next(iter(seen.items()))
+    for name, states in seen.items():
+        digest, match = next(iter(states.items()))
+        file = policies / f"{digest.partition(':')[0]}.safetensors"
         kind, category = "bot", "bot"
-        if len(seen) > 1:
+        if len(states) > 1:
             kind, category, digest = "learner", "self", ""
-        elif (policies / f"{digest.partition(':')[0]}.safetensors").is_file():
+        elif match.lineup.reason == "exploiter" or file.is_file():
             kind, category = "policy", ""
-        found.append(Member(name, digest, kind, category, "", (), 0.0, update, {}))
+        found.append(Member(name, digest, kind, category, "", (), 0.0, match.update, {}))
     return found
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lanista.errors import LanistaError
+from lanista.league.meter import Reading, pool_reading
 from lanista.league.ratings import (
     ELO_K,
     ELO_START,
@@ -65,7 +66,7 @@ def summarise(story: Story, *, anchor: str | None = None) -> Plain:
         "circles": circles(_sure_wins(pairs)),
         "exploitability_proxy": _lowest(story, players, pairs, _is_past),
         "lowest_over_pool": _lowest(story, players, pairs, lambda member: True),
-        "meter": _meter(story),
+        "meter": _meter(story, players, pairs),
         "first_seat": estimate(mean_score(first_seat_units(matches))),
         "categories": _categories(story),
         "exploiters": exploiters(story),
@@ -205,33 +206,48 @@ def _seen_from(me: str, pair: Pair) -> Plain:
     }
 
 
-def _meter(story: Story) -> list[Plain]:
+def _meter(story: Story, players: Mapping[str, Entrant], pairs: Sequence[Pair]) -> list[Plain]:
     """Return what worst-case meters read, in the order they did."""
-    found = []
+    found: list[Plain] = []
     for metric, series in story.metrics.items():
         learner, own = owner(story.learners, metric)
         if own == "exact/nash_conv":
-            found += [
-                {"update": update, "instrument": "exact", "subject": learner, "kind": "nash_conv",
-                 "value": value, "low": value, "high": value, "lower_bound": False}
-                for update, value in series
-            ]  # fmt: skip
+            for update, value in series:
+                reading = Reading("exact", learner, "", "nash_conv", value, value, value)
+                found.append({"update": update, **reading.to_json()})
     for event in story.events:
-        if "instrument" in event.body:
-            found.append({"update": event.update, "subject": event.player, **event.body})
-        elif event.kind in ("exploiter_admitted", "exploiter_refused"):
+        if event.kind in ("exploiter_admitted", "exploiter_refused"):
             found.append({"update": event.update, **_learned(event.player, event.body)})
+        elif "instrument" in event.body:
+            found.append({"update": event.update, "subject": event.player, **event.body})
+    for each in players.values():
+        scores = _scores_of(each.label, pairs) if each.learner else {}
+        if any(score is not None for score in scores.values()):
+            reading = pool_reading(each.label, each.digest, scores)
+            found.append({"update": each.update, **reading.to_json()})
     return sorted(found, key=lambda reading: int(reading["update"]))
 
 
 def _learned(name: str, body: Mapping[str, Any]) -> Plain:
-    """Return an exploiter's test as a reading: its victim is beaten at least that well."""
-    kept = ("victim_digest", "budget_decisions", "games", "low", "high")
+    """Return an exploiter's test as a reading: the league's matches decide, not its practice."""
+    practice = body.get("reading") or {"instrument": "learned", "lower_bound": True}
+    kept = ("low", "high", "games", "budget_decisions")
     return {
-        "instrument": "learned", "subject": body.get("victim", ""), "kind": "score",
-        "value": body.get("score"), "lower_bound": True, "response": name,
+        **practice, "subject": body.get("victim", ""), "digest": body.get("victim_digest", ""),
+        "unit": "score", "value": body.get("score"), "response": name,
         **{key: body.get(key) for key in kept},
     }  # fmt: skip
+
+
+def _scores_of(label: str, pairs: Iterable[Pair]) -> dict[str, Estimate | None]:
+    """Return a player's score against each it met."""
+    found = {}
+    for pair in pairs:
+        if label == pair.first:
+            found[pair.second] = mean_score(pair.units)
+        elif label == pair.second:
+            found[pair.first] = mean_score(1 - pair.units)
+    return found
 
 
 def _categories(story: Story) -> dict[str, dict[str, Plain]]:
