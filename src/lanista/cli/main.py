@@ -74,6 +74,7 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.games import Games
     from lanista.cli.imitate import Imitate
     from lanista.cli.play import Play
+    from lanista.cli.report import Report
     from lanista.cli.rl import RL
     from lanista.cli.roundrobin import RoundRobin
     from lanista.cli.usage import read
@@ -89,6 +90,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "export": Export,
         "imitate": Imitate,
         "rl": RL,
+        "report": Report,
         "config": Config,
         "experiment": ExperimentCommand,
     }
