@@ -20,6 +20,8 @@ from lanista.games import registry
 from lanista.games.adapters.exact import OPENSPIEL_NAMES, PolicyFunction, exact_nash_conv
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
+from lanista.league.meter import pool_reading
+from lanista.league.score import Estimate
 from lanista.league.standings import summarise
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
@@ -27,7 +29,7 @@ from lanista.pipeline.metrics import Row
 from lanista.pipeline.players import make_player
 from lanista.pipeline.settings import RunSettings
 from lanista.rollout.play import Results, Table, play
-from lanista.rollout.players import PolicyPlayer, policy_player
+from lanista.rollout.players import policy_player
 from lanista.rollout.seating import rotations
 
 FIRST_MATCH = 1 << 40
@@ -50,6 +52,8 @@ class Judgement:
     """The matches of those line-ups."""
     next_match: int = 0
     """The first match id that is not used yet."""
+    scores: dict[str, Estimate] = field(default_factory=dict)
+    """By opponent: the policy's score."""
 
     @property
     def score(self) -> float | None:
@@ -58,6 +62,16 @@ class Judgement:
             return -self.values["exact/nash_conv"]
         scores = [value for name, value in self.values.items() if name.startswith("score/")]
         return float(np.mean(scores)) if scores else None
+
+
+@dataclass(frozen=True)
+class Duel:
+    """What matches of two fixed players came to."""
+
+    score: Estimate | None
+    """Of the first of them."""
+    lineups: list[Row]
+    matches: list[Row]
 
 
 class Evaluator:
@@ -119,29 +133,45 @@ class Evaluator:
         )
         lineups: list[Row] = []
         matches: list[Row] = []
-        lowest: list[tuple[float, float]] = []
+        scores: dict[str, Estimate] = {}
         for word, player, reason in met:
-            results = self._play(mine, player, first_match)
-            first_match += len(results)
-            found = _score(results, word)
-            values |= found
-            if reason == "pool" and found:
-                lowest.append((found[f"score/{word}"], found[f"score_low/{word}"]))
-            some, rows = self._rows(results, (name, word), reason)
-            lineups += some
-            matches += rows
-        if lowest:
-            values["pool/lowest"], values["pool/lowest_low"] = min(lowest)
-        return Judgement(values, digest, data, lineups, matches, first_match)
+            asked = self.settings.evaluation.matches
+            found = self.duel(mine, player, (name, word), asked, first_match, reason)
+            first_match += len(found.matches)
+            lineups += found.lineups
+            matches += found.matches
+            if found.score is not None:
+                scores[word] = found.score
+                values |= _values(found.score, word)
+        pooled = {word: scores[word] for word, _ in pool if word in scores}
+        if pooled:
+            reading = pool_reading(name, digest, pooled)
+            values["pool/lowest"] = reading.value
+            values["pool/lowest_low"] = float("nan") if reading.low is None else reading.low
+        return Judgement(values, digest, data, lineups, matches, first_match, scores)
 
-    def _play(self, mine: PolicyPlayer, other: Player, first_match: int) -> Results:
-        settings, asked = self.settings, self.settings.evaluation
-        slots = min(asked.matches, _SLOTS)
+    def duel(
+        self,
+        mine: Player,
+        other: Player,
+        names: Sequence[str],
+        matches: int,
+        first_match: int,
+        reason: str = "exploiter",
+    ) -> Duel:
+        """Let two fixed players meet; `other` sits in all seats but one."""
+        results = self._play(mine, other, matches, first_match)
+        score = summarise(results, names).standings[0].score
+        return Duel(score, *self._rows(results, names, reason))
+
+    def _play(self, mine: Player, other: Player, matches: int, first_match: int) -> Results:
+        settings = self.settings
+        slots = min(matches, _SLOTS)
         game = registry.make(
             settings.game, slots=slots, seed=settings.seed, **settings.game_settings
         )
         seats = [0, *[1] * (self.spec.seats - 1)]
-        schedule = rotations(seats, asked.matches, first_match=first_match, first_deal=FIRST_MATCH)
+        schedule = rotations(seats, matches, first_match=first_match, first_deal=FIRST_MATCH)
         try:
             return play([Table(game, (mine, other))], schedule)
         finally:
@@ -185,11 +215,7 @@ class Evaluator:
         return lineups, matches
 
 
-def _score(results: Results, word: str) -> dict[str, float]:
-    """Return the policy's score; nothing where no match had a result."""
-    score = summarise(results, ("learner", word)).standings[0].score
-    if score is None:
-        return {}
+def _values(score: Estimate, word: str) -> dict[str, float]:
     unknown = float("nan")
     return {
         f"score/{word}": score.value,

@@ -350,7 +350,11 @@ class Squad:
             for update, *row in metrics.select(table, order):
                 rows.setdefault(int(update or 0), []).append(tuple(row))
         for update in sorted({*games, *lineups}):
-            self.count(games.get(update, []), lineups.get(update, []), matches.get(update, []))
+            # An exploiter is tested before the iteration whose update its rows carry.
+            tests = [row for row in lineups.get(update, []) if row[1] == "exploiter"]
+            rest = [row for row in lineups.get(update, []) if row[1] != "exploiter"]
+            self.count([], tests, matches.get(update, []))
+            self.count(games.get(update, []), rest, matches.get(update, []))
 
 
 def player_row(row: PlayerRow, parents: Sequence[str], body: Mapping[str, Any]) -> Row:

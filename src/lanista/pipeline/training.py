@@ -13,8 +13,11 @@ from typing import Any
 
 from lanista.errors import RefusedError
 from lanista.files import write_bytes
+from lanista.league.score import Estimate
+from lanista.league.settings import League
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import save_policy
+from lanista.pipeline.champion import Champion
 from lanista.pipeline.evaluation import FIRST_MATCH, Evaluator, Judgement
 from lanista.pipeline.iteration import Values
 from lanista.pipeline.metrics import Row
@@ -72,6 +75,7 @@ class _Trainer:
         self.run, self.settings, self.observers, self.stop = run, settings, observers, stop
         self.squad = Squad(settings, run.folder)
         self.evaluator = Evaluator(settings, self.squad.spec, run.folder)
+        self.champion = Champion()
         self.saved = -1
         self.next_match = FIRST_MATCH
         """The id of the next match of fixed players."""
@@ -96,6 +100,7 @@ class _Trainer:
         said += self.run.forget_after(iteration, update)
         said.append(self._doubts(state["rows"]))
         squad.load(state["learners"], self.run.metrics)
+        self.champion.load(self.run.metrics)
         self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
         if not squad.roster:
             rows = squad.first_rows()
@@ -139,17 +144,20 @@ class _Trainer:
     def _iterations(self) -> int:
         squad, total = self.squad, self.settings.iterations
         while squad.iteration < total:
-            self._round()
+            if not self._round():
+                return INTERRUPTED
             *earlier, (number, values) = squad.iterate()
             for entry in earlier:
                 self._log(*entry)
             games = squad.games()
             self.run.metrics.add_rows("training_games", number, games)
             found = self._evaluate()
-            for judgement in found.values():
-                values |= judgement.values
+            for name, judgement in found.items():
+                prefix = "" if name == squad.main.name else f"{name}/"
+                values |= {f"{prefix}{key}": value for key, value in judgement.values.items()}
             self._log(number, values | squad.weights())
             squad.count(games, *self._kept(list(found.values())))
+            self._promote(found)
             stopping = self.stop()
             if stopping or self._due(self.settings.checkpoints.save_every):
                 self._save(must=stopping or squad.iteration >= total)
@@ -158,20 +166,77 @@ class _Trainer:
         self._write_output()
         return 0
 
-    def _round(self) -> None:
+    def _round(self) -> bool:
         """Let players join and learners begin anew where that is due, and settle who is met.
 
         All of it belongs to the coming update: a run that ends here begins with it when resumed.
+        Returns False when the run was stopped meanwhile.
         """
-        squad, update = self.squad, self.squad.update + 1
-        league = self.settings.league
+        squad, update, league = self.squad, self.squad.update + 1, self.settings.league
         begins = league is not None and squad.iteration % league.round == 0
         if begins and squad.iteration:
             self._join(update)
+        if league is not None:
+            found = self._exploit(league, update)
+            if found is None:
+                return False
+            begins |= found
         if begins or not squad.in_force:
             rows = squad.matchmake()
             self.run.metrics.add_rows("matchmaking", update, rows)
             squad.meet(rows)
+        return True
+
+    def _exploit(self, league: League, update: int) -> bool | None:
+        """Train and test an exploiter where one is wanted; return whether one joined.
+
+        None: stopped, and saved.
+        """
+        # An exploiter is trained by a run of its own, so the two modules need each other.
+        from lanista.pipeline.exploiters import exploit, wanted
+
+        squad, metrics = self.squad, self.run.metrics
+        why = wanted(league, squad.iteration, metrics)
+        if not why:
+            return False
+        if self.saved < squad.iteration:
+            self._save(must=False)
+        self._say(f"An exploiter of {squad.main.name} is trained ({why}).")
+        tested = exploit(self.settings, squad, self.evaluator, self.next_match, self.stop, ())
+        if tested is None:
+            return None
+        self.next_match = tested.next_match
+        row, body = tested.frozen.row, dict(tested.frozen.body) | {"why": why}
+        write_bytes(policy_path(self.run.folder, row.digest), tested.frozen.data)
+        metrics.add_rows("lineups", update, tested.lineups)
+        metrics.add_rows("matches", update, tested.matches)
+        squad.count([], tested.lineups, tested.matches)
+        kind = "exploiter_admitted" if tested.admitted else "exploiter_refused"
+        self._event(update, kind, row.name, body)
+        self.champion.tested(row.name, body)
+        self._log_exploiter(update, tested.score, body)
+        if tested.admitted:
+            metrics.add_rows("players", update, [tested.frozen.as_row()])
+            squad.enter(update, [tested.frozen.as_row()])
+        return tested.admitted
+
+    def _log_exploiter(self, update: int, score: Estimate, body: dict[str, Any]) -> None:
+        squad = self.squad
+        self._say(
+            f"The exploiter of iteration {squad.iteration} scores {score.value:.3f} against its "
+            f"victim after {body['budget_decisions']} decisions, {body['low']:.3f} at least; it "
+            + ("joins the pool." if body["low"] > body["threshold"] else "is not admitted.")
+        )
+
+    def _promote(self, found: dict[str, Judgement]) -> None:
+        """Let a league's best policy be the one whose worst case is best."""
+        if self.settings.league is None:
+            return
+        for name, judgement in found.items():
+            body = self.champion.challenged(judgement)
+            if body is not None:
+                self._event(self.squad.update, "promotion", name, body)
+                self.champion.crowned(body)
 
     def _join(self, update: int) -> None:
         squad, metrics = self.squad, self.run.metrics
@@ -211,6 +276,7 @@ class _Trainer:
             self.next_match = judgement.next_match
             if judgement.score is not None:
                 learner.evaluated(judgement.score)
+                judgement.values["evaluation/score"] = judgement.score
             found[training.name] = judgement
         return found
 
@@ -269,6 +335,10 @@ class _Trainer:
 
     def _write_output(self) -> None:
         training = self.squad.main
+        if self.champion.digest:
+            path = policy_path(self.run.folder, self.champion.digest)
+            write_bytes(self.run.output, path.read_bytes())
+            return
         save_policy(
             self.run.output,
             training.learner.best,
