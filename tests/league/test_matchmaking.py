@@ -4,11 +4,12 @@ import math
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
-from lanista.league import matchmaking, settings
+from lanista.league import matchmaking
+from lanista.league import settings as league_settings
 from lanista.league.matchmaking import (
     Candidate,
     Meeting,
@@ -21,6 +22,7 @@ from lanista.league.matchmaking import (
 from lanista.league.payoff import Outcome, Payoff, fold
 from lanista.league.settings import CATEGORIES, KINDS, Matchmaking
 
+unhurried = settings(deadline=None)
 FROZEN = [name for name in CATEGORIES if name != "self"]
 
 
@@ -52,17 +54,20 @@ def bots(*names):
 
 @st.composite
 def leagues(draw, most=500):
-    """A league of up to `most` opponents with any scores, many of them extreme."""
+    """A league of up to `most` opponents with any scores; whole categories may be beaten."""
     count, random = draw(st.integers(1, most)), Random(draw(st.integers(0, 2**32)))
-    names = [f"player {i}" for i in range(count)]
     kinds = random.sample(FROZEN, random.randint(1, len(FROZEN)))
-    found = [Candidate(name, random.choice(kinds)) for name in names]
+    found = [Candidate(f"player {i}", random.choice(kinds)) for i in range(count)]
+    usual = {kind: random.choice([0.0, 1.0, random.random()]) for kind in kinds}
+    games, odd = random.choice([1, 20, 1000]), random.choice([0.0, 0.01, 0.5])
+    results = {}
+    for one in found:
+        rate = random.choice([0.0, 1.0, random.random()])
+        wins = round(games * (rate if random.random() < odd else usual[one.category]))
+        if random.random() < 0.9:
+            results[one.name] = (wins, 0, games - wins)
     if draw(st.booleans()):
         found.append(Candidate("main", "self"))
-    games = random.choice([1, 20, 1000])
-    wins = {name: random.choice([0, games, random.randint(0, games)]) for name in names}
-    known = [name for name in names if random.random() < 0.9]
-    results = {name: (wins[name], 0, games - wins[name]) for name in known}
     return found, payoff_of(results)
 
 
@@ -73,6 +78,7 @@ def test_every_kind_named_in_the_settings_has_a_matchmaker():
     assert set(matchmaking._SHARES) == set(KINDS)
 
 
+@unhurried
 @given(
     leagues(60),
     st.sampled_from(sorted(set(KINDS) - {"main_exploiter"})),
@@ -90,6 +96,7 @@ def test_weights_are_shares_of_candidates_whatever_the_scores(league, kind, prev
     assert len(set(keys)) == len(keys)
 
 
+@unhurried
 @given(leagues(30), st.sampled_from(["pfsp_hard", "adaptive", "curriculum", "alphastar"]))
 def test_the_order_of_candidates_does_not_matter(league, kind):
     found, payoff = league
@@ -106,6 +113,7 @@ FORMULAS = {
 }
 
 
+@unhurried
 @given(
     st.sampled_from(sorted(FORMULAS)),
     st.lists(st.tuples(*[st.integers(0, 30)] * 3), min_size=1, max_size=12),
@@ -187,6 +195,7 @@ def test_the_weight_of_an_only_exploiter_counts_against_other_categories():
 # Floors
 
 
+@unhurried
 @given(
     st.lists(st.floats(0, 1), min_size=1, max_size=60).filter(any),
     st.sampled_from([0.0, 0.01, 0.05, 0.3, 1.0]),
@@ -203,6 +212,7 @@ def test_floored_shares_are_the_scaled_ones_with_the_floor_under_them(raw, floor
     assert floored(shares, floor) == pytest.approx(expected, abs=1e-9)
 
 
+@unhurried
 @given(st.integers(1, 500), st.sampled_from([0.0, 0.05, 0.5, 1.0]))
 def test_the_effective_floor_leaves_half_to_differ(count, floor):
     assert effective_floor(floor, count) == min(floor, 0.5 / count)
@@ -221,6 +231,7 @@ def assert_floors_hold(result, found, floor):
             assert each.get(member, 0.0) >= category[name] * least * (1 - 1e-9)
 
 
+@unhurried
 @given(
     leagues(),
     st.sampled_from(["adaptive", "curriculum"]),
@@ -237,14 +248,22 @@ def test_after_normalising_nobody_is_under_the_floor(
     assert_floors_hold(meetings(chosen, "main", found, payoff, previous), found, floor)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 10, 11, 100, 500])
-def test_one_hard_opponent_among_many_beaten_does_not_starve_them(count):
-    results = {f"bot {i}": (1000, 0, 0) for i in range(count)}
-    results["bot 0"] = (0, 0, 1000)
-    result = meetings(plain("adaptive"), "main", bots(*results), payoff_of(results), {})
-    assert_floors_hold(result, bots(*results), 0.05)
-    found = weights(result)
-    assert found["bot 0"] == max(found.values())
+def test_one_hard_opponent_among_up_to_500_beaten_does_not_starve_them():
+    payoff = payoff_of({f"bot {i}": (1000 if i else 0, 0, 0 if i else 1000) for i in range(500)})
+    for count in range(1, 501):
+        found = bots(*(f"bot {i}" for i in range(count)))
+        result = meetings(plain("adaptive"), "main", found, payoff, {})
+        assert_floors_hold(result, found, 0.05)
+        assert result[0].weight == max(one.weight for one in result)
+
+
+@pytest.mark.parametrize("kind", ["adaptive", "curriculum"])
+def test_a_beaten_category_keeps_its_floor_beside_four_that_win(kind):
+    found = [Candidate(name, name) for name in FROZEN] + [Candidate("main", "self")]
+    payoff = payoff_of({name: (100 * (name == "bot"), 0, 100 * (name != "bot")) for name in FROZEN})
+    result = weights(meetings(plain(kind), "main", found, payoff, {}))
+    assert result["bot"] == pytest.approx(0.05)
+    assert result["past"] == pytest.approx(0.95 * 1 / 3.5)
 
 
 def test_adaptive_weights_by_hand():
@@ -267,6 +286,16 @@ def test_self_play_counts_as_an_equal_in_the_curriculum():
     )
     result = meetings(plain("curriculum"), "main", found, payoff, {})
     assert weights(result) == pytest.approx({"main": 0.5 / 0.75, "clone": 0.25 / 0.75})
+
+
+def test_games_against_oneself_do_not_make_other_mains_known():
+    found = [Candidate("main_1", "self"), Candidate("main_2", "self"), *bots("random")]
+    games = [
+        Outcome(("main_1", "main_1"), ((50, 0, 50),)),
+        Outcome(("main_1", "main_2"), ((0, 0, 9),)),
+    ]
+    result = meetings(Matchmaking("curriculum"), "main_1", found, fold(games), {})
+    assert by_category(result, found) == pytest.approx({"self": 0.5, "bot": 0.5})
 
 
 def test_the_curriculum_keeps_half_of_the_old_weights():
@@ -350,6 +379,17 @@ def test_a_defeat_in_a_few_games_is_not_yet_forgetting():
     assert share(enough, "lost") == pytest.approx(0.15)
 
 
+@pytest.mark.parametrize(("games", "minimum"), [(9, 10), (0, 0)])
+def test_who_is_unknown_is_never_lost_to_nor_too_strong(games, minimum):
+    given = {"minimum_games": minimum, "lost_below": 1.0, "too_strong": 1.0}
+    main = payoff_of({"main/000010": (0, 0, games)})
+    result = meetings(Matchmaking("alphastar", **given), "main", LEAGUE, main, {})
+    assert share(result, "lost") == 0
+    exploiter = payoff_of({"main_1": (0, 0, games)}, learner="x")
+    chosen = Matchmaking("main_exploiter", **given)
+    assert share(meetings(chosen, "x", MAINS, exploiter, {}), "main") == 1
+
+
 def test_the_level_of_having_lost_can_be_chosen():
     payoff = payoff_of({"main/000010": (13, 0, 7)})
     half = meetings(plain("alphastar"), "main", LEAGUE, payoff, {})
@@ -375,6 +415,7 @@ def test_a_main_alone_plays_itself_and_one_without_itself_plays_the_rest():
     assert (share(both, "pfsp"), share(both, "lost")) == pytest.approx((0.85, 0.15))
 
 
+@unhurried
 @given(st.floats(0, 1), st.booleans(), st.booleans())
 def test_any_two_shares_that_fit_give_a_mixture(part, with_self, losing):
     chosen = plain("alphastar", self_share=part, lost_share=1 - part)
@@ -474,7 +515,7 @@ class Installed:
 @pytest.fixture
 def install(monkeypatch):
     def put(matchmaker):
-        for module in (settings, matchmaking):
+        for module in (league_settings, matchmaking):
             monkeypatch.setattr(module, "added_matchmakers", lambda: {"own": Installed(matchmaker)})
         return Matchmaking("own")
 

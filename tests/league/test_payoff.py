@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
@@ -13,6 +13,7 @@ from lanista.league.payoff import Outcome, Payoff, fold, outcome_of
 from lanista.league.score import Z
 from lanista.rollout.tally import pair_results
 
+unhurried = settings(deadline=None)
 NAMES = ["main", "main/000010", "random", "exploiter"]
 counts = st.tuples(st.integers(0, 20), st.integers(0, 5), st.integers(0, 20))
 
@@ -44,6 +45,7 @@ def twin_counts(history, a, b, half_life):
     return total
 
 
+@unhurried
 @given(histories, half_lives)
 def test_counts_are_those_of_the_formula(history, half_life):
     payoff = fold(history, half_life)
@@ -57,6 +59,7 @@ def test_counts_are_those_of_the_formula(history, half_life):
                 assert payoff.games(a, b) == pytest.approx(sum(expected + other), abs=1e-9)
 
 
+@unhurried
 @given(histories, half_lives)
 def test_a_rebuild_gives_the_same_payoff_bit_for_bit(history, half_life):
     grown = Payoff(half_life)
@@ -67,6 +70,7 @@ def test_a_rebuild_gives_the_same_payoff_bit_for_bit(history, half_life):
         assert rebuilt.names == grown.names
 
 
+@unhurried
 @given(histories, half_lives, st.sampled_from([0.0, 1.0, 2.0, 30.0]))
 def test_rates_are_smoothed_scores_and_two_sides_sum_to_one(history, half_life, smoothing):
     payoff = fold(history, half_life)
@@ -148,12 +152,14 @@ def test_a_name_in_two_of_three_seats_meets_the_third_twice():
     assert payoff.rate("a", "b", 0) == 0.5
 
 
+@unhurried
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=5))
 def test_pairs_of_seats_come_in_the_order_in_which_training_games_have_them(places):
     names = [f"seat {i}" for i in range(len(places))]
     assert outcome_of(names, places).pairs == pair_results(np.array([places], np.int32))
 
 
+@unhurried
 @given(outcomes((2,)).filter(lambda one: one.names[0] != one.names[1] and sum(one.pairs[0])))
 def test_intervals_are_wilsons_and_hold_the_score(outcome):
     a, b = outcome.names

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
@@ -21,6 +21,8 @@ from lanista.league.roles import (
     thinned,
 )
 from lanista.league.settings import LeagueExploiter, MainExploiter, Role
+
+unhurried = settings(deadline=None)
 
 
 def learner(name, role):
@@ -79,6 +81,7 @@ def test_learners_and_roles_that_nobody_knows_are_refused():
         candidates("mian", "main_1", ROSTER, 0)
 
 
+@unhurried
 @given(st.integers(0, 60), st.integers(0, 20))
 def test_of_many_snapshots_the_newest_and_evenly_spread_older_ones_are_met(count, members):
     past = [snapshot(f"main/{i:06d}") for i in range(count)]
@@ -149,6 +152,7 @@ def test_a_league_exploiter_is_reset_every_fourth_time():
     assert share == pytest.approx(0.25, abs=0.035)
 
 
+@unhurried
 @given(st.integers(0, 2**62), st.integers(0, 10**7))
 def test_a_draw_depends_on_seed_update_and_learner_alone(seed, update):
     role = LeagueExploiter(reset_probability=0.5)
