@@ -1,6 +1,7 @@
 """Where recipes are found, and what `lanista rl` does without one.
 
-A recipe is a settings file; those that come with the program are named without folder and suffix.
+A recipe is the settings file of a run or of a whole pipeline; those that come with the program are
+named without folder and suffix.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from pathlib import Path
 
 from lanista.errors import LanistaError, nearest
 from lanista.learn.settings import Learning
+from lanista.pipeline.plain import SettingsError
 from lanista.pipeline.settings import Replay, Rollouts, RunSettings, load_settings
+from lanista.pipeline.story import RECIPE, is_story, load_story, read_story
 
 
 def alphastar(game: str = "arena", *, anchored: bool = True) -> RunSettings:
@@ -48,10 +51,11 @@ def recipe_names() -> list[str]:
 
 
 def find(word: str) -> Path:
-    """Return the settings file that `word` names: a file, a run folder, or a recipe."""
+    """Return the file that `word` names: itself, that of a run or pipeline folder, or a recipe."""
     path = Path(word)
-    if path.is_dir() and (path / "config.yaml").is_file():
-        return path / "config.yaml"
+    for name in (RECIPE, "config.yaml"):
+        if (path / name).is_file():
+            return path / name
     if path.is_file():
         return path
     for folder in folders():
@@ -64,5 +68,16 @@ def find(word: str) -> Path:
 
 
 def settings_of(word: str) -> RunSettings:
-    """Return the settings that `word` names."""
-    return load_settings(find(word))
+    """Return the settings of a run that `word` names; of a pipeline, those of its rl stage."""
+    path = find(word)
+    values = read_story(path)
+    if not is_story(values):
+        return load_settings(path)
+    try:
+        story = load_story(values)
+        if story.stages.rl is None:
+            there = ", ".join(story.stages.names)
+            raise SettingsError(f"a pipeline of {there} has no rl stage; use `lanista run`.")
+        return story.run_settings("rl", start=None)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error

@@ -1,0 +1,122 @@
+"""`lanista run`: a whole pipeline from a recipe, or on with the one in a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from lanista.cli.flags import optional, switch
+from lanista.errors import LanistaError, RefusedError
+
+if TYPE_CHECKING:
+    from lanista.pipeline.story import Budget, Story
+
+SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class RunCommand:
+    """Do a whole pipeline: record, imitate, rl, league, evaluate, report.
+
+    What is done is skipped, so the same command, or the folder alone, goes on after a stop."""
+
+    recipe: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECIPE_OR_FOLDER")]
+    """A recipe's name, a file, or the folder of a pipeline to go on with."""
+    output_dir: Annotated[Path | None, optional("FOLDER")] = None
+    """Where everything goes; runs/RECIPE unless given."""
+    budget: Annotated[str | None, optional("TIME")] = None
+    """How long all of it may take, as 90s, 30m or 2h; turned into numbers once, when it begins."""
+    settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
+    """Any setting, such as stages.rl.iterations=50."""
+    seed: Annotated[int | None, optional("N")] = None
+    """Names everything that is random."""
+    cpu: Annotated[bool, switch()] = False
+    """Do not use a GPU."""
+
+    def run(self) -> int:
+        """Do what is due, say where things are, and return 0, or 130 when interrupted."""
+        from lanista.cli.paths import refuse_unwritable_folder
+        from lanista.cli.rl import stopping
+        from lanista.cli.stage_view import view
+        from lanista.pipeline.conduct import conduct
+
+        folder = self._folder()
+        story = self._story(folder)
+        refuse_unwritable_folder("--output-dir", folder)
+        with view() as screen, stopping(screen.said) as stop:
+            code = conduct(story, folder, audience=screen, stop=stop)
+        if story.policy and (folder / story.policy).exists():
+            print(f"policy: {folder / story.policy}")
+        if code:
+            print(f"Interrupted, and saved; go on with: lanista run {folder}")
+        return code
+
+    def _folder(self) -> Path:
+        from lanista.pipeline.recipes import find
+        from lanista.pipeline.story import RECIPE
+
+        given = Path(self.recipe)
+        if given.is_dir() and (given / RECIPE).is_file():
+            if self.output_dir is not None and self.output_dir.resolve() != given.resolve():
+                raise LanistaError(
+                    f"{given} is a pipeline to go on with, and --output-dir names another folder; "
+                    "leave that out."
+                )
+            return given
+        return self.output_dir or RUNS / find(self.recipe).stem
+
+    def _story(self, folder: Path) -> Story:
+        """Return the pipeline that the words on the command line ask for, settled."""
+        from lanista.pipeline.budget import digest_of, read_budget, within
+        from lanista.pipeline.conduct import saved_story
+        from lanista.pipeline.story import RECIPE
+
+        seconds = None if self.budget is None else read_budget(self.budget)
+        saved = saved_story(folder) if (folder / RECIPE).is_file() else None
+        story = self._asked(folder)
+        if saved is None:
+            if seconds is None:
+                return story
+            print("Measuring how fast this machine is, to choose the numbers.", flush=True)
+            return within(story, seconds)
+        self._refuse_other_budget(folder, saved.budget, seconds)
+        if saved.budget is None or story.budget is not None:
+            return story
+        if saved.budget.of != digest_of(story):
+            raise RefusedError(
+                f"The numbers in {folder} were chosen for a time budget and another recipe; go on "
+                f"with `lanista run {folder}`, or choose another --output-dir."
+            )
+        return saved
+
+    def _asked(self, folder: Path) -> Story:
+        """Return the recipe, or what the folder has of it, with the flags put in."""
+        from lanista.pipeline.recipes import find
+        from lanista.pipeline.story import RECIPE, load_story, read_story, settled, with_overrides
+
+        given = Path(self.recipe)
+        path = given / RECIPE if folder == given else find(self.recipe)
+        overrides = [text for group in self.settings for text in group]
+        if self.seed is not None:
+            overrides.append(f"seed={self.seed}")
+        if self.cpu:
+            overrides.append("device=cpu")
+        try:
+            return settled(load_story(with_overrides(read_story(path), overrides)))
+        except LanistaError as error:
+            raise type(error)(f"{path}: {error}") from error
+
+    def _refuse_other_budget(
+        self, folder: Path, before: Budget | None, seconds: float | None
+    ) -> None:
+        if seconds is None or (before is not None and before.seconds == seconds):
+            return
+        was = "without a budget" if before is None else f"with one of {before.seconds:g} s"
+        raise RefusedError(
+            f"{folder} was begun {was}, and its numbers are settled; leave out --budget to go on, "
+            "or choose another --output-dir."
+        )

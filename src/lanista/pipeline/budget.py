@@ -1,0 +1,250 @@
+"""Turns a time budget into numbers of matches, epochs and iterations, once, before a pipeline.
+
+A rehearsal does every stage in small and times it; the plan is a pure function of what it found.
+Only the rehearsal reads a clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from lanista.errors import LanistaError
+from lanista.pipeline.conduct import Audience, conduct
+from lanista.pipeline.story import Budget, Story, story_values
+
+Rates = Mapping[str, float]
+"""What was measured, by name; see `Rehearsed`."""
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_LONG_ENOUGH = 1.0
+"""A stage that took so many seconds in the rehearsal is taken for measured."""
+_MOST_DOUBLINGS = 8
+_FEWEST_EPOCHS = 4
+"""Fewer demonstrations are recorded where there would not be time to go over all so often."""
+_REHEARSED_ITERATIONS = 4
+
+
+def read_budget(text: str) -> float:
+    """Return the seconds in `90s`, `30m` or `2h`."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
+    if not found or float(found[1]) <= 0:
+        raise LanistaError(f"--budget is {text!r}; write it as 90s, 30m or 2h.")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def digest_of(story: Story) -> str:
+    """Return the digest of a recipe as it was before a budget changed its numbers."""
+    values = story_values(replace(story, budget=None, device="auto"))
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def within(story: Story, seconds: float) -> Story:
+    """Return a settled pipeline with its numbers chosen so that it takes about `seconds`."""
+    rates = rehearse(story, min(_LONG_ENOUGH, seconds / 200))
+    return plan(story, seconds, rates)
+
+
+def plan(story: Story, seconds: float, rates: Rates) -> Story:
+    """Return the pipeline with numbers that fit into `seconds` at these rates."""
+    names = [name for name in story.stages.names if name != "report"]
+    shares = {name: story.shares.get(name, 1.0) for name in names}
+    parts = {name: seconds * share / sum(shares.values()) for name, share in shares.items()}
+    stages = story.stages
+    if stages.record:
+        stages = replace(stages, record=_recording(story, parts, rates))
+    planned = replace(story, stages=stages)
+    if stages.imitate:
+        stages = replace(stages, imitate=_imitating(planned, parts["imitate"], rates))
+    for name in ("rl", "league"):
+        if getattr(stages, name) is not None:
+            stages = stages.with_run(name, _running(story, name, parts[name], rates))
+    if stages.evaluate:
+        games = _even(parts["evaluate"] * rates["evaluate/games"])
+        stages = replace(stages, evaluate=replace(stages.evaluate, games=games))
+    kept = {name: float(f"{value:.6g}") for name, value in rates.items()}
+    budget = Budget(seconds=seconds, of=digest_of(story), rates=kept)
+    return replace(story, stages=stages, budget=budget)
+
+
+def _recording(story: Story, parts: Mapping[str, float], rates: Rates) -> Any:
+    asked = story.stages.record
+    assert asked is not None
+    matches = parts["record"] * rates["record/matches"]
+    if story.stages.imitate:
+        epochs = min(_FEWEST_EPOCHS, story.stages.imitate.imitation.epochs)
+        one = rates["imitate/decisions_a_match"] * (
+            1 / rates["imitate/gathered"] + epochs / rates["imitate/learned"]
+        )
+        matches = min(matches, _time_to_learn(story, parts["imitate"], rates) / one)
+    return replace(asked, matches=_even(matches / len(asked.seats)))
+
+
+def _imitating(story: Story, seconds: float, rates: Rates) -> Any:
+    """Return how often imitation goes over all that is recorded."""
+    asked, recorded = story.stages.imitate, story.stages.record
+    assert asked is not None
+    matches = recorded.matches * len(recorded.seats) if recorded else rates["imitate/matches"]
+    decisions = matches * rates["imitate/decisions_a_match"]
+    left = _time_to_learn(story, seconds, rates) - decisions / rates["imitate/gathered"]
+    epochs = max(1, int(left * rates["imitate/learned"] / decisions))
+    return replace(asked, imitation=replace(asked.imitation, epochs=epochs))
+
+
+def _time_to_learn(story: Story, seconds: float, rates: Rates) -> float:
+    """Return what is left of imitation's time when its clone has played its matches."""
+    asked = story.stages.imitate
+    assert asked is not None
+    # Half of it at least is for learning, however much the recipe wants to be played.
+    return max(seconds / 2, seconds - asked.evaluation_matches * rates["imitate/a_match_of_each"])
+
+
+def _running(story: Story, stage: str, seconds: float, rates: Rates) -> dict[str, Any]:
+    """Return a run's settings with iterations that fit, and as many judgements as before."""
+    settings = story.run_settings(stage)
+    every, before = settings.evaluation.every, settings.iterations
+    judgements = -(-before // every) if every else 0
+    left = max(seconds / 2, seconds - judgements * rates[f"{stage}/judgement_seconds"])
+    iterations = max(1, int(left * rates[f"{stage}/iterations"]))
+    values = dict(getattr(story.stages, stage))
+    values["iterations"] = iterations
+    if every:
+        scaled = max(1, round(every * iterations / before))
+        values["evaluation"] = {**values["evaluation"], "every": scaled}
+    return values
+
+
+def _even(number: float) -> int:
+    """Return a whole number of pairs of matches, at least one."""
+    return max(2, int(number) // 2 * 2)
+
+
+def rehearse(story: Story, long_enough: float = _LONG_ENOUGH) -> dict[str, float]:
+    """Do the pipeline in small and return what was measured."""
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="lanista-rehearsal-") as place:
+        size = _Size()
+        for number in range(_MOST_DOUBLINGS):
+            clock = Clock()
+            small = size.of(story)
+            conduct(small, Path(place) / f"{number}", audience=clock)
+            found |= clock.rates(small)
+            short = {name for name, spent in clock.spent.items() if spent < long_enough}
+            if not short & size.can_grow or number == _MOST_DOUBLINGS - 1:
+                break
+            size = size.doubled(short)
+    return found
+
+
+@dataclass(frozen=True)
+class _Size:
+    """How small a rehearsal is."""
+
+    matches: int = 64
+    games: int = 16
+    can_grow: frozenset[str] = frozenset({"record", "imitate", "evaluate"})
+
+    def doubled(self, short: set[str]) -> _Size:
+        grow = 4 if {"record", "imitate"} & short else 1
+        return replace(self, matches=self.matches * grow, games=self.games * 2)
+
+    def of(self, story: Story) -> Story:
+        """Return the pipeline in this size."""
+        stages = story.stages
+        if stages.record:
+            stages = replace(stages, record=replace(stages.record, matches=self.matches))
+        if stages.imitate:
+            once = replace(stages.imitate.imitation, epochs=1)
+            played = min(self.games, stages.imitate.evaluation_matches)
+            stages = replace(
+                stages,
+                imitate=replace(stages.imitate, imitation=once, evaluation_matches=played),
+            )
+        for name in ("rl", "league"):
+            if getattr(stages, name) is not None:
+                values = {**getattr(stages, name), "iterations": _REHEARSED_ITERATIONS}
+                if values.get("evaluation", {}).get("every"):
+                    last = {**values["evaluation"], "every": _REHEARSED_ITERATIONS}
+                    values["evaluation"] = last
+                stages = stages.with_run(name, values)
+        if stages.evaluate:
+            stages = replace(stages, evaluate=replace(stages.evaluate, games=self.games))
+        return replace(story, stages=replace(stages, report=None))
+
+
+@dataclass
+class Clock(Audience):
+    """Times the stages of a rehearsal."""
+
+    spent: dict[str, float] = field(default_factory=dict)
+    """Seconds by stage."""
+    marks: dict[str, list[tuple[str, float, int]]] = field(default_factory=dict)
+    """By stage: what happened, when, and how many are meant."""
+    name: str = ""
+
+    def stage(self, name: str) -> None:
+        self.name = name
+        self.marks[name] = [("stage", time.perf_counter(), 0)]
+
+    def begins(self, total: int, unit: str) -> None:
+        self._mark("begins", total)
+
+    def at(self, count: int, about: str = "") -> None:
+        self._mark("at", count)
+
+    def finished(self, name: str) -> None:
+        self._mark("finished", 0)
+        self.spent[name] = self.marks[name][-1][1] - self.marks[name][0][1]
+
+    def _mark(self, what: str, count: int) -> None:
+        self.marks[self.name].append((what, time.perf_counter(), count))
+
+    def rates(self, small: Story) -> dict[str, float]:
+        """Return what this rehearsal of `small` says."""
+        found: dict[str, float] = {}
+        stages = small.stages
+        if stages.record:
+            matches = stages.record.matches * len(stages.record.seats)
+            found["record/matches"] = matches / self.spent["record"]
+        if stages.imitate:
+            found |= self._imitation(small)
+        for name in ("rl", "league"):
+            if name in self.marks:
+                found |= self._run(name, small)
+        if stages.evaluate:
+            found["evaluate/games"] = stages.evaluate.games / self.spent["evaluate"]
+        return found
+
+    def _imitation(self, small: Story) -> dict[str, float]:
+        asked, recorded = small.stages.imitate, small.stages.record
+        assert asked is not None
+        marks = self.marks["imitate"]
+        begun = next(mark for mark in marks if mark[0] == "begins")
+        learned = next(mark for mark in marks if mark[0] == "at" and mark[2] == begun[2])
+        matches = recorded.matches * len(recorded.seats) if recorded else 1.0
+        played = (marks[-1][1] - learned[1]) / max(1, asked.evaluation_matches)
+        return {
+            "imitate/matches": float(matches),
+            "imitate/decisions_a_match": begun[2] / matches,
+            "imitate/gathered": begun[2] / (begun[1] - marks[0][1]),
+            "imitate/learned": begun[2] / (learned[1] - begun[1]),
+            "imitate/a_match_of_each": played if asked.evaluation_matches else 0.0,
+        }
+
+    def _run(self, name: str, small: Story) -> dict[str, float]:
+        """Return iterations a second, and what one judgement takes: the last one has one."""
+        settings = small.run_settings(name)
+        times = [mark[1] for mark in self.marks[name] if mark[0] == "at"][
+            :: settings.learner_updates
+        ]
+        each = [after - before for before, after in zip(times, times[1:], strict=False)]
+        usual = median(each[:-1])
+        judged = max(0.0, each[-1] - usual) if settings.evaluation.every else 0.0
+        return {f"{name}/iterations": 1 / usual, f"{name}/judgement_seconds": judged}

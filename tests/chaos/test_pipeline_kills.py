@@ -1,0 +1,40 @@
+"""A whole pipeline that is killed anywhere ends in the same tables and weights, bit for bit."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("kill_pipelines.py")
+
+
+def kill(how, folder, *numbers):
+    done = subprocess.run(
+        [sys.executable, PROGRAM, how, folder, *map(str, numbers)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_killed_at_five_random_moments_a_pipeline_ends_as_if_never_killed(tmp_path):
+    assert kill("random", tmp_path, 5, 1)["kills"] == 5
+
+
+def test_killed_at_certain_writes_a_pipeline_ends_as_if_never_killed(tmp_path):
+    # These fall into the stages that write most.
+    found = kill("calls", tmp_path, 7, 170, 40)
+    assert found["kills"] >= 3
+    assert {"imitate", "rl"} <= {*found["stages"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 4))
+def test_killed_at_thirty_random_moments_a_pipeline_ends_as_if_never_killed(seed, tmp_path):
+    assert kill("random", tmp_path, 30, seed)["kills"] == 30
+
+
+@pytest.mark.slow
+def test_killed_at_every_write_a_pipeline_ends_as_if_never_killed(tmp_path):
+    assert kill("calls", tmp_path, 1, 150, 1)["kills"] > 100

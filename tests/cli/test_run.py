@@ -1,0 +1,176 @@
+"""`lanista run` as a user types it: begun, skipped, stopped, gone on with, refused."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lanista.cli import main as cli
+from lanista.cli.stage_view import StageBars, StageLines
+from lanista.pipeline.conduct import saved_story
+
+TINY = Path(__file__).with_name("small_pipeline.yaml")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_recipe_goes_into_a_folder_of_its_name_and_is_skipped_the_next_time(here, capsys):
+    assert cli.main(["run", str(TINY)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "policy: runs/small_pipeline/rl.safetensors\n"
+    lines = printed.err.splitlines()
+    assert lines[0] == "record: stage 1 of 3, then imitate, rl"
+    assert lines[1].startswith("record: done in ")
+    assert "rl: stage 3 of 3, the last" in lines
+    assert cli.main(["run", "runs/small_pipeline"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "record: done before", "imitate: done before", "rl: done before",
+    ]  # fmt: skip
+    assert cli.main(["run", str(TINY)]) == 0
+    assert cli.main(["run", "runs/small_pipeline", "--seed", "9", "--output-dir", "x"]) == 2
+    assert "leave that out" in capsys.readouterr().err
+
+
+def test_flags_reach_the_recipe(here):
+    words = ["--seed", "9", "--cpu", "--set", "stages.rl.iterations=2",
+             "--set", "stages.rl.learning.lr=1e-2"]  # fmt: skip
+    assert cli.main(["run", str(TINY), "--output-dir", "out", *words]) == 0
+    story = saved_story(Path("out"))
+    assert (story.seed, story.device) == (9, "cpu")
+    settings = story.run_settings("rl")
+    assert (settings.iterations, settings.learning.lr, settings.seed) == (2, 0.01, 9)
+    assert story.stages.imitate.imitation.seed == 9
+    # What it was begun with stays when it goes on.
+    assert cli.main(["run", "out"]) == 0
+    assert saved_story(Path("out")) == story
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["beastybar-quik"], 2, "neither a settings file"),
+        (["nowhere"], 2, "neither a settings file nor"),
+        ([str(TINY), "--set", "stages.rl.iteration=1"], 2, "did you mean 'iterations'?"),
+        ([str(TINY), "--set", "game=ledux"], 2, "did you mean 'leduc'?"),
+        ([str(TINY), "--budget", "soon"], 2, "--budget is 'soon'; write it as 90s, 30m or 2h"),
+        ([str(TINY), "--budget", "0m"], 2, "--budget is '0m'"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence_and_leaves_nothing(words, code, said, here, capsys):
+    assert cli.main(["run", *words]) == code
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.startswith("lanista: ")
+    assert error.count("\n") == 1
+    assert list(here.iterdir()) == []
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(here, capsys):
+    Path("thesis").mkdir()
+    Path("thesis/chapter.txt").write_text("precious")
+    assert cli.main(["run", str(TINY), "--output-dir", "thesis"]) == 3
+    assert "choose another --output-dir" in capsys.readouterr().err
+    assert [path.name for path in Path("thesis").iterdir()] == ["chapter.txt"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends Ctrl-C as Unix does")
+def test_interrupted_once_it_saves_and_names_the_command_to_go_on(here, capsys):
+    """A real process and a real signal; the recipe would go on for hours."""
+    values = yaml.safe_load(TINY.read_text())
+    values["stages"]["rl"]["iterations"] = 1_000_000
+    Path("long.yaml").write_text(yaml.safe_dump(values))
+    command = [sys.executable, "-m", "lanista.cli.main", "run", "long.yaml"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    while not Path("runs/long/rl.safetensors").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert "go on with: lanista run runs/long" in out
+    assert "Stopping after this iteration" in err
+    capsys.readouterr()
+    # Fewer iterations than were done cannot be asked for; what was done is kept.
+    done = saved_story(Path("runs/long"))
+    assert done.run_settings("rl").iterations == 1_000_000
+    assert cli.main(["run", "runs/long", "--set", "stages.rl.iterations=1"]) == 0
+    assert "aside/rl-1" in capsys.readouterr().err
+
+
+class Screen:
+    """A terminal that remembers."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self): ...
+
+    def isatty(self):
+        return True
+
+
+def test_the_view_says_which_stage_what_share_and_what_is_left():
+    screen = Screen()
+    lines = StageLines(screen, every=0.0)
+    lines.planned(["record", "rl"])
+    lines.skipped("record")
+    lines.stage("rl")
+    lines.begins(200, "updates")
+    lines.at(50, "score/random 0.7")
+    lines.said("The disk is full.")
+    assert screen.text.splitlines() == [
+        "record: done before",
+        "rl: stage 2 of 2, the last",
+        "rl: 25%, 50 of 200 updates: score/random 0.7",
+        "The disk is full.",
+    ]
+
+
+def test_on_a_terminal_every_stage_has_its_bar():
+    screen = Screen()
+    with StageBars(screen) as bars:
+        bars.planned(["record", "imitate", "rl"])
+        bars.skipped("record")
+        bars.stage("imitate")
+        bars.begins(10, "decisions learned")
+        bars.done(4)
+        bars.said("Something happened.")
+        bars.finished("imitate")
+    assert "Something happened." in screen.text
+    for words in ("record", "done before", "imitate", "100%", "waits"):
+        assert words in screen.text
+
+
+def test_without_a_plan_a_sentence_is_still_said():
+    screen = Screen()
+    StageBars(screen).said("Too early.")
+    assert screen.text == "Too early.\n"
+
+
+def test_help_does_not_load_torch():
+    code = (
+        "import sys; from lanista.cli.main import main\n"
+        "try: main(['run', '--help'])\n"
+        "except SystemExit: pass\n"
+        "assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ
+    )
+    assert done.returncode == 0, done.stderr
+    assert "RECIPE_OR_FOLDER" in done.stdout

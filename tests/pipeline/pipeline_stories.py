@@ -1,0 +1,61 @@
+"""Small pipelines, and somebody who listens to them."""
+
+from __future__ import annotations
+
+from lanista.pipeline.conduct import Audience, conduct
+from lanista.pipeline.story import load_story, settled
+
+TINY = {
+    "game": "leduc",
+    "seed": 3,
+    "device": "cpu",
+    "stages": {
+        "record": {"seats": ["random,random"], "matches": 40},
+        "imitate": {
+            "network": {"width": 8, "layers": 1},
+            "imitation": {"epochs": 3, "batch_size": 64},
+            "evaluation_matches": 10,
+        },
+        "rl": {
+            "iterations": 6,
+            "learning": {"minibatches": 2},
+            "rollouts": {"matches": 16, "opponents": ["self", "imitation"]},
+            "evaluation": {"every": 3, "bots": ["random"], "matches": 10, "exact": "never"},
+            "checkpoints": {"save_every": 2},
+        },
+    },
+}
+
+
+class Listening(Audience):
+    """Remembers what it was told."""
+
+    def __init__(self):
+        self.begun, self.ended, self.over = [], [], []
+        self.sentences, self.counts = [], []
+
+    def skipped(self, name):
+        self.over.append(name)
+
+    def stage(self, name):
+        self.begun.append(name)
+
+    def finished(self, name):
+        self.ended.append(name)
+
+    def said(self, sentence):
+        self.sentences.append(sentence)
+
+    def at(self, count, about=""):
+        self.counts.append(count)
+
+
+def story_of(values):
+    return settled(load_story(values))
+
+
+def conducted(values, folder):
+    """Do a pipeline to its end and return who listened."""
+    heard = Listening()
+    assert conduct(story_of(values), folder, audience=heard) == 0
+    return heard

@@ -1,0 +1,136 @@
+"""A time budget becomes numbers once; the numbers follow from what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pipeline_stories import TINY, story_of
+
+from lanista.errors import LanistaError
+from lanista.pipeline import budget
+from lanista.pipeline.budget import Clock, digest_of, plan, read_budget, rehearse, within
+from lanista.pipeline.story import load_story, settled, story_values, with_overrides
+
+RATES = {
+    "record/matches": 100.0,
+    "imitate/matches": 64.0,
+    "imitate/decisions_a_match": 10.0,
+    "imitate/gathered": 10_000.0,
+    "imitate/learned": 5_000.0,
+    "imitate/a_match_of_each": 0.01,
+    "rl/iterations": 2.0,
+    "rl/judgement_seconds": 3.0,
+    "evaluate/games": 50.0,
+}
+SHARES = {"record": 1, "imitate": 2, "rl": 6, "evaluate": 1}
+
+
+def story(**changes):
+    values = {**TINY, "stages": {**TINY["stages"], "evaluate": {}}, "shares": SHARES, **changes}
+    return settled(load_story(values))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("1.5h", 5400), (" 5m ", 300)]
+)
+def test_a_time_is_read(text, seconds):
+    assert read_budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "30", "m", "-5m", "0s", "2d", "1h30m", "nan"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(LanistaError, match="90s, 30m or 2h"):
+        read_budget(text)
+
+
+def test_each_stage_gets_its_share_of_the_time():
+    planned = plan(story(), 1000.0, RATES)
+    # 100 s at 100 matches a second, and one line-up.
+    assert planned.stages.record.matches == 10_000
+    # 200 s less 10 matches of each opponent at 0.01 s; 100,000 decisions are gathered in 10 s; then
+    # so many epochs of 20 s.
+    assert planned.stages.imitate.imitation.epochs == int((200 - 0.1 - 10) / 20)
+    # 600 s less two judgements, as in the recipe, at two iterations a second.
+    rl = planned.run_settings("rl")
+    assert rl.iterations == (600 - 2 * 3) * 2
+    assert rl.evaluation.every == rl.iterations / 2
+    assert planned.stages.evaluate.games == 100 * 50
+
+
+def test_more_line_ups_share_the_matches():
+    values = with_overrides(TINY, ["stages.record.seats=['random,random','random,random']"])
+    planned = plan(story(stages={**values["stages"], "evaluate": {}}), 1000.0, RATES)
+    assert planned.stages.record.matches == 5_000
+
+
+def test_no_more_is_recorded_than_can_be_gone_over_a_few_times():
+    slow = {**RATES, "imitate/learned": 500.0}
+    planned = plan(story(), 1000.0, slow)
+    epochs = 3  # The recipe asks for no more.
+    assert planned.stages.imitate.imitation.epochs in (epochs, epochs + 1)
+    decisions = planned.stages.record.matches * 10
+    assert decisions / 10_000 + epochs * decisions / 500 <= 200
+    assert planned.stages.record.matches < 10_000
+
+
+def test_the_smallest_budget_still_does_something_in_every_stage():
+    planned = plan(story(), 0.001, RATES)
+    assert planned.stages.record.matches == 2
+    assert planned.stages.imitate.imitation.epochs == 1
+    assert planned.run_settings("rl").iterations == 1
+    assert planned.stages.evaluate.games == 2
+
+
+def test_the_rates_and_the_recipe_it_was_for_are_written():
+    before = story()
+    planned = plan(before, 1000.0, RATES)
+    assert planned.budget.seconds == 1000
+    assert planned.budget.rates == RATES
+    assert planned.budget.of == digest_of(before)
+    assert load_story(story_values(planned)) == planned
+    # Where the networks run does not change the recipe; what is learned does.
+    assert digest_of(replace(before, device="cuda")) == digest_of(before)
+    assert digest_of(replace(before, seed=4)) != digest_of(before)
+
+
+def test_twice_the_time_is_about_twice_the_work():
+    one, two = plan(story(), 1000.0, RATES), plan(story(), 2000.0, RATES)
+    assert two.stages.record.matches == 2 * one.stages.record.matches
+    assert two.run_settings("rl").iterations == pytest.approx(
+        2 * one.run_settings("rl").iterations, rel=0.02
+    )
+
+
+def test_a_rehearsal_measures_every_stage():
+    rates = rehearse(story_of(TINY), 0.01)
+    assert set(rates) == set(RATES) - {"evaluate/games"}
+    assert all(value > 0 for name, value in rates.items() if name != "rl/judgement_seconds")
+    # Two to eight decisions a match of Leduc; a tenth of the deals is held out.
+    assert 1 < rates["imitate/decisions_a_match"] < 8
+
+
+def test_the_clock_counts_what_was_done_between_its_marks(monkeypatch):
+    now = iter([0.0, 2.0, 3.0, 4.0, 6.0, 8.0, 13.0, 14.0])
+    monkeypatch.setattr(budget.time, "perf_counter", lambda: next(now))
+    clock = Clock()
+    clock.stage("rl")
+    clock.begins(5, "updates")
+    for update in range(5):
+        clock.at(update)
+    clock.finished("rl")
+    small = with_overrides(
+        {**TINY, "stages": {"rl": TINY["stages"]["rl"]}},
+        ["stages.rl.rollouts.opponents=[self]", "stages.rl.iterations=4",
+         "stages.rl.evaluation.every=4"],
+    )  # fmt: skip
+    found = clock.rates(story_of(small))
+    # Iterations of 1, 2, 2 and 5 seconds, the last of them with a judgement.
+    assert found == {"rl/iterations": 0.5, "rl/judgement_seconds": 3.0}
+    assert clock.spent == {"rl": 14.0}
+
+
+def test_a_budget_of_some_seconds_is_kept_within_reason():
+    planned = within(story_of(TINY), 5.0)
+    assert planned.stages.record.matches > 40
+    assert planned.run_settings("rl").iterations > 6

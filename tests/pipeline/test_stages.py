@@ -1,0 +1,289 @@
+"""A pipeline does what is due, skips what is done, and loses nothing when something changes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+from pipeline_stories import TINY, conducted, story_of
+
+from lanista.data.replays import open_replays
+from lanista.errors import LanistaError, RefusedError
+from lanista.nets.policy_file import read_header
+from lanista.pipeline.conduct import _digest, conduct, saved_story
+from lanista.pipeline.imitate import Task
+from lanista.pipeline.run import saved_settings
+from lanista.pipeline.story import (
+    Imitating,
+    Stages,
+    load_story,
+    settled,
+    story_yaml,
+    with_overrides,
+)
+
+ALL = ["record", "imitate", "rl"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pipeline") / "whole"
+    return folder, conducted(TINY, folder)
+
+
+@pytest.fixture
+def copy(finished, tmp_path):
+    """A finished pipeline that lies somewhere else."""
+    shutil.copytree(finished[0], tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def test_each_stage_makes_its_files_and_begins_from_the_newest_policy(finished):
+    folder, heard = finished
+    assert heard.begun == ALL
+    assert heard.ended == ALL
+    digest = read_header(folder / "imitation.safetensors")
+    assert digest.game == "leduc"
+    settings = saved_settings(folder / "rl.safetensors.run")
+    assert settings.supervised_checkpoint == "imitation.safetensors"
+    assert len(settings.supervised_digest) == 64
+    assert settings.opponents == ("self", "imitation.safetensors")
+    (replays,) = (folder / "data").iterdir()
+    with open_replays(replays) as (header, records):
+        assert [player.name for player in header.players] == ["random", "random"]
+        assert len(list(records)) == 40
+
+
+def test_a_finished_pipeline_is_skipped_wherever_its_folder_lies(copy):
+    before = {path: path.stat().st_mtime_ns for path in copy.rglob("*") if path.is_file()}
+    heard = conducted(TINY, copy)
+    assert (heard.begun, heard.over) == ([], ALL)
+    assert before == {path: path.stat().st_mtime_ns for path in copy.rglob("*") if path.is_file()}
+
+
+def test_a_changed_setting_sets_that_stages_work_aside_and_spares_those_before(copy):
+    old = (copy / "rl.safetensors").read_bytes()
+    heard = conducted(with_overrides(TINY, ["stages.rl.learning.lr=0.01"]), copy)
+    assert (heard.over, heard.begun) == (["record", "imitate"], ["rl"])
+    assert heard.sentences == [
+        "rl: learning.lr was 0.0003 and is 0.01 now; what it made before is in aside/rl-1."
+    ]
+    assert (copy / "aside" / "rl-1" / "rl.safetensors").read_bytes() == old
+    assert (copy / "aside" / "rl-1" / "rl.safetensors.run" / "run.db").is_file()
+    assert (copy / "rl.safetensors").read_bytes() != old
+    # Changed back: the same bits again, and nothing of what was made meanwhile is lost.
+    heard = conducted(TINY, copy)
+    assert heard.begun == ["rl"]
+    assert (copy / "aside" / "rl-2" / "record.json").is_file()
+    assert (copy / "rl.safetensors").read_bytes() == old
+
+
+def test_a_stage_done_again_to_the_same_bits_spares_those_after_it(copy):
+    (copy / "imitation.safetensors").write_bytes(b"damaged")
+    heard = conducted(TINY, copy)
+    assert "imitation.safetensors is not what the stage wrote" in heard.sentences[0]
+    assert (heard.begun, heard.over) == (["imitate"], ["record", "rl"])
+
+
+def test_another_policy_before_it_makes_a_stage_due(copy):
+    heard = conducted(with_overrides(TINY, ["stages.imitate.imitation.lr=0.002"]), copy)
+    assert heard.begun == ["imitate", "rl"]
+    assert any("rl: imitation.safetensors is not what it was" in each for each in heard.sentences)
+
+
+def test_more_iterations_go_on_with_the_run_that_is_there(copy, tmp_path):
+    heard = conducted(with_overrides(TINY, ["stages.rl.iterations=8"]), copy)
+    assert heard.begun == ["rl"]
+    assert not (copy / "aside").exists()
+    assert heard.counts[0] == 6  # It did not begin at 0.
+    assert read_header(copy / "rl.safetensors").step == 8
+
+
+def test_the_device_and_when_to_save_do_not_make_work_due(copy):
+    heard = conducted(with_overrides(TINY, ["stages.rl.checkpoints.save_every=5"]), copy)
+    assert heard.over == ALL
+
+
+def test_a_changed_file_of_the_users_makes_a_stage_due(tmp_path):
+    one = tmp_path / "a"
+    one.mkdir()
+    (one / "x").write_text("1")
+    before = _digest(one)
+    (one / "x").write_text("2")
+    assert _digest(one) != before
+    (one / "x").write_text("1")
+    assert _digest(one) == before
+    (one / "x").rename(one / "y")
+    assert _digest(one) != before
+    assert _digest(tmp_path / "nothing") == ""
+
+
+def test_what_no_stage_made_is_not_overwritten(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("precious")
+    with pytest.raises(RefusedError, match="holds other things"):
+        conducted(TINY, folder)
+    folder = tmp_path / "theirs"
+    only = {**TINY, "stages": {"record": TINY["stages"]["record"]}}
+    conducted(only, folder)
+    (folder / "imitation.safetensors").write_bytes(b"precious")
+    with pytest.raises(RefusedError, match="no record says that the stage imitate made it"):
+        conducted(TINY, folder)
+    assert (folder / "imitation.safetensors").read_bytes() == b"precious"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the other process is a Unix one")
+def test_one_process_at_a_time_works_on_a_folder(copy):
+    program = (
+        "import sys, time; from pathlib import Path; from lanista.pipeline.lock import holding\n"
+        "with holding(Path(sys.argv[1]), 'pipeline'): print('held', flush=True); sys.stdin.read()"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, copy], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(RefusedError, match="Another process is working on the pipeline"):
+            conducted(TINY, copy)
+    finally:
+        other.communicate()
+    assert conducted(TINY, copy).over == ALL
+
+
+def test_stopped_at_any_look_it_goes_on_to_the_same_bits(finished, tmp_path):
+    stopped = 0
+    for most in range(0, 100, 4):
+        folder, looks = tmp_path / f"after-{most}", iter(range(1000))
+        if conduct(story_of(TINY), folder, stop=lambda: next(looks) >= most) == 0:  # noqa: B023
+            break
+        stopped += 1
+        conducted(TINY, folder)
+        for name in ("imitation.safetensors", "rl.safetensors"):
+            assert (folder / name).read_bytes() == (finished[0] / name).read_bytes()
+    assert stopped >= 4
+
+
+def test_a_setting_aside_that_was_killed_is_finished(copy, monkeypatch):
+    changed = with_overrides(TINY, ["stages.rl.learning.lr=0.01"])
+    replace = Path.replace
+    calls = []
+
+    class KilledError(BaseException): ...
+
+    def killed(self, target):
+        if "aside" in str(target):
+            calls.append(self)
+            if len(calls) == 2:
+                raise KilledError
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        with pytest.raises(KilledError):
+            conducted(changed, copy)
+    conducted(changed, copy)
+    assert sorted(path.name for path in (copy / "aside").iterdir()) == ["rl-1"]
+    names = {path.name for path in (copy / "aside" / "rl-1").iterdir()}
+    assert names == {"rl.safetensors", "rl.safetensors.run", "record.json"}
+
+
+def test_a_record_names_what_was_read_and_made(finished):
+    record = json.loads((finished[0] / "stages" / "rl.json").read_text())
+    assert set(record["inputs"]["files"]) == {"imitation.safetensors"}
+    assert record["inputs"]["settings"]["iterations"] == 6
+    assert set(record["outputs"]) == {"rl.safetensors"}
+
+
+def test_the_recipe_in_the_folder_is_whole_and_reads_back_equal(finished):
+    folder = finished[0]
+    story = saved_story(folder)
+    assert story == story_of(TINY)
+    assert settled(story) == story
+    written = yaml.safe_load((folder / "recipe.yaml").read_text())
+    assert written["stages"]["rl"]["learning"]["gamma"] == 1.0
+    assert load_story(yaml.safe_load(story_yaml(story))) == story
+
+
+def test_a_line_up_for_another_number_of_seats_is_refused(tmp_path):
+    with pytest.raises(LanistaError, match="leduc has 2 seats"):
+        conducted(with_overrides(TINY, ["stages.record.seats=['random,random,random']"]),
+                  tmp_path / "x")  # fmt: skip
+
+
+def test_every_line_up_is_recorded_on_deals_of_its_own(tmp_path):
+    values = {**TINY, "stages": {"record": {"seats": ["random,random"] * 2, "matches": 5}}}
+    conducted(values, tmp_path / "x")
+    files = sorted((tmp_path / "x" / "data").iterdir())
+    deals = []
+    for file in files:
+        with open_replays(file) as (_, records):
+            deals.append({record.deal for record in records})
+    assert [len(each) for each in deals] == [3, 3]  # 5 matches are 3 deals in both seatings.
+    assert not deals[0] & deals[1]
+
+
+def test_a_plain_run_is_a_pipeline_of_one_stage(tmp_path):
+    plain = {"game": "kuhn", "seed": 7, "iterations": 1, "network": {"width": 8, "layers": 1}}
+    story = load_story({**plain, "rollouts": {"matches": 4}})
+    assert story.stages.names == ["rl"]
+    assert (story.game, story.seed) == ("kuhn", 7)
+    settings = story.run_settings("rl")
+    assert (settings.seed, settings.network.width, settings.supervised_checkpoint) == (7, 8, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("stages.rl.iteration=5", "did you mean 'iterations'"),
+        ("stages.rll.iterations=5", "did you mean 'rl'"),
+        ("sed=5", "did you mean 'seed'"),
+        ("stages.record.match=5", "did you mean 'matches'"),
+        ("stages.record.seats=[]", "seats is empty"),
+        ("stages.imitate.imitation.epoch=1", "did you mean 'epochs'"),
+        ("stages.rl.game=kuhn", "the pipeline's is 'leduc'"),
+        ("shares.rll=1", "did you mean 'rl'"),
+        ("shares.rl=0", "shares.rl is 0"),
+        ("stages.evaluate.games=0", "at least 1"),
+        ("stages={}", "stages is empty"),
+        ("seed=-1", "seed is -1"),
+        ("seed", "write it as key=value"),
+        ("game_settings.players=3", "players"),
+    ],
+)
+def test_slips_in_a_recipe_are_one_sentence(change, said):
+    with pytest.raises(LanistaError, match=r".") as error:
+        story_of(with_overrides(TINY, [change]))
+    assert said in str(error.value)
+
+
+def test_imitation_without_anything_to_learn_from_is_refused():
+    values = {**TINY, "stages": {"imitate": {}}}
+    with pytest.raises(LanistaError, match="nothing to learn from"):
+        story_of(values)
+
+
+def test_a_stage_can_begin_from_scratch_or_from_a_file_of_the_users(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.safetensors").write_bytes(b"")
+    scratch = story_of(with_overrides(TINY, ["stages.rl.supervised_checkpoint=null"]))
+    assert scratch.run_settings("rl").supervised_checkpoint is None
+    given = with_overrides(TINY, ["stages.rl.supervised_checkpoint=mine.safetensors"])
+    mine = story_of(given).run_settings("rl").supervised_checkpoint
+    assert mine == str(tmp_path / "mine.safetensors")
+
+
+def test_imitations_settings_are_those_of_its_task():
+    task = {entry.name for entry in fields(Task)} - {"output", "game", "threads", "device"}
+    assert {entry.name for entry in fields(Imitating)} == task
+
+
+def test_every_stage_has_its_work():
+    names = [entry.name for entry in fields(Stages)]
+    assert names == ["record", "imitate", "rl", "league", "evaluate", "report"]
