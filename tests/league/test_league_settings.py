@@ -1,12 +1,17 @@
 """League settings: defaults of each role, what is refused, and that files can hold them."""
 
 import math
+import re
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
+import yaml
 
 from lanista.errors import LanistaError
 from lanista.league import settings
+from lanista.league.matchmaking import Candidate
+from lanista.league.payoff import Payoff
 from lanista.league.settings import (
     KINDS,
     League,
@@ -117,3 +122,40 @@ def test_nonsense_is_refused_with_a_sentence_that_names_it(cls, given, named):
     sentence = str(caught.value)
     assert named in sentence
     assert sentence.endswith(".")
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "league.md").read_text(encoding="utf-8")
+
+
+def blocks(kind):
+    """Return the fenced blocks of the page that are of this kind."""
+    fenced = PAGE.split("```")[1::2]
+    return [text.partition("\n")[2] for text in fenced if text.partition("\n")[0] == kind]
+
+
+def test_every_example_of_league_settings_on_the_page_can_be_read():
+    found = [yaml.safe_load(text) for text in blocks("yaml")]
+    leagues = [build(League, values["league"]) for values in found if "league" in values]
+    assert leagues[0].main_exploiter.reset_to == "main"
+
+
+def test_the_page_names_every_kind_and_every_setting_of_matchmaking_and_roles():
+    names = [*KINDS, *(entry.name for cls in (Matchmaking, Role) for entry in fields(cls))]
+    assert [name for name in names if f"`{name}`" not in PAGE and f"{name}:" not in PAGE] == []
+
+
+def test_the_page_states_the_defaults_of_the_roles():
+    for name in ("snapshot_decisions", "snapshot_score", "snapshot_minimum", "reset_probability"):
+        (line,) = re.findall(rf"^\| `{name}` \|(.+)\|$", PAGE, re.MULTILINE)
+        stated = [float(cell.replace(",", "").split()[0]) for cell in line.split("|")]
+        roles = (Role(), MainExploiter(), LeagueExploiter())
+        assert stated == [getattr(role, name) for role in roles]
+
+
+def test_the_matchmaker_on_the_page_can_be_asked():
+    (code,) = (text for text in blocks("python") if "def newest_first" in text)
+    names = {}
+    exec(code, names)
+    past = [Candidate("main/000010", "past"), Candidate("main/000020", "past")]
+    found = names["newest_first"](Matchmaking(), "main", past, Payoff(), {})
+    assert [(one.opponent, one.weight) for one in found] == [("main/000010", 1), ("main/000020", 2)]
