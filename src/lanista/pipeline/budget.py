@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -241,10 +242,8 @@ class Clock(Audience):
     def _run(self, name: str, small: Story) -> dict[str, float]:
         """Return iterations a second, and what one judgement takes: the last one has one."""
         settings = small.run_settings(name)
-        times = [mark[1] for mark in self.marks[name] if mark[0] == "at"][
-            :: settings.learner_updates
-        ]
-        each = [after - before for before, after in zip(times, times[1:], strict=False)]
+        times = [mark[1] for mark in self.marks[name] if mark[0] == "at"]
+        each = [later - now for now, later in pairwise(times[:: settings.learner_updates])]
         usual = median(each[:-1])
         judged = max(0.0, each[-1] - usual) if settings.evaluation.every else 0.0
         return {f"{name}/iterations": 1 / usual, f"{name}/judgement_seconds": judged}

@@ -141,6 +141,10 @@ class Stages:
         """The stages that are there, in order."""
         return [entry.name for entry in fields(self) if getattr(self, entry.name) is not None]
 
+    def with_run(self, name: str, values: Mapping[str, Any]) -> Stages:
+        """Return these stages with other settings for `rl` or `league`."""
+        return replace(self, rl=values) if name == "rl" else replace(self, league=values)
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -313,7 +317,7 @@ def settled(story: Story) -> Story:
         stages = replace(stages, imitate=_imitating(story, stages.imitate))
     for name in ("rl", "league"):
         if getattr(stages, name) is not None:
-            stages = replace(stages, **{name: _running(story, name, place)})
+            stages = stages.with_run(name, _running(story, name, place))
     if stages.evaluate:
         _refuse_nobody(story, "evaluate")
         opponents = tuple(map(place.word, stages.evaluate.opponents))
