@@ -1,10 +1,13 @@
-"""`lanista config new` and `lanista config diff`."""
+"""`lanista config new`, `lanista config diff` and `lanista config import`."""
 
 import pytest
 
 from lanista.cli import main as cli
-from lanista.pipeline.recipes import recipe_names, settings_of
+from lanista.pipeline.recipes import find, recipe_names, settings_of
 from lanista.pipeline.settings import load_settings
+from lanista.pipeline.story import is_story, read_story
+
+STORIES = [name for name in recipe_names() if is_story(read_story(find(name)))]
 
 
 @pytest.fixture(autouse=True)
@@ -12,13 +15,37 @@ def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("recipe", recipe_names())
+@pytest.mark.parametrize("recipe", sorted({*recipe_names()} - {*STORIES}))
 def test_a_new_file_is_the_recipe_with_a_sentence_above_each_setting(recipe, tmp_path, capsys):
     assert cli.main(["config", "new", recipe]) == 0
     assert capsys.readouterr().out == f"settings: {recipe}.yaml\n"
     text = (tmp_path / f"{recipe}.yaml").read_text()
     assert load_settings(tmp_path / f"{recipe}.yaml") == settings_of(recipe)
     assert "# How many times experience is made and learnt from.\niterations:" in text
+
+
+@pytest.mark.parametrize("recipe", STORIES)
+def test_a_new_file_of_a_pipeline_is_the_recipe_itself(recipe, tmp_path):
+    assert cli.main(["config", "new", recipe]) == 0
+    file = tmp_path / f"{recipe}.yaml"
+    assert read_story(file) == read_story(find(recipe))
+    assert file.read_text().startswith(f"# Settings from {recipe}; use them with: lanista run ")
+
+
+def test_an_imported_plan_is_a_settings_file_with_its_notices(tmp_path, capsys):
+    (tmp_path / "plan.yaml").write_text(
+        "total_iterations: 1000\ngames_per_iteration: 64\nforce_cython: true\n"
+    )
+    words = ["config", "import", "plan.yaml", "--output", "ours.yaml", "--done", "600"]
+    assert cli.main(words) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "settings: ours.yaml"
+    assert any(line.startswith("force_cython True: ") for line in said)
+    settings = load_settings(tmp_path / "ours.yaml")
+    assert (settings.game, settings.iterations, settings.rollouts.matches) == ("beastybar", 400, 64)
+    comments = (tmp_path / "ours.yaml").read_text()
+    assert all(f"# {line}" in comments for line in said[:-1])
+    assert cli.main(words) == 3
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path, capsys):
@@ -56,6 +83,9 @@ def test_diff_names_what_differs(tmp_path, capsys):
         (["new", "a", "b", "c"], "not 3 names"),
         (["diff", "kuhn-ppo"], "takes two names, not 1"),
         (["diff", "kuhn-ppo", "nowhere"], "'nowhere' is neither"),
+        (["diff", "kuhn-ppo", "kuhn-ppo", "--done", "1"], "go with config import, not diff"),
+        (["import", "plan.yaml"], "takes one plan and --output FILE"),
+        (["import", "nowhere.yaml", "--output", "o.yaml"], "'nowhere.yaml' cannot be read"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(words, said, capsys):

@@ -1,4 +1,4 @@
-"""`lanista config`: writes a recipe out as a commented file to edit, and compares settings."""
+"""`lanista config`: writes settings files to edit, compares settings, and reads foreign ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from lanista.cli.flags import number, optional
 from lanista.errors import LanistaError, RefusedError
 
 
@@ -16,21 +17,33 @@ class Config:
     """Write a settings file to edit, or show where two differ.
 
     `config new RECIPE [FILE]` writes a commented file (RECIPE.yaml unless given); without a recipe
-    it lists them. `config diff A B` compares settings files, recipes or run folders."""
+    it lists them. `config diff A B` compares settings files, recipes or run folders. `config import
+    PLAN --output FILE` turns a Beasty Bar plan of another program into settings, and says what
+    became of each key that is none here."""
 
-    action: Annotated[tyro.conf.Positional[Literal["new", "diff"]], tyro.conf.arg(metavar="ACTION")]
-    """new or diff."""
+    action: Annotated[
+        tyro.conf.Positional[Literal["new", "diff", "import"]], tyro.conf.arg(metavar="ACTION")
+    ]
+    """new, diff or import."""
     names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME ...")] = ()
-    """new: a recipe, and the file to write. diff: two files, recipes or run folders."""
+    """new: a recipe, and the file to write. diff: two files, recipes or run folders. import: a
+    plan."""
+    output: Annotated[Path | None, optional("FILE")] = None
+    """import: the settings file to write."""
+    done: Annotated[int, number(0)] = 0
+    """import: how many of the plan's iterations were done elsewhere; the run has the rest."""
 
     def run(self) -> int:
         """Write or print, and return 0."""
+        if self.action == "import":
+            return self._import()
+        if self.output is not None or self.done:
+            raise LanistaError(f"--output and --done go with config import, not {self.action}.")
         return self._new() if self.action == "new" else self._diff()
 
     def _new(self) -> int:
         from lanista.files import write_text
-        from lanista.pipeline.plain import commented
-        from lanista.pipeline.recipes import recipe_names, settings_of
+        from lanista.pipeline.recipes import find, recipe_names
 
         if not self.names:
             print("\n".join(recipe_names()))
@@ -40,13 +53,37 @@ class Config:
                 f"config new takes a recipe and a file, not {len(self.names)} names."
             )
         word, *rest = self.names
-        settings = settings_of(word)
+        command, text = _text_of(word, find(word))
         file = Path(rest[0] if rest else f"{Path(word).stem}.yaml")
         if file.exists():
             raise RefusedError(f"{file} exists; name another file, or move it away.")
-        head = f"# Settings from {Path(word).stem}; use them with: lanista rl --config {file}\n"
-        write_text(file, head + commented(settings))
+        head = f"# Settings from {Path(word).stem}; use them with: {command} {file}\n"
+        write_text(file, head + text)
         print(f"settings: {file}")
+        return 0
+
+    def _import(self) -> int:
+        from lanista.files import write_text
+        from lanista.pipeline.beastybar_plan import BEASTYBAR
+        from lanista.pipeline.plain import SettingsError, commented
+        from lanista.pipeline.plan_keys import import_plan
+        from lanista.pipeline.story import read_story
+
+        if len(self.names) != 1 or self.output is None:
+            raise LanistaError("config import takes one plan and --output FILE.")
+        if self.output.exists():
+            raise RefusedError(f"{self.output} exists; name another file, or move it away.")
+        plan = Path(self.names[0])
+        try:
+            imported = import_plan(read_story(plan), BEASTYBAR, done=self.done)
+        except SettingsError as error:
+            raise SettingsError(f"{plan}: {error}") from error
+        said = "".join(f"# {' '.join(sentence.split())}\n" for sentence in imported.notices)
+        head = f"# Settings from {plan.name}. What became of its other keys:\n{said}\n"
+        write_text(self.output, head + commented(imported.settings))
+        for sentence in imported.notices:
+            print(sentence)
+        print(f"settings: {self.output}")
         return 0
 
     def _diff(self) -> int:
@@ -62,6 +99,19 @@ class Config:
         if not found:
             print("The settings are the same.")
         return 0
+
+
+def _text_of(word: str, path: Path) -> tuple[str, str]:
+    """Return the command that takes a recipe, and its text: a pipeline's as its author wrote it."""
+    from lanista.pipeline.plain import commented
+    from lanista.pipeline.recipes import settings_of
+    from lanista.pipeline.story import is_story, load_story, read_story
+
+    values = read_story(path)
+    if not is_story(values):
+        return "lanista rl --config", commented(settings_of(word))
+    load_story(values)
+    return "lanista run", path.read_text(encoding="utf-8")
 
 
 def _word(value: object) -> str:

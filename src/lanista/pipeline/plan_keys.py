@@ -1,0 +1,122 @@
+"""Settings files of another program, read as ours: each key becomes a setting or a notice.
+
+A `Plan` is such a program's table of keys; beastybar_plan has one. Nothing is dropped without a
+word: what has no meaning here says what is done instead, and an unknown key is refused. Knows
+nothing of files and torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanista.errors import nearest
+from lanista.pipeline.plain import SettingsError, build
+from lanista.pipeline.settings import RunSettings
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a plan. With neither `to` nor `instead`, it is read together with others."""
+
+    kind: type
+    """What its value is; a float may be written as a whole number."""
+    to: str = ""
+    """The setting that it becomes as it is."""
+    instead: str = ""
+    """What is done instead of it, where it has no meaning here."""
+
+
+@dataclass
+class Import:
+    """What is known of a plan while it is read."""
+
+    given: Mapping[str, Any]
+    """The plan's values by dotted key."""
+    done: int
+    """Iterations that were done elsewhere."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """Our settings so far."""
+    notices: list[str] = field(default_factory=list)
+
+    def put(self, to: str, value: Any) -> None:
+        """Set one of our settings by its dotted key."""
+        *parts, last = to.split(".")
+        here = self.values
+        for part in parts:
+            here = here.setdefault(part, {})
+        here[last] = value
+
+    def unused(self, keys: Sequence[str], why: str) -> None:
+        """Say of those of `keys` that are given that they change nothing."""
+        for key in keys:
+            if key in self.given:
+                self.notices.append(f"{key} {self.given[key]}: {why}")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A program whose settings files can be read."""
+
+    keys: Mapping[str, Key]
+    """By dotted key."""
+    together: tuple[Callable[[Import], None], ...]
+    """What becomes of the keys that depend on each other, in this order."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A plan as settings of ours."""
+
+    settings: RunSettings
+    notices: tuple[str, ...]
+    """What became of every key that is no setting of ours, a sentence each."""
+
+
+def import_plan(values: object, plan: Plan, *, done: int = 0) -> Imported:
+    """Return a plan's values as settings; `done` of its iterations were done elsewhere."""
+    if not isinstance(values, Mapping):
+        raise SettingsError(f"A plan must be keys and values, got {values!r}.")
+    work = Import(_read(values, plan.keys), done)
+    for name, value in work.given.items():
+        key = plan.keys[name]
+        if key.to:
+            work.put(key.to, value)
+        elif key.instead:
+            work.notices.append(f"{name} {value}: {key.instead}")
+    for step in plan.together:
+        step(work)
+    return Imported(build(RunSettings, work.values), tuple(work.notices))
+
+
+def _read(values: Mapping[Any, Any], keys: Mapping[str, Key], where: str = "") -> dict[str, Any]:
+    """Return a plan's values by dotted key, each of its kind."""
+    found: dict[str, Any] = {}
+    parts = {key.partition(".")[0] for key in keys if "." in key}
+    for name, value in values.items():
+        dotted = f"{where}{name}"
+        if not where and name in parts:
+            if not isinstance(value, Mapping):
+                raise SettingsError(f"{dotted} must be keys and values, got {value!r}.")
+            found |= _read(value, keys, f"{name}.")
+        elif dotted in keys:
+            found[dotted] = _of_kind(dotted, keys[dotted].kind, value)
+        else:
+            here = {key.removeprefix(where) for key in keys if key.startswith(where)}
+            known = {key for key in here if "." not in key} | (set() if where else parts)
+            raise SettingsError(f"The plan has no key {dotted!r}; {nearest(str(name), known)}")
+    return found
+
+
+def _of_kind(name: str, kind: type, value: object) -> Any:
+    if kind is float and type(value) is int:
+        return float(value)
+    if kind is float and isinstance(value, str):  # YAML reads 3e-4 as text.
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    if type(value) is not kind:
+        raise SettingsError(f"{name} is {value!r}; give a {kind.__name__}.")
+    return value
