@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -29,6 +29,8 @@ class Line:
     y: Sequence[Number]
     low: Sequence[Number] = ()
     high: Sequence[Number] = ()
+    shade: str = ""
+    """Its colour; empty: by its name or place."""
 
 
 CATEGORY_COLOURS = {
@@ -69,7 +71,7 @@ def thinned(line: Line, most: int = MOST_POINTS) -> Line:
         return [_mean(values[at : at + size]) for at in range(0, len(values), size)]
 
     x = [value for value in means(line.x) if value is not None]
-    return Line(line.name, x, means(line.y), means(line.low), means(line.high))
+    return replace(line, x=x, y=means(line.y), low=means(line.low), high=means(line.high))
 
 
 def _mean(values: Sequence[Number]) -> Number:
@@ -156,25 +158,29 @@ def chart(
     height: int = 340,
     share: bool = False,
     even: float | None = None,
+    from_zero: bool = False,
     digits: str = ".3g",
     x_range: tuple[float, float] | None = None,
 ) -> Figure:
-    """Return curves on one pair of axes; `share` fixes the axis to 0–1, `even` dots a level."""
+    """Return curves on one pair of axes; `share` fixes the axis to 0–1, `even` dots a line."""
     data: list[dict[str, Any]] = []
     for place, line in enumerate(thinned(each) for each in lines):
-        shade = colour(line.name, place)
+        shade = line.shade or colour(line.name, place)
         dash = DASHES[place // len(COLOURS) % len(DASHES)]
         data += [*_band(line, shade), _curve(line, shade, dash, digits)]
-    y = axis(y_title, range=[-0.02, 1.02]) if share else axis(y_title)
+    y = axis(y_title, rangemode="tozero" if from_zero else "normal")
+    if share:
+        y["range"] = [-0.02, 1.02]
     x = axis("update" if y_title else "", **({"range": list(x_range)} if x_range else {}))
     shapes = [] if even is None else [dotted(even)]
     legend = len(lines) > 1
     return figure(data, height, xaxis=x, yaxis=y, shapes=shapes, showlegend=legend)
 
 
-def panel(line: Line, **options: Any) -> Figure:
-    """Return one small chart of one curve; its name stands above it on the page."""
-    found = chart([line], height=170, **options)
+def panel(lines: Sequence[Line], **options: Any) -> Figure:
+    """Return one small chart; its title and what its colours mean stand beside it on the page."""
+    found = chart(lines, height=170, **options)
+    found["layout"]["showlegend"] = False
     found["layout"]["margin"] = {"l": 40, "r": 8, "t": 6, "b": 26}
     found["layout"]["yaxis"]["nticks"] = found["layout"]["xaxis"]["nticks"] = 5
     return found

@@ -32,7 +32,7 @@ AGAINST = [
     [0.75, "#8dbbe0"],
     [1.0, "#00558c"],
 ]
-MOST_WRITTEN = 14
+MOST_WRITTEN = 26
 """Players up to which a heat map's numbers fit into its cells."""
 
 
@@ -74,9 +74,14 @@ STYLES = {
     "main exploiter": ("diamond", COLOURS[1]),
     "league exploiter": ("square", COLOURS[3]),
     "exploiter": ("triangle-up", COLOURS[1]),
-    "reset": ("x-thin", INK),
+    "reset": ("circle-open", INK),
     "other": ("circle-open", GREY),
 }
+EDGES = {
+    "parent": ("descent", GREY, "solid", 0.0),
+    "victim": ("trained to beat", COLOURS[1], "dot", 0.03),
+}
+"""By kind: what the legend calls them, their colour, dash and bow, a share of the width."""
 
 
 def heat_map(
@@ -85,7 +90,7 @@ def heat_map(
     """Return scores of rows against columns; `says` is shown when a cell is pointed at."""
     labels = [text(name) for name in names]
     few = len(names) <= MOST_WRITTEN
-    cell = 44 if few else max(14, 620 // len(names))
+    cell = 40 if len(names) <= 14 else 28 if few else max(14, 620 // len(names))
     written = [["" if v is None else f"{v:.2f}" for v in row] for row in values]
     data: dict[str, Any] = {
         "type": "heatmap", "x": labels, "y": labels, "z": [clean(row) for row in values],
@@ -97,15 +102,22 @@ def heat_map(
         "hoverongaps": False,
     }  # fmt: skip
     if few:
-        data |= {"text": written, "texttemplate": "%{text}", "textfont": {"size": 11}}
+        data |= {
+            "text": written,
+            "texttemplate": "%{text}",
+            "textfont": {"size": 11 if len(names) <= 14 else 9},
+        }
     # Categories are set, or plotly would read names such as 000120 as numbers.
     y = axis(autorange="reversed", type="category", showgrid=False)
     x = axis(side="top", tickangle=-45, type="category", showgrid=False)
-    if not few and len(names) <= 60:
+    if 14 < len(names) <= 60:
         y["dtick"] = x["dtick"] = 1
         y["tickfont"] = x["tickfont"] = {"size": 10 if len(names) <= 40 else 8}
     margin = {"l": 40, "r": 10, "t": 40, "b": 16}
-    return figure([data], 130 + cell * len(names), xaxis=x, yaxis=y, margin=margin)
+    unmet = "#e3e5e8"
+    return figure(
+        [data], 130 + cell * len(names), xaxis=x, yaxis=y, margin=margin, plot_bgcolor=unmet
+    )
 
 
 def ratings(lines: Sequence[Line], levels: Sequence[Level], y_title: str) -> Figure:
@@ -121,12 +133,12 @@ def ratings(lines: Sequence[Line], levels: Sequence[Level], y_title: str) -> Fig
     notes = [
         {
             "x": 1, "xref": "paper", "xanchor": "left", "xshift": 4, "y": place, "showarrow": False,
-            "text": f"{text(level.name)} {level.value:.0f}", "font": {"size": 11, "color": GREY},
+            "text": _label(level), "font": {"size": 11, "color": GREY},
         }
         for level, place in zip(levels, places, strict=True)
     ]  # fmt: skip
-    longest = max((len(level.name) for level in levels), default=0)
-    margin = {"l": 56, "r": 16 if not levels else min(150, 44 + 7 * longest), "t": 12, "b": 44}
+    longest = max((len(_shortened(level)) for level in levels), default=0)
+    margin = {"l": 56, "r": 16 if not levels else 50 + 7 * longest, "t": 12, "b": 44}
     # Labels that were moved apart must still lie on the axis.
     span = [min([low, *places]) - room / 2, max([high, *places]) + room / 2]
     return figure(
@@ -134,6 +146,15 @@ def ratings(lines: Sequence[Line], levels: Sequence[Level], y_title: str) -> Fig
         shapes=[dotted(level.value) for level in levels], annotations=notes,
         showlegend=len(lines) > 1,
     )  # fmt: skip
+
+
+def _shortened(level: Level) -> str:
+    return level.name if len(level.name) <= 18 else level.name[:17] + "…"
+
+
+def _label(level: Level) -> str:
+    value = f"{level.value:.0f}".replace("-", "−")
+    return f"{text(_shortened(level))} {value}"
 
 
 def apart(values: Sequence[float], least: float) -> list[float]:
@@ -153,7 +174,8 @@ def apart(values: Sequence[float], least: float) -> list[float]:
             gap = centre(blocks[-1]) - centre(blocks[-2])
             if gap >= least * (len(blocks[-1]) + len(blocks[-2])) / 2:
                 break
-            blocks[-2] += blocks.pop()
+            upper = blocks.pop()
+            blocks[-1].extend(upper)
     found = [0.0] * len(values)
     for block in blocks:
         first = centre(block) - least * (len(block) - 1) / 2
@@ -167,19 +189,19 @@ def family_tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Figure:
     lanes = list(dict.fromkeys(node.lane for node in nodes))
     at = {node.name: (node.x, lanes.index(node.lane)) for node in nodes}
     data = [
-        _edges([e for e in edges if e.kind == "parent"], at, "descent", GREY, "solid"),
-        _edges([e for e in edges if e.kind == "victim"], at, "beat", COLOURS[1], "dot"),
+        _edges(edges, at, "parent"),
+        _edges(edges, at, "victim"),
     ]
     for style, (symbol, shade) in STYLES.items():
         chosen = [node for node in nodes if node.style == style]
+        size = 20 if style == "reset" else 11  # A ring around the snapshot it came after.
         data.append(
             {
                 "type": "scatter", "mode": "markers", "name": style,
                 "x": [node.x for node in chosen], "y": [at[node.name][1] for node in chosen],
                 "text": [_several(node) for node in chosen],
                 "hovertemplate": "%{text}<extra></extra>",
-                "marker": {"symbol": symbol, "size": 11, "color": shade,
-                           "line": {"width": 2 if style == "reset" else 0, "color": shade}},
+                "marker": {"symbol": symbol, "color": shade, "size": size},
             }
         )  # fmt: skip
     y = axis(
@@ -196,17 +218,19 @@ def _several(node: Node) -> str:
     return "<br>".join([f"<b>{text(node.name)}</b>", *map(text, node.says.splitlines())])
 
 
-def _edges(
-    edges: Sequence[Edge], at: Mapping[str, tuple[float, int]], name: str, shade: str, dash: str
-) -> dict[str, Any]:
+def _edges(edges: Sequence[Edge], at: Mapping[str, tuple[float, int]], kind: str) -> dict[str, Any]:
+    """Return all edges of a kind; those to victims are bowed, lest they hide those of descent."""
+    name, shade, dash, bow = EDGES[kind]
+    width = max(x for x, _ in at.values()) - min(x for x, _ in at.values())
     x: list[Number] = []
     y: list[Number] = []
     for edge in edges:
-        if edge.start in at and edge.end in at:
+        if edge.kind == kind and edge.start in at and edge.end in at:
             (x0, y0), (x1, y1) = at[edge.start], at[edge.end]
-            x += [x0, x1, None]
-            y += [y0, y1, None]
+            x += [x0, (x0 + x1) / 2 + bow * width, x1, None]
+            y += [y0, (y0 + y1) / 2, y1, None]
     return {
-        "type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, "hoverinfo": "skip",
-        "line": {"color": shade, "width": 1.4, "dash": dash},
+        "type": "scatter", "mode": "lines", "x": clean(x), "y": y, "name": name,
+        "line": {"color": shade, "width": 1.4, "dash": dash, "shape": "spline"},
+        "hoverinfo": "skip",
     }  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 from lanista.report import page_learning as learning
 from lanista.report import page_strength as strength
 from lanista.report.charts import count
+from lanista.report.page_exploitability import exploitability, worst_case
 from lanista.report.page_family import family
 from lanista.report.page_parts import Facts, Section, Words, document
 from lanista.report.source import Story
@@ -22,10 +23,10 @@ Summary = Mapping[str, Any]
 def page(story: Story, summary: Summary) -> str:
     """Return the page as HTML; `summary` is what summary.json holds."""
     found: dict[str, Section | None] = {
-        "win rate against each bot": strength.against_bots(story),
+        "score against each bot": strength.against_bots(story, summary),
         "ratings": strength.rated(story, summary),
         "payoff": strength.payoff(story, summary),
-        "exploitability": strength.exploitability(story, summary),
+        "exploitability": exploitability(story, summary),
         "family tree": family(story),
         "matchmaking weights": learning.matchmaking(story),
         "win rate by category": learning.win_rates(story),
@@ -41,7 +42,8 @@ def page(story: Story, summary: Summary) -> str:
         words = Words(f"Not measured: {', '.join(missing)}.")
         sections.append(Section("What is not here", [words]))
     title = " · ".join(part for part in (story.game, story.name) if part) or "Report"
-    return document(title, strength.headline(story, summary), [_facts(story)], sections)
+    headline = [*strength.headline(story, summary), worst_case(story, summary)]
+    return document(title, headline, [_facts(story)], sections)
 
 
 def _facts(story: Story) -> Facts:

@@ -18,9 +18,10 @@ UNKNOWN = "—"
 
 def family(story: Story) -> Section | None:
     """Return the tree and the list of exploiters; None for a run without descendants."""
-    members = [player for player in story.players if player.kind != "bot"]
-    if not any(player.parents for player in members):
+    parents = {name for player in story.players for name in player.parents}
+    if not parents:
         return None
+    members = [p for p in story.players if p.kind == "policy" or p.name in parents]
     nodes = [_node(player) for player in _by_lane(members)]
     nodes += [_reset(event, number) for number, event in _resets(story, members)]
     figure = family_tree(nodes, [*_descent(members), *_victims(members)])
@@ -30,7 +31,7 @@ def family(story: Story) -> Section | None:
         parts.append(_exploiters(exploiters))
     lead = (
         "Each mark is a player that entered the pool, at the update it entered; a line leads to it "
-        "from its parent, a dotted one to the player it was trained to beat."
+        "from its parent, a dotted one from it to the player it was trained to beat."
     )
     return Section("Family tree", parts, lead)
 
@@ -72,7 +73,7 @@ def _node(player: Member) -> Node:
 
 
 def _resets(story: Story, members: list[Member]) -> list[tuple[int, Event]]:
-    known = {player.name for player in members}
+    known = {_lane(player) for player in members}
     found = [event for event in story.events if event.kind == "reset" and event.player in known]
     return list(enumerate(found))
 

@@ -9,35 +9,65 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from lanista.report.charts import Figure, Line, bars, chart, count, panel, stacked
-from lanista.report.page_parts import Chart, Facts, Folded, Panels, Part, Section, Table, Words
+from lanista.report.page_parts import (
+    Chart,
+    Facts,
+    Folded,
+    Panels,
+    Part,
+    Section,
+    Swatches,
+    Table,
+    Words,
+)
+from lanista.report.plot import COLOURS
 from lanista.report.source import Series, Story, owner
 
 CATEGORIES = ("self", "imitation", "past", "exploiter", "bot")
-MOST_ROWS = 200
+MOST_ROWS, MOST_SPEEDS = 200, 100
 
 
 def _line(name: str, series: Series) -> Line:
     return Line(name, [float(x) for x, _ in series], [y for _, y in series])
 
 
-def _wanted(story: Story, wanted: Callable[[str], bool]) -> dict[str, Series]:
-    return {
-        name: series
-        for name, series in sorted(story.metrics.items())
-        if series and wanted(owner(story.learners, name)[1])
-    }
+def _wanted(story: Story, wanted: Callable[[str], bool]) -> dict[str, dict[str, Series]]:
+    """Return series by metric and learner; numbered parts (heads, members) are added up."""
+    found: dict[str, dict[str, Series]] = {}
+    for name, series in sorted(story.metrics.items()):
+        learner, own = owner(story.learners, name)
+        if not wanted(own):
+            continue
+        whole, _, number = own.rpartition("/")
+        own = whole if number.isdigit() else own
+        there = found.setdefault(own, {})
+        there[learner] = _added(there[learner], series) if learner in there else series
+    return found
 
 
-def _panels(found: Mapping[str, Series]) -> Panels:
-    return Panels(
-        [
-            (name, f"{series[-1][1]:.4g} at the end", panel(_line(name, series)))
-            for name, series in found.items()
+def _added(first: Series, second: Series) -> Series:
+    other = dict(second)
+    return tuple((update, value + other[update]) for update, value in first if update in other)
+
+
+def _panels(story: Story, found: Mapping[str, Mapping[str, Series]]) -> list[Part]:
+    """Return a small chart for each metric, a line for each learner."""
+    shades = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(story.learners)}
+    small = []
+    for name, by_learner in found.items():
+        lines = [
+            replace(_line(learner, series), shade=shades.get(learner, COLOURS[0]))
+            for learner, series in by_learner.items()
         ]
-    )
+        ends = [series[-1][1] for series in by_learner.values() if series]
+        note = f"{ends[0]:.4g} at the end" if len(ends) == 1 else ""
+        small.append((name, note, panel(lines)))
+    several = len({who for by_learner in found.values() for who in by_learner}) > 1
+    return [*([Swatches(list(shades.items()))] if several else []), Panels(small)]
 
 
 def _is_loss(name: str) -> bool:
@@ -57,7 +87,7 @@ def losses(story: Story) -> Section | None:
     if not found:
         return None
     lead = "Each term before its weight is applied, over updates. The scales differ."
-    return Section("Loss terms", [_panels(found)], lead)
+    return Section("Loss terms", _panels(story, found), lead)
 
 
 def entropy_and_kl(story: Story) -> Section | None:
@@ -67,9 +97,9 @@ def entropy_and_kl(story: Story) -> Section | None:
         return None
     lead = (
         "Entropy says how open the policy still is. KL says how far it is from what it is held to "
-        "or from the policy that played. In nats per decision."
+        "or from the policy that played. In nats per decision, over all heads of a decision."
     )
-    return Section("Entropy and KL", [_panels(found)], lead)
+    return Section("Entropy and KL", _panels(story, found), lead)
 
 
 def matchmaking(story: Story) -> Section | None:
@@ -113,17 +143,17 @@ def _steps(
 def win_rates(story: Story) -> Section | None:
     """Return the learner's results in training by category of opponent."""
     found = _wanted(story, lambda name: name.startswith("win_rate/"))
-    by_owner: dict[str, list[Line]] = defaultdict(list)
-    for name, series in found.items():
-        learner, own = owner(story.learners, name)
-        by_owner[learner].append(_line(own.removeprefix("win_rate/"), series))
+    by_learner: dict[str, list[Line]] = defaultdict(list)
+    for name in sorted(found, key=_category_place):
+        for learner, series in found[name].items():
+            by_learner[learner].append(_line(name.removeprefix("win_rate/"), series))
     parts: list[Part] = [
         Chart(
             chart(lines, "win rate", share=True, even=0.5, digits=".2f"),
             "Win rate in training by category",
-            _whose(learner, by_owner) if learner else "",
+            _whose(learner, by_learner),
         )
-        for learner, lines in by_owner.items()
+        for learner, lines in by_learner.items()
     ]
     if not parts:
         return None
@@ -132,6 +162,12 @@ def win_rates(story: Story) -> Section | None:
         "can mean harder opponents."
     )
     return Section("Win rate by category", parts, lead)
+
+
+def _category_place(name: str) -> tuple[int, str]:
+    category = name.removeprefix("win_rate/")
+    known = category in CATEGORIES
+    return (CATEGORIES.index(category) if known else len(CATEGORIES)), category
 
 
 def compute(story: Story) -> Section | None:
@@ -143,11 +179,10 @@ def compute(story: Story) -> Section | None:
     split = {n: v for n, v in totals.items() if n.startswith("cpu_seconds/")}
     if split:
         parts.append(Chart(_spent(story, split), "CPU seconds by stage"))
-    if speed := _speed(story.metrics):
-        parts.append(
-            Chart(chart([speed], "decisions per CPU second", height=260, digits=",.0f"),
-                  "Decisions per CPU second over updates")
-        )  # fmt: skip
+    if speed := _speed(story):
+        title = "decisions per CPU second"
+        figure = chart([speed], title, height=260, digits=",.0f", from_zero=True)
+        parts.append(Chart(figure, f"{title} over updates"))
     return Section("Where the compute went", parts) if parts else None
 
 
@@ -181,12 +216,17 @@ def _spent(story: Story, split: Mapping[str, float]) -> Figure:
     return bars([row or "whole run" for row in cells], parts, "CPU seconds")
 
 
-def _speed(metrics: Mapping[str, Series]) -> Line | None:
-    """Return decisions per CPU second between neighbouring updates that have both totals."""
-    seconds = dict(metrics.get("cpu_seconds", ()))
-    both = [(u, d, seconds[u]) for u, d in metrics.get("decisions", ()) if u in seconds]
-    step = max(1, len(both) // 200)
-    both = both[::step]
+def _speed(story: Story) -> Line | None:
+    """Return decisions per CPU second of all learners, between updates that have both totals."""
+    totals = []
+    for name in ("decisions", "cpu_seconds"):
+        whole: dict[int, float] = defaultdict(float)
+        for series in _wanted(story, name.__eq__).get(name, {}).values():
+            for update, value in series:
+                whole[update] += value
+        totals.append(whole)
+    both = [(u, totals[0][u], totals[1][u]) for u in sorted(totals[0]) if u in totals[1]]
+    both = both[:: max(1, len(both) // MOST_SPEEDS)]
     x, y = [], []
     for (_, before, start), (update, after, end) in pairwise(both):
         if end > start:

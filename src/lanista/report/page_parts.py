@@ -21,6 +21,12 @@ POLICY = (
 )
 
 
+def shown(text: str) -> str:
+    """Return text as HTML; an interval and a percentage are not broken over two lines."""
+    joined = re.sub(r"(?<=\d) (?=[%\[])", "\u00a0", text)
+    return escape(re.sub(r"(\[[-−\d.]+,) (?=[-−\d.]+\])", "\\1\u00a0", joined))
+
+
 @dataclass(frozen=True)
 class Chart:
     """One figure over the whole width."""
@@ -51,6 +57,13 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Swatches:
+    """What colours mean: names with theirs."""
+
+    names: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class Facts:
     """Names and values."""
 
@@ -72,7 +85,7 @@ class Folded:
     text: str
 
 
-Part = Chart | Panels | Table | Facts | Words | Folded
+Part = Chart | Panels | Table | Swatches | Facts | Words | Folded
 
 
 @dataclass(frozen=True)
@@ -95,9 +108,9 @@ class _Writer:
     figures: list[Figure] = field(default_factory=list)
 
     def section(self, section: Section) -> str:
-        lead = f'<p class="lead">{escape(section.lead)}</p>\n' if section.lead else ""
+        lead = f'<p class="lead">{shown(section.lead)}</p>\n' if section.lead else ""
         body = "\n".join(self.part(part) for part in section.parts)
-        title = escape(section.title)
+        title = shown(section.title)
         return f'<section id="{section.anchor}">\n<h2>{title}</h2>\n{lead}{body}\n</section>'
 
     def part(self, part: Part) -> str:
@@ -107,13 +120,18 @@ class _Writer:
             return self._panels(part)
         if isinstance(part, Table):
             return _table(part)
+        if isinstance(part, Swatches):
+            marks = (
+                f'<span><i style="background:{c}"></i>{shown(n)}</span>' for n, c in part.names
+            )
+            return f'<p class="swatches">{"".join(marks)}</p>'
         if isinstance(part, Facts):
-            pairs = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in part.pairs)
+            pairs = (f"<dt>{shown(k)}</dt><dd>{shown(v)}</dd>" for k, v in part.pairs)
             return f"<dl>{''.join(f'<div>{pair}</div>' for pair in pairs)}</dl>"
         if isinstance(part, Words):
-            return f"<p>{escape(part.text)}</p>"
+            return f"<p>{shown(part.text)}</p>"
         return (
-            f"<details><summary>{escape(part.title)}</summary>"
+            f"<details><summary>{shown(part.title)}</summary>"
             f"<pre>{escape(part.text)}</pre></details>"
         )
 
@@ -127,7 +145,7 @@ class _Writer:
         )
 
     def _chart(self, part: Chart) -> str:
-        caption = f"<figcaption>{escape(part.caption)}</figcaption>" if part.caption else ""
+        caption = f"<figcaption>{shown(part.caption)}</figcaption>" if part.caption else ""
         place = self._place(part.figure, part.says, part.least_width)
         return f'<figure><div class="scroll">{place}</div>{caption}</figure>'
 
@@ -135,7 +153,7 @@ class _Writer:
         found = []
         for title, note, figure in part.panels:
             place = self._place(figure, f"{title}: {note}")
-            head = f"<h3>{escape(title)} <span>{escape(note)}</span></h3>"
+            head = f"<h3>{shown(title)} <span>{shown(note)}</span></h3>"
             found.append(f'<div class="panel">{head}{place}</div>')
         return f'<div class="panels">{"".join(found)}</div>'
 
@@ -145,7 +163,7 @@ def _table(part: Table) -> str:
         found = []
         for number, cell in enumerate(row):
             kind = "" if number in part.words else ' class="number"'
-            found.append(f"<{tag}{kind}>{escape(cell)}</{tag}>")
+            found.append(f"<{tag}{kind}>{shown(cell)}</{tag}>")
         return f"<tr>{''.join(found)}</tr>"
 
     head = cells("th", part.columns)
@@ -160,15 +178,15 @@ def document(
     writer = _Writer()
     above = "\n".join(writer.part(part) for part in top)
     sections = "\n".join(writer.section(section) for section in body)
-    links = " ".join(f'<a href="#{s.anchor}">{escape(s.title)}</a>' for s in body)
-    sentences = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in headline)
+    links = " ".join(f'<a href="#{s.anchor}">{shown(s.title)}</a>' for s in body)
+    sentences = "\n".join(f"<p>{shown(sentence)}</p>" for sentence in headline)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
+<title>{shown(title)}</title>
 <link rel="icon" href="data:,">
 <style>
 {_data("page.css")}</style>
@@ -176,7 +194,7 @@ def document(
 <body>
 <main>
 <header>
-<h1>{escape(title)}</h1>
+<h1>{shown(title)}</h1>
 <div class="headline">
 {sentences}
 </div>
