@@ -124,18 +124,24 @@ def openskill(finishes: Iterable[Finish]) -> list[Skill]:
     for names, places in finishes:
         if len(set(names)) < 2:
             continue
-        before = [known.setdefault(name, model.rating()) for name in names]
-        after = [team[0] for team in model.rate([[each] for each in before], ranks=list(places))]
-        for name in set(names):
-            mine = [rating for who, rating in zip(names, after, strict=True) if who == name]
-            mu, sigma = (
-                sum(getattr(rating, part) for rating in mine) / len(mine)
-                for part in ("mu", "sigma")
-            )
-            known[name] = model.rating(mu=mu, sigma=sigma)
+        for name in names:
+            if name not in known:
+                known[name] = model.rating()
+        teams = model.rate([[known[name]] for name in names], ranks=list(places))
+        moved: dict[str, list[Any]] = {}
+        for name, (rating,) in zip(names, teams, strict=True):
+            moved.setdefault(name, []).append(rating)
+        for name, mine in moved.items():
+            known[name] = mine[0] if len(mine) == 1 else _mean_rating(model, mine)
             games[name] = games.get(name, 0) + 1
     skills = [Skill(name, each.mu, each.sigma, games[name]) for name, each in known.items()]
     return sorted(skills, key=lambda skill: (-skill.ordinal, skill.name))
+
+
+def _mean_rating(model: Any, ratings: Sequence[Any]) -> Any:
+    count = len(ratings)
+    mu, sigma = (sum(getattr(r, part) for r in ratings) / count for part in ("mu", "sigma"))
+    return model.rating(mu=mu, sigma=sigma)
 
 
 @dataclass(frozen=True, eq=False)
