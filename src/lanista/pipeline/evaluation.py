@@ -1,13 +1,13 @@
 """How strong the policy is now: exactly where that can be had, and against named players.
 
 The same deals are played at every evaluation, each in all seatings, and none of them is ever
-trained on.
+trained on. All opponents are met in the same batches.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,18 +22,25 @@ from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
 from lanista.league.meter import pool_reading
 from lanista.league.score import Estimate
-from lanista.league.standings import summarise
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
+from lanista.pipeline.gauntlet import (
+    FIRST_MATCH,
+    Gauntlet,
+    everybody,
+    gauntlet_of,
+    match_rows,
+)
 from lanista.pipeline.metrics import Row
 from lanista.pipeline.players import make_player
 from lanista.pipeline.settings import RunSettings
 from lanista.rollout.play import Results, Table, play
-from lanista.rollout.players import policy_player
-from lanista.rollout.seating import rotations
+from lanista.rollout.players import PolicyPlayer, policy_player
 
-FIRST_MATCH = 1 << 40
-"""Training counts match ids from 0 and never comes here."""
+__all__ = ["FIRST_MATCH", "Duel", "Evaluator", "Judgement", "probabilities"]
+
+EVALUATION, POOL = "evaluation", "pool"
+"""Why an opponent was met: the settings name it, or it is one of the run's own players."""
 _SLOTS = 1024
 
 
@@ -54,14 +61,18 @@ class Judgement:
     """The first match id that is not used yet."""
     scores: dict[str, Estimate] = field(default_factory=dict)
     """By opponent: the policy's score."""
+    gauntlet: Gauntlet | None = None
+    """All that was found of each opponent, where it played."""
+    mean: float | None = None
+    """The mean score over the players that the settings name, who are the same at every
+    evaluation; over the pool where they name none."""
 
     @property
     def score(self) -> float | None:
         """One number for schedules to go by, higher is better; None: nothing was measured."""
         if "exact/nash_conv" in self.values:
             return -self.values["exact/nash_conv"]
-        scores = [value for name, value in self.values.items() if name.startswith("score/")]
-        return float(np.mean(scores)) if scores else None
+        return self.mean
 
 
 @dataclass(frozen=True)
@@ -113,42 +124,36 @@ class Evaluator:
         name: str = "main",
         pool: Sequence[tuple[str, Player]] = (),
     ) -> Judgement:
-        """Judge a policy, exactly and by play, as far as the settings ask for it."""
+        """Judge a policy, exactly and by play, as far as the settings ask for it.
+
+        `first_match` is the first id that no match of the run has. Beside those of the settings,
+        the players of the `pool` are met; whoever is among both is met once.
+        """
         values: dict[str, float] = {}
         if self.exact:
             values["exact/nash_conv"] = exact_nash_conv(self.spec.name, probabilities(policy))
-        met = [(word, player, "evaluation") for word, player in self.players.items()]
-        met += [(word, player, "pool") for word, player in pool]
+        met = self.players | {word: player for word, player in pool if word not in self.players}
         if not met:
             return Judgement(values, next_match=first_match)
         data = policy_bytes(policy, self.spec, step=update)
         digest = hashlib.sha256(data).hexdigest()
-        header = PolicyHeader.of(self.spec, policy.network, step=update)
-        mine = policy_player(
-            LoadedPolicy(policy, header, digest),
-            self.spec,
-            self.settings.seed,
-            greedy=self.settings.evaluation.greedy,
-            name=name,
-        )
-        lineups: list[Row] = []
-        matches: list[Row] = []
-        scores: dict[str, Estimate] = {}
-        for word, player, reason in met:
-            asked = self.settings.evaluation.matches
-            found = self.duel(mine, player, (name, word), asked, first_match, reason)
-            first_match += len(found.matches)
-            lineups += found.lineups
-            matches += found.matches
-            if found.score is not None:
-                scores[word] = found.score
-                values |= _values(found.score, word)
-        pooled = {word: scores[word] for word, _ in pool if word in scores}
+        mine = self._mine(name, policy, digest, update)
+        asked = self.settings.evaluation.matches
+        results = self._play((mine, *met.values()), asked, first_match)
+        found = gauntlet_of(results, (name, *met))
+        for word, score in found.scores.items():
+            values |= _values(score, word)
+        pooled = {word: found.scores[word] for word, _ in pool if word in found.scores}
         if pooled:
             reading = pool_reading(name, digest, pooled)
             values["pool/lowest"] = reading.value
             values["pool/lowest_low"] = float("nan") if reading.low is None else reading.low
-        return Judgement(values, digest, data, lineups, matches, first_match, scores)
+        reasons = [EVALUATION if word in self.players else POOL for word in met]
+        rows = match_rows(results, (name, *met), reasons, self.settings.seed, self.spec)
+        scores = [found.scores[word].value for word in self.players or met if word in found.scores]
+        mean = float(np.mean(scores)) if scores else None
+        first_match += len(results)
+        return Judgement(values, digest, data, *rows, first_match, found.scores, found, mean)
 
     def duel(
         self,
@@ -160,59 +165,45 @@ class Evaluator:
         reason: str = "exploiter",
     ) -> Duel:
         """Let two fixed players meet; `other` sits in all seats but one."""
-        results = self._play(mine, other, matches, first_match)
-        score = summarise(results, names).standings[0].score
-        return Duel(score, *self._rows(results, names, reason))
+        results = self._play((mine, other), matches, first_match)
+        score = gauntlet_of(results, names).bouts[0].standing.score
+        return Duel(score, *match_rows(results, names, [reason], self.settings.seed, self.spec))
 
-    def _play(self, mine: Player, other: Player, matches: int, first_match: int) -> Results:
-        settings = self.settings
-        slots = min(matches, _SLOTS)
+    def _mine(self, name: str, policy: Policy, digest: str, update: int) -> PolicyPlayer:
+        """Return the policy as it would be read from its file, whatever device it learns on."""
+        if next(policy.parameters()).device.type != "cpu":
+            policy = copy.deepcopy(policy).cpu()
+        header = PolicyHeader.of(self.spec, policy.network, step=update)
+        return policy_player(
+            LoadedPolicy(policy, header, digest),
+            self.spec,
+            self.settings.seed,
+            greedy=self.settings.evaluation.greedy,
+            name=name,
+        )
+
+    def _play(self, players: tuple[Player, ...], matches: int, first_match: int) -> Results:
+        """Let the first player meet each of the others `matches` times."""
+        settings, seats = self.settings, self.spec.seats
+        schedule = everybody(
+            seats,
+            len(players) - 1,
+            -(-matches // seats),
+            first_match=first_match,
+            first_deal=FIRST_MATCH,
+        )
+        slots = min(len(schedule), _SLOTS)
         game = registry.make(
             settings.game, slots=slots, seed=settings.seed, **settings.game_settings
         )
-        seats = [0, *[1] * (self.spec.seats - 1)]
-        schedule = rotations(seats, matches, first_match=first_match, first_deal=FIRST_MATCH)
+        threads = torch.get_num_threads()
+        # With one thread a match is the same wherever it is played again.
+        torch.set_num_threads(1)
         try:
-            return play([Table(game, (mine, other))], schedule)
+            return play([Table(game, players)], schedule)
         finally:
+            torch.set_num_threads(threads)
             game.close()
-
-    def _rows(
-        self, results: Results, names: Sequence[str], reason: str
-    ) -> tuple[list[Row], list[Row]]:
-        """Return line-ups and matches: all that it takes to play them again, and what came of it.
-
-        A line-up is known by the id of its first match.
-        """
-        schedule, facts = results.schedule, self.spec.facts
-        seatings = [tuple(int(who) for who in row) for row in schedule.seating]
-        number: dict[tuple[int, ...], int] = {}
-        matches: list[Row] = []
-        for row, seating in enumerate(seatings):
-            lineup = number.setdefault(seating, int(schedule.match[row]))
-            matches.append(
-                (
-                    int(schedule.match[row]),
-                    lineup,
-                    int(schedule.deal[row]),
-                    json.dumps(results.returns[row].tolist()),
-                    json.dumps(results.place[row].tolist()),
-                    int(results.cut_off[row]),
-                )
-            )
-        lineups: list[Row] = [
-            (
-                lineup,
-                reason,
-                json.dumps([names[who] for who in seating]),
-                json.dumps([results.digests[who] for who in seating]),
-                self.settings.seed,
-                facts.rules_version,
-                facts.observation_version,
-            )
-            for seating, lineup in number.items()
-        ]
-        return lineups, matches
 
 
 def _values(score: Estimate, word: str) -> dict[str, float]:

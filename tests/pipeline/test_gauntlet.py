@@ -1,0 +1,257 @@
+"""One player against many: both seats on the same deals, intervals over deals, rows to replay."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from lanista.errors import LanistaError
+from lanista.games import registry
+from lanista.league.score import t_quantile
+from lanista.nets.policy import Policy
+from lanista.pipeline.evaluation import FIRST_MATCH, Evaluator
+from lanista.pipeline.gauntlet import (
+    against,
+    described,
+    everybody,
+    gauntlet_of,
+    match_rows,
+    play_gauntlet,
+)
+from lanista.pipeline.settings import load_settings
+from lanista.rollout import Results, Table, join, play
+
+BOTS = ("heuristic", "random", "noisy", "queue")
+
+
+def table_of(game="beastybar", bots=BOTS, slots=32, **settings):
+    made = registry.make(game, slots=slots, seed=3, **settings)
+    return Table(made, tuple(registry.make_bot(game, bot, made.spec, 3) for bot in bots))
+
+
+def met(deals=20, **how) -> Results:
+    return join(list(play_gauntlet([table_of(**how)], deals)))
+
+
+def test_every_opponent_is_met_on_the_same_deals_from_every_seat_equally():
+    for seats in (2, 3, 4):
+        schedule = everybody(seats, 3, 5, first_match=100, first_deal=7)
+        assert len(schedule) == seats * 3 * 5
+        assert sorted(schedule.match) == list(range(100, 100 + len(schedule)))
+        for opponent in (1, 2, 3):
+            rows = (schedule.seating == opponent).any(axis=1)
+            assert set(schedule.seating[rows].ravel()) == {0, opponent}
+            seat = (schedule.seating[rows] == 0).argmax(axis=1)
+            pairs = Counter(zip(schedule.deal[rows].tolist(), seat.tolist(), strict=True))
+            assert pairs == dict.fromkeys(((d, s) for d in range(7, 12) for s in range(seats)), 1)
+
+
+def test_a_game_of_one_seat_is_refused():
+    with pytest.raises(LanistaError, match="one seat"):
+        everybody(1, 1, 5, first_match=0, first_deal=0)
+
+
+def test_what_is_said_of_a_bout_is_what_its_matches_alone_say():
+    results = met()
+    found = gauntlet_of(results, BOTS)
+    for number, bout in enumerate(found.bouts, start=1):
+        rows = (results.schedule.seating == number).any(axis=1)
+        mine = results.schedule.seating[rows] == 0
+        place, points = results.place[rows], results.score[rows]
+        won = (place[mine] < place[~mine]).sum()
+        level = (place[mine] == place[~mine]).sum()
+        standing = bout.standing
+        assert (standing.wins, standing.draws) == (won, level)
+        assert standing.losses == 40 - won - level == standing.matches - won - level
+        assert standing.margin.value == pytest.approx((points[mine] - points[~mine]).mean())
+        assert standing.win_rate.value == won / 40
+        assert standing.win_rate.low < won / 40 < standing.win_rate.high
+        assert bout.opponent == BOTS[number]
+        assert bout.digest == results.digests[number]
+
+
+def test_intervals_are_over_pairs_of_seats_on_a_deal_and_not_over_matches():
+    results = met()
+    rows = (results.schedule.seating == 1).any(axis=1)
+    mine = results.schedule.seating[rows] == 0
+    place = results.place[rows]
+    score = np.where(place[mine] < place[~mine], 1.0, np.where(place[mine] == place[~mine], 0.5, 0))
+    pairs = score.reshape(-1, 2).mean(1)  # A deal's two matches come one after the other.
+    half = t_quantile(19) * pairs.std(ddof=1) / 20**0.5
+    found = gauntlet_of(results, BOTS).bouts[0].standing
+    assert found.score.n == 20
+    assert found.score.value == pytest.approx(pairs.mean())
+    assert found.score.low == pytest.approx(pairs.mean() - half)
+    assert found.smallest_difference == pytest.approx(
+        (1.959964 + 0.841621) * pairs.std(ddof=1) / 20**0.5, rel=1e-5
+    )
+
+
+def test_the_mean_is_over_opponents_deal_by_deal():
+    results = met()
+    found = gauntlet_of(results, BOTS)
+    scores = [bout.standing.score.value for bout in found.bouts]
+    assert found.mean.value == pytest.approx(np.mean(scores))
+    assert found.mean.n == 20
+    assert found.scores.keys() == set(BOTS[1:])
+
+
+def test_a_player_that_always_wins_from_the_first_seat_alone_scores_half():
+    results = met(deals=10)
+    place = np.tile(np.array([[1, 2]], np.int32), (len(results), 1))
+    found = gauntlet_of(replace(results, place=place), BOTS)
+    assert found.first_seat.value == 1.0
+    for bout in found.bouts:
+        assert bout.standing.score.value == 0.5
+        assert bout.first_seat.value == 1.0
+
+
+def test_a_broken_match_takes_its_deal_out_of_its_own_bout_alone():
+    results = met(deals=10)
+    cut_off = results.cut_off.copy()
+    cut_off[3] = True
+    found = gauntlet_of(replace(results, cut_off=cut_off), BOTS)
+    assert [bout.left_out for bout in found.bouts] == [2, 0, 0]
+    assert [bout.standing.matches for bout in found.bouts] == [18, 20, 20]
+    assert (found.matches, found.left_out) == (58, 2)
+
+
+def test_with_nothing_decided_nothing_is_known():
+    results = met(deals=4)
+    found = gauntlet_of(replace(results, cut_off=np.ones(len(results), np.bool_)), BOTS)
+    assert found.mean is None
+    assert found.scores == {}
+    assert described(found, table_of().game.spec, 3, "sampled")["lowest"] is None
+
+
+def test_parts_are_whole_deals_against_everybody_and_change_nothing(monkeypatch):
+    from lanista.pipeline import gauntlet
+
+    whole = met(deals=30)
+    monkeypatch.setattr(gauntlet, "FIRST_BLOCK", 12)
+    parts = list(play_gauntlet([table_of()], 30))
+    assert len(parts) > 2
+    for part in parts:
+        counts = Counter(part.schedule.seating.max(axis=1).tolist())
+        assert len(set(counts.values())) == 1
+        assert set(Counter(part.schedule.deal.tolist()).values()) == {6}
+    assert sum(map(len, parts)) == len(whole)
+    rows = {
+        int(m): r for part in parts for m, r in zip(part.schedule.match, part.place, strict=True)
+    }
+    assert len(rows) == len(whole)
+    # Streams depend on the match id, so only bots without chance play the same in other parts.
+    assert set(np.concatenate([part.schedule.deal for part in parts])) == set(whole.schedule.deal)
+
+
+def test_opponents_in_one_batch_play_as_they_do_alone():
+    together = met()
+    for number in (1, 2, 3):
+        rows = (together.schedule.seating == number).any(axis=1)
+        alone = play([table_of()], together.schedule.part(*_span(rows)))
+        part = against(together, number)
+        assert np.array_equal(part.place, alone.place)
+        assert np.array_equal(part.score, alone.score)
+
+
+def _span(rows):
+    at = np.flatnonzero(rows)
+    return int(at[0]), int(at[-1]) + 1
+
+
+def test_three_seats_are_the_player_and_the_opponent_in_all_others():
+    results = met(deals=6, game="arena", bots=("rusher", "random"), seats=3, duration=3.0)
+    found = gauntlet_of(results, ("rusher", "random"))
+    assert len(results) == 18
+    assert found.bouts[0].standing.matches == 18 - found.left_out
+    lineups, _ = match_rows(results, ("rusher", "random"), ["pool"], 3, table_of().game.spec)
+    names = [json.loads(row[2]) for row in lineups]
+    assert sorted(names) == [
+        ["random", "random", "rusher"],
+        ["random", "rusher", "random"],
+        ["rusher", "random", "random"],
+    ]
+
+
+def test_rows_name_who_played_each_match_and_why():
+    results = met(deals=3)
+    spec = table_of().game.spec
+    lineups, matches = match_rows(results, BOTS, ["evaluation", "pool", "pool"], 3, spec)
+    by_number = {row[0]: row for row in lineups}
+    assert len(by_number) == len(lineups) == 6
+    assert len({row[0] for row in matches}) == len(matches) == 18
+    for at, (match, lineup, deal, returns, places, cut_off) in enumerate(matches):
+        _, reason, names, digests, seed, rules, observed = by_number[lineup]
+        seating = results.schedule.seating[at]
+        assert match == results.schedule.match[at]
+        assert deal == results.schedule.deal[at]
+        assert json.loads(names) == [BOTS[who] for who in seating]
+        assert json.loads(digests) == [results.digests[who] for who in seating]
+        assert reason == ("evaluation" if 1 in seating else "pool")
+        assert (seed, rules, observed) == (3, spec.facts.rules_version, 1)
+        assert json.loads(returns) == results.returns[at].tolist()
+        assert json.loads(places) == results.place[at].tolist()
+        assert cut_off == 0
+
+
+def evaluator(tmp_path, **evaluation):
+    settings = load_settings(
+        {
+            "game": "kuhn",
+            "network": {"width": 16, "layers": 1},
+            "evaluation": {"every": 1, "exact": "never", "matches": 11, **evaluation},
+        }
+    )
+    spec = registry.make("kuhn").spec
+    torch.manual_seed(0)
+    return Evaluator(settings, spec, tmp_path), Policy(spec, settings.network), spec
+
+
+def test_every_evaluation_has_the_same_deals_and_ids_of_its_own(tmp_path):
+    judge, policy, _ = evaluator(tmp_path, bots=["random"])
+    first = judge.measure(policy, 1)
+    second = judge.measure(policy, 2, first.next_match)
+    assert [row[2] for row in first.matches] == [row[2] for row in second.matches]
+    assert min(row[2] for row in first.matches) == FIRST_MATCH
+    ids = [row[0] for row in (*first.matches, *second.matches)]
+    assert ids == list(range(FIRST_MATCH, FIRST_MATCH + 24))
+    assert second.next_match == FIRST_MATCH + 24
+    assert not {row[0] for row in first.lineups} & {row[0] for row in second.lineups}
+
+
+def test_a_pool_is_met_beside_the_settings_bots_and_its_lowest_score_is_said(tmp_path):
+    judge, policy, spec = evaluator(tmp_path, bots=["random"])
+    random = registry.make_bot("kuhn", "random", spec, 0)
+    pool = [("one", random), ("two", random), ("random", random)]
+    found = judge.measure(policy, 1, pool=pool)
+    assert {row[1] for row in found.lineups} == {"evaluation", "pool"}
+    assert len(found.matches) == 3 * 12  # Who is among both is met once.
+    scores = {name: found.values[f"score/{name}"] for name in ("one", "two", "random")}
+    assert found.values["pool/lowest"] == min(scores.values())
+    assert found.values["pool/lowest_low"] <= min(
+        found.values[f"score_low/{name}"] for name in scores
+    )
+    assert found.score == scores["random"]
+    assert found.gauntlet.bouts[0].opponent == "random"
+
+
+def test_with_a_pool_alone_the_score_is_over_the_pool(tmp_path):
+    judge, policy, spec = evaluator(tmp_path)
+    pool = [(name, registry.make_bot("kuhn", "random", spec, 0)) for name in ("one", "two")]
+    found = judge.measure(policy, 1, pool=pool)
+    assert found.score == pytest.approx((found.values["score/one"] + found.values["score/two"]) / 2)
+    assert judge.measure(policy, 1).score is None
+
+
+def test_evaluation_leaves_torchs_threads_as_they_were(tmp_path):
+    judge, policy, _ = evaluator(tmp_path, bots=["random"])
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        judge.measure(policy, 1)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
