@@ -135,6 +135,6 @@ def events():
 
 def numbers():
     rows = [(10, "policy/loss", -0.1), (20, "policy/loss", None), (30, "policy/loss", -0.2)]
-    for learner, seconds in (("", 30.0), ("main_exploiter_1/", 12.0)):
+    for learner, seconds in (("", 47.0), ("main/", 30.0), ("main_exploiter_1/", 12.0)):
         rows += [(30, f"{learner}cpu_seconds", seconds), (30, f"{learner}decisions", 1000.0)]
     return [*rows, (30, "exact/nash_conv", 0.25), (30, "win_rate/past", 0.6)]

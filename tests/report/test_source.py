@@ -76,22 +76,24 @@ def test_an_exploiter_that_was_not_admitted_is_no_bot(copy):
     assert (found.kind, found.category) == ("policy", "")
 
 
-def test_totals_are_summed_over_learners_and_kept_apart(league):
+def test_totals_and_their_parts_by_learner_are_the_newest(league):
     compute = story_of_run(league).compute
-    assert compute["cpu_seconds"] == 42
+    assert compute["cpu_seconds"] == 47
     assert compute["cpu_seconds/main"] == 30
     assert compute["cpu_seconds/main_exploiter_1"] == 12
 
 
-def test_parts_of_a_total_stand_under_it():
-    metrics = {"cpu_seconds": ((1, 5.0),), "cpu_seconds/collect": ((1, 3.0),), "other": ((1, 1.0),)}
-    assert compute_of(metrics, ["main"]) == {"cpu_seconds": 5.0, "cpu_seconds/collect": 3.0}
-    several = metrics | {"rival/cpu_seconds": ((1, 2.0),)}
-    assert compute_of(several, ["main", "rival"]) == {
-        "cpu_seconds": 7.0,
-        "cpu_seconds/main/collect": 3.0,
-        "cpu_seconds/rival": 2.0,
+def test_what_exploiters_cost_is_summed_over_them():
+    metrics = {
+        "cpu_seconds": ((1, 5.0), (9, 20.0)),
+        "exploiter/cpu_seconds": ((4, 3.0), (8, 4.0)),
+        "cpu_seconds/saving": ((9, 1.0),),
+        "nobody/cpu_seconds": ((9, 1.0),),
+        "policy/loss": ((9, 1.0),),
     }
+    assert compute_of(metrics, ["main"]) == {
+        "cpu_seconds": 20.0, "cpu_seconds/exploiter": 7.0, "cpu_seconds/saving": 1.0,
+    }  # fmt: skip
 
 
 def test_a_run_is_read_while_it_goes_on(copy):

@@ -142,12 +142,12 @@ class Story:
     settings: str
     """config.yaml as it lies in the run's folder."""
     compute: Mapping[str, float]
-    """The newest totals over all learners: `decisions`, `matches`, `cpu_seconds`, `wall_seconds`;
-    their parts, as `cpu_seconds/PART`; with several learners, as `cpu_seconds/LEARNER/PART`."""
+    """The newest totals of the whole run: `decisions`, `matches`, `cpu_seconds`, `wall_seconds`;
+    and their parts, as `cpu_seconds/LEARNER` and `cpu_seconds/exploiter`."""
 
     @property
     def learners(self) -> tuple[str, ...]:
-        """The names of those who learn; numbers without a learner's name are the first one's."""
+        """The names of those who learn; losses without a learner's name are the first one's."""
         return tuple(player.name for player in self.players if player.kind == "learner")
 
     @property
@@ -159,6 +159,8 @@ class Story:
 
 
 TOTALS = ("decisions", "matches", "cpu_seconds", "wall_seconds")
+EXPLOITER = "exploiter"
+"""Numbers of exploiters that practised in runs of their own begin with it."""
 
 
 def owner(learners: Sequence[str], metric: str) -> tuple[str, str]:
@@ -171,25 +173,18 @@ def owner(learners: Sequence[str], metric: str) -> tuple[str, str]:
 
 def compute_of(metrics: Mapping[str, Series], learners: Sequence[str]) -> dict[str, float]:
     """Return the newest totals of a run and their parts, as `Story.compute` has them."""
-    whole: dict[tuple[str, str], float] = {}
-    parts: dict[tuple[str, str, str], float] = {}
-    for metric, series in metrics.items():
-        learner, own = owner(learners, metric)
-        total, _, part = own.partition("/")
-        if total not in TOTALS or not series:
-            continue
-        if part:
-            parts[total, learner, part] = series[-1][1]
-        else:
-            whole[total, learner] = series[-1][1]
     found: dict[str, float] = {}
-    for (total, _), value in whole.items():
-        found[total] = found.get(total, 0.0) + value
-    several = len({learner for _, learner in whole}) > 1
-    split = {(total, learner) for total, learner, _ in parts}
-    for (total, learner), value in whole.items():
-        if several and (total, learner) not in split:
-            found[f"{total}/{learner}"] = value
-    for (total, learner, part), value in parts.items():
-        found[f"{total}/{learner}/{part}" if several else f"{total}/{part}"] = value
+    for metric, series in metrics.items():
+        total = metric.partition("/")[0]
+        if not series:
+            continue
+        if total in TOTALS:
+            found[metric] = series[-1][1]
+            continue
+        whose, _, total = metric.rpartition("/")
+        if total in TOTALS and whose in learners:
+            found[f"{total}/{whose}"] = series[-1][1]
+        elif total in TOTALS and whose == EXPLOITER:
+            # Each value is what one exploiter cost.
+            found[f"{total}/{whose}"] = sum(value for _, value in series)
     return found
