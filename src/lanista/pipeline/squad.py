@@ -39,6 +39,10 @@ from lanista.rollout.actor import Actor
 from lanista.rollout.tally import pair_results
 
 IMITATION = "imitation"
+EXPLOITER = "exploiter"
+"""What the numbers of exploiters in runs of their own begin with."""
+SPENT = ("decisions", "matches", "cpu_seconds", "wall_seconds")
+"""What is counted over all learners of a run, and its exploiters."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class Squad:
         """By learner: its decisions at its last snapshot."""
         self.resets = dict.fromkeys(self.roles, 0)
         self.payoffs = {life: Payoff(life) for life in {self._half_life(r) for r in self.roles}}
+        self.spent = dict.fromkeys(SPENT, 0.0) if self.league else {}
+        """On exploiters in runs of their own."""
         self.in_force: dict[str, list[Row]] = {}
         """By learner: the rows of the record that its opponents are drawn from."""
 
@@ -212,15 +218,23 @@ class Squad:
     # An iteration.
 
     def iterate(self) -> Iterator[tuple[int, Values]]:
-        """Let every learner make experience and learn; give the number and log of each update."""
+        """Let every learner make experience and learn; give the number and log of each update.
+
+        Names of the first main stand alone, others' begin with the learner. What was spent is
+        counted over all of them, and for a league by learner too.
+        """
         first = self.update
         logs: dict[int, Values] = {}
         for learner, training in self.trainings.items():
-            prefix = "" if training is self.main else f"{learner}/"
             for number, (_, values) in enumerate(training.iterate(), start=first + 1):
-                logs.setdefault(number, {}).update(
-                    {f"{prefix}{name}": value for name, value in values.items()}
-                )
+                log = logs.setdefault(number, dict(self.spent))
+                for name, value in values.items():
+                    if name in SPENT:
+                        log[name] = log.get(name, 0.0) + value
+                    if training is not self.main or (name in SPENT and self.league is not None):
+                        log[f"{learner}/{name}"] = value
+                    elif name not in SPENT:
+                        log[name] = value
         yield from logs.items()
 
     def games(self) -> list[Row]:
@@ -229,6 +243,11 @@ class Squad:
             (row for training in self.trainings.values() for row in training.games()),
             key=lambda row: tuple(map(str, row[:3])),
         )
+
+    def spend(self, values: Mapping[str, float]) -> None:
+        """Count what an exploiter took."""
+        for name in SPENT:
+            self.spent[name] += values.get(f"{EXPLOITER}/{name}", 0.0)
 
     def weights(self) -> Values:
         """Return how often each learner meets each category, as it stands in the record."""
@@ -326,6 +345,12 @@ class Squad:
         ):
             self.resets[learner] += 1
         self._fold(metrics)
+        for name, value in metrics.connection.execute(
+            "SELECT name, value FROM metrics WHERE name LIKE ? ORDER BY update_number",
+            (f"{EXPLOITER}/%",),
+        ):
+            if self.league:
+                self.spend({name: value})
         for name, training in self.trainings.items():
             training.load_state(state[name])
         if recorded := self._recorded(metrics):

@@ -59,10 +59,14 @@ def train(
 
 def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
     """Return the state a run begins with; what cannot be used is refused before it begins."""
+    from lanista.pipeline.exploiters import start_of  # See `_exploit`.
+
     squad = Squad(settings, folder)
     squad.enter(0, squad.first_rows())
     squad.meet(squad.matchmake())
     Evaluator(settings, squad.spec, folder)
+    if settings.league is not None:
+        start_of(settings, settings.league, folder)
     return {"settings": fingerprint(settings), "rows": 0, "learners": squad.state()}
 
 
@@ -214,18 +218,19 @@ class _Trainer:
         kind = "exploiter_admitted" if tested.admitted else "exploiter_refused"
         self._event(update, kind, row.name, body)
         self.champion.tested(row.name, body)
-        self._log_exploiter(update, tested.score, body)
+        metrics.add(update, tested.values)
+        squad.spend(tested.values)
+        self._tell(tested.score, body)
         if tested.admitted:
             metrics.add_rows("players", update, [tested.frozen.as_row()])
             squad.enter(update, [tested.frozen.as_row()])
         return tested.admitted
 
-    def _log_exploiter(self, update: int, score: Estimate, body: dict[str, Any]) -> None:
-        squad = self.squad
+    def _tell(self, score: Estimate, body: dict[str, Any]) -> None:
         self._say(
-            f"The exploiter of iteration {squad.iteration} scores {score.value:.3f} against its "
-            f"victim after {body['budget_decisions']} decisions, {body['low']:.3f} at least; it "
-            + ("joins the pool." if body["low"] > body["threshold"] else "is not admitted.")
+            f"The exploiter of iteration {self.squad.iteration} scores {score.value:.3f} against "
+            f"its victim after {body['budget_decisions']} decisions, {body['low']:.3f} at least; "
+            + ("it joins the pool." if body["low"] > body["threshold"] else "it is not admitted.")
         )
 
     def _promote(self, found: dict[str, Judgement]) -> None:

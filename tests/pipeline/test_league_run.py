@@ -1,0 +1,302 @@
+"""A league's run: players join, are met as the record says, and survive a kill to the last bit."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+from pipeline_runs import SMALL, Listener, killed, settings_of, untrained
+
+from lanista.errors import LanistaError, RefusedError
+from lanista.nets.policy_file import load_policy
+from lanista.pipeline.checkpoint import Checkpoints
+from lanista.pipeline.metrics import TABLES, Metrics
+from lanista.pipeline.run import folder_of, saved_settings
+from lanista.pipeline.squad import Squad
+from lanista.pipeline.training import train
+
+LEAGUE = {
+    "game": "kuhn",
+    "iterations": 8,
+    "network": SMALL,
+    "learning": {"terms": {"policy": 1.0, "value": 0.5, "entropy": 0.01}, "lr": 0.01},
+    "rollouts": {"matches": 48, "slots": 20, "opponents": ["self", "random"]},
+    "evaluation": {"every": 2, "bots": ["random"], "matches": 40},
+    "checkpoints": {"save_every": 3, "keep_last": 9},
+    "league": {
+        "round": 2,
+        "main_exploiters": 1,
+        "league_exploiters": 1,
+        "main": {"snapshot_decisions": 100},
+        "main_exploiter": {"snapshot_decisions": 250},
+        "league_exploiter": {"snapshot_decisions": 250, "reset_probability": 0.5,
+                             "reset_to": "main"},
+        "exploiter_check_interval": 5,
+        "exploiter_train_steps": 3000,
+        "exploiter_games": 100,
+        "exploiter_win_threshold": 0.2,
+    },
+}  # fmt: skip
+STREAM = {
+    "game": "arena",
+    "game_settings": {"duration": 6.0, "seats": 3},
+    "iterations": 6,
+    "learner_updates": 2,
+    "network": {"kind": "lstm", **SMALL},
+    "learning": {"policy": "vtrace", "terms": {"policy": 1.0, "value": 0.5, "entropy": 0.01}},
+    "rollouts": {"mode": "stream", "unrolls": 12, "unroll_length": 7, "slots": 4,
+                 "opponents": ["self", "rusher"]},
+    "replay": {"size": 40, "minimum": 8, "batch": 6},
+    "checkpoints": {"save_every": 2},
+    "league": {
+        "round": 1,
+        "main_exploiters": 1,
+        "main": {"snapshot_decisions": 60},
+        "main_exploiter": {"snapshot_decisions": 100, "reset_to": "scratch"},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    output = tmp_path_factory.mktemp("league") / "p.pt"
+    assert train(settings_of(LEAGUE), output) == 0
+    return output
+
+
+def rows(output, table, what="*"):
+    with closing(sqlite3.connect(folder_of(output) / "run.db")) as database:
+        return database.execute(f"SELECT {what} FROM {table}").fetchall()
+
+
+def tables(output):
+    """Return all that was recorded, clocks and what was said aside."""
+    found = {name: rows(output, name) for name in TABLES if name != "notices"}
+    found["metrics"] = [row for row in found["metrics"] if not row[1].endswith("seconds")]
+    return found
+
+
+def weights(output):
+    state = Checkpoints(folder_of(output) / "checkpoints").newest_good()[1]
+    return {name: each["learner"]["policy"] for name, each in state["learners"].items()}
+
+
+def same_weights(one, other):
+    one, other = weights(one), weights(other)
+    return one.keys() == other.keys() and all(
+        bool((one[name][key] == other[name][key]).all()) for name in one for key in one[name]
+    )
+
+
+@pytest.mark.parametrize(("values", "update"), [(LEAGUE, 5), (LEAGUE, 8), (STREAM, 11)])
+def test_killed_between_checkpoints_and_resumed_equals_the_unbroken_league(
+    values, update, tmp_path
+):
+    settings, output = settings_of(values), tmp_path / "b" / "p.pt"
+    train(settings, tmp_path / "a" / "p.pt")
+    killed(settings, output, update)
+    assert train(settings, output, resume=True) == 0
+    assert tables(output) == tables(tmp_path / "a" / "p.pt")
+    assert same_weights(output, tmp_path / "a" / "p.pt")
+    assert output.read_bytes() == (tmp_path / "a" / "p.pt").read_bytes()
+
+
+def test_a_payoff_rebuilt_from_the_tables_is_the_one_that_grew_with_the_run(tmp_path, monkeypatch):
+    grown = []
+    count = Squad.count
+    monkeypatch.setattr(Squad, "count", lambda self, *given: (count(self, *given),
+                                                              grown.append(self))[0])  # fmt: skip
+    output = tmp_path / "p.pt"
+    train(settings_of(LEAGUE), output)
+    squad = grown[-1]
+    again = Squad(settings_of(LEAGUE), folder_of(output))
+    metrics = Metrics(folder_of(output) / "run.db")
+    again.load(squad.state(), metrics)
+    metrics.close()
+    assert again.roster == squad.roster
+    (life,) = squad.payoffs
+    before, after = squad.payoffs[life], again.payoffs[life]
+    assert before.names == after.names
+    pairs = [(a, b) for a in before.names for b in before.names]
+    assert [before.counts(*pair) for pair in pairs] == [after.counts(*pair) for pair in pairs]
+    assert before.games("main", "random") > 0
+
+
+def test_every_player_met_in_training_stands_in_the_record_with_its_digest(finished):
+    digests = dict(rows(finished, "players", "name, digest"))
+    met = {
+        (update, learner, who)
+        for update, learner, who in rows(
+            finished, "matchmaking", "update_number, learner, opponent"
+        )
+    }
+    rounds = sorted({update for update, _, _ in met})
+    for update, learner, seating, played in rows(
+        finished, "training_games", "update_number, learner, seating, digests"
+    ):
+        at = max(number for number in rounds if number <= update)
+        for who, digest in zip(json.loads(seating), json.loads(played), strict=True):
+            assert who == learner or (at, learner, who) in met
+            assert digest == (digests[who] or f"learner:{who}")
+
+
+def test_both_seats_are_played_equally_against_every_opponent(finished):
+    games = {}
+    for seating, matches in rows(finished, "training_games", "seating, matches"):
+        seats = tuple(json.loads(seating))
+        games[seats] = games.get(seats, 0) + matches
+    assert all(games[seats[::-1]] == matches for seats, matches in games.items())
+
+
+def test_snapshots_join_and_exploiters_begin_anew_as_recorded(finished):
+    players = {row[0]: row[1:] for row in rows(finished, "players", "name, category, role, kind")}
+    assert players["main/000002"] == ("past", "main", "policy")
+    assert any(name.startswith("main_exploiter_1/") for name in players)
+    resets = rows(finished, "events WHERE kind = 'reset'", "player, body")
+    assert ("main_exploiter_1", '{"to": "scratch"}') in resets
+    for name, digest in rows(finished, "players WHERE kind = 'policy'", "name, digest"):
+        assert load_policy(folder_of(finished) / "policies" / f"{digest}.safetensors"), name
+
+
+def test_an_admitted_exploiter_is_met_from_the_next_iteration_on(finished):
+    (event,) = rows(finished, "events WHERE kind = 'exploiter_admitted'", "update_number, body")
+    update, body = event[0], json.loads(event[1])
+    assert update == 6
+    assert body["low"] > body["threshold"]
+    assert body["budget_decisions"] >= 2500
+    met = rows(finished, f"matchmaking WHERE update_number = {update}", "learner, opponent")
+    assert ("main", "exploiter/000005") in met
+    (lineups,) = rows(finished, "lineups WHERE reason = 'exploiter'", "COUNT(*)")
+    assert lineups == (2,)
+
+
+def test_the_policy_handed_out_is_the_last_that_was_promoted(finished):
+    bodies = [json.loads(b) for (b,) in rows(finished, "events WHERE kind = 'promotion'", "body")]
+    assert bodies
+    assert load_policy(finished).digest == bodies[-1]["digest"]
+    exact = [body["nash_conv"] for body in bodies]
+    assert exact == sorted(exact, reverse=True)
+
+
+def test_metrics_tell_of_categories_and_of_weights(finished):
+    names = {name for (name,) in rows(finished, "metrics", "DISTINCT name")}
+    assert {"win_rate/self", "win_rate/past", "win_rate/exploiter", "win_rate/bot"} <= names
+    assert {"matchmaking/self", "matchmaking/past", "matchmaking/bot"} <= names
+    assert {"main_exploiter_1/policy/loss", "main_exploiter_1/win_rate/self"} <= names
+    for update in range(1, 9):
+        shares = rows(
+            finished,
+            f"metrics WHERE update_number = {update} AND name LIKE 'matchmaking/%'",
+            "value",
+        )
+        assert sum(value for (value,) in shares) == pytest.approx(1)
+
+
+def test_swapping_two_opponents_files_swaps_their_results(tmp_path):
+    strong, weak = (untrained(LEAGUE, tmp_path / f"{n}.pt", seed=n) for n in (3, 4))
+
+    def returns(first, second, at):
+        (tmp_path / at).mkdir()
+        for name, file in (("a.pt", first), ("b.pt", second)):
+            shutil.copy(file, tmp_path / at / name)
+        settings = settings_of(
+            LEAGUE, iterations=1, league=None,
+            rollouts={"matches": 400, "opponents": [str(tmp_path / at / n) for n in
+                                                    ("a.pt", "b.pt")]},
+        )  # fmt: skip
+        train(settings, tmp_path / at / "p.pt")
+        found = rows(tmp_path / at / "p.pt", "training_games", "digests, first_match, returns")
+        return {(d, f): r for d, f, r in found}
+
+    one, other = returns(strong, weak, "one"), returns(weak, strong, "other")
+    digests = {digest for key in one for digest in json.loads(key[0])}
+    assert {load_policy(strong).digest, load_policy(weak).digest} < digests
+    # The same seats and ids are drawn; who sits there is what was swapped.
+    swap = {load_policy(strong).digest: load_policy(weak).digest}
+    swap |= {new: old for old, new in swap.items()}
+    turned = {(json.dumps([swap.get(d, d) for d in json.loads(k)]), f) for k, f in other}
+    assert turned == set(one)
+    assert one != other
+
+
+def test_a_leagues_anchor_is_the_policy_it_began_from_to_the_end(tmp_path):
+    start = untrained(LEAGUE, tmp_path / "sup.pt")
+    settings = settings_of(
+        LEAGUE, supervised_checkpoint=str(start),
+        learning={"terms": {"policy": 1.0, "value": 0.5, "anchor_reverse": 0.1}, "lr": 0.01},
+    )  # fmt: skip
+    output = tmp_path / "p.pt"
+    train(settings, output)
+    squad = Squad(saved_settings(folder_of(output)), folder_of(output))
+    digest = load_policy(start).digest
+    ((name, found),) = rows(output, "players WHERE category = 'imitation'", "name, digest")
+    assert (name, found) == ("imitation", digest)
+    metrics = Metrics(folder_of(output) / "run.db")
+    state = Checkpoints(folder_of(output) / "checkpoints").newest_good()[1]
+    squad.load(state["learners"], metrics)
+    metrics.close()
+    wanted = load_policy(start).policy.state_dict()
+    for training in squad.trainings.values():
+        anchor = training.learner.references.policies["anchor"].state_dict()
+        assert all(bool((anchor[key] == wanted[key]).all()) for key in wanted)
+
+
+def test_a_league_goes_by_its_tables_and_refuses_damaged_ones(tmp_path):
+    output = tmp_path / "p.pt"
+    settings = settings_of(LEAGUE, iterations=4)
+    train(settings, output)
+    with closing(sqlite3.connect(folder_of(output) / "run.db")) as database:
+        database.execute("DELETE FROM training_games WHERE update_number = 2")
+        database.commit()
+    with pytest.raises(RefusedError, match="The league goes by them"):
+        train(settings_of(LEAGUE, iterations=5), output, resume=True)
+
+
+def test_several_mains_each_have_their_numbers(tmp_path):
+    output = tmp_path / "p.pt"
+    league = {"mains": 2, "round": 2, "main": {"snapshot_decisions": 100}}
+    assert train(settings_of(LEAGUE, iterations=4, league=league), output) == 0
+    names = {name for (name,) in rows(output, "players", "name")}
+    assert {"main_1", "main_2", "main_1/000002", "main_2/000002"} <= names
+    metrics = {name for (name,) in rows(output, "metrics", "DISTINCT name")}
+    assert {"score/random", "main_2/score/random"} <= metrics
+
+
+def test_a_league_of_three_seats_draws_every_seat_on_its_own(tmp_path):
+    output = tmp_path / "p.pt"
+    settings = settings_of(
+        STREAM, iterations=1, learner_updates=1, replay={}, network=SMALL,
+        rollouts={"matches": 60, "opponents": ["self", "rusher", "kiter", "random"]},
+        league={"main": {"matchmaking": {"kind": "uniform"}}},
+    )  # fmt: skip
+    train(settings, output)
+    seatings = {tuple(json.loads(s)) for (s,) in rows(output, "training_games", "seating")}
+    assert all(len(seating) == 3 for seating in seatings)
+    assert any(len(set(seating)) == 3 for seating in seatings)
+    for pairs, matches in rows(output, "training_games", "pairs, matches"):
+        assert [sum(pair) for pair in json.loads(pairs)] == [matches] * 3
+
+
+def test_an_exploiter_from_an_imitation_that_is_not_there_is_refused_in_a_sentence(tmp_path):
+    league = {**LEAGUE["league"], "exploiter_from": "imitation"}
+    with pytest.raises(LanistaError, match="no imitation policy"):
+        train(settings_of(LEAGUE, league=league), tmp_path / "p.pt")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stopped_exploiter_is_gone_on_with(tmp_path):
+    settings, output = settings_of(LEAGUE), tmp_path / "b" / "p.pt"
+    train(settings, tmp_path / "a" / "p.pt")
+    asked = []
+
+    def stop():
+        asked.append(1)
+        return len(asked) == 8  # Five iterations of the league, then some of the exploiter's.
+
+    listener = Listener()
+    assert train(settings, output, stop=stop, observers=[listener]) == 130
+    assert (folder_of(output) / "exploiters").is_dir()
+    assert not rows(output, "events WHERE kind LIKE 'exploiter%'")
+    assert train(settings, output, resume=True) == 0
+    assert tables(output) == tables(tmp_path / "a" / "p.pt")
