@@ -7,9 +7,11 @@ import platform
 import subprocess
 import sys
 
-from bench import games, learning
+from bench import games, league, learning
 
-MEASURES = (games.rates, games.openspiel, games.threads, games.memory, learning.learning)
+MEASURES = (
+    games.rates, games.openspiel, games.threads, games.memory, learning.learning, league.league,
+)  # fmt: skip
 
 
 def main() -> None:
