@@ -1,6 +1,7 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -268,3 +269,8 @@ def test_without_meetings_ratings_are_unknown_and_why_is_said(story, matches):
     assert found["unexplained"] is None
     assert found["not_rated"].startswith("No two players met")
     assert found["exploitability_proxy"] == {"main": None, "main_exploiter_1": None}
+
+
+def test_the_page_of_the_docs_names_every_number(summary):
+    text = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
+    assert [key for key in summary if key != "version" and f"`{key}`" not in text] == []
