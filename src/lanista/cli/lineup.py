@@ -111,11 +111,7 @@ def lineup(
     found = registry.entry(game)
     _refuse_manner(game, players, greedy, temperature)
     given = _given(values)
-    settings = {
-        name: _value(name, text, found.settings[name].default)
-        for name, text in given.items()
-        if name in found.settings
-    }
+    settings = _settings_in(found, given)
     if "seats" in found.settings:
         settings.setdefault("seats", seats)
     rest = {name: text for name, text in given.items() if name not in found.settings}
@@ -140,6 +136,23 @@ def lineup(
         greedy,
         1.0 if temperature is None else temperature,
     )
+
+
+def game_settings(game: str, values: Iterable[str]) -> dict[str, Any]:
+    """Return a game's settings from `name=value`; what is no setting of it is refused."""
+    found, given = registry.entry(game), _given(values)
+    for name in given:
+        if name not in found.settings:
+            raise LanistaError(f"{game} has no setting {name!r}; {nearest(name, found.settings)}")
+    return _settings_in(found, given)
+
+
+def _settings_in(found: registry.Entry, given: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        name: _value(name, text, found.settings[name].default)
+        for name, text in given.items()
+        if name in found.settings
+    }
 
 
 def _refuse_manner(
