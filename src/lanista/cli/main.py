@@ -70,6 +70,7 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.config import Config
     from lanista.cli.data import Data
     from lanista.cli.experiment import ExperimentCommand
+    from lanista.cli.exploit import Exploit
     from lanista.cli.export import Export
     from lanista.cli.games import Games
     from lanista.cli.imitate import Imitate
@@ -91,6 +92,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "imitate": Imitate,
         "rl": RL,
         "report": Report,
+        "exploit": Exploit,
         "config": Config,
         "experiment": ExperimentCommand,
     }
