@@ -101,7 +101,8 @@ class _Trainer:
         self.run.keep_settings(self.settings)
         update = iteration * self.settings.learner_updates
         self.observers.started(self.settings, update)
-        said += self.run.forget_after(iteration, update)
+        # The first checkpoint is older than every row, those of the players at the start too.
+        said += self.run.forget_after(iteration, update if iteration else -1)
         said.append(self._doubts(state["rows"]))
         squad.load(state["learners"], self.run.metrics)
         self.champion.load(self.run.metrics)
