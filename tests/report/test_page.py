@@ -265,15 +265,85 @@ def test_the_tree_has_every_policy_and_a_line_from_its_parent(story: Story, html
     assert lines == {"descent": parents, "trained to beat": 1}
 
 
-def test_speed_is_what_all_learners_decided_per_cpu_second(story: Story) -> None:
-    metrics = {
-        "decisions": ((1, 100.0), (2, 300.0)), "cpu_seconds": ((1, 1.0), (2, 2.0)),
-        "main_exploiter_1/decisions": ((1, 50.0), (2, 150.0)),
-        "main_exploiter_1/cpu_seconds": ((1, 1.0), (2, 3.0)),
+def test_the_pool_of_a_state_is_who_was_there_before_it(story: Story, html: str) -> None:
+    curve = charts(html, "exploitability")[-1]["data"][-1]
+    entered = {p.name: p.update for p in story.players if p.kind != "learner"}
+    for update, value in zip(curve["x"], curve["y"], strict=True):
+        me = f"main/{int(update):06d}"
+        there = [name for name, since in entered.items() if since <= update and name != me]
+        assert value == pytest.approx(min(score(story, me, name) for name in there))
+
+
+@pytest.mark.parametrize(
+    ("to", "parent"), [("imitation", "imitation"), ("main/000050", "main"), ("scratch", None)]
+)
+def test_after_a_reset_descent_is_from_what_it_was_reset_to(
+    to: str, parent: str | None, story: Story, summary: dict[str, Any]
+) -> None:
+    # The snapshot of update 75 names the one of update 25 as its parent, and was reset between.
+    players = [
+        dataclasses.replace(p, parents=("main_exploiter_1/000025",))
+        if p.name == "main_exploiter_1/000075"
+        else p
+        for p in story.players
+    ]
+    events = (Event(25, "reset", "main_exploiter_1", {"to": to}),)
+    html = page(dataclasses.replace(story, players=tuple(players), events=events), summary)
+    (figure,) = charts(html, "family-tree")
+    lanes = figure["layout"]["yaxis"]["ticktext"]
+    (lines,) = [trace for trace in figure["data"] if trace["name"] == "descent"]
+    ends = list(zip(lines["x"][2::4], lines["y"][2::4], strict=True))
+    child = (75, lanes.index("main_exploiter_1"))
+    if parent is None:
+        assert child not in ends
+    else:
+        at = 4 * ends.index(child)
+        expected = 0 if parent == "imitation" else 50
+        assert (lines["x"][at], lanes[lines["y"][at]]) == (expected, parent)
+
+
+def test_another_learner_of_the_run_is_not_counted_as_self(html: str) -> None:
+    main, exploiter = charts(html, "matchmaking")
+    assert "self" in [trace["name"] for trace in main["data"]]
+    assert "self" not in [trace["name"] for trace in exploiter["data"]]
+    assert "other learner" in [trace["name"] for trace in exploiter["data"]]
+
+
+def test_an_event_says_its_numbers_and_leaves_long_things_out(story: Story) -> None:
+    body = {
+        "digest": "ab" * 32, "reading": {"value": 0.25, "low": 0.2, "high": 0.3}, "before": None,
+        "scores": {"random": {"value": 1.0}}, "games": 1200, "share": 0.123456,
     }  # fmt: skip
+    html = page(dataclasses.replace(story, events=(Event(3, "promotion", "main", body),)), {})
+    said = "digest abababababab, reading 0.250 [0.200, 0.300], games 1,200, share 0.1235"
+    assert f"<td>{said}</td>" in html.replace("\u00a0", " ")
+
+
+def test_speed_is_what_the_whole_run_decided_per_cpu_second_since_the_update_before(
+    story: Story,
+) -> None:
+    metrics = {
+        "decisions": ((1, 100.0), (2, 400.0), (3, 500.0)),
+        "cpu_seconds": ((1, 1.0), (2, 4.0), (3, 4.5)),
+        "main/decisions": ((1, 50.0), (2, 150.0), (3, 200.0)),
+    }
     html = page(dataclasses.replace(story, metrics=metrics, compute={}), {})
     (figure,) = charts(html, "where-the-compute-went")
-    assert figure["data"][0]["y"] == [pytest.approx(300 / 3)]
+    assert figure["data"][0]["x"] == [2, 3]
+    assert figure["data"][0]["y"] == [100, 200]
+
+
+def test_compute_has_a_bar_for_each_learner_and_for_what_is_no_learners(story: Story) -> None:
+    compute = {
+        "cpu_seconds": 60.0, "cpu_seconds/main": 30.0, "cpu_seconds/main_exploiter_1": 20.0,
+        "cpu_seconds/exploiter": 10.0,
+    }  # fmt: skip
+    html = page(dataclasses.replace(story, metrics={}, compute=compute), {})
+    (figure,) = charts(html, "where-the-compute-went")
+    (bars,) = figure["data"]
+    assert dict(zip(bars["y"], bars["x"], strict=True)) == {
+        "main": 30, "main_exploiter_1": 20, "exploiter": 10,
+    }  # fmt: skip
 
 
 def test_heads_of_one_decision_are_added_up(story: Story) -> None:

@@ -4,8 +4,8 @@ The README's picture is the top of a real run's page, made with the same browser
 
     lanista report RUN
     chromium --headless=new --no-sandbox --disable-gpu --hide-scrollbars \
-        --virtual-time-budget=20000 --window-size=1280,1800 \
-        --screenshot=docs/images/report.png file://$PWD/RUN/report.html
+        --virtual-time-budget=20000 --window-size=1280,1500 \
+        --screenshot=docs/images/report.png file://$PWD/RUN/report/report.html
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ CATEGORY_COLOURS = {
     "past": COLOURS[5],
     "exploiter": COLOURS[1],
     "bot": COLOURS[2],
+    "other learner": COLOURS[3],
 }
 
 
@@ -132,7 +133,7 @@ def _band(line: Line, shade: str) -> list[dict[str, Any]]:
 def _curve(line: Line, shade: str, dash: str, digits: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "type": "scatter", "x": clean(line.x), "y": clean(line.y), "name": text(line.name),
-        "mode": "lines+markers" if len(line.x) <= 30 else "lines", "connectgaps": False,
+        "mode": "lines", "connectgaps": False,
         "line": {"color": shade, "width": 2, "dash": dash}, "marker": {"size": 5, "color": shade},
         "hovertemplate": f"update %{{x}}: %{{y:{digits}}}",
     }  # fmt: skip
@@ -164,10 +165,12 @@ def chart(
 ) -> Figure:
     """Return curves on one pair of axes; `share` fixes the axis to 0–1, `even` dots a line."""
     data: list[dict[str, Any]] = []
+    few = all(len(line.x) <= 30 for line in lines)
     for place, line in enumerate(thinned(each) for each in lines):
         shade = line.shade or colour(line.name, place)
         dash = DASHES[place // len(COLOURS) % len(DASHES)]
         data += [*_band(line, shade), _curve(line, shade, dash, digits)]
+        data[-1]["mode"] = "lines+markers" if few else "lines"
     y = axis(y_title, rangemode="tozero" if from_zero else "normal")
     if share:
         y["range"] = [-0.02, 1.02]
@@ -224,14 +227,17 @@ def _both(y: Number, low: Number, high: Number) -> tuple[float, float]:
     return high - y, y - low
 
 
-def points(lines: Sequence[Line], y_title: str, *, share: bool = False) -> Figure:
+def points(
+    lines: Sequence[Line], y_title: str, *, x_range: tuple[float, float], share: bool = False
+) -> Figure:
     """Return single measurements with error bars."""
     data = [rated(line, place) for place, line in enumerate(lines)]
     for each, symbol in zip(data, ("circle", "diamond", "square", "triangle-up") * 9, strict=False):
         each["mode"], each["marker"]["symbol"] = "markers", symbol
         each["hovertemplate"] = each["hovertemplate"].replace(".0f", ".3f")
     y = axis(y_title, range=[-0.02, 1.02]) if share else axis(y_title, rangemode="tozero")
-    return figure(data, 320, xaxis=axis("update"), yaxis=y, showlegend=len(lines) > 1)
+    x = axis("update", range=list(x_range))
+    return figure(data, 280, xaxis=x, yaxis=y, showlegend=len(lines) > 1)
 
 
 def bars(rows: Sequence[str], parts: Mapping[str, Sequence[Number]], x_title: str) -> Figure:
@@ -239,8 +245,8 @@ def bars(rows: Sequence[str], parts: Mapping[str, Sequence[Number]], x_title: st
     data = [
         {
             "type": "bar", "orientation": "h", "y": [text(row) for row in rows],
-            "x": clean(values), "name": text(name), "marker": {"color": colour(name, place)},
-            "hovertemplate": "%{y}: %{x:,.1f}",
+            "x": clean(values), "name": text(name),
+            "marker": {"color": COLOURS[place % len(COLOURS)]}, "hovertemplate": "%{y}: %{x:,.1f}",
         }
         for place, (name, values) in enumerate(parts.items())
     ]  # fmt: skip

@@ -21,10 +21,12 @@ def family(story: Story) -> Section | None:
     parents = {name for player in story.players for name in player.parents}
     if not parents:
         return None
-    members = [p for p in story.players if p.kind == "policy" or p.name in parents]
+    # Those of no category were met in a test and never joined.
+    joined = [p for p in story.players if p.kind == "policy" and p.category]
+    members = [*joined, *(p for p in story.players if p.name in parents and p not in joined)]
     nodes = [_node(player) for player in _by_lane(members)]
     nodes += [_reset(event, number) for number, event in _resets(story, members)]
-    figure = family_tree(nodes, [*_descent(members), *_victims(members)])
+    figure = family_tree(nodes, [*_descent(story, members), *_victims(members)])
     parts: list[Part] = [Chart(figure, "Family tree of the league's players", least_width=520)]
     exploiters = [player for player in members if _victim(player)]
     if exploiters:
@@ -85,9 +87,28 @@ def _reset(event: Event, number: int) -> Node:
     return Node(f"reset {number + 1}", event.player, float(event.update), "reset", says)
 
 
-def _descent(members: list[Member]) -> list[Edge]:
-    """Return edges from parents; the line of a learner runs from one snapshot to the next."""
-    return [Edge(parent, player.name, "parent") for player in members for parent in player.parents]
+def _descent(story: Story, members: list[Member]) -> list[Edge]:
+    """Return edges from parents to children.
+
+    The first snapshot after a reset comes from what its learner was reset to, not from the
+    snapshot before.
+    """
+    entered = {player.name: player.update for player in members}
+    imitation = [player.name for player in members if player.category == "imitation"]
+    edges = []
+    for player in members:
+        for parent in player.parents:
+            since = entered.get(parent, 0)
+            resets = [
+                str(event.body.get("to", ""))
+                for event in story.events
+                if event.kind == "reset" and event.player == _lane(player)
+                if since <= event.update < player.update
+            ]
+            if resets and parent.startswith(f"{_lane(player)}/"):
+                parent = next(iter(imitation), "") if resets[-1] == "imitation" else resets[-1]
+            edges.append(Edge(parent, player.name, "parent"))
+    return edges
 
 
 def _victims(members: list[Member]) -> list[Edge]:

@@ -6,11 +6,11 @@ HTML or of ratings.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from lanista.report.charts import Figure, Line, bars, chart, count, panel, stacked
 from lanista.report.page_parts import (
@@ -24,6 +24,7 @@ from lanista.report.page_parts import (
     Table,
     Words,
 )
+from lanista.report.page_results import said
 from lanista.report.plot import COLOURS
 from lanista.report.source import Series, Story, owner
 
@@ -74,11 +75,13 @@ def _is_loss(name: str) -> bool:
     return name.endswith("/loss") or name == "loss"
 
 
+# The same number under another name.
+DOUBLES = {"policy/approx_kl": "policy/behaviour_kl", "entropy/entropy": "policy/entropy"}
+
+
 def _is_spread(name: str) -> bool:
-    words = name.split("/")
-    return any(
-        word == "entropy" or word == "kl" or "_kl" in word or "kl_" in word for word in words
-    )
+    word = [word for word in name.split("/") if not word.isdigit()][-1]
+    return word in ("entropy", "kl") or word.startswith("kl_") or word.endswith("_kl")
 
 
 def losses(story: Story) -> Section | None:
@@ -92,7 +95,8 @@ def losses(story: Story) -> Section | None:
 
 def entropy_and_kl(story: Story) -> Section | None:
     """Return how open the policy is and how far it moves."""
-    found = _wanted(story, lambda name: _is_spread(name) and not _is_loss(name))
+    found = _wanted(story, _is_spread)
+    found = {name: rows for name, rows in found.items() if DOUBLES.get(name) not in found}
     if not found:
         return None
     lead = (
@@ -108,8 +112,10 @@ def matchmaking(story: Story) -> Section | None:
     by_learner: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
     for drawn in story.matchmaking:
         shares = by_learner[drawn.learner].setdefault(drawn.update, defaultdict(float))
-        same = drawn.opponent == drawn.learner
-        shares["self" if same else category.get(drawn.opponent, "other")] += drawn.weight
+        kind = category.get(drawn.opponent, "other")
+        # A learner of the run is of category self to itself alone.
+        other = kind == "self" and drawn.opponent != drawn.learner
+        shares["other learner" if other else kind] += drawn.weight
     parts: list[Part] = []
     for learner, by_update in by_learner.items():
         x, y = _steps(by_update, story.updates)
@@ -153,7 +159,7 @@ def win_rates(story: Story) -> Section | None:
             "Win rate in training by category",
             _whose(learner, by_learner),
         )
-        for learner, lines in by_learner.items()
+        for learner, lines in sorted(by_learner.items(), key=lambda pair: _place(story, pair[0]))
     ]
     if not parts:
         return None
@@ -162,6 +168,10 @@ def win_rates(story: Story) -> Section | None:
         "can mean harder opponents."
     )
     return Section("Win rate by category", parts, lead)
+
+
+def _place(story: Story, learner: str) -> int:
+    return story.learners.index(learner) if learner in story.learners else 0
 
 
 def _category_place(name: str) -> tuple[int, str]:
@@ -202,30 +212,22 @@ def _totals(totals: Mapping[str, float]) -> list[tuple[str, str]]:
 
 
 def _spent(story: Story, split: Mapping[str, float]) -> Figure:
-    """Return bars: a row for each learner where parts name one, else a row for each part."""
+    """Return a bar for each learner, and for each part that is no learner's."""
     cells: dict[str, dict[str, float]] = defaultdict(dict)
     for name, value in split.items():
         own = name.removeprefix("cpu_seconds/")
-        row = next((who for who in story.learners if own == who or own.startswith(f"{who}/")), "")
-        cells[row][own.removeprefix(row).strip("/") or "CPU seconds"] = value
-    if set(cells) == {""}:
-        rows = sorted(cells[""], key=lambda stage: -cells[""][stage])
-        return bars(rows, {"CPU seconds": [cells[""][stage] for stage in rows]}, "CPU seconds")
-    stages = list(dict.fromkeys(stage for row in cells.values() for stage in row))
-    parts = {stage: [cells[row].get(stage) for row in cells] for stage in stages}
-    return bars([row or "whole run" for row in cells], parts, "CPU seconds")
+        row = next((who for who in story.learners if own.startswith(f"{who}/")), own)
+        cells[row][own.removeprefix(row).strip("/") or "play and learning"] = value
+    rows = sorted(cells, key=lambda row: -sum(cells[row].values()))
+    stages = list(dict.fromkeys(stage for row in rows for stage in cells[row]))
+    parts = {stage: [cells[row].get(stage) for row in rows] for stage in stages}
+    return bars(rows, parts, "CPU seconds")
 
 
 def _speed(story: Story) -> Line | None:
-    """Return decisions per CPU second of all learners, between updates that have both totals."""
-    totals = []
-    for name in ("decisions", "cpu_seconds"):
-        whole: dict[int, float] = defaultdict(float)
-        for series in _wanted(story, name.__eq__).get(name, {}).values():
-            for update, value in series:
-                whole[update] += value
-        totals.append(whole)
-    both = [(u, totals[0][u], totals[1][u]) for u in sorted(totals[0]) if u in totals[1]]
+    """Return decisions per CPU second of the whole run, between updates that have both totals."""
+    seconds = dict(story.metrics.get("cpu_seconds", ()))
+    both = [(u, d, seconds[u]) for u, d in story.metrics.get("decisions", ()) if u in seconds]
     both = both[:: max(1, len(both) // MOST_SPEEDS)]
     x, y = [], []
     for (_, before, start), (update, after, end) in pairwise(both):
@@ -260,14 +262,24 @@ def events(story: Story) -> Section | None:
     return Section("Events and notices", parts)
 
 
-def _body(body: Mapping[str, object]) -> str:
-    """Return what an event says beside its kind: numbers short, digests by their beginning."""
-    return ", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in body.items())
+def _body(body: Mapping[str, Any]) -> str:
+    """Return what an event says beside its kind: what is unknown or long is left to the tables."""
+    found = []
+    for name, value in body.items():
+        if (words := _short(value)) is not None:
+            found.append(f"{name.replace('_', ' ')} {words}")
+    return ", ".join(found)
 
 
-def _short(value: object) -> str:
+def _short(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, str):
         return value[:12] if len(value) == 64 else value
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping) and isinstance(value.get("value"), float):
+        return said(value["value"], value.get("low"), value.get("high"))
+    return None

@@ -11,6 +11,7 @@ from typing import Any
 
 from lanista.league.meter import Reading, pool_reading
 from lanista.league.score import Estimate, wilson
+from lanista.report.source import Story
 
 UNKNOWN = "—"
 Summary = Mapping[str, Any]
@@ -41,9 +42,11 @@ class Results:
     """By label, in the order they came."""
     met: Mapping[str, Mapping[str, Met]]
     """By label, then by the other's label."""
+    since: Mapping[str, int]
+    """By label: the update at which it was made, or entered."""
 
     @classmethod
-    def of(cls, summary: Summary) -> Results:
+    def of(cls, story: Story, summary: Summary) -> Results:
         """Read them from a summary; one that has none gives none."""
         players = {row["player"]: row for row in summary.get("players", ())}
         met: dict[str, dict[str, Met]] = {name: {} for name in players}
@@ -53,7 +56,10 @@ class Results:
             score = estimate(row["score"])
             met[first][second] = Met(second, row["n"], *counts, score, small)
             met[second][first] = Met(first, row["n"], *counts[::-1], turned(score), small)
-        return cls(players, met)
+        # A snapshot is older than the first match it is met in.
+        entered = {member.name: member.update for member in story.players}
+        since = {name: entered.get(name, int(row["update"])) for name, row in players.items()}
+        return cls(players, met, since)
 
     def is_bot(self, name: str) -> bool:
         return bool(self.players[name]["kind"] == "bot")
@@ -61,10 +67,7 @@ class Results:
     def states(self, learner: str) -> list[str]:
         """Return a learner's weights that played, oldest first: snapshots and evaluations."""
         mine = [name for name, row in self.players.items() if row["learner"] == learner]
-        return sorted(mine, key=lambda name: int(self.players[name]["update"]))
-
-    def update(self, name: str) -> int:
-        return int(self.players[name]["update"])
+        return sorted(mine, key=self.since.__getitem__)
 
     def newest(self, learner: str) -> str | None:
         """Return the newest weights of a learner that met a bot, or else that met anybody."""
@@ -72,9 +75,17 @@ class Results:
         with_bots = [name for name in states if any(map(self.is_bot, self.met[name]))]
         return next(reversed(with_bots or states), None)
 
-    def worst(self, name: str) -> Reading | None:
-        """Return the lowest score over all whom a player met, by the worst-case meter."""
-        scores = {other: met.score for other, met in self.met[name].items()}
+    def worst(self, name: str, *, before: bool = False) -> Reading | None:
+        """Return the lowest score over all whom a player met, by the worst-case meter.
+
+        With `before`, only over those who were there when it was: a snapshot goes on meeting
+        its successors.
+        """
+        scores = {
+            other: met.score
+            for other, met in self.met[name].items()
+            if not before or self.since[other] <= self.since[name]
+        }
         if not any(score is not None for score in scores.values()):
             return None
         return pool_reading(name, str(self.players[name]["digest"]), scores)

@@ -22,7 +22,7 @@ def mains(story: Story) -> list[str]:
 
 def headline(story: Story, summary: Summary) -> list[str]:
     """Return what was trained and how strong it is, in sentences."""
-    results = Results.of(summary)
+    results = Results.of(story, summary)
     found = [_trained(story)]
     for learner in mains(story):
         found.append(_strong(results, learner))
@@ -62,7 +62,7 @@ def _strong(results: Results, learner: str) -> str:
 
 def against_bots(story: Story, summary: Summary) -> Section | None:
     """Return each main's score against each bot over updates, and the table at the end."""
-    results = Results.of(summary)
+    results = Results.of(story, summary)
     parts: list[Part] = []
     for learner in mains(story):
         newest = results.newest(learner)
@@ -87,7 +87,7 @@ def _bot_panels(results: Results, learner: str) -> list[tuple[str, str, dict[str
     for state in results.states(learner):
         for other, met in results.met[state].items():
             if results.is_bot(other) and met.score is not None:
-                curves.setdefault(other, []).append((float(results.update(state)), met))
+                curves.setdefault(other, []).append((float(results.since[state]), met))
     ends = 0.0, 1.02 * max((x for points in curves.values() for x, _ in points), default=1.0)
     found = []
     for bot, points in curves.items():
@@ -123,13 +123,13 @@ def rated(story: Story, summary: Summary) -> Section | None:
     fit = summary.get("bradley_terry")
     if not fit:
         return None
-    results = Results.of(summary)
+    results = Results.of(story, summary)
     rating = {row["player"]: row for row in fit["ratings"]}
     lines = []
     for learner in story.learners:
         mine = [rating[name] for name in results.states(learner) if name in rating]
         if mine:
-            x = [float(results.update(row["player"])) for row in mine]
+            x = [float(results.since[row["player"]]) for row in mine]
             ends = ([row[key] for row in mine] for key in ("value", "low", "high"))
             lines.append(Line(learner, x, *ends))
     levels = [
@@ -168,10 +168,10 @@ def _circles(summary: Summary) -> list[Part]:
 
 def payoff(story: Story, summary: Summary) -> Section | None:
     """Return the heat map of who beats whom."""
-    results = Results.of(summary)
+    results = Results.of(story, summary)
     rows = (summary.get("bradley_terry") or {}).get("ratings", ())
     order = [row["player"] for row in rows]
-    shown = _chosen(story, results, order)
+    shown = _chosen(results, order)
     if len(shown) < 2:
         return None
     values = [[_value(results.met[me].get(other)) for other in shown] for me in shown]
@@ -186,25 +186,13 @@ def payoff(story: Story, summary: Summary) -> Section | None:
     return Section("Who beats whom", [Chart(figure, "Payoff heat map", least_width=width)], lead)
 
 
-def _chosen(story: Story, results: Results, order: list[str]) -> list[str]:
-    """Return who stands in the map: members of the pool, and the newest weights of each learner.
-
-    A learner that has no member there is shown at up to eight moments.
-    """
-    members = {player.name for player in story.players}
-    chosen = {name for name in order if name in members}
-    for learner in story.learners:
-        states = results.states(learner)
-        if states and not chosen & set(states):
-            chosen |= set(spread(states, 8))
-        chosen |= set(states[-1:])
-    others = [name for name in order if name in chosen and not results.players[name]["learner"]]
-    states = sorted(
-        (name for name in order if name in chosen and results.players[name]["learner"]),
-        key=results.update,
-    )
+def _chosen(results: Results, order: list[str]) -> list[str]:
+    """Return who stands in the map: everybody, or some of the learners' states at even steps."""
+    others = [name for name in order if not results.players[name]["learner"]]
+    states = [name for name in order if results.players[name]["learner"]]
+    states.sort(key=results.since.__getitem__)
     kept = {*others, *spread(states, max(2, MOST_IN_MAP - len(others)))}
-    return [name for name in order if name in kept]
+    return [name for name in order if name in kept and not kept.isdisjoint(results.met[name])]
 
 
 def spread(values: list[str], most: int) -> list[str]:
