@@ -305,3 +305,21 @@ def test_matches_that_cannot_be_saved_are_begun_afresh():
     assert one.save() == {"next_match": one.next_match}
     other.load(one.save())
     assert other.unrolls(2).match.min() == one.next_match
+
+
+def test_an_opponent_swapped_in_mid_match_is_refused():
+    game = make("leduc", slots=8, seed=2)
+    bot = make_bot("leduc", "random", game.spec, 2)
+
+    class Swapped:
+        name, digest = "swapped", bot.digest
+
+        def act(self, decisions, rows):
+            self.digest = "f" * 64
+            return bot.act(decisions, rows)
+
+    against = collector(
+        game, opponents=[Swapped()], seating=lambda ids: np.tile([LEARNER, 1], (len(ids), 1))
+    )
+    with pytest.raises(LanistaError, match="swapped changed in the middle of a match"):
+        against.whole_matches(8)

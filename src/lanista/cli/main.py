@@ -69,15 +69,18 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.check import Check
     from lanista.cli.config import Config
     from lanista.cli.data import Data
+    from lanista.cli.evaluate import Evaluate
     from lanista.cli.experiment import ExperimentCommand
     from lanista.cli.exploit import Exploit
     from lanista.cli.export import Export
     from lanista.cli.games import Games
     from lanista.cli.imitate import Imitate
     from lanista.cli.play import Play
+    from lanista.cli.replay import Replay
     from lanista.cli.report import Report
     from lanista.cli.rl import RL
     from lanista.cli.roundrobin import RoundRobin
+    from lanista.cli.run import RunCommand
     from lanista.cli.usage import read
     from lanista.cli.watch import Watch
 
@@ -91,6 +94,9 @@ def parse(arguments: Sequence[str]) -> Command:
         "export": Export,
         "imitate": Imitate,
         "rl": RL,
+        "run": RunCommand,
+        "evaluate": Evaluate,
+        "replay": Replay,
         "report": Report,
         "exploit": Exploit,
         "config": Config,

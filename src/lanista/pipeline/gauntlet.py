@@ -8,7 +8,7 @@ where players come from.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -93,11 +93,7 @@ def everybody(
 
 
 def play_gauntlet(
-    tables: Sequence[Table],
-    deals: int,
-    *,
-    options: Mapping[str, int] | None = None,
-    progress: Progress | None = None,
+    tables: Sequence[Table], deals: int, *, progress: Progress | None = None
 ) -> Iterator[Results]:
     """Play `deals` deals against everybody at the table; give them in parts that are whole.
 
@@ -116,7 +112,7 @@ def play_gauntlet(
             first_match=FIRST_MATCH + done * each,
             first_deal=FIRST_MATCH + done,
         )
-        yield play(tables, schedule, options=options, progress=progress)
+        yield play(tables, schedule, progress=progress)
         done, wanted = done + size, wanted * 2
 
 
@@ -215,15 +211,12 @@ def match_rows(
     return lineups, matches
 
 
-def described(
-    found: Gauntlet, spec: Spec, seed: int, manner: str, options: Mapping[str, int] | None = None
-) -> dict[str, Any]:
+def described(found: Gauntlet, spec: Spec, seed: int, manner: str) -> dict[str, Any]:
     """Return a gauntlet as plain values, with all it takes to play it again."""
     scores = found.scores
     return {
         "game": spec.name,
         "settings": dict(spec.settings),
-        "options": dict(options or {}),
         "rules_version": spec.facts.rules_version,
         "observation_version": spec.facts.observation_version,
         "seed": seed,

@@ -1,0 +1,236 @@
+"""`lanista evaluate POLICY`: one player meets many, and a table says how strong it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from lanista.cli.flags import SETTINGS, number, optional, switch
+from lanista.errors import LanistaError
+
+if TYPE_CHECKING:
+    from lanista.cli.lineup import Lineup
+    from lanista.pipeline.gauntlet import Gauntlet
+    from lanista.rollout import Results, Table
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Let one player meet others, in every seat on the same deals, and say how strong it is."""
+
+    policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
+    """A policy file (several with + between decide together), a bot's name, or file.py:Bot."""
+    opponents: Annotated[str, tyro.conf.arg(metavar="A,B,...")] = ALL
+    """Whom it meets, with commas between: all (every bot of the game), names of bots, file.py:Bot,
+    or policy files. In games of more than two seats the opponent has all the others."""
+    games: Annotated[int, number(1000)] = 1000
+    """Matches against each; rounded up so that every deal is played in all seats."""
+    greedy: Annotated[bool, switch()] = False
+    """Let POLICY play its likeliest choice; otherwise it samples. Opponents sample."""
+    temperature: Annotated[float | None, optional("T")] = None
+    """What POLICY divides its logits by before it samples; 1 unless given."""
+    game: Annotated[str | None, optional("GAME")] = None
+    """The game, where POLICY is not a file that tells."""
+    settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
+    """Settings of the game; a policy file's own unless given."""
+    seed: Annotated[int, number(0)] = 0
+    """Names the deals, none of which a run has trained on, and all that is random in players."""
+    output: Annotated[Path | None, optional("FILE")] = None
+    """Write the numbers to this file, as JSON."""
+    slots: Annotated[int, number(1024)] = 1024
+    """How many matches are played side by side; changes no result."""
+    threads: Annotated[int, number(1)] = 1
+    """How many threads share the matches; changes no result."""
+
+    def run(self) -> int:
+        """Play, print, and return 0, or 130 when interrupted."""
+        from lanista.cli.main import INTERRUPTED
+        from lanista.cli.paths import refuse_unwritable
+        from lanista.pipeline.gauntlet import gauntlet_of
+        from lanista.rollout import join
+
+        mine, others = self._lineups()
+        if self.output:
+            refuse_unwritable("--output", self.output)
+        spec = mine.make().spec
+        deals = self._deals(spec.seats, len(others.players))
+        parts = self._play(mine, others, deals)
+        asked = deals * spec.seats * len(others.players)
+        complete = sum(len(part) for part in parts)
+        if complete < asked:
+            print(f"Interrupted: {complete:,} of {asked:,} matches are complete.")
+        if parts:
+            found = gauntlet_of(join(parts), (self.policy, *others.players))
+            say(found, mine, self._manner(mine))
+            if self.output:
+                self._write(found, mine, complete == asked)
+        return INTERRUPTED if complete < asked else 0
+
+    def _deals(self, seats: int, opponents: int) -> int:
+        from lanista.cli.lineup import MOST_MATCHES
+
+        most = MOST_MATCHES // opponents
+        if not 1 <= self.games <= most:
+            raise LanistaError(
+                f"--games is {self.games:,}; give a number from 1 to {most:,} for {opponents} "
+                "opponents."
+            )
+        deals = -(-self.games // seats)
+        if deals * seats != self.games:
+            print(
+                f"{self.games:,} games cannot give every deal all {seats} seatings; "
+                f"{deals * seats:,} are played."
+            )
+        return deals
+
+    def _play(self, mine: Lineup, others: Lineup, deals: int) -> list[Results]:
+        """Return the parts that were complete when all was played or the user interrupted."""
+        from lanista.cli.interrupt import finishing
+        from lanista.cli.progress import progress_of
+        from lanista.pipeline.gauntlet import play_gauntlet
+
+        each = mine.make().spec.seats * len(others.players)
+        tables = [
+            seated(mine, table) for table in others.tables(self.threads, self.slots, deals * each)
+        ]
+        complete: list[Results] = []
+        try:
+            with progress_of(deals * each, "matches") as progress:
+                for part in play_gauntlet(tables, deals, progress=progress):
+                    with finishing():
+                        complete.append(part)
+        except KeyboardInterrupt:
+            pass  # What is complete is summed up; the exit code tells.
+        finally:
+            for table in tables:
+                table.game.close()
+        return complete
+
+    def _lineups(self) -> tuple[Lineup, Lineup]:
+        """Return the player's line-up and that of its opponents, in the same game."""
+        from lanista.cli.lineup import Lineup, is_policy
+
+        game, settings = self._game()
+        if self.greedy and self.temperature is not None:
+            raise LanistaError("--greedy leaves nothing to chance; leave out --temperature.")
+        if (self.greedy or self.temperature is not None) and not is_policy(game, self.policy):
+            flag = "--greedy" if self.greedy else "--temperature"
+            raise LanistaError(f"{flag} is for policies, and {self.policy} is a bot; leave it out.")
+        plain = Lineup(game, self._opponents(game), self.seed, settings)
+        temperature = 1.0 if self.temperature is None else self.temperature
+        mine = replace(plain, players=(self.policy,), greedy=self.greedy, temperature=temperature)
+        return mine, plain
+
+    def _game(self) -> tuple[str, dict[str, Any]]:
+        """Return the game and its settings: as given, or as the policy's file says."""
+        from lanista.cli.lineup import game_settings
+        from lanista.games.bot_files import is_bot_file
+        from lanista.nets.policy_file import read_header
+
+        given = [value for group in self.settings for value in group]
+        file = Path(self.policy if Path(self.policy).is_file() else self.policy.partition("+")[0])
+        if file.is_file() and not is_bot_file(self.policy):
+            header = read_header(file)
+            game = self.game or header.game
+            return game, {**header.settings, **game_settings(game, given)}
+        if self.game is None:
+            raise LanistaError(
+                f"{self.policy} is no policy file, so it does not say which game it plays; name a "
+                "file, or a bot together with --game."
+            )
+        return self.game, game_settings(self.game, given)
+
+    def _opponents(self, game: str) -> tuple[str, ...]:
+        from lanista.cli.lineup import split_names
+        from lanista.games import registry
+
+        names: list[str] = []
+        for word in split_names(self.opponents, "--opponents"):
+            names += registry.bot_names(registry.entry(game)) if word == ALL else [word]
+        return tuple(dict.fromkeys(names))
+
+    def _manner(self, mine: Lineup) -> str:
+        from lanista.cli.lineup import is_policy
+
+        if not is_policy(mine.game, self.policy):
+            return "as its program says"
+        return "greedy" if mine.greedy else f"sampled at temperature {mine.temperature:g}"
+
+    def _write(self, found: Gauntlet, mine: Lineup, complete: bool) -> None:
+        import json
+
+        from lanista.files import write_text
+        from lanista.pipeline.gauntlet import described
+
+        assert self.output is not None
+        values = described(found, mine.make().spec, self.seed, self._manner(mine))
+        values |= {"games": self.games, "complete": complete}
+        write_text(self.output, json.dumps(values, indent=2) + "\n")
+        print(f"numbers: {self.output}")
+
+
+def seated(mine: Lineup, table: Table) -> Table:
+    """Return a table with the player before its opponents."""
+    from lanista.rollout import Table as AnyTable
+
+    own = mine.table(1)
+    own.game.close()
+    return AnyTable(table.game, (*own.players, *table.players))
+
+
+def say(found: Gauntlet, mine: Lineup, manner: str) -> None:
+    """Print how the player did against each, on the whole and at worst."""
+    from lanista.cli.summary import first_seat, speed
+    from lanista.cli.table import console, interval, table
+    from lanista.league.meter import pool_reading
+
+    out = console()
+    spec = mine.make().spec
+    where = "both seats" if spec.seats == 2 else f"all {spec.seats} seats"
+    each = found.bouts[0].standing.matches
+    out.print(
+        f"{mine.game}: {found.name} ({found.digest[:12]}) plays {manner}\n"
+        f"{each:,} matches against each, every deal in {where}, seed {mine.seed}\n"
+        "[95 % intervals]: score and margin over deals, wins/n Wilson's; smallest: the smallest "
+        "difference of score this could show (power 80 %)"
+    )
+    columns = ("opponent", "n", "wins", "draws", "losses", "score", "wins/n", "margin", "smallest")
+    out.print(table(columns, _rows(found)))
+    if found.left_out:
+        out.print(f"left out: {found.left_out:,} matches of deals with one broken off")
+    if len(found.scores) > 1:
+        lowest = pool_reading(found.name, found.digest, found.scores)
+        bounds = "" if lowest.low is None else f" [{lowest.low:.3f}, {lowest.high:.3f}]"
+        out.print(
+            f"mean over {len(found.bouts)} opponents: score {interval(found.mean)}\n"
+            f"lowest: score {lowest.value:.3f}{bounds} against {lowest.against}; the interval "
+            "holds for all opponents at once"
+        )
+    out.print(first_seat(found.first_seat))
+    out.print(speed(found.decisions, found.wall_seconds, found.cpu_seconds))
+
+
+def _rows(found: Gauntlet) -> Sequence[Sequence[str]]:
+    from lanista.cli.table import interval
+    from lanista.cli.table import number as shown
+
+    return [
+        (
+            bout.opponent,
+            f"{bout.standing.matches:,}",
+            f"{bout.standing.wins:,}",
+            f"{bout.standing.draws:,}",
+            f"{bout.standing.losses:,}",
+            interval(bout.standing.score),
+            interval(bout.standing.win_rate),
+            interval(bout.standing.margin, 2, signed=True),
+            shown(bout.standing.smallest_difference),
+        )
+        for bout in found.bouts
+    ]
