@@ -1,0 +1,116 @@
+"""Readings of the meter: what they hold, what they may be called, how sure a pool's lowest is."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lanista.errors import LanistaError
+from lanista.league.meter import (
+    Point,
+    Reading,
+    exact_reading,
+    learned_reading,
+    pool_reading,
+    still_rising,
+)
+from lanista.league.score import Estimate, mean_score
+
+RISING = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+LEVEL = [0.1, 0.4, 0.6, 0.605, 0.6, 0.605]
+
+
+def learned(values, unit="score"):
+    curve = [Point(100 * (i + 1), value) for i, value in enumerate(values)]
+    found = Estimate(values[-1], values[-1] - 0.02, values[-1] + 0.02, 500)
+    return learned_reading(
+        "victim", "abc", unit, found, response="def", budget_decisions=600, curve=curve
+    )
+
+
+@pytest.mark.parametrize("values", [RISING, LEVEL, [0.5]])
+def test_a_reading_comes_back_from_its_json(values):
+    reading = learned(values)
+    assert Reading.from_json(json.loads(json.dumps(reading.to_json()))) == reading
+
+
+def test_what_is_no_reading_is_refused():
+    with pytest.raises(LanistaError, match="no reading"):
+        Reading.from_json({"curve": [], "colour": "red"})
+
+
+def test_a_curve_that_still_rises_gives_a_lower_bound_and_a_level_one_a_ceiling():
+    assert (learned(RISING).called, learned(RISING).lower_bound) == ("lower bound", True)
+    assert (learned(LEVEL).called, learned(LEVEL).lower_bound) == ("ceiling", False)
+
+
+def test_few_points_cannot_show_that_a_curve_is_level():
+    assert still_rising([0.6] * 5, "score")
+    assert not still_rising([0.6] * 6, "score")
+
+
+def test_whether_a_gain_still_rises_does_not_depend_on_the_size_of_the_stakes():
+    values = [0.1, 0.5, 0.9, 1.0, 1.0, 1.05]
+    answers = {still_rising([stake * v for v in values], "gain") for stake in (0.01, 1, 100)}
+    assert answers == {True}
+    assert not still_rising([100.0, 100.5, 100.4, 100.5, 101.0, 100.2], "gain")
+
+
+def test_a_falling_curve_is_not_rising():
+    assert not still_rising(RISING[::-1], "score")
+
+
+def test_more_weakness_is_worse_whatever_the_instrument():
+    strong = pool_reading("s", "1", {"a": Estimate(0.7, 0.6, 0.8, 9)})
+    weak = pool_reading("w", "2", {"a": Estimate(0.3, 0.2, 0.4, 9)})
+    assert weak.weaker_than(strong)
+    assert not strong.weaker_than(weak)
+    assert learned([0.9] * 6).weaker_than(learned([0.6] * 6))
+
+
+def test_readings_of_different_instruments_are_not_compared():
+    pool = pool_reading("s", "1", {"a": Estimate(0.7, 0.6, 0.8, 9)})
+    with pytest.raises(LanistaError, match="cannot be compared"):
+        pool.weaker_than(learned(LEVEL))
+    with pytest.raises(LanistaError, match="cannot be compared"):
+        learned(LEVEL).weaker_than(learned(LEVEL, "gain"))
+
+
+def test_the_pools_lowest_is_the_member_with_the_lowest_score():
+    scores = {"a": Estimate(0.7, 0.6, 0.8, 50), "b": Estimate(0.4, 0.3, 0.5, 60), "c": None}
+    reading = pool_reading("main", "1", scores)
+    assert (reading.value, reading.against, reading.n) == (0.4, "b", 60)
+    assert reading.low < 0.3  # Two members were looked at, so each interval must be wider.
+    assert reading.high > 0.5
+
+
+def test_a_pool_of_one_has_that_members_interval():
+    reading = pool_reading("main", "1", {"a": Estimate(0.4, 0.3, 0.5, 60)})
+    assert (reading.low, reading.high) == pytest.approx((0.3, 0.5))
+
+
+def test_a_pool_that_nobody_met_has_no_reading():
+    with pytest.raises(LanistaError, match="met nobody"):
+        pool_reading("main", "1", {"a": None})
+
+
+def test_the_pools_interval_holds_the_true_lowest_though_the_unluckiest_was_picked():
+    """Twenty members, all worth exactly ½: the lowest estimate alone is almost always too low."""
+    random = np.random.default_rng(7)
+    covered = naive = 0
+    for _ in range(400):
+        units = random.random((20, 60))
+        scores = {str(i): mean_score(row) for i, row in enumerate(units)}
+        reading = pool_reading("main", "1", scores)
+        covered += reading.low <= 0.5 <= reading.high
+        lowest = scores[reading.against]
+        naive += lowest.low <= 0.5 <= lowest.high
+    assert covered >= 0.93 * 400
+    assert naive < 0.7 * 400
+
+
+def test_uniform_play_in_kuhn_poker_has_its_known_exact_reading():
+    pytest.importorskip("pyspiel")
+    reading = exact_reading("kuhn", lambda _, mask: mask / mask.sum(1, keepdims=True), "u", "1")
+    assert reading.value == pytest.approx(11 / 12)
+    assert (reading.unit, reading.called, reading.low) == ("nash_conv", "exact", reading.value)

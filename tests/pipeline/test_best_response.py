@@ -1,0 +1,228 @@
+"""Learned best responses: what they find, what they are measured on, and that kills change nothing.
+
+The long forms hold the learned instrument against the exact one, and plant a weakness.
+"""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pipeline_runs import KUHN, KilledError, Killer, untrained
+
+from lanista.errors import LanistaError, RefusedError
+from lanista.games import registry
+from lanista.pipeline.best_response import (
+    PULLS,
+    ResponseSettings,
+    best_response,
+    json_path,
+    run_settings,
+)
+from lanista.pipeline.exploit import CALIBRATION, SELECTION, TEST, Duel
+from lanista.pipeline.recipes import settings_of
+from lanista.pipeline.run import folder_of
+from lanista.pipeline.settings import apply_overrides, load_settings
+from lanista.pipeline.training import train
+
+PLANTED = Path(__file__).parents[1] / "league" / "planted"
+LEDUC_HOLES = PLANTED / "leduc_holes.py"
+SMALL = ResponseSettings(
+    "kuhn", train_steps=4000, games=400, selection_games=200, points=6, unit="gain", threshold=0.0,
+    device="cpu",
+)  # fmt: skip
+LEDUC = ResponseSettings(
+    "leduc", train_steps=1_400_000, games=200_000, selection_games=20_000, points=8, unit="gain",
+    threshold=0.0, device="cpu",
+)  # fmt: skip
+
+
+def facts(response):
+    """Return what a response proves, without clocks."""
+    record = json.loads(json_path(response.policy_path).read_text())
+    for part in record["responses"]:
+        assert part.pop("cpu_seconds") > 0
+    return record, response.policy_path.read_bytes(), response.results.returns.tolist()
+
+
+def share_of_exact(response):
+    return response.record["gain"]["value"] / response.record["exact_gain"]
+
+
+def test_a_response_to_uniform_leduc_finds_most_of_what_there_is(tmp_path):
+    pytest.importorskip("pyspiel")
+    asked = replace(LEDUC, train_steps=60_000, games=20_000, selection_games=2000, points=3)
+    found = best_response("random", asked, tmp_path / "r.safetensors")
+    assert found.record["exact_gain"] == pytest.approx(2.374, abs=1e-3)
+    assert share_of_exact(found) > 0.7
+    assert found.admitted
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Return an unbroken small response to compare others with."""
+    return best_response("random", SMALL, tmp_path_factory.mktemp("small") / "r.safetensors")
+
+
+def test_a_response_is_measured_on_deals_that_it_was_neither_trained_nor_chosen_on(small):
+    deals = small.results.schedule.deal
+    assert deals.min() >= TEST
+    assert deals.max() < CALIBRATION
+    duel = Duel("kuhn", {}, "random", SMALL.seed, SMALL.greedy)
+    other = duel.play(small.policy_path, SELECTION, SMALL.selection_games).schedule.deal
+    assert not set(deals) & set(other)
+    ids = {name: getattr(small.results.schedule, name).tolist() for name in ("match", "deal")}
+    again = duel.play(small.policy_path, TEST, SMALL.games)
+    assert ids == {name: getattr(again.schedule, name).tolist() for name in ("match", "deal")}
+    mine = again.schedule.seating == 0
+    assert small.record["gain"]["value"] == pytest.approx(again.returns[mine].mean())
+
+
+def test_the_stage_that_earned_most_on_the_selections_deals_is_taken(small):
+    points = small.reading.curve
+    best = max(points, key=lambda point: point.value)
+    assert small.digest == best.digest
+    assert small.record["chosen"]["decisions"] == best.decisions
+    assert len(points) >= SMALL.points
+    assert points[-1].decisions == small.reading.budget_decisions
+
+
+def test_budget_is_kept_to_the_nearest_iteration(small):
+    assert small.reading.budget_decisions == pytest.approx(SMALL.train_steps, rel=0.2)
+
+
+def test_the_record_says_who_played_on_which_rules(small):
+    record, spec = small.record, registry.make("kuhn").spec
+    assert record["victim_digest"] == registry.make_bot("kuhn", "random", spec).digest
+    assert record["victim_digest"] == small.results.digests[1]
+    assert small.results.digests[0] == f"{small.digest}:greedy"
+    assert record["rules_version"] == spec.facts.rules_version
+    assert record["reading"]["value"] == small.reading.value
+
+
+@pytest.mark.parametrize("update", [1, 5])
+def test_killed_and_resumed_it_comes_to_the_same(update, small, tmp_path):
+    output = tmp_path / "r.safetensors"
+    with suppress(KilledError):
+        best_response("random", SMALL, output, observers=[Killer(update)])
+        raise AssertionError("it was not killed")
+    again = best_response("random", SMALL, output, resume=True)
+    assert facts(again) == facts(small)
+
+
+def test_stopped_it_says_so_and_goes_on_to_the_same(small, tmp_path):
+    output, calls = tmp_path / "r.safetensors", []
+
+    def stop():
+        calls.append(1)
+        return len(calls) > 5
+
+    assert best_response("random", SMALL, output, stop=stop) is None
+    assert not output.exists()
+    assert facts(best_response("random", SMALL, output, resume=True)) == facts(small)
+
+
+def test_what_is_complete_is_measured_again_and_says_the_same(small):
+    assert facts(best_response("random", SMALL, small.policy_path, resume=True)) == facts(small)
+
+
+def test_admission_goes_by_the_lower_bound(tmp_path):
+    output = tmp_path / "r.safetensors"
+    found = best_response("random", replace(SMALL, threshold=-9.0), output)
+    low = found.reading.low
+    for threshold, admitted in ((low - 1e-6, True), (low, False), (found.reading.value, False)):
+        asked = replace(SMALL, threshold=threshold)
+        assert best_response("random", asked, output, resume=True).admitted is admitted
+
+
+def test_what_exists_is_not_overwritten_and_other_settings_do_not_go_on(small):
+    with pytest.raises(RefusedError, match="already"):
+        best_response("random", SMALL, small.policy_path)
+    with pytest.raises(RefusedError, match="train_steps"):
+        best_response(
+            "random", replace(SMALL, train_steps=9), small.policy_path, resume=True
+        )  # fmt: skip
+
+
+def test_nothing_but_the_victim_is_met_and_nothing_pulls(tmp_path):
+    base = load_settings(
+        {
+            "game": "kuhn",
+            "learning": {"terms": {"policy": 1.0, "value": 0.5, **dict.fromkeys(PULLS, 0.1)}},
+            "rollouts": {"matches": 64, "opponents": ["self", "random"]},
+        }
+    )
+    victim = str(untrained(KUHN, tmp_path / "v.safetensors"))
+    asked = replace(SMALL, base=base, starts=("victim",))
+    made = run_settings(asked, Duel("kuhn", {}, victim, 0, True), 0)
+    assert made.opponents == (victim,)
+    assert set(made.learning.terms) == {"policy", "value"}
+    assert made.supervised_checkpoint == victim
+
+
+def test_responses_have_seeds_of_their_own_and_take_turns_with_their_starts(tmp_path):
+    start = str(untrained(KUHN, tmp_path / "s.safetensors"))
+    asked = replace(SMALL, train_steps=600, responses=3, starts=("scratch", start))
+    found = best_response("random", asked, tmp_path / "r.safetensors")
+    parts = found.record["responses"]
+    assert [part["start"] for part in parts] == ["scratch", start, "scratch"]
+    assert [part["seed"] for part in parts] == [0, 1, 2]
+    best = max(parts, key=lambda part: part["best"])
+    assert parts[found.record["chosen"]["response"] - 1] == best
+
+
+def test_a_bot_has_no_weights_to_begin_from(tmp_path):
+    with pytest.raises(LanistaError, match="no policy file"):
+        best_response("random", replace(SMALL, starts=("victim",)), tmp_path / "r.safetensors")
+
+
+def test_a_bots_file_is_a_victim_under_its_digest_and_an_edited_one_is_another(tmp_path):
+    file = tmp_path / "holes.py"
+    file.write_text(LEDUC_HOLES.read_text())
+    asked = replace(LEDUC, train_steps=2000, games=200, selection_games=100, points=2)
+    output = tmp_path / "r.safetensors"
+    found = best_response(f"{file}:Timid", asked, output)
+    nested = folder_of(folder_of(output) / "response-1.safetensors")
+    assert (nested / "policies" / f"{found.record['victim_digest']}.py").is_file()
+    assert found.results.digests[1] == found.record["victim_digest"]
+    file.write_text(LEDUC_HOLES.read_text().replace("0.8", "0.7"))
+    with pytest.raises(RefusedError, match="digest"):
+        best_response(f"{file}:Timid", asked, output, resume=True)
+
+
+def test_planted_players_choose_as_they_say():
+    """What the exact instrument is told and what is played are the same player."""
+    duel = Duel("leduc", {}, f"{LEDUC_HOLES}:Timid", 3, True)
+    results = duel._play((duel.victim, duel.victim), 0, 20_000)
+    assert abs(results.returns.mean()) < 1e-6
+    game = registry.make("leduc", slots=4000, seed=3)
+    game.start(np.arange(4000), np.arange(4000), {})
+    decisions = game.decisions()
+    chance = duel.victim.probabilities(decisions.observation, decisions.mask)
+    action = duel.victim.act(decisions, np.arange(len(decisions)))[:, 0]
+    counted = np.bincount(action, minlength=3) / len(action)
+    assert counted == pytest.approx(chance.mean(0), abs=0.03)
+
+
+@pytest.fixture(scope="module")
+def leduc_policies(tmp_path_factory):
+    """Return a policy in the middle of its training, and one near its end."""
+    folder = tmp_path_factory.mktemp("leduc")
+    found = {}
+    for name, iterations, matches in (("mid", 60, 1024), ("best", 700, 2048)):
+        values = [f"iterations={iterations}", f"rollouts.matches={matches}", "device=cpu"]
+        found[name] = folder / f"{name}.safetensors"
+        train(apply_overrides(settings_of("leduc-ppo"), values), found[name])
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["uniform", "mid", "best", "timid", "reckless"])
+def test_the_learned_instrument_earns_nine_tenths_of_the_exact_gain(who, leduc_policies, tmp_path):
+    words = {"uniform": "random", "timid": f"{LEDUC_HOLES}:Timid",
+             "reckless": f"{LEDUC_HOLES}:Reckless"}  # fmt: skip
+    victim = words.get(who) or leduc_policies[who]
+    found = best_response(victim, LEDUC, tmp_path / "r.safetensors")
+    assert share_of_exact(found) >= 0.9, found.record
