@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanista.errors import RefusedError
 from lanista.files import write_bytes
-from lanista.league.score import Estimate
 from lanista.league.settings import League
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import save_policy
@@ -27,6 +26,9 @@ from lanista.pipeline.resume import resumed_settings
 from lanista.pipeline.run import CONFIG, Run, create, folder_of, policy_path
 from lanista.pipeline.settings import RunSettings, fingerprint
 from lanista.pipeline.squad import Squad
+
+if TYPE_CHECKING:
+    from lanista.pipeline.exploiters import Tested
 
 INTERRUPTED = 130
 
@@ -206,7 +208,7 @@ class _Trainer:
             return False
         if self.saved < squad.iteration:
             self._save(must=False)
-        self._say(f"An exploiter of {squad.main.name} is trained ({why}).")
+        self._say(f"An exploiter of {squad.main.name} is trained ({why}).", update)
         tested = exploit(self.settings, squad, self.evaluator, self.next_match, self.stop, ())
         if tested is None:
             return None
@@ -221,17 +223,18 @@ class _Trainer:
         self.champion.tested(row.name, body)
         metrics.add(update, tested.values)
         squad.spend(tested.values)
-        self._tell(tested.score, body)
+        self._tell(tested)
         if tested.admitted:
             metrics.add_rows("players", update, [tested.frozen.as_row()])
             squad.enter(update, [tested.frozen.as_row()])
         return tested.admitted
 
-    def _tell(self, score: Estimate, body: dict[str, Any]) -> None:
+    def _tell(self, tested: Tested) -> None:
+        body = tested.frozen.body
         self._say(
-            f"The exploiter of iteration {self.squad.iteration} scores {score.value:.3f} against "
-            f"its victim after {body['budget_decisions']} decisions, {body['low']:.3f} at least; "
-            + ("it joins the pool." if body["low"] > body["threshold"] else "it is not admitted.")
+            f"The exploiter of iteration {self.squad.iteration} scores {body['score']:.3f} against "
+            f"its victim and gains {body['gain']:+.3f} per match after {body['budget_decisions']} "
+            f"decisions; it {'joins the pool' if tested.admitted else 'is not admitted'}."
         )
 
     def _promote(self, found: dict[str, Judgement]) -> None:
