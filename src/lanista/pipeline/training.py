@@ -223,18 +223,19 @@ class _Trainer:
         self.champion.tested(row.name, body)
         metrics.add(update, tested.values)
         squad.spend(tested.values)
-        self._tell(tested)
+        self._tell(update, tested)
         if tested.admitted:
             metrics.add_rows("players", update, [tested.frozen.as_row()])
             squad.enter(update, [tested.frozen.as_row()])
         return tested.admitted
 
-    def _tell(self, tested: Tested) -> None:
+    def _tell(self, update: int, tested: Tested) -> None:
         body = tested.frozen.body
         self._say(
             f"The exploiter of iteration {self.squad.iteration} scores {body['score']:.3f} against "
             f"its victim and gains {body['gain']:+.3f} per match after {body['budget_decisions']} "
-            f"decisions; it {'joins the pool' if tested.admitted else 'is not admitted'}."
+            f"decisions; it {'joins the pool' if tested.admitted else 'is not admitted'}.",
+            update,
         )
 
     def _promote(self, found: dict[str, Judgement]) -> None:
@@ -357,7 +358,8 @@ class _Trainer:
             step=self.squad.update,
         )
 
-    def _say(self, sentence: str) -> None:
+    def _say(self, sentence: str, update: int | None = None) -> None:
+        """Tell the user; what belongs to the coming update is taken back with it."""
         if sentence:
-            self.run.metrics.say(self.squad.update, sentence)
+            self.run.metrics.say(self.squad.update if update is None else update, sentence)
             self.observers.said(sentence)
