@@ -28,6 +28,8 @@ RECIPE = Path(__file__).with_name("small_pipeline.yaml")
 CLOCKS = ("cpu_seconds", "wall_seconds")
 MOVING = ("checkpoints", "aside")
 """Folders that are looked at by other tests."""
+SHOWING_CLOCKS = ("report/report.html", "stages/report.json")
+"""The page shows how long things took, and the record of its stage has its digest."""
 
 
 def start(folder: Path, calls: int = 0) -> int:
@@ -57,26 +59,44 @@ def rows(database: Path) -> list[tuple]:
         names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         for (name,) in sorted(names.fetchall()):
             found += [(name, *row) for row in connection.execute(f"SELECT * FROM {name}")]
-    return sorted(
-        (row for row in found if row[0] != "metrics" or not row[2].endswith(CLOCKS)), key=repr
-    )
+    kept = [row for row in found if row[0] != "metrics" or not is_clock(row[2])]
+    return sorted((tuple(map(unpacked, row)) for row in kept), key=repr)
+
+
+def is_clock(name: str) -> bool:
+    return any(clock in name for clock in CLOCKS)
+
+
+def unpacked(value: object) -> object:
+    """Return a text that is JSON without the clocks in it."""
+    if isinstance(value, str) and value.startswith("{"):
+        return repr(without_clocks(json.loads(value)))
+    return value
+
+
+def without_clocks(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: without_clocks(each) for k, each in value.items() if not is_clock(str(k))}
+    return [without_clocks(each) for each in value] if isinstance(value, list) else value
 
 
 def contents(folder: Path) -> dict[str, object]:
     """Return what a pipeline came to."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
-        here = path.relative_to(folder)
-        if not path.is_file() or set(here.parts) & {*MOVING}:
+        name = str(path.relative_to(folder))
+        if not path.is_file() or set(Path(name).parts) & {*MOVING} or name in SHOWING_CLOCKS:
             continue
         if path.name == "run.db":
-            found[str(here)] = rows(path)
+            found[name] = rows(path)
         elif path.name == "critic.safetensors":
             # safetensors writes what is said about the tensors in any order.
             tensors = load_file(path)
-            found[str(here)] = {name: tensors[name].numpy().tobytes() for name in sorted(tensors)}
+            found[name] = {key: tensors[key].numpy().tobytes() for key in sorted(tensors)}
+        elif path.suffix == ".json":
+            found[name] = without_clocks(json.loads(path.read_text()))
         elif not path.name.startswith("run.db-"):
-            found[str(here)] = path.read_bytes()
+            found[name] = path.read_bytes()
     return found
 
 

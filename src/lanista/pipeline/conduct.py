@@ -18,8 +18,9 @@ from lanista.errors import RefusedError
 from lanista.files import remove_leftovers, write_text
 from lanista.pipeline.lock import holding
 from lanista.pipeline.plain import SettingsError
-from lanista.pipeline.stages import Onlooker, Stage, Stop, stages_of
-from lanista.pipeline.story import DATA, RECIPE, Story, load_story, read_story, story_yaml
+from lanista.pipeline.stage import Onlooker, Stage, Stop
+from lanista.pipeline.stages import stages_of
+from lanista.pipeline.story import RECIPE, Story, load_story, read_story, story_yaml
 
 RECORDS, ASIDE = Path("stages"), Path("aside")
 INTERRUPTED = 130
@@ -54,7 +55,7 @@ def conduct(
     folder.mkdir(parents=True, exist_ok=True)
     with holding(folder, "pipeline"), chdir(folder):
         _refuse_foreign()
-        for place in (Path(), RECORDS, Path(DATA)):
+        for place in {path.parent for path in Path().rglob(".tmp-*.part")}:
             remove_leftovers(place)
         _keep(story)
         stages = stages_of(story)

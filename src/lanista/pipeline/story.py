@@ -21,7 +21,7 @@ from lanista.pipeline.plain import SettingsError, build, plain
 from lanista.pipeline.settings import SELF, RunSettings
 
 RECIPE = "recipe.yaml"
-DATA = "data"
+DATA, EVALUATION, REPORT = "data", "evaluation.json", "report"
 POLICIES = {
     "imitate": "imitation.safetensors",
     "rl": "rl.safetensors",
@@ -105,8 +105,19 @@ class Evaluating:
     """Let the policy take its likeliest choice instead of drawing."""
     temperature: float | None = None
     """What the policy divides its logits by before it draws; 1 unless given."""
+    threads: int = 0
+    """How many threads share the matches; 0: one for each core. Changes no result."""
 
     def __post_init__(self) -> None:
+        if self.greedy and self.temperature is not None:
+            raise SettingsError(
+                "stages.evaluate.greedy leaves nothing to chance, so temperature has no meaning; "
+                "leave one out."
+            )
+        if self.temperature is not None and not 0 < self.temperature < float("inf"):
+            raise SettingsError(
+                f"stages.evaluate.temperature is {self.temperature}; give a number above 0."
+            )
         if self.games < 1 or not self.opponents:
             raise SettingsError(
                 f"stages.evaluate has {self.games} games against {list(self.opponents)}; give at "
@@ -199,6 +210,12 @@ class Story:
         """The last policy file of all."""
         return self.policy_before("evaluate")
 
+    @property
+    def last_run(self) -> str | None:
+        """The last stage that keeps a run with its tables."""
+        there = [name for name in ("rl", "league") if name in self.stages.names]
+        return there[-1] if there else None
+
     def run_settings(self, stage: str, start: str | None = NEWEST) -> RunSettings:
         """Return the settings of the stage `rl` or `league`, which begins from `start`.
 
@@ -211,12 +228,19 @@ class Story:
                 "leave it out there."
             )
         values = {name: getattr(self, name) for name in _TOP} | given
+        if stage == "league" and values.get("league") is None:
+            values["league"] = {}
         newest = self.policy_before(stage)
         values.setdefault("supervised_checkpoint", newest if start == NEWEST else start)
         return build(RunSettings, values, f"stages.{stage}")
 
 
 _STAGES = [entry.name for entry in fields(Stages)]
+
+
+def run_folder(stage: str) -> str:
+    """Return where the stage `rl` or `league` keeps its run."""
+    return "league" if stage == "league" else f"{POLICIES[stage]}.run"
 
 
 def is_story(values: object) -> bool:
@@ -322,6 +346,8 @@ def settled(story: Story) -> Story:
         _refuse_nobody(story, "evaluate")
         opponents = tuple(map(place.word, stages.evaluate.opponents))
         stages = replace(stages, evaluate=replace(stages.evaluate, opponents=opponents))
+    if stages.report and story.last_run is None:
+        raise SettingsError("stages.report has no run to report on; add an rl or league stage.")
     return replace(story, stages=stages)
 
 
@@ -347,7 +373,7 @@ def _imitating(story: Story, given: Imitating) -> Imitating:
             "stages.imitate has nothing to learn from; add a record stage, or set data_dir or "
             "feedback_dir."
         )
-    folders = {
+    folders: dict[str, Any] = {
         name: _absolute(folder)
         for name in ("data_dir", "feedback_dir", "reports_live_dir")
         if (folder := getattr(given, name)) and folder != DATA

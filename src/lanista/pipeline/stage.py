@@ -1,0 +1,69 @@
+"""What a stage of a pipeline is, and what it tells while it works. Knows no stage in particular."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanista.pipeline.story import POLICIES, Story
+
+
+class Onlooker:
+    """Is told how far a stage is; this one looks away."""
+
+    def begins(self, total: int, unit: str) -> None:
+        """So many of something are to be done."""
+
+    def done(self, more: int) -> None:
+        """So many more of them are done."""
+
+    def at(self, count: int, about: str = "") -> None:
+        """So many of them are done in all; `about` has numbers worth a look."""
+
+    def said(self, sentence: str) -> None:
+        """Something the user should know."""
+
+
+Stop = Callable[[], bool]
+"""Says whether the user wants to stop."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of a certain pipeline."""
+
+    name: str
+    settings: Mapping[str, Any]
+    """What its results depend on besides files."""
+    reads: tuple[str, ...]
+    """Files and folders that its results depend on."""
+    makes: tuple[str, ...]
+    """Files and folders whose bytes are what came of it."""
+    keeps: tuple[str, ...]
+    """Others that belong to it, such as run folders."""
+    work: Callable[[Onlooker, Stop], bool]
+    """Does it, or goes on with it; False: it was stopped, with all that is complete saved."""
+    grows: str = ""
+    """A setting of which more means that the stage goes on from what it made."""
+
+
+def common_inputs(story: Story) -> dict[str, Any]:
+    """Return the settings that every stage depends on."""
+    return {
+        "game": story.game,
+        "game_settings": dict(story.game_settings),
+        "seed": story.seed,
+    }
+
+
+def game_file(story: Story) -> tuple[str, ...]:
+    """Return the file that the game comes from, where it is a Python file."""
+    return (story.game,) if story.game.endswith(".py") else ()
+
+
+def policy_files(words: Iterable[str]) -> list[str]:
+    """Return those of `words` that are files of the user's, or a stage's, there or not yet."""
+    made = set(POLICIES.values())
+    return list(dict.fromkeys(w for w in words if w in made or Path(w).is_file()))

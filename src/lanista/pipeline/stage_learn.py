@@ -1,0 +1,158 @@
+"""The stages that learn: imitation, reinforcement learning, the league.
+
+Each is a run that goes on from its newest checkpoint. Knows nothing of how learning works.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lanista.data.demonstrations import Demonstrations, Indices
+from lanista.pipeline.checkpoint import Checkpoints
+from lanista.pipeline.display import chosen, number
+from lanista.pipeline.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path
+from lanista.pipeline.plain import plain
+from lanista.pipeline.run import folder_of
+from lanista.pipeline.settings import RunSettings
+from lanista.pipeline.stage import Onlooker, Stage, Stop, common_inputs, game_file, policy_files
+from lanista.pipeline.story import POLICIES, Story, run_folder
+from lanista.pipeline.training import train
+
+FREE = ("device", "threads", "checkpoints")
+"""Settings that may change without making a stage's results other ones."""
+
+
+def imitate_stage(story: Story) -> Stage:
+    """Return the stage that learns to play as others did."""
+    asked = story.stages.imitate
+    assert asked is not None
+    output = Path(POLICIES["imitate"])
+    task = Task(
+        output=output,
+        data_dir=None if asked.data_dir is None else Path(asked.data_dir),
+        feedback_dir=None if asked.feedback_dir is None else Path(asked.feedback_dir),
+        reports_live_dir=None if asked.reports_live_dir is None else Path(asked.reports_live_dir),
+        players=asked.players,
+        irrelevant=asked.irrelevant,
+        network=asked.network,
+        imitation=asked.imitation,
+        game=story.game,
+        opponents=asked.opponents,
+        evaluation_matches=asked.evaluation_matches,
+        temperature=asked.temperature,
+        threads=1,
+        device=story.device,
+    )
+
+    def work(onlooker: Onlooker, stop: Stop) -> bool:
+        run = folder_of(output)
+        if run.exists() and not Checkpoints(run / CHECKPOINTS).numbers():
+            shutil.rmtree(run)  # Killed before anything was learned.
+        watcher = _Watched(task, onlooker, stop)
+        try:
+            return not imitate(task, resume=run.exists(), watcher=watcher).interrupted
+        except KeyboardInterrupt:
+            if stop():
+                return False
+            raise
+
+    folders = (asked.data_dir, asked.feedback_dir, asked.reports_live_dir)
+    reads = (*game_file(story), *(folder for folder in folders if folder))
+    makes = (str(output), str(json_path(output)))
+    settings = common_inputs(story) | plain(asked)
+    return Stage("imitate", settings, reads, makes, (str(folder_of(output)),), work)
+
+
+class _Watched(Watcher):
+    """Tells an onlooker about imitation, and stops it when the user wants to."""
+
+    def __init__(self, task: Task, onlooker: Onlooker, stop: Stop) -> None:
+        self.task, self.onlooker, self.stop = task, onlooker, stop
+
+    def _look(self) -> None:
+        if self.stop():
+            raise KeyboardInterrupt
+
+    def files(self, done: int, total: int) -> None:
+        self._look()
+
+    def gathered(self, data: Demonstrations, learned: Indices, held: Indices) -> None:
+        self.decisions = len(data.rows(learned))
+        self.onlooker.begins(self.task.imitation.epochs * self.decisions, "decisions learned")
+
+    def resumed(self, epoch: int, said: list[str]) -> None:
+        for sentence in said:
+            self.onlooker.said(sentence)
+        self.onlooker.at(epoch * self.decisions)
+
+    def learned(self, decisions: int) -> None:
+        self.onlooker.done(decisions)
+        self._look()
+
+    def epoch_ends(self, entry: Mapping[str, float], best: bool) -> None:
+        epoch, loss = int(entry["epoch"]), entry["held_out_nll"]
+        about = f"epoch {epoch}, nll held out {loss:.4f}{' (best)' if best else ''}"
+        self.onlooker.at(epoch * self.decisions, about)
+        self._look()
+
+    def playing(self, matches: int) -> None:
+        self.onlooker.begins(matches, "matches")
+
+    def played(self, matches: int) -> None:
+        self.onlooker.done(matches)
+        self._look()
+
+
+def run_stage(story: Story, name: str) -> Stage:
+    """Return the stage `rl` or `league`."""
+    settings, output = story.run_settings(name), Path(POLICIES[name])
+    folder = Path(run_folder(name))
+
+    def work(onlooker: Onlooker, stop: Stop) -> bool:
+        code = train(
+            settings,
+            output,
+            folder=folder,
+            resume=folder.exists(),
+            stop=stop,
+            observers=[_Observed(onlooker)],
+        )
+        return code == 0
+
+    reads = (*game_file(story), *_files(settings))
+    inputs = _run_inputs(settings)
+    return Stage(name, inputs, reads, (str(output),), (str(folder),), work, grows="iterations")
+
+
+def _run_inputs(settings: RunSettings) -> dict[str, Any]:
+    return {name: value for name, value in plain(settings).items() if name not in FREE}
+
+
+def _files(settings: RunSettings) -> list[str]:
+    """Return the policy files that a run begins from or meets."""
+    start = settings.supervised_checkpoint
+    words = [*([start] if start else []), *settings.opponents, *settings.evaluation.bots]
+    return policy_files(words)
+
+
+class _Observed:
+    """Tells an onlooker about a run."""
+
+    def __init__(self, onlooker: Onlooker) -> None:
+        self.onlooker = onlooker
+
+    def started(self, settings: RunSettings, update: int) -> None:
+        self.onlooker.begins(settings.updates, "updates")
+        self.onlooker.at(update)
+
+    def updated(self, update: int, values: Mapping[str, float]) -> None:
+        about = ", ".join(f"{name} {number(values[name])}" for name in chosen(values))
+        self.onlooker.at(update, about)
+
+    def said(self, sentence: str) -> None:
+        self.onlooker.said(sentence)
+
+    def ended(self) -> None: ...

@@ -1,0 +1,180 @@
+"""The stages that only play: recording matches to learn from, and judging the last policy.
+
+Results depend on nothing but settings and files, whatever the threads. Knows nothing of learning.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from lanista.files import write_text
+from lanista.games import registry
+from lanista.games.bots import Player
+from lanista.games.contract import Game
+from lanista.pipeline.gauntlet import described, gauntlet_of, play_gauntlet
+from lanista.pipeline.plain import SettingsError, plain
+from lanista.pipeline.players import is_bot
+from lanista.pipeline.stage import Onlooker, Stage, Stop, common_inputs, game_file, policy_files
+from lanista.pipeline.story import DATA, EVALUATION, Evaluating, Recording, Story
+from lanista.rollout.play import Table, join, play
+from lanista.rollout.players import policy_player
+from lanista.rollout.record import Recorder, block_size
+from lanista.rollout.seating import Schedule, rotations
+
+_SLOTS = 4096
+
+
+def record_stage(story: Story) -> Stage:
+    """Return the stage that plays matches to learn from."""
+    asked = story.stages.record
+    assert asked is not None
+    settings = plain(asked)
+    del settings["threads"]
+    words = policy_files(word for each in asked.lineups() for word in each)
+
+    def work(onlooker: Onlooker, stop: Stop) -> bool:
+        return _play_all(story, asked, onlooker, stop)
+
+    reads = (*game_file(story), *words)
+    return Stage("record", common_inputs(story) | settings, reads, (DATA,), (), work)
+
+
+def _play_all(story: Story, asked: Recording, onlooker: Onlooker, stop: Stop) -> bool:
+    """Record every line-up on deals of its own; blocks that are there are not played again."""
+    first, plans = 0, []
+    for players in asked.lineups():
+        schedule = rotations(len(players), asked.matches, first_match=first, first_deal=first)
+        plans.append((players, schedule))
+        first += len(schedule)
+    onlooker.begins(first, "matches")
+    for players, schedule in plans:
+        if not _play_lineup(story, asked, players, schedule, onlooker, stop):
+            return False
+    return True
+
+
+def _play_lineup(
+    story: Story,
+    asked: Recording,
+    players: tuple[str, ...],
+    schedule: Schedule,
+    onlooker: Onlooker,
+    stop: Stop,
+) -> bool:
+    def ended(matches: int) -> None:
+        onlooker.done(matches)
+        if stop():
+            raise KeyboardInterrupt
+
+    threads = asked.threads or os.cpu_count() or 1
+    tables = [_table(story, players, min(len(schedule), _SLOTS)) for _ in range(threads)]
+    try:
+        recorder = Recorder(DATA, tables[0].game, tables[0].players)
+        for block in schedule.blocks(block_size(tables[0].game.spec)):
+            if recorder.path_of(block).exists():
+                onlooker.done(len(block))
+                continue
+            shared = tables[: max(1, min(threads, len(block)))]
+            recorder.write(play(shared, block, record=True, progress=ended))
+    except KeyboardInterrupt:
+        if stop():
+            return False
+        raise
+    finally:
+        for table in tables:
+            table.game.close()
+    return not stop()
+
+
+def _table(story: Story, players: tuple[str, ...], slots: int) -> Table:
+    game = registry.make(story.game, slots=slots, seed=story.seed, **story.game_settings)
+    if game.spec.seats != len(players):
+        raise SettingsError(
+            f"stages.record.seats names {','.join(players)}, and {story.game} has "
+            f"{game.spec.seats} seats; name one for each."
+        )
+    return Table(game, tuple(_player(story, game, word) for word in players))
+
+
+def _player(story: Story, game: Game, word: str) -> Player:
+    if not is_bot(story.game, word) and Path(word).is_file():
+        return policy_player(word, game.spec, story.seed, name=Path(word).stem)
+    return registry.make_bot(story.game, word, game.spec, story.seed)
+
+
+def evaluate_stage(story: Story) -> Stage:
+    """Return the stage that says how strong the last policy is."""
+    asked, policy = story.stages.evaluate, story.policy
+    assert asked is not None
+    assert policy is not None
+
+    def work(onlooker: Onlooker, stop: Stop) -> bool:
+        found = _judge(story, asked, policy, onlooker, stop)
+        if found is None:
+            return False
+        write_text(EVALUATION, json.dumps(found, indent=2, sort_keys=True) + "\n")
+        return True
+
+    settings = common_inputs(story) | plain(asked)
+    del settings["threads"]
+    reads = (*game_file(story), *policy_files([policy, *asked.opponents]))
+    return Stage("evaluate", settings, reads, (EVALUATION,), (), work)
+
+
+def _judge(
+    story: Story, asked: Evaluating, policy: str, onlooker: Onlooker, stop: Stop
+) -> dict[str, Any] | None:
+    """Return what the policy's matches say, without clocks; None: stopped."""
+    words = list(dict.fromkeys(_everybody(story, asked)))
+    tables = _gauntlets(story, asked, policy, words)
+    spec = tables[0].game.spec
+    deals = -(-asked.games // spec.seats)
+    onlooker.begins(deals * spec.seats * len(words), "matches")
+
+    def ended(matches: int) -> None:
+        onlooker.done(matches)
+        if stop():
+            raise KeyboardInterrupt
+
+    try:
+        parts = list(play_gauntlet(tables, deals, progress=ended))
+    except KeyboardInterrupt:
+        if stop():
+            return None
+        raise
+    finally:
+        for table in tables:
+            table.game.close()
+    manner = "greedy" if asked.greedy else f"temperature {asked.temperature or 1:g}"
+    found = described(
+        gauntlet_of(join(parts), [Path(policy).stem, *words]), spec, story.seed, manner
+    )
+    for clock in ("wall_seconds", "cpu_seconds"):  # What is evaluated again is the same again.
+        del found[clock]
+    return found
+
+
+def _everybody(story: Story, asked: Evaluating) -> list[str]:
+    bots = registry.bot_names(registry.entry(story.game))
+    return [name for word in asked.opponents for name in (bots if word == "all" else [word])]
+
+
+def _gauntlets(story: Story, asked: Evaluating, policy: str, words: list[str]) -> list[Table]:
+    """Return a table for each thread, the policy first and its opponents after it."""
+    tables = []
+    slots = min(asked.games * len(words), _SLOTS)
+    for _ in range(asked.threads or os.cpu_count() or 1):
+        game = registry.make(story.game, slots=slots, seed=story.seed, **story.game_settings)
+        mine = policy_player(
+            policy,
+            game.spec,
+            story.seed,
+            greedy=asked.greedy,
+            temperature=asked.temperature or 1.0,
+            name=Path(policy).stem,
+        )
+        tables.append(Table(game, (mine, *(_player(story, game, word) for word in words))))
+    return tables
