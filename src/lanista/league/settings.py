@@ -205,6 +205,9 @@ class League:
     """Decisions that an exploiter is trained on."""
     exploiter_win_threshold: float = 0.55
     """An exploiter is admitted when the lower bound of its score against its victim passes this."""
+    exploiter_unit: Literal["score", "gain"] = "score"
+    """What an exploiter is chosen and admitted by: its score, or, where matches are won by unequal
+    amounts, as in poker, what it gains per match, whose lower bound must then be above 0."""
     exploiter_from: Literal["scratch", "imitation", "victim"] = "victim"
     """What an exploiter begins from: a fresh network, the imitation policy, or its victim."""
     exploiter_games: int = 1000
@@ -236,6 +239,10 @@ class League:
         _refuse(
             self, ["exploiter_weight"], lambda value: 0 < value < math.inf, "one above 0", "league."
         )
+        if self.exploiter_unit not in ("score", "gain"):
+            raise LanistaError(
+                f"league.exploiter_unit is {self.exploiter_unit!r}; give score or gain."
+            )
         if self.exploiter_from not in ("scratch", "imitation", "victim"):
             raise LanistaError(
                 f"league.exploiter_from is {self.exploiter_from!r}; give scratch, imitation or "

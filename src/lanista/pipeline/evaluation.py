@@ -21,7 +21,8 @@ from lanista.games.adapters.exact import OPENSPIEL_NAMES, PolicyFunction, exact_
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
 from lanista.league.meter import pool_reading
-from lanista.league.score import Estimate
+from lanista.league.score import Estimate, mean_value, unit_means
+from lanista.league.standings import decided
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
 from lanista.pipeline.gauntlet import (
@@ -81,6 +82,8 @@ class Duel:
 
     score: Estimate | None
     """Of the first of them."""
+    gain: Estimate | None
+    """What it won per match, by deals in all seatings."""
     lineups: list[Row]
     matches: list[Row]
 
@@ -167,7 +170,8 @@ class Evaluator:
         """Let two fixed players meet; `other` sits in all seats but one."""
         results = self._play((mine, other), matches, first_match)
         score = gauntlet_of(results, names).bouts[0].standing.score
-        return Duel(score, *match_rows(results, names, [reason], self.settings.seed, self.spec))
+        rows = match_rows(results, names, [reason], self.settings.seed, self.spec)
+        return Duel(score, _gain(results), *rows)
 
     def _mine(self, name: str, policy: Policy, digest: str, update: int) -> PolicyPlayer:
         """Return the policy as it would be read from its file, whatever device it learns on."""
@@ -204,6 +208,14 @@ class Evaluator:
         finally:
             torch.set_num_threads(threads)
             game.close()
+
+
+def _gain(results: Results) -> Estimate | None:
+    """Return what player 0 won per match."""
+    counts = decided(results)
+    mine = results.schedule.seating[counts] == 0
+    unit = results.schedule.deal[counts][np.nonzero(mine)[0]]
+    return mean_value(unit_means(results.returns[counts][mine], unit))
 
 
 def _values(score: Estimate, word: str) -> dict[str, float]:
