@@ -7,10 +7,11 @@ import platform
 import subprocess
 import sys
 
-from bench import games, league, learning
+from bench import blocks, games, league, learning
 
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning, league.league,
+    blocks.blocks,
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from lanista.pipeline.gauntlet import (
 from lanista.pipeline.metrics import Row
 from lanista.pipeline.players import make_player
 from lanista.pipeline.settings import RunSettings
+from lanista.rollout.blocks import one_thread
 from lanista.rollout.play import Results, Table, play
 from lanista.rollout.players import PolicyPlayer, policy_player
 
@@ -200,13 +201,10 @@ class Evaluator:
         game = registry.make(
             settings.game, slots=slots, seed=settings.seed, **settings.game_settings
         )
-        threads = torch.get_num_threads()
-        # With one thread a match is the same wherever it is played again.
-        torch.set_num_threads(1)
         try:
-            return play([Table(game, players)], schedule)
+            with one_thread():
+                return play([Table(game, players)], schedule)
         finally:
-            torch.set_num_threads(threads)
             game.close()
 
 

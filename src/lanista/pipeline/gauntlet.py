@@ -19,6 +19,7 @@ from lanista.league.meter import pool_reading
 from lanista.league.score import Estimate, against_all, mean_score, unit_means
 from lanista.league.standings import Standing, decided, summarise
 from lanista.pipeline.metrics import Row
+from lanista.rollout.blocks import one_thread
 from lanista.rollout.play import Progress, Results, RolloutError, Table, play
 from lanista.rollout.seating import FIRST_BLOCK, Schedule, rotations
 
@@ -112,7 +113,9 @@ def play_gauntlet(
             first_match=FIRST_MATCH + done * each,
             first_deal=FIRST_MATCH + done,
         )
-        yield play(tables, schedule, progress=progress)
+        with one_thread():
+            part = play(tables, schedule, progress=progress)
+        yield part
         done, wanted = done + size, wanted * 2
 
 

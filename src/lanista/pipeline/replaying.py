@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.games import registry
@@ -26,6 +25,7 @@ from lanista.pipeline.metrics import VERSION
 from lanista.pipeline.players import is_bot
 from lanista.pipeline.run import CONFIG, DATABASE, bot_path, policy_path
 from lanista.pipeline.settings import RunSettings, load_settings
+from lanista.rollout.blocks import one_thread
 from lanista.rollout.play import Results, Table, play
 from lanista.rollout.players import policy_player
 from lanista.rollout.seating import Schedule
@@ -124,12 +124,8 @@ class Rerun:
             np.array([self.recorded.deal]),
             np.array([self.seating], np.int32),
         )
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with one_thread():
             return play([Table(self.game, self.players)], schedule, record=True)
-        finally:
-            torch.set_num_threads(threads)
 
     def close(self) -> None:
         """End whatever the game started outside this process."""

@@ -24,7 +24,7 @@ from lanista.games.contract import Decisions, Ints
 from lanista.games.streams import uniforms
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
-from lanista.rollout.blocks import in_blocks
+from lanista.rollout.blocks import in_blocks, in_whole_blocks
 
 
 @dataclass(frozen=True)
@@ -139,30 +139,32 @@ class Actor:
     def _judge_in_blocks(
         self, decisions: Decisions, rows: NDArray[Any], observation: NDArray[Any], mask: Tensor
     ) -> _Judged:
-        seen = torch.from_numpy(observation)
-        if not self.policy.state_size:
-            kinds = _kinds(_rows_of(observation, mask))
-            if kinds is None:
-                (log_probs,) = in_blocks(self._plain, self.block, seen, mask)
-                return _Judged(log_probs, None, None)
-            first, group = torch.from_numpy(kinds[0]), kinds[1]
-            (log_probs,) = in_blocks(self._plain, self.block, seen[first], mask[first])
-            return _Judged(log_probs[group], None, None)
-        before = self._memory.recall(decisions, rows)
-        state = torch.from_numpy(before)
-        log_probs, after = in_blocks(self._recurrent, self.block, seen, mask, state)
-        self._memory.remember(decisions, rows, after.numpy())
-        return _Judged(log_probs, None, before)
+        seen, size = torch.from_numpy(observation), self.block
+        if self.policy.state_size:
+            before = self._memory.recall(decisions, rows)
+            logits, after = in_blocks(self._recurrent, size, seen, torch.from_numpy(before))
+            self._memory.remember(decisions, rows, after.numpy())
+            (log_probs,) = in_whole_blocks(self._masked, size, logits, mask)
+            return _Judged(log_probs, None, before)
+        kinds = _kinds(_rows_of(observation, mask))
+        if kinds is not None:
+            first = torch.from_numpy(kinds[0])
+            seen, mask = seen[first], mask[first]
+        (logits,) = in_blocks(self._plain, size, seen)
+        (log_probs,) = in_whole_blocks(self._masked, size, logits, mask)
+        return _Judged(log_probs if kinds is None else log_probs[kinds[1]], None, None)
 
-    def _plain(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+    def _plain(self, observation: Tensor) -> tuple[Tensor, ...]:
         with self._autocast():
-            logits = self.policy(observation.to(self.device))
-        return (self._log_probs(logits, mask),)
+            return (self.policy(observation.to(self.device)).float().cpu(),)
 
-    def _recurrent(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, ...]:
+    def _recurrent(self, observation: Tensor, state: Tensor) -> tuple[Tensor, ...]:
         with self._autocast():
             logits, _, after = self.policy.step(observation.to(self.device), state.to(self.device))
-        return self._log_probs(logits, mask), after.float().cpu()
+        return logits.float().cpu(), after.float().cpu()
+
+    def _masked(self, logits: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        return (self._log_probs(logits, mask),)
 
     def _features(self, observation: NDArray[Any]) -> Tensor:
         with self._autocast():
@@ -275,7 +277,7 @@ def draw(
     drawn = torch.from_numpy(uniforms(seed, match, seat, turn, len(heads)))
     if not block:
         return heads.sample(log_probs, drawn)
-    return in_blocks(lambda *given: (heads.sample(*given),), block, log_probs, drawn)[0]
+    return in_whole_blocks(lambda *given: (heads.sample(*given),), block, log_probs, drawn)[0]
 
 
 def refuse_temperature(temperature: float) -> None:

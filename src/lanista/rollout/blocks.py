@@ -6,7 +6,8 @@ around it. In a block of fixed size a row's result depends neither on its compan
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -16,13 +17,42 @@ BLOCK = 64
 is computed otherwise; docs/evaluation.md says what other sizes cost."""
 
 
-def in_blocks(
-    function: Callable[..., tuple[Tensor, ...]], size: int, *inputs: Tensor
-) -> tuple[Tensor, ...]:
-    """Return `function` of `inputs`, all with one row an item, computed `size` rows at a time.
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread meanwhile: with more, a product is cut up by how many there are."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
-    The last block is filled up with zeros, which are valid observations and masks.
+
+Work = Callable[..., tuple[Tensor, ...]]
+"""Tensors of as many rows in, tensors of as many rows out."""
+
+
+def in_blocks(work: Work, size: int, *inputs: Tensor) -> tuple[Tensor, ...]:
+    """Return `work` of `inputs` computed `size` rows at a time: for networks."""
+    rows, filled = len(inputs[0]), _filled(size, inputs)
+    parts = [
+        work(*(given[at : at + size] for given in filled)) for at in range(0, len(filled[0]), size)
+    ]
+    return tuple(torch.cat(column)[:rows] for column in zip(*parts, strict=True))
+
+
+def in_whole_blocks(work: Work, size: int, *inputs: Tensor) -> tuple[Tensor, ...]:
+    """Return `work` of `inputs` filled up to whole blocks, in one call.
+
+    For what is computed number by number and row by row: it needs no fixed number of rows, only
+    that no loop leaves a rest.
     """
+    rows = len(inputs[0])
+    return tuple(found[:rows] for found in work(*_filled(size, inputs)))
+
+
+def _filled(size: int, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Return `inputs` in whole blocks; zeros, which are valid observations and masks, are added."""
     rows = len(inputs[0])
     whole = max(1, -(-rows // size)) * size
     filled = []
@@ -30,7 +60,4 @@ def in_blocks(
         padded = given.new_zeros((whole, *given.shape[1:]))
         padded[:rows] = given
         filled.append(padded)
-    parts = [
-        function(*(padded[at : at + size] for padded in filled)) for at in range(0, whole, size)
-    ]
-    return tuple(torch.cat(column)[:rows] for column in zip(*parts, strict=True))
+    return filled
