@@ -15,14 +15,19 @@ from pipeline_stories import TINY, conducted, story_of
 
 from lanista.data.replays import open_replays
 from lanista.errors import LanistaError, RefusedError
-from lanista.nets.policy_file import read_header
+from lanista.games.adapters.exact import exact_nash_conv
+from lanista.games.registry import bot_names, entry
+from lanista.nets.policy_file import load_policy, read_header
 from lanista.pipeline.conduct import _digest, conduct, saved_story
+from lanista.pipeline.evaluation import probabilities
 from lanista.pipeline.imitate import Task
+from lanista.pipeline.recipes import find, recipe_names, settings_of
 from lanista.pipeline.run import saved_settings
+from lanista.pipeline.stages import stages_of
 from lanista.pipeline.story import (
     Imitating,
-    Stages,
     load_story,
+    read_story,
     settled,
     story_yaml,
     with_overrides,
@@ -284,6 +289,52 @@ def test_imitations_settings_are_those_of_its_task():
     assert {entry.name for entry in fields(Imitating)} == task
 
 
-def test_every_stage_has_its_work():
-    names = [entry.name for entry in fields(Stages)]
-    assert names == ["record", "imitate", "rl", "league", "evaluate", "report"]
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_is_a_pipeline_that_can_be_done(name):
+    story = settled(load_story(read_story(find(name))))
+    assert [stage.name for stage in stages_of(story)] == story.stages.names
+    for stage in ("rl", "league"):
+        if stage in story.stages.names:
+            assert story.run_settings(stage).game == story.game
+    assert set(story.shares) <= set(story.stages.names)
+
+
+def test_the_agreed_pipelines_are_there_with_all_their_stages():
+    every = ["record", "imitate", "rl", "league", "evaluate", "report"]
+    for name in ("beastybar-quick", "arena-alphastar"):
+        story = load_story(read_story(find(name)))
+        assert story.stages.names == every
+        assert set(story.shares) == set(every) - {"report"}
+    nash = load_story(read_story(find("leduc-nash")))
+    assert nash.stages.names == ["rl", "evaluate", "report"]
+    # The same run as the recipe it says it does.
+    assert nash.run_settings("rl") == settings_of("leduc-ppo")
+
+
+def test_a_pipelines_runs_can_be_taken_alone():
+    assert settings_of("arena-alphastar").learning.policy == "vtrace"
+    assert settings_of("arena-alphastar").league is None
+    assert settings_of("arena-alphastar", "league").league.main_exploiters == 1
+    assert settings_of("leduc-nash", "league").league is None
+
+
+def test_a_pipeline_without_a_run_has_no_settings_for_one(tmp_path):
+    file = tmp_path / "only.yaml"
+    file.write_text("game: kuhn\nstages: {record: {seats: ['random,random']}}\n")
+    with pytest.raises(LanistaError, match="use `lanista run`"):
+        settings_of(str(file))
+
+
+def test_evaluation_names_who_played_and_measures_exactly_where_it_can(tmp_path):
+    rl = {"iterations": 1, "network": {"width": 8, "layers": 1}, "rollouts": {"matches": 4}}
+    values = {"game": "kuhn", "device": "cpu", "stages": {"rl": rl, "evaluate": {"games": 30}}}
+    conducted(values, tmp_path / "x")
+    found = json.loads((tmp_path / "x" / "evaluation.json").read_text())
+    policy = load_policy(tmp_path / "x" / "rl.safetensors")
+    assert found["digest"] == policy.digest
+    assert found["manner"] == "temperature 1"
+    assert [bout["opponent"] for bout in found["bouts"]] == bot_names(entry("kuhn"))
+    assert found["matches"] == 30 * len(found["bouts"])
+    exact = exact_nash_conv("kuhn", probabilities(policy.policy))
+    assert found["exact"]["value"] == pytest.approx(exact)
+    assert "wall_seconds" not in found

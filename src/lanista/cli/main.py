@@ -75,6 +75,7 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.export import Export
     from lanista.cli.games import Games
     from lanista.cli.imitate import Imitate
+    from lanista.cli.league import LeagueCommand
     from lanista.cli.play import Play
     from lanista.cli.replay import Replay
     from lanista.cli.report import Report
@@ -94,6 +95,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "export": Export,
         "imitate": Imitate,
         "rl": RL,
+        "league": LeagueCommand,
         "run": RunCommand,
         "evaluate": Evaluate,
         "replay": Replay,

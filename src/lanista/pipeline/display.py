@@ -10,7 +10,8 @@ from typing import Any, TextIO
 from lanista.pipeline.settings import RunSettings
 
 _LINE_EVERY = 10.0
-_JUDGED = ("exact/", "score/")
+JUDGED = ("exact/", "score/")
+"""How the names of judgements begin."""
 SHOWN = (
     "decisions", "policy/loss", "value/loss", "policy/behaviour_kl", "gradient_norm/policy",
     "staleness",
@@ -37,7 +38,7 @@ class Lines:
 
     def updated(self, update: int, values: Mapping[str, float]) -> None:
         self.last = update, values
-        judged = any(name.startswith(_JUDGED) for name in values)
+        judged = any(name.startswith(JUDGED) for name in values)
         if judged or time.monotonic() - self.shown >= self.every:
             self._show()
 
@@ -109,7 +110,7 @@ class Live:
 def chosen(values: Mapping[str, float]) -> list[str]:
     """Return the names worth a look, judgements last."""
     plain = [name for name in values if name in SHOWN or name.startswith("return/")]
-    return [*plain, *(name for name in values if name.startswith(_JUDGED))]
+    return [*plain, *(name for name in values if name.startswith(JUDGED))]
 
 
 def number(value: float) -> str:

@@ -67,17 +67,21 @@ def find(word: str) -> Path:
     )
 
 
-def settings_of(word: str) -> RunSettings:
-    """Return the settings of a run that `word` names; of a pipeline, those of its rl stage."""
+def settings_of(word: str, stage: str = "rl") -> RunSettings:
+    """Return the settings of a run that `word` names; of a pipeline, those of its rl stage.
+
+    Where that has none, the league stage stands in for it, and the other way round.
+    """
     path = find(word)
     values = read_story(path)
     if not is_story(values):
         return load_settings(path)
     try:
         story = load_story(values)
-        if story.stages.rl is None:
-            there = ", ".join(story.stages.names)
-            raise SettingsError(f"a pipeline of {there} has no rl stage; use `lanista run`.")
-        return story.run_settings("rl", start=None)
+        there = [name for name in (stage, "rl", "league") if name in story.stages.names]
+        if not there:
+            names = ", ".join(story.stages.names)
+            raise SettingsError(f"a pipeline of {names} has no rl stage; use `lanista run`.")
+        return story.run_settings(there[0], start=None)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error

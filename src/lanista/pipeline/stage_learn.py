@@ -12,7 +12,7 @@ from typing import Any
 
 from lanista.data.demonstrations import Demonstrations, Indices
 from lanista.pipeline.checkpoint import Checkpoints
-from lanista.pipeline.display import chosen, number
+from lanista.pipeline.display import JUDGED, number
 from lanista.pipeline.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path
 from lanista.pipeline.plain import plain
 from lanista.pipeline.run import folder_of
@@ -149,8 +149,8 @@ class _Observed:
         self.onlooker.at(update)
 
     def updated(self, update: int, values: Mapping[str, float]) -> None:
-        about = ", ".join(f"{name} {number(values[name])}" for name in chosen(values))
-        self.onlooker.at(update, about)
+        judged = [name for name in values if name.startswith(JUDGED)]
+        self.onlooker.at(update, ", ".join(f"{name} {number(values[name])}" for name in judged))
 
     def said(self, sentence: str) -> None:
         self.onlooker.said(sentence)

@@ -12,8 +12,12 @@ from typing import Any
 
 from lanista.files import write_text
 from lanista.games import registry
+from lanista.games.adapters.exact import OPENSPIEL_NAMES
 from lanista.games.bots import Player
-from lanista.games.contract import Game
+from lanista.games.contract import Game, GameError
+from lanista.league.meter import exact_reading
+from lanista.nets.policy_file import load_policy
+from lanista.pipeline.evaluation import probabilities
 from lanista.pipeline.gauntlet import described, gauntlet_of, play_gauntlet
 from lanista.pipeline.plain import SettingsError, plain
 from lanista.pipeline.players import is_bot
@@ -154,7 +158,21 @@ def _judge(
     )
     for clock in ("wall_seconds", "cpu_seconds"):  # What is evaluated again is the same again.
         del found[clock]
-    return found
+    return found | {"exact": _exact(policy)}
+
+
+def _exact(policy: str) -> dict[str, Any] | None:
+    """Return the exact reading of the policy as it is, where OpenSpiel knows the game."""
+    loaded = load_policy(policy)
+    if loaded.header.game not in OPENSPIEL_NAMES or loaded.policy.network.recurrent:
+        return None
+    try:
+        function = probabilities(loaded.policy)
+        return exact_reading(
+            loaded.header.game, function, Path(policy).stem, loaded.digest
+        ).to_json()
+    except GameError:
+        return None  # The program that could say is not installed; the run's notices tell.
 
 
 def _everybody(story: Story, asked: Evaluating) -> list[str]:

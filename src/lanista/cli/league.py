@@ -1,0 +1,131 @@
+"""`lanista league`: the league on its own, from a supervised policy to exports and a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from lanista.cli.flags import optional, switch
+from lanista.errors import LanistaError
+
+if TYPE_CHECKING:
+    from lanista.pipeline.settings import RunSettings
+
+SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
+POLICY = "main.safetensors"
+ROUNDS, ITERATIONS = 20, 20
+
+
+@dataclass(frozen=True)
+class LeagueCommand:
+    """Train in a league: a main learner, an exploiter of it and one of the whole league, who meet
+    each other and their past selves."""
+
+    output_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
+    """The league's folder; the policy is main.safetensors in it, beside league_state.json,
+    matches.jsonl, summary.json and report.html."""
+    game: Annotated[str | None, optional("GAME")] = None
+    """A game's name, family:NAME, or a Python file; arena unless given."""
+    supervised_checkpoint: Annotated[str | None, optional("FILE")] = None
+    """A policy file that all learners begin from; exploiters go back to it."""
+    rounds: Annotated[int | None, optional("N")] = None
+    """How many rounds; before each, matchmaking, snapshots and resets are looked at. 20 unless
+    given."""
+    rl_iterations_per_round: Annotated[int | None, optional("N")] = None
+    """Iterations of a round; 20 unless given."""
+    actor_rollouts: Annotated[int | None, optional("N")] = None
+    """Unrolls (or whole matches, if the settings say so) of an iteration, for each learner."""
+    learner_updates: Annotated[int | None, optional("N")] = None
+    """Updates of an iteration, for each learner."""
+    config: Annotated[str | None, optional("FILE")] = None
+    """A settings file, or a recipe's name; of a pipeline its league stage."""
+    settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
+    """Any setting, such as league.mains=2."""
+    resume: Annotated[bool, switch()] = False
+    """Go on from the newest good checkpoint; with more rounds, to that many."""
+    seed: Annotated[int | None, optional("N")] = None
+    """Names everything that is random."""
+    cpu: Annotated[bool, switch()] = False
+    """Do not use a GPU."""
+
+    def run(self) -> int:
+        """Train, write the exports, say where things are; return 0, or 130 when interrupted."""
+        from lanista.cli.paths import refuse_unwritable_folder
+        from lanista.cli.rl import stopping
+        from lanista.pipeline.display import display
+        from lanista.pipeline.training import train
+
+        settings = self._settings()
+        refuse_unwritable_folder("--output-dir", self.output_dir.absolute().parent)
+        if self.output_dir.is_dir() and not any(self.output_dir.iterdir()):
+            self.output_dir.rmdir()  # A run's folder appears whole or not at all.
+        screen, output = display(), self.output_dir / POLICY
+        with stopping(screen.said) as stop:
+            code = train(
+                settings,
+                output,
+                folder=self.output_dir,
+                resume=self.resume,
+                stop=stop,
+                observers=[screen],
+            )
+        self._export()
+        print(f"policy: {output}")
+        if code:
+            print("Interrupted, and saved; go on with --resume.")
+        return code
+
+    def _export(self) -> None:
+        from lanista.report import exports
+        from lanista.report.reading import story_of_run
+
+        exports.write_report(story_of_run(self.output_dir), self.output_dir)
+        for name in (exports.LEAGUE_STATE, exports.MATCHES, exports.SUMMARY, exports.PAGE):
+            print(self.output_dir / name)
+
+    def _settings(self) -> RunSettings:
+        """Return the settings that the flags ask for."""
+        from lanista.cli.rl import RL, with_flags
+        from lanista.league.settings import League
+        from lanista.pipeline.recipes import alphastar, settings_of
+        from lanista.pipeline.run import saved_settings
+        from lanista.pipeline.settings import apply_overrides
+
+        if self.config is not None:
+            settings = settings_of(self.config, "league")
+        elif self.resume:
+            settings = saved_settings(self.output_dir)
+        else:
+            settings = alphastar(anchored=self.supervised_checkpoint is not None)
+            usual = League(round=ITERATIONS, main_exploiters=1, league_exploiters=1)
+            settings = replace(settings, iterations=ROUNDS * ITERATIONS, league=usual)
+        if settings.league is None:
+            settings = replace(settings, league=League())
+        flags = RL(
+            output=self.output_dir / POLICY,
+            game=self.game,
+            supervised_checkpoint=self.supervised_checkpoint,
+            actor_rollouts=self.actor_rollouts,
+            learner_updates=self.learner_updates,
+            seed=self.seed,
+            cpu=self.cpu,
+        )
+        settings = self._in_rounds(with_flags(settings, flags))
+        return apply_overrides(settings, [text for group in self.settings for text in group])
+
+    def _in_rounds(self, settings: RunSettings) -> RunSettings:
+        """Return settings of as many rounds, and as long ones, as the flags say."""
+        assert settings.league is not None
+        for flag in ("rounds", "rl_iterations_per_round"):
+            given = getattr(self, flag)
+            if given is not None and given < 1:
+                raise LanistaError(f"--{flag.replace('_', '-')} is {given}; give at least 1.")
+        each = self.rl_iterations_per_round or settings.league.round
+        if self.rounds is None and self.rl_iterations_per_round is None:
+            return settings
+        rounds = self.rounds or -(-settings.iterations // settings.league.round)
+        league = replace(settings.league, round=each)
+        return replace(settings, league=league, iterations=rounds * each)

@@ -1,0 +1,124 @@
+"""`lanista league` as the runbook has it: rounds, roles, exports, resuming."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lanista.cli import main as cli
+from lanista.cli.league import LeagueCommand
+from lanista.cli.main import parse
+from lanista.nets.policy_file import read_header, save_policy
+from lanista.pipeline.run import saved_settings
+from lanista.pipeline.settings import load_settings
+from lanista.pipeline.squad import Squad
+
+TINY = [
+    word
+    for change in ("network.width=8", "network.layers=1", "replay.minimum=2", "replay.batch=2",
+                   "rollouts.unroll_length=8")
+    for word in ("--set", change)
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def league(tmp_path_factory):
+    """A small league that was run and made longer."""
+    folder = tmp_path_factory.mktemp("league") / "kuhn"
+    words = ["league", "--game", "kuhn", "--output-dir", str(folder), "--rounds", "2",
+             "--rl-iterations-per-round", "2", "--actor-rollouts", "4", "--learner-updates", "2",
+             "--seed", "5", "--cpu", *TINY]  # fmt: skip
+    assert cli.main(words) == 0
+    return folder
+
+
+def test_its_folder_has_the_policy_the_run_and_the_exports(league):
+    assert read_header(league / "main.safetensors").game == "kuhn"
+    settings = saved_settings(league)
+    assert (settings.iterations, settings.league.round, settings.seed) == (4, 2, 5)
+    assert (settings.rollouts.unrolls, settings.learner_updates) == (4, 2)
+    assert settings.learning.policy == "vtrace"
+    state = json.loads((league / "league_state.json").read_text())
+    roles = {player["role"] for player in state["players"]}
+    assert {"main", "main_exploiter", "league_exploiter"} <= roles
+    assert json.loads((league / "summary.json").read_text())["training_matches"] > 0
+    assert (league / "matches.jsonl").is_file()
+    assert "<html" in (league / "report.html").read_text()
+
+
+def test_resumed_with_more_rounds_it_goes_on(league, capsys):
+    before = (league / "main.safetensors").read_bytes()
+    assert cli.main(["league", "--output-dir", str(league), "--resume", "--rounds", "3"]) == 0
+    assert saved_settings(league).iterations == 6
+    assert json.loads((league / "summary.json").read_text())["updates"] == 12
+    assert (league / "main.safetensors").read_bytes() != before
+    assert f"policy: {league}/main.safetensors" in capsys.readouterr().out
+
+
+def test_what_is_there_is_not_overwritten(league, capsys):
+    assert cli.main(["league", "--game", "kuhn", "--output-dir", str(league)]) == 3
+    assert "resume it with --resume" in capsys.readouterr().err
+
+
+def test_without_flags_it_is_the_league_of_the_runbook(tmp_path):
+    settings = parse(["league", "--output-dir", str(tmp_path / "x")])._settings()
+    assert (settings.game, settings.iterations, settings.league.round) == ("arena", 400, 20)
+    assert settings.league.learners == {
+        "main": "main",
+        "main_exploiter_1": "main_exploiter",
+        "league_exploiter_1": "league_exploiter",
+    }
+    assert settings.league.main.matchmaking.kind == "alphastar"
+    assert "anchor_forward" not in settings.learning.terms
+
+
+def test_a_supervised_policy_is_the_start_and_the_anchor(tmp_path):
+    settings = LeagueCommand(tmp_path / "x", supervised_checkpoint="pi_sup.pt")._settings()
+    assert settings.supervised_checkpoint == "pi_sup.pt"
+    assert settings.learning.terms["anchor_forward"] > 0
+
+
+def test_a_pipelines_league_stage_can_be_run_alone(tmp_path):
+    file = tmp_path / "story.yaml"
+    file.write_text(
+        "game: kuhn\nseed: 4\nstages:\n  rl: {iterations: 3}\n"
+        "  league: {iterations: 8, league: {round: 4, mains: 2}}\n"
+    )
+    settings = LeagueCommand(tmp_path / "x", config=str(file))._settings()
+    assert (settings.game, settings.iterations, settings.league.mains) == ("kuhn", 8, 2)
+    assert settings.supervised_checkpoint is None
+    longer = LeagueCommand(tmp_path / "x", config=str(file), rounds=5)._settings()
+    assert longer.iterations == 20
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--rounds", "0"], "--rounds is 0"),
+        (["--rl-iterations-per-round", "-1"], "--rl-iterations-per-round is -1"),
+        (["--set", "league.main=3"], "league.main"),
+        (["--set", "league.rond=3"], "did you mean 'round'"),
+        (["--resume"], "no run"),
+        (["--supervised-checkpoint", "nowhere.pt"], "no policy file 'nowhere.pt'"),
+    ],
+)
+def test_slips_are_one_sentence_and_leave_nothing(words, said, tmp_path, capsys):
+    folder = tmp_path / "league"
+    assert cli.main(["league", "--game", "kuhn", "--output-dir", str(folder), *words]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not folder.exists()
+
+
+def test_an_empty_folder_may_be_there(tmp_path):
+    squad = Squad(load_settings({"game": "kuhn", "network": {"width": 8, "layers": 1}}), tmp_path)
+    start = tmp_path / "pi_sup.pt"
+    save_policy(start, squad.main.learner.policy, squad.spec)
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    words = ["--game", "kuhn", "--supervised-checkpoint", str(start), "--output-dir", str(folder),
+             "--rounds", "1", "--rl-iterations-per-round", "1", "--actor-rollouts", "2",
+             "--learner-updates", "1", "--cpu"]  # fmt: skip
+    assert cli.main(["league", *words, *TINY[4:]]) == 0
+    assert Path(saved_settings(folder).supervised_checkpoint).name == "pi_sup.pt"
