@@ -39,14 +39,29 @@ ARENA = {
     "game_settings": {"seats": 3, "duration": 2.0},
     "evaluation": {"every": 2, "bots": ["random"], "matches": 6, "greedy": True},
 }
+LEAGUE = {
+    **KUHN,
+    "iterations": 6,
+    "rollouts": {"matches": 32, "slots": 20, "opponents": ["self", "random"]},
+    "evaluation": {"every": 2, "exact": "never", "bots": ["random"], "matches": 10},
+    "league": {
+        "round": 2,
+        "main": {"snapshot_decisions": 50},
+        "exploiter_check_interval": 5,
+        "exploiter_train_steps": 1000,
+        "exploiter_games": 20,
+        "exploiter_win_threshold": 0.1,
+    },
+}
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Folders of small real runs: an mlp, an lstm, and three seats played greedily."""
+    """Folders of small real runs: an mlp, an lstm, three seats played greedily, and a league."""
     place = tmp_path_factory.mktemp("runs")
     made = {}
-    for name, values in {"mlp": KUHN, "lstm": BEASTYBAR, "three": ARENA}.items():
+    kinds = {"mlp": KUHN, "lstm": BEASTYBAR, "three": ARENA, "league": LEAGUE}
+    for name, values in kinds.items():
         train(settings_of(values), place / f"{name}.pt")
         made[name] = place / f"{name}.pt.run"
     return made
@@ -83,6 +98,15 @@ def test_every_match_of_fixed_players_comes_out_as_recorded(runs, name, count):
     assert matches == list(range(FIRST_MATCH, FIRST_MATCH + count))
     for match in matches:
         assert again(runs[name], match) == recorded(runs[name], match).outcome
+
+
+def test_every_match_of_a_league_comes_out_as_recorded_whatever_it_was_for(runs):
+    reasons = set()
+    for match in ids(runs["league"]):
+        found = recorded(runs["league"], match)
+        reasons.add(found.reason)
+        assert again(runs["league"], match) == found.outcome
+    assert reasons == {"evaluation", "pool", "exploiter"}
 
 
 def test_a_match_is_played_by_the_digests_of_its_row(runs):
