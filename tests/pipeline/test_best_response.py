@@ -35,7 +35,7 @@ SMALL = ResponseSettings(
 )  # fmt: skip
 LEDUC = ResponseSettings(
     "leduc", train_steps=1_400_000, games=200_000, selection_games=20_000, points=8, unit="gain",
-    threshold=0.0, device="cpu",
+    threshold=0.0, exact=True, device="cpu",
 )  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def share_of_exact(response):
 
 def test_a_response_to_uniform_leduc_finds_most_of_what_there_is(tmp_path):
     pytest.importorskip("pyspiel")
-    asked = replace(LEDUC, train_steps=60_000, games=20_000, selection_games=2000, points=3)
+    asked = replace(LEDUC, train_steps=40_000, games=20_000, selection_games=2000, points=3)
     found = best_response("random", asked, tmp_path / "r.safetensors")
     assert found.record["exact_gain"] == pytest.approx(2.374, abs=1e-3)
     assert share_of_exact(found) > 0.7

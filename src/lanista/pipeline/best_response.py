@@ -49,7 +49,7 @@ from lanista.rollout.play import Results
 
 SCRATCH, VICTIM = "scratch", "victim"
 PLAN = "exploit.json"
-MAY_CHANGE = ("responses", "threshold", "games", "selection_games", "device")
+MAY_CHANGE = ("responses", "threshold", "games", "selection_games", "exact", "device")
 """Settings that leave what was trained as it is."""
 PULLS = ("anchor_reverse", "anchor_forward", "reference", "portfolio", "magnet")
 """Terms that hold a learner back from whatever beats the victim."""
@@ -72,7 +72,8 @@ class ResponseSettings:
     game_settings: Mapping[str, Any] = field(default_factory=dict)
     """What the game is made with."""
     train_steps: int = 1_000_000
-    """Decisions that each response practises for, to the nearest iteration."""
+    """Decisions that each response practises for, about: as many iterations as fit in, if the
+    response's matches are as long as the victim's own."""
     starts: tuple[str, ...] = (SCRATCH,)
     """What responses begin from, in turn: scratch, victim (a policy file), or a policy file."""
     responses: int = 1
@@ -89,6 +90,8 @@ class ResponseSettings:
     """What is compared and measured: score (win 1, draw ½), or gain (returns per match)."""
     greedy: bool = True
     """Whether the response is measured at its likeliest choices, or as it samples."""
+    exact: bool = False
+    """Put the exact gain beside what was found, where it can be had."""
     seed: int = 0
     """Of the first response; names all deals too."""
     network: Network = field(default_factory=lambda: Network(size="s"))
@@ -157,7 +160,7 @@ def run_settings(settings: ResponseSettings, duel: Duel, number: int) -> RunSett
     an_iteration = (
         rollouts.unrolls * rollouts.unroll_length if rollouts.streaming else rollouts.matches * each
     )
-    iterations = max(1, round(settings.train_steps / an_iteration))
+    iterations = max(1, int(settings.train_steps / an_iteration))
     every = max(1, iterations // settings.points)
     terms = {name: weight for name, weight in base.learning.terms.items() if name not in PULLS}
     return RunSettings(
@@ -330,7 +333,7 @@ class _Work:
             "reading": reading.to_json(),
             "score": asdict(score),
             "gain": asdict(gain),
-            "exact_gain": self.duel.exact_gain(),
+            "exact_gain": self.duel.exact_gain() if settings.exact else None,
             "wins": standing.wins,
             "draws": standing.draws,
             "losses": standing.losses,

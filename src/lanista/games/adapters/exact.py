@@ -16,19 +16,23 @@ from numpy.typing import NDArray
 from lanista.games.adapters import OPENSPIEL, missing_extra
 from lanista.games.contract import GameError
 
-PolicyFunction = Callable[[NDArray[np.uint8], NDArray[np.bool_]], NDArray[Any]]
+PolicyFunction = Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[Any]]
 """From observations `[n, length]` and masks `[n, choices]` to probabilities `[n, choices]`."""
 
 OPENSPIEL_NAMES = {"kuhn": "kuhn_poker", "leduc": "leduc_poker", "liars_dice": "liars_dice"}
+FAMILY = "openspiel:"
+MOST_HISTORIES = 1_000_000
+"""A game with more is not looked through."""
 
 
 def exact_nash_conv(game_name: str, policy_fn: PolicyFunction) -> float:
     """Return NashConv: what the seats could gain by best responses to the policy, summed.
 
-    `policy_fn` is called once, with every information state of the game.
+    `policy_fn` is called once, with every information state of the game. Games of OpenSpiel,
+    `openspiel:NAME`, are taken where they are small and the seats move in turn.
     """
-    if game_name not in OPENSPIEL_NAMES:
-        known = ", ".join(sorted(OPENSPIEL_NAMES))
+    if game_name not in OPENSPIEL_NAMES and not game_name.startswith(FAMILY):
+        known = ", ".join([*sorted(OPENSPIEL_NAMES), f"small {FAMILY} games"])
         raise GameError(f"{game_name!r} has no exact NashConv; it is known for {known}.")
     pyspiel = _pyspiel()
     states, observation, mask = _information_states(game_name)
@@ -37,26 +41,52 @@ def exact_nash_conv(game_name: str, policy_fn: PolicyFunction) -> float:
         state: [(int(action), float(row[action])) for action in np.flatnonzero(legal)]
         for state, row, legal in zip(states, probability, mask, strict=True)
     }
-    return float(pyspiel.nash_conv(pyspiel.load_game(OPENSPIEL_NAMES[game_name]), table))
+    return float(pyspiel.nash_conv(_load(game_name), table))
+
+
+def _load(game_name: str) -> Any:
+    """Return OpenSpiel's game; refuse one that its solver cannot be fed with."""
+    pyspiel = _pyspiel()
+    word = OPENSPIEL_NAMES.get(game_name) or game_name.removeprefix(FAMILY)
+    try:
+        game = pyspiel.load_game(word)
+    except pyspiel.SpielError as error:
+        raise GameError(f"OpenSpiel has no game {word!r}.") from error
+    kind = game.get_type()
+    if kind.dynamics != kind.Dynamics.SEQUENTIAL or not kind.provides_information_state_tensor:
+        raise GameError(
+            f"{game_name} has no exact NashConv: the solver needs moves in turn and "
+            "information-state tensors."
+        )
+    if kind.chance_mode == kind.ChanceMode.SAMPLED_STOCHASTIC:
+        raise GameError(f"{game_name} has no exact NashConv: its chance cannot be listed.")
+    return game
 
 
 @cache
 def _information_states(
     game_name: str,
-) -> tuple[tuple[str, ...], NDArray[np.uint8], NDArray[np.bool_]]:
+) -> tuple[tuple[str, ...], NDArray[Any], NDArray[np.bool_]]:
     """Return each information state's name in OpenSpiel, its observation and its legal mask."""
-    game = _pyspiel().load_game(OPENSPIEL_NAMES[game_name])
     found: dict[str, tuple[list[float], list[int]]] = {}
-    open_states = [game.new_initial_state()]
+    open_states, seen = [_load(game_name).new_initial_state()], 0
     while open_states:
         state = open_states.pop()
+        seen += 1
+        if seen > MOST_HISTORIES:
+            raise GameError(
+                f"{game_name} has no exact NashConv: it has more than {MOST_HISTORIES:,} "
+                "histories; use the learned instrument."
+            )
         if not state.is_chance_node():
             name = state.information_state_string()
             if name not in found:
                 found[name] = (state.information_state_tensor(), state.legal_actions_mask())
         children = (state.child(action) for action in state.legal_actions())
         open_states.extend(child for child in children if not child.is_terminal())
-    observation = np.array([tensor for tensor, _ in found.values()], np.uint8)
+    # As the games show it: ours in bytes, the adapter's in float32.
+    dtype = np.float32 if game_name.startswith(FAMILY) else np.uint8
+    observation = np.array([tensor for tensor, _ in found.values()], dtype)
     mask = np.array([legal for _, legal in found.values()], np.bool_)
     # Shared by every later call, so a policy must not write into them.
     observation.flags.writeable = mask.flags.writeable = False
