@@ -12,7 +12,7 @@ COMPILED := $(shell find src -name '*.pyx' -o -name '*.pxd')
 .PHONY: demo test test-slow check bench peers setup build clean
 
 demo: build
-	$(BIN)/lanista roundrobin beastybar --matches 400
+	$(BIN)/lanista run beastybar-quick
 
 test: check
 	$(BIN)/pytest -n $(JOBS)
