@@ -9,8 +9,8 @@ import pytest
 from lanista.cli.main import parse
 
 ROOT = Path(__file__).parents[2]
-SKETCHED = {"docs/replays.md"}
-"""Its block shows forms, not commands; a test of its own checks them."""
+SKETCHED = {"docs/replays.md", "docs/runbook.md"}
+"""One shows forms, not commands, the other is for two shells; tests of their own check them."""
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 
 

@@ -20,6 +20,7 @@ RATES = {
     "imitate/learned": 5_000.0,
     "imitate/a_match_of_each": 0.01,
     "rl/iterations": 2.0,
+    "rl/decisions": 100.0,
     "rl/judgement_seconds": 3.0,
     "evaluate/games": 50.0,
 }
@@ -118,6 +119,7 @@ def test_the_clock_counts_what_was_done_between_its_marks(monkeypatch):
     clock.begins(5, "updates")
     for update in range(5):
         clock.at(update)
+        clock.decided(30 * update)
     clock.finished("rl")
     small = with_overrides(
         {**TINY, "stages": {"rl": TINY["stages"]["rl"]}},
@@ -126,7 +128,7 @@ def test_the_clock_counts_what_was_done_between_its_marks(monkeypatch):
     )  # fmt: skip
     found = clock.rates(story_of(small))
     # Iterations of 1, 2, 2 and 5 seconds, the last of them with a judgement.
-    assert found == {"rl/iterations": 0.5, "rl/judgement_seconds": 3.0}
+    assert found == {"rl/iterations": 0.5, "rl/decisions": 30.0, "rl/judgement_seconds": 3.0}
     assert clock.spent == {"rl": 14.0}
 
 
@@ -134,3 +136,18 @@ def test_a_budget_of_some_seconds_is_kept_within_reason():
     planned = within(story_of(TINY), 5.0)
     assert planned.stages.record.matches > 40
     assert planned.run_settings("rl").iterations > 6
+
+
+def test_exploiters_grow_with_the_run_and_are_paid_for():
+    league = {
+        "iterations": 100,
+        "league": {"exploiter_check_interval": 40, "exploiter_train_steps": 5000},
+    }
+    values = {"game": "leduc", "stages": {"league": league}}
+    rates = {"league/iterations": 2.0, "league/decisions": 100.0, "league/judgement_seconds": 0.0}
+    planned = plan(story_of(values), 1000.0, rates).run_settings("league")
+    # Exploiters after 40 and 80 iterations: 10,000 decisions beside the 10,000 of the run, so half
+    # of the time is theirs.
+    assert planned.iterations == 1000
+    assert planned.league.exploiter_check_interval == 400
+    assert planned.league.exploiter_train_steps == 50_000

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -49,10 +50,10 @@ class RunCommand:
         refuse_unwritable_folder("--output-dir", folder)
         with view() as screen, stopping(screen.said) as stop:
             code = conduct(story, folder, audience=screen, stop=stop)
-        if story.policy and (folder / story.policy).exists():
-            print(f"policy: {folder / story.policy}")
         if code:
             print(f"Interrupted, and saved; go on with: lanista run {folder}")
+        else:
+            say(story, folder)
         return code
 
     def _folder(self) -> Path:
@@ -120,3 +121,40 @@ class RunCommand:
             f"{folder} was begun {was}, and its numbers are settled; leave out --budget to go on, "
             "or choose another --output-dir."
         )
+
+
+def say(story: Story, folder: Path) -> None:
+    """Print what a finished pipeline came to, and where it is."""
+    from lanista.pipeline.story import EVALUATION, REPORT
+
+    if story.stages.evaluate:
+        _say_evaluation(json.loads((folder / EVALUATION).read_text(encoding="utf-8")))
+    if story.policy:
+        print(f"policy: {folder / story.policy}")
+    if story.stages.report:
+        print(f"report: {folder / REPORT / 'report.html'}")
+
+
+def _say_evaluation(found: dict[str, Any]) -> None:
+    from lanista.cli.table import console, interval, table
+    from lanista.league.score import Estimate
+
+    def shown(value: dict[str, Any] | None) -> str:
+        return interval(None if value is None else Estimate(**value))
+
+    rows = []
+    for bout in found["bouts"]:
+        standing = bout["standing"]
+        counts = [f"{standing[name]:,}" for name in ("matches", "wins", "draws", "losses")]
+        rows.append(
+            [bout["opponent"], *counts, shown(standing["score"]), shown(standing["win_rate"])]
+        )
+    out = console()
+    out.print(
+        f"{found['game']}: {found['name']} ({found['digest'][:12]}), {found['manner']}; every deal "
+        "in all seats\n[95 % intervals]: score over deals, wins/n Wilson's"
+    )
+    columns = ("opponent", "n", "wins", "draws", "losses", "score", "wins/n")
+    out.print(table(columns, rows))
+    if found["exact"]:
+        out.print(f"exact NashConv: {found['exact']['value']:.4f}")

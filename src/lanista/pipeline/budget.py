@@ -20,6 +20,8 @@ from typing import Any
 
 from lanista.errors import LanistaError
 from lanista.pipeline.conduct import Audience, conduct
+from lanista.pipeline.plain import plain
+from lanista.pipeline.settings import RunSettings
 from lanista.pipeline.story import Budget, Story, story_values
 
 Rates = Mapping[str, float]
@@ -31,6 +33,7 @@ _MOST_DOUBLINGS = 8
 _FEWEST_EPOCHS = 4
 """Fewer demonstrations are recorded where there would not be time to go over all so often."""
 _REHEARSED_ITERATIONS = 4
+_INTERVALS = ("exploiter_check_interval", "exploit_patch_interval")
 
 
 def read_budget(text: str) -> float:
@@ -113,13 +116,37 @@ def _running(story: Story, stage: str, seconds: float, rates: Rates) -> dict[str
     every, before = settings.evaluation.every, settings.iterations
     judgements = -(-before // every) if every else 0
     left = max(seconds / 2, seconds - judgements * rates[f"{stage}/judgement_seconds"])
-    iterations = max(1, int(left * rates[f"{stage}/iterations"]))
+    a_second = rates[f"{stage}/iterations"]
+    exploiters = _exploiters(settings) / (rates[f"{stage}/decisions"] * before)
+    # What exploiters are trained on grows with the run, so an iteration costs that much more.
+    iterations = max(1, int(left * a_second / (1 + exploiters)))
     values = dict(getattr(story.stages, stage))
     values["iterations"] = iterations
     if every:
         scaled = max(1, round(every * iterations / before))
         values["evaluation"] = {**values["evaluation"], "every": scaled}
+    if settings.league is not None:
+        values["league"] = _stretched(plain(settings.league), iterations / before)
     return values
+
+
+def _exploiters(settings: RunSettings) -> int:
+    """Return how many decisions the exploiters of a run are trained on, all together."""
+    league = settings.league
+    if league is None:
+        return 0
+    intervals = [getattr(league, name) for name in _INTERVALS]
+    count: int = sum((settings.iterations - 1) // interval for interval in intervals if interval)
+    return count * league.exploiter_train_steps
+
+
+def _stretched(league: dict[str, Any], by: float) -> dict[str, Any]:
+    """Return a league's settings with as many exploiters in a run that is `by` times as long."""
+    for name in _INTERVALS:
+        if league[name]:
+            league[name] = max(1, round(league[name] * by))
+    league["exploiter_train_steps"] = max(1, round(league["exploiter_train_steps"] * by))
+    return league
 
 
 def _even(number: float) -> int:
@@ -188,7 +215,12 @@ class Clock(Audience):
     """Seconds by stage."""
     marks: dict[str, list[tuple[str, float, int]]] = field(default_factory=dict)
     """By stage: what happened, when, and how many are meant."""
+    decisions: dict[str, int] = field(default_factory=dict)
+    """By stage: how many a run learned from in all."""
     name: str = ""
+
+    def decided(self, decisions: int) -> None:
+        self.decisions[self.name] = decisions
 
     def stage(self, name: str) -> None:
         self.name = name
@@ -240,10 +272,14 @@ class Clock(Audience):
         }
 
     def _run(self, name: str, small: Story) -> dict[str, float]:
-        """Return iterations a second, and what one judgement takes: the last one has one."""
+        """Return iterations a second, decisions of each, and what the last one's judgement took."""
         settings = small.run_settings(name)
         times = [mark[1] for mark in self.marks[name] if mark[0] == "at"]
         each = [later - now for now, later in pairwise(times[:: settings.learner_updates])]
         usual = median(each[:-1])
         judged = max(0.0, each[-1] - usual) if settings.evaluation.every else 0.0
-        return {f"{name}/iterations": 1 / usual, f"{name}/judgement_seconds": judged}
+        return {
+            f"{name}/iterations": 1 / usual,
+            f"{name}/decisions": self.decisions[name] / settings.iterations,
+            f"{name}/judgement_seconds": judged,
+        }

@@ -22,6 +22,9 @@ class Onlooker:
     def at(self, count: int, about: str = "") -> None:
         """So many of them are done in all; `about` has numbers worth a look."""
 
+    def decided(self, decisions: int) -> None:
+        """So many decisions were learned from in all, where a run counts them."""
+
     def said(self, sentence: str) -> None:
         """Something the user should know."""
 

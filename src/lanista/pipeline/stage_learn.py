@@ -149,6 +149,7 @@ class _Observed:
         self.onlooker.at(update)
 
     def updated(self, update: int, values: Mapping[str, float]) -> None:
+        self.onlooker.decided(int(values.get("decisions", 0)))
         judged = [name for name in values if name.startswith(JUDGED)]
         self.onlooker.at(update, ", ".join(f"{name} {number(values[name])}" for name in judged))
 
