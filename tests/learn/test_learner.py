@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_runs import RECURRENT, VALUE, FirstArm, Run, TwoArms, kuhn_run, leduc_run
+from small_runs import RECURRENT, SMALL, VALUE, FirstArm, Run, TwoArms, kuhn_run, leduc_run
 from torch import Tensor
 
 from lanista.data.equal_rows import equal_rows
@@ -19,6 +19,7 @@ from lanista.errors import LanistaError
 from lanista.learn import batch as batch_module
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.settings import Learning
+from lanista.nets.settings import Network
 
 LOSSES: dict[str, dict[str, Any]] = {
     "ppo": {"policy": "ppo"},
@@ -137,6 +138,24 @@ def test_a_policy_that_moved_too_far_ends_its_update() -> None:
     assert log["policy/approx_kl"] > 0.02
     patient = kuhn_run(replace(settings, epochs=2, lr=1e-6)).train(1)[0]
     assert "stopped_after_epoch" not in patient
+
+
+@pytest.mark.parametrize("network", [SMALL, RECURRENT])
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_what_was_played_at_a_temperature_is_judged_at_it(
+    network: Network, temperature: float
+) -> None:
+    run = leduc_run(Learning(temperature=temperature), network)
+    with torch.no_grad():
+        for parameter in run.learner.policy.head.parameters():
+            parameter.mul_(100)  # A fresh policy has no opinion that a temperature could change.
+    run.collector.actor.temperature = temperature
+    # Nothing has moved yet, so every ratio is 1 and nothing is clipped.
+    log = run.learner.update(run.play())
+    assert log["policy/approx_kl"] == pytest.approx(0.0, abs=1e-6)
+    assert log["policy/clip_fraction"] == 0.0
+    run.collector.actor.temperature = 1.0
+    assert run.learner.update(run.play())["policy/approx_kl"] > 1e-4
 
 
 def test_averaged_weights_follow_their_formula() -> None:

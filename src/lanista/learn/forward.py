@@ -22,7 +22,7 @@ class Forward:
     log_probs: Tensor
     """`[N, choices]`."""
     chosen: Tensor
-    """`[N]`: log-probability of what was done."""
+    """`[N]`: log-probability of what was done, at the temperature of the acting policy."""
     critic: Tensor
     """The critic's raw output."""
     value: Tensor
@@ -94,6 +94,7 @@ def forward(
     views: Views,
     precision: torch.dtype,
     slow_critic: Critic | None = None,
+    temperature: float = 1.0,
 ) -> Forward:
     """Run both networks over all rows; `slow_critic` gives the values where there is one."""
     batch = views.batch
@@ -115,7 +116,12 @@ def forward(
         probabilities = log_probs.exp() if critic.output == "q" else None
         value = critic.value_of(judged, probabilities)
         next_value = _next_value(policy, critic, batch.unrolls, batch.device, precision)
-    chosen = policy.heads.joint(log_probs, action)
+    acting = log_probs
+    if temperature != 1.0:
+        # What acts is what gets better: otherwise ratios would not begin at 1, and PPO would clip
+        # what was merely played at another temperature.
+        acting = policy.heads.log_probs(logits, views.mask, temperature)
+    chosen = policy.heads.joint(acting, action)
     return Forward(logits, log_probs, chosen, out, value, next_value)
 
 

@@ -208,7 +208,8 @@ class Learner:
         batch = Batch(unrolls, self.device)
         views = Views(batch, self.settings)
         precision = PRECISIONS[self.settings.precision]
-        found = forward(self.policy, self.critic, views, precision, self.slow_critic)
+        temperature = self.scheduled()["temperature"]
+        found = forward(self.policy, self.critic, views, precision, self.slow_critic, temperature)
         references = self.references.log_probs(views, self.update_count)
         return known_of(self.policy.heads, self.settings, batch, found, references, weights)
 

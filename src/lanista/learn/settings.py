@@ -62,7 +62,8 @@ class Learning:
     lr: Any = 3e-4
     """Learning rate: a number or a schedule over updates."""
     temperature: Any = 1.0
-    """Temperature of the acting policy: a number or a schedule over updates."""
+    """Temperature of the acting policy: a number or a schedule over updates. It is the policy at
+    this temperature that ppo, vtrace and upgo improve."""
     adam_betas: tuple[float, float] = (0.9, 0.999)
     """Decay of Adam's two averages."""
     epochs: int = 1
