@@ -12,6 +12,7 @@ import yaml
 
 from lanista.cli import main as cli
 from lanista.cli.stage_view import StageBars, StageLines
+from lanista.pipeline import budget
 from lanista.pipeline.conduct import saved_story
 
 TINY = Path(__file__).with_name("small_pipeline.yaml")
@@ -72,6 +73,54 @@ def test_what_cannot_be_used_is_one_sentence_and_leaves_nothing(words, code, sai
     assert error.startswith("lanista: ")
     assert error.count("\n") == 1
     assert list(here.iterdir()) == []
+
+
+def test_a_budget_is_settled_once_and_kept(here, capsys, monkeypatch):
+    rates = {"record/matches": 40.0, "imitate/matches": 64.0, "imitate/decisions_a_match": 2.0,
+             "imitate/gathered": 1e4, "imitate/learned": 300.0, "imitate/a_match_of_each": 0.0,
+             "rl/iterations": 2.0, "rl/decisions": 50.0, "rl/judgement_seconds": 0.0}  # fmt: skip
+    measured = []
+    monkeypatch.setattr(budget, "rehearse", lambda *given: measured.append(given) or rates)
+    command = ["run", str(TINY), "--output-dir", "out", "--budget", "3s"]
+    assert cli.main(command) == 0
+    story = saved_story(Path("out"))
+    assert (story.budget.seconds, story.budget.rates) == (3.0, rates)
+    assert story.stages.record.matches == 40
+    assert story.run_settings("rl").iterations == 2
+    # The same command and the folder alone go on with these numbers, and measure nothing.
+    for again in (command, command[:-2], ["run", "out"], ["run", "out", "--budget", "3s"]):
+        assert cli.main(again) == 0
+    assert saved_story(Path("out")) == story
+    assert len(measured) == 1
+    capsys.readouterr()
+    assert cli.main([*command[:-1], "4s"]) == 3
+    assert "was begun with one of 3 s" in capsys.readouterr().err
+    assert cli.main([*command[:-2], "--seed", "8"]) == 3
+    assert "for a time budget and another recipe" in capsys.readouterr().err
+    assert cli.main(["run", "out", "--set", "stages.rl.iterations=3"]) == 0
+    assert saved_story(Path("out")).budget == story.budget
+
+
+def test_a_pipeline_that_was_begun_without_a_budget_keeps_its_numbers(here, capsys):
+    only = yaml.safe_load(TINY.read_text())
+    only["stages"] = {"record": only["stages"]["record"]}
+    Path("only.yaml").write_text(yaml.safe_dump(only))
+    assert cli.main(["run", "only.yaml"]) == 0
+    assert cli.main(["run", "runs/only", "--budget", "1m"]) == 3
+    assert "was begun without a budget" in capsys.readouterr().err
+
+
+def test_what_came_of_it_is_printed(here, capsys):
+    rl = {"iterations": 1, "network": {"width": 8, "layers": 1}, "rollouts": {"matches": 4}}
+    stages = {"rl": rl, "evaluate": {"games": 10}, "report": None}
+    Path("kuhn.yaml").write_text(yaml.safe_dump({"game": "kuhn", "stages": stages}))
+    assert cli.main(["run", "kuhn.yaml", "--cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "opponent" in out
+    assert "random" in out
+    assert "exact NashConv: " in out
+    assert out.endswith("policy: runs/kuhn/rl.safetensors\nreport: runs/kuhn/report/report.html\n")
+    assert "<html" in Path("runs/kuhn/report/report.html").read_text()
 
 
 def test_a_folder_with_other_things_in_it_is_left_alone(here, capsys):
