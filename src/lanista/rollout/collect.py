@@ -17,6 +17,7 @@ from lanista.errors import LanistaError
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Game, Saved
 from lanista.rollout.actor import Actor, Choice
+from lanista.rollout.panel import Others
 from lanista.rollout.tally import Tally
 
 LEARNER = 0
@@ -70,6 +71,7 @@ class Collector:
         place = {id(player): at for at, player in enumerate(self._distinct, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])
+        self._others = Others(self._distinct)
 
     def whole_matches(self, matches: int) -> Unrolls:
         """Play `matches` fresh matches to their end and return all unrolls of the learner.
@@ -174,10 +176,7 @@ class Collector:
         who = self._player_of[self.seated[decisions.slot, decisions.seat]]
         actions = np.empty((len(decisions), len(self.game.spec.heads)), np.int32)
         self._refuse_swapped()
-        for number, player in enumerate(self._distinct, start=1):
-            rows = np.flatnonzero(who == number)
-            if len(rows):
-                actions[rows] = player.act(decisions, rows)
+        self._others.answer(decisions, who, actions)
         mine = np.flatnonzero(who == LEARNER)
         if len(mine):
             privileged = self.game.privileged().take(mine, 0) if self.keep_privileged else None

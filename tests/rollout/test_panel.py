@@ -1,0 +1,115 @@
+"""Frozen policies that answer together: as each would alone, and only those that can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from lanista import games
+from lanista.games.contract import Decisions, Game
+from lanista.nets.policy import Policy
+from lanista.nets.settings import Network
+from lanista.rollout.actor import Actor
+from lanista.rollout.panel import Others, Panel
+from lanista.rollout.players import PolicyPlayer
+
+SLOTS = 60
+
+
+def at_start(name: str = "beastybar") -> tuple[Game, Decisions]:
+    game = games.make(name, slots=SLOTS, seed=3)
+    game.start(np.arange(SLOTS), np.arange(SLOTS))
+    return game, game.decisions()
+
+
+def player(game: Game, number: int, kind: str = "mlp", **manner: object) -> PolicyPlayer:
+    torch.manual_seed(number)
+    network = Network(kind=kind, width=16 + 16 * (number % 2), layers=1)  # type: ignore[arg-type]
+    actor = Actor(Policy(game.spec, network).eval(), 7, **manner)  # type: ignore[arg-type]
+    return PolicyPlayer(f"p{number}", f"d{number}", actor)
+
+
+def parts(*sizes: int) -> list[np.ndarray]:
+    """Return rows in disorder, cut into parts of these sizes."""
+    rows = np.random.default_rng(0).permutation(SLOTS)[: sum(sizes)]
+    return np.split(rows, np.cumsum(sizes)[:-1])
+
+
+@pytest.mark.parametrize("game_name", ["beastybar", "arena"])
+@pytest.mark.parametrize("manner", [{}, {"greedy": True}, {"temperature": 0.5}])
+def test_each_policy_answers_its_rows_as_it_would_alone(game_name, manner):
+    game, decisions = at_start(game_name)
+    players = [player(game, number, **manner) for number in range(3)]
+    rows = parts(20, 1, 30)
+    together = Panel(players).act(decisions, rows)
+    alone = np.concatenate([p.act(decisions, own) for p, own in zip(players, rows, strict=True)])
+    # A product of other shape may round otherwise; a draw on the very border is not worth a test.
+    assert (together == alone).all(1).mean() > 0.97
+    assert together.dtype == np.int32
+
+
+def test_a_policy_without_rows_is_not_asked(monkeypatch):
+    game, decisions = at_start()
+    players = [player(game, number) for number in range(3)]
+    monkeypatch.setattr(players[1].actor.policy, "forward", None)
+    actions = Panel(players).act(decisions, parts(10, 0, 5))
+    assert actions.shape == (15, 1)
+
+
+def test_each_network_is_asked_once_a_step(monkeypatch):
+    game, decisions = at_start()
+    players = [player(game, number) for number in range(4)]
+    asked = []
+    for number, each in enumerate(players):
+        whole = each.actor.policy.forward
+        monkeypatch.setattr(
+            each.actor.policy,
+            "forward",
+            lambda seen, number=number, whole=whole: asked.append(number) or whole(seen),
+        )
+    Panel(players).act(decisions, parts(10, 20, 3, 7))
+    assert asked == [0, 1, 2, 3]
+
+
+def test_only_policies_of_one_manner_without_memory_answer_together():
+    game, _ = at_start()
+    players = [
+        player(game, 0),
+        games.make_bot("beastybar", "heuristic", game.spec, 0),
+        player(game, 1),
+        player(game, 2, kind="lstm"),
+        player(game, 3, greedy=True),
+        player(game, 4, temperature=0.5),
+        player(game, 5, kind="residual"),
+        player(game, 6, precision=torch.bfloat16),
+    ]
+    others = Others(players)
+    assert [numbers for numbers, _ in others.panels] == [[1, 3, 7], [5], [6]]
+    assert [number for number, _ in others.apart] == [2, 4, 8]
+
+
+def test_everybody_answers_their_own_decisions_and_nobody_else_s():
+    game, decisions = at_start()
+    players = [
+        player(game, 0),
+        games.make_bot("beastybar", "heuristic", game.spec, 0),
+        player(game, 1, kind="lstm"),
+        player(game, 2, greedy=True),
+        player(game, 3),
+    ]
+    who = np.random.default_rng(1).integers(0, 6, SLOTS)
+    who[who == 5] = 0  # The last one has nothing to answer.
+    actions = np.full((SLOTS, 1), -1, np.int32)
+    Others(players).answer(decisions, who, actions)
+    assert (actions[who == 0] == -1).all()
+    for number, each in enumerate(players[:4], start=1):
+        rows = np.flatnonzero(who == number)
+        assert (actions[rows] == each.act(decisions, rows)).mean() > 0.9
+
+
+def test_a_table_without_others_is_left_as_it_is():
+    _, decisions = at_start()
+    actions = np.full((SLOTS, 1), -1, np.int32)
+    Others([]).answer(decisions, np.zeros(SLOTS, int), actions)
+    assert (actions == -1).all()
