@@ -16,7 +16,7 @@ from typing import Any
 
 from lanista.errors import RefusedError
 from lanista.files import remove_leftovers, write_text
-from lanista.pipeline.lock import holding
+from lanista.pipeline.lock import LOCK, holding
 from lanista.pipeline.plain import SettingsError
 from lanista.pipeline.stage import Onlooker, Stage, Stop
 from lanista.pipeline.stages import stages_of
@@ -67,9 +67,8 @@ def conduct(
 
 
 def _refuse_foreign() -> None:
-    if not Path(RECIPE).exists() and any(
-        not each.name.startswith(".") for each in Path().iterdir()
-    ):
+    others = [path for path in Path().iterdir() if path.name != LOCK and path.name[0] != "."]
+    if others and not Path(RECIPE).exists():
         raise RefusedError(
             f"{Path.cwd()} holds other things than a pipeline; choose another --output-dir."
         )

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from lanista.errors import RefusedError
 
+LOCK = "run.lock"
+"""The file that is held where a folder cannot be."""
+
 
 @contextmanager
 def holding(folder: Path, what: str) -> Iterator[None]:
@@ -19,7 +22,7 @@ def holding(folder: Path, what: str) -> Iterator[None]:
         if sys.platform == "win32":
             import msvcrt
 
-            handle = os.open(folder / "run.lock", os.O_RDWR | os.O_CREAT)
+            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT)
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
