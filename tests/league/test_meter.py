@@ -20,12 +20,16 @@ RISING = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
 LEVEL = [0.1, 0.4, 0.6, 0.605, 0.6, 0.605]
 
 
-def learned(values, unit="score"):
-    curve = [Point(100 * (i + 1), value) for i, value in enumerate(values)]
+def curve_of(values, half=0.001):
+    return [Point(100 * (i + 1), v, v - half, v + half) for i, v in enumerate(values)]
+
+
+def learned(values, unit="score", responses=3):
     found = Estimate(values[-1], values[-1] - 0.02, values[-1] + 0.02, 500)
     return learned_reading(
-        "victim", "abc", unit, found, response="def", budget_decisions=600, curve=curve
-    )
+        "victim", "abc", unit, found, response="def", budget_decisions=600,
+        curve=curve_of(values), responses=responses,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("values", [RISING, LEVEL, [0.5]])
@@ -44,20 +48,33 @@ def test_a_curve_that_still_rises_gives_a_lower_bound_and_a_level_one_a_ceiling(
     assert (learned(LEVEL).called, learned(LEVEL).lower_bound) == ("ceiling", False)
 
 
+def test_the_best_of_fewer_than_three_is_no_ceiling_however_level_its_curve():
+    readings = [learned(LEVEL, responses=number) for number in (1, 2, 3)]
+    assert [reading.called for reading in readings] == ["lower bound", "lower bound", "ceiling"]
+    assert not any(reading.rising for reading in readings)
+
+
 def test_few_points_cannot_show_that_a_curve_is_level():
-    assert still_rising([0.6] * 5, "score")
-    assert not still_rising([0.6] * 6, "score")
+    assert still_rising(curve_of([0.6] * 5), "score")
+    assert not still_rising(curve_of([0.6] * 6), "score")
+
+
+def test_points_that_are_not_sure_enough_cannot_show_that_a_curve_is_level():
+    """Two points a third: the bound is the half width, since √(4 h²) / 2 = h."""
+    assert not still_rising(curve_of([0.6] * 6, half=0.009), "score")
+    assert still_rising(curve_of([0.6] * 6, half=0.011), "score")
+    assert still_rising([Point(i, 0.6) for i in range(6)], "score")
 
 
 def test_whether_a_gain_still_rises_does_not_depend_on_the_size_of_the_stakes():
-    values = [0.1, 0.5, 0.9, 1.0, 1.0, 1.05]
-    answers = {still_rising([stake * v for v in values], "gain") for stake in (0.01, 1, 100)}
-    assert answers == {True}
-    assert not still_rising([100.0, 100.5, 100.4, 100.5, 101.0, 100.2], "gain")
+    values = [0.1, 0.5, 0.9, 1.0, 0.97, 1.01]
+    for stake in (0.01, 1, 100):
+        assert still_rising(curve_of([stake * v for v in values], 0.05 * stake), "gain")
+        assert not still_rising(curve_of([stake * v for v in values], 0.001 * stake), "gain")
 
 
 def test_a_falling_curve_is_not_rising():
-    assert not still_rising(RISING[::-1], "score")
+    assert not still_rising(curve_of(RISING[::-1]), "score")
 
 
 def test_more_weakness_is_worse_whatever_the_instrument():

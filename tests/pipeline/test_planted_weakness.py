@@ -79,7 +79,7 @@ def test_a_planted_player_is_exploited_in_small(twin):
 
 @pytest.mark.slow
 def test_a_tenth_of_the_practice_finds_the_hole_and_the_successor_closes_it(here):
-    iterations = 160
+    iterations = 250
     lanista(
         f"rl --config beastybar-ppo --size s --iterations {iterations} --cpu "
         "--set evaluation.every=0 --output twin.safetensors"
@@ -94,18 +94,19 @@ def test_a_tenth_of_the_practice_finds_the_hole_and_the_successor_closes_it(here
         assert record_of(f"x-{start}")["score"]["high"] < SCORE
 
     lanista(
-        "play beastybar --seats holed.py:Doubting,holed.py:Doubting --matches 8000 --seed 1 "
+        "play beastybar --seats holed.py:Doubting,holed.py:Doubting --matches 10000 --seed 1 "
         "--record replays"
     )
     lanista(
-        "imitate --data-dir replays --size s --epochs 8 --evaluation-matches 0 --cpu "
+        "imitate --data-dir replays --size s --epochs 10 --evaluation-matches 0 --cpu "
         "--output victim.safetensors"
     )
     lanista(f"exploit victim.safetensors {usual} --output x-victim.safetensors")
     assert record_of("x-victim")["admitted"]
     lanista(
         "rl --config beastybar-ppo --supervised-checkpoint victim.safetensors --iterations 120 "
-        "--opponents self,x-victim.safetensors --set evaluation.every=0 --cpu "
+        "--opponents self,x-victim.safetensors --cpu "
+        "--set evaluation.every=0 learning.average=0.9 "
         "--output successor.safetensors"
     )
     lanista(f"exploit successor.safetensors {usual} --output x-successor.safetensors")

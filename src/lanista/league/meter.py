@@ -7,6 +7,7 @@ nothing of networks, training and files.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,9 +22,11 @@ InstrumentName = Literal["exact", "learned", "pool"]
 Unit = Literal["nash_conv", "gain", "score"]
 FEWEST_POINTS = 6
 """A learning curve with fewer cannot show that it has levelled out."""
-LEVEL = {"score": 0.01, "gain": 0.02}
-"""A curve is level when its last third lies no higher than this above the third before: in score,
-or as a share of the largest value for gains, whose size depends on the game."""
+FEWEST_RESPONSES = 3
+"""The best of fewer is no ceiling, however level its curve: another start may lead elsewhere."""
+LEVEL = {"score": 0.01, "gain": 0.05}
+"""A curve is level when its last third lies surely no higher than this above the third before: in
+score, or as a share of the largest value for gains, whose size depends on the game."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,15 @@ class Reading:
     curve: tuple[Point, ...] = ()
     """The response on its way, measured on deals that the value does not rest on."""
     rising: bool = False
-    """Whether the curve had not levelled out."""
+    """Whether the curve has not been shown to have levelled out."""
+    responses: int = 1
+    """How many were learnt; the value is that of the best."""
 
     @property
     def lower_bound(self) -> bool:
-        """Whether more practice would probably have found more."""
-        return self.instrument == "learned" and self.rising
+        """Whether more practice, or another start, may well find more."""
+        few = self.responses < FEWEST_RESPONSES
+        return self.instrument == "learned" and (self.rising or few)
 
     @property
     def called(self) -> str:
@@ -79,7 +85,7 @@ class Reading:
             return "exact"
         if self.instrument == "pool":
             return "lowest score over the pool"
-        return "lower bound" if self.rising else "ceiling"
+        return "lower bound" if self.lower_bound else "ceiling"
 
     @property
     def weakness(self) -> float:
@@ -162,6 +168,7 @@ def learned_reading(
     response: str,
     budget_decisions: int,
     curve: Sequence[Point],
+    responses: int = 1,
 ) -> Reading:
     """Return what a learned best response earned on deals that it was not chosen by."""
     return Reading(
@@ -176,22 +183,34 @@ def learned_reading(
         response,
         budget_decisions,
         tuple(curve),
-        still_rising([point.value for point in curve], unit),
+        still_rising(curve, unit),
+        responses,
     )
 
 
-def still_rising(values: Sequence[float], unit: Literal["gain", "score"]) -> bool:
-    """Return whether a learning curve has not levelled out.
+def still_rising(curve: Sequence[Point], unit: Literal["gain", "score"]) -> bool:
+    """Return whether a learning curve has not been shown to have levelled out.
 
-    The mean of its last third is held against that of the third before. Too few points cannot
-    show that it has, so they count as rising.
+    The mean of its last third is held against that of the third before. It is level when the upper
+    95 % bound of the difference is small. Points share their deals, so that taking them for
+    independent makes the bound wide rather than narrow. Too few points, or points without
+    intervals, show nothing and count as rising.
     """
-    if len(values) < FEWEST_POINTS:
+    third = len(curve) // 3
+    last, before = curve[-third:], curve[-2 * third : -third]
+    if len(curve) < FEWEST_POINTS or any(_half(point) is None for point in (*last, *before)):
         return True
-    third = len(values) // 3
-    last, before = fmean(values[-third:]), fmean(values[-2 * third : -third])
-    level = LEVEL[unit] * (max(map(abs, values)) if unit == "gain" else 1.0)
-    return last - before > level
+    rise = fmean(point.value for point in last) - fmean(point.value for point in before)
+    spread = math.sqrt(sum((_half(point) or 0.0) ** 2 for point in (*last, *before))) / third
+    largest = max(abs(point.value) for point in curve) if unit == "gain" else 1.0
+    return rise + spread > LEVEL[unit] * largest
+
+
+def _half(point: Point) -> float | None:
+    """Return half the width of a point's interval."""
+    if point.low is None or point.high is None:
+        return None
+    return (point.high - point.low) / 2
 
 
 def _stretched(score: Estimate, end: float | None, stretch: float) -> float | None:

@@ -317,6 +317,7 @@ class _Work:
             response=stage.digest,
             budget_decisions=chosen.stages[-1].decisions,
             curve=chosen.points,
+            responses=len(curves),
         )
         admitted = reading.low is not None and reading.low > settings.threshold
         standing = summarise(results, ("response", "victim")).standings[0]
