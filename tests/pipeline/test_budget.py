@@ -22,7 +22,7 @@ RATES = {
     "rl/iterations": 2.0,
     "rl/decisions": 100.0,
     "rl/judgement_seconds": 3.0,
-    "evaluate/games": 50.0,
+    "evaluate/matches": 50.0,
 }
 SHARES = {"record": 1, "imitate": 2, "rl": 6, "evaluate": 1}
 
@@ -56,7 +56,7 @@ def test_each_stage_gets_its_share_of_the_time():
     rl = planned.run_settings("rl")
     assert rl.iterations == (600 - 2 * 3) * 2
     assert rl.evaluation.every == rl.iterations / 2
-    assert planned.stages.evaluate.games == 100 * 50
+    assert planned.stages.evaluate.games == 100 * 50  # Leduc has one bot.
 
 
 def test_more_line_ups_share_the_matches():
@@ -104,8 +104,9 @@ def test_twice_the_time_is_about_twice_the_work():
 
 
 def test_a_rehearsal_measures_every_stage():
-    rates = rehearse(story_of(TINY), 0.01)
-    assert set(rates) == set(RATES) - {"evaluate/games"}
+    evaluate = {"opponents": ["all", "imitation", "rl"]}
+    rates = rehearse(story_of({**TINY, "stages": {**TINY["stages"], "evaluate": evaluate}}), 0.05)
+    assert set(rates) == set(RATES)
     assert all(value > 0 for name, value in rates.items() if name != "rl/judgement_seconds")
     # Two to eight decisions a match of Leduc; a tenth of the deals is held out.
     assert 1 < rates["imitate/decisions_a_match"] < 8

@@ -22,17 +22,21 @@ from lanista.errors import LanistaError
 from lanista.pipeline.conduct import Audience, conduct
 from lanista.pipeline.plain import plain
 from lanista.pipeline.settings import RunSettings
-from lanista.pipeline.story import Budget, Story, story_values
+from lanista.pipeline.stage_play import opponents_of
+from lanista.pipeline.story import POLICIES, Budget, Story, story_values
 
 Rates = Mapping[str, float]
 """What was measured, by name; see `Rehearsed`."""
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _LONG_ENOUGH = 1.0
 """A stage that took so many seconds in the rehearsal is taken for measured."""
-_MOST_DOUBLINGS = 8
+_MOST_TIMES = 7
+_GROWING = ("record", "imitate", "evaluate")
+"""Stages that are rehearsed in larger portions until they take long enough."""
 _FEWEST_EPOCHS = 4
 """Fewer demonstrations are recorded where there would not be time to go over all so often."""
 _REHEARSED_ITERATIONS = 4
+_REHEARSAL = "rehearsal/seconds"
 _INTERVALS = ("exploiter_check_interval", "exploit_patch_interval")
 
 
@@ -52,12 +56,17 @@ def digest_of(story: Story) -> str:
 
 def within(story: Story, seconds: float) -> Story:
     """Return a settled pipeline with its numbers chosen so that it takes about `seconds`."""
+    began = time.perf_counter()
     rates = rehearse(story, min(_LONG_ENOUGH, seconds / 200))
-    return plan(story, seconds, rates)
+    return plan(story, seconds, rates | {_REHEARSAL: time.perf_counter() - began})
 
 
 def plan(story: Story, seconds: float, rates: Rates) -> Story:
-    """Return the pipeline with numbers that fit into `seconds` at these rates."""
+    """Return the pipeline with numbers that fit into `seconds` at these rates.
+
+    The rehearsal is part of that time, but takes no more than half of it from the rest.
+    """
+    asked, seconds = seconds, max(seconds / 2, seconds - rates.get(_REHEARSAL, 0.0))
     names = [name for name in story.stages.names if name != "report"]
     shares = {name: story.shares.get(name, 1.0) for name in names}
     parts = {name: seconds * share / sum(shares.values()) for name, share in shares.items()}
@@ -71,10 +80,10 @@ def plan(story: Story, seconds: float, rates: Rates) -> Story:
         if getattr(stages, name) is not None:
             stages = stages.with_run(name, _running(story, name, parts[name], rates))
     if stages.evaluate:
-        games = _even(parts["evaluate"] * rates["evaluate/games"])
+        games = _even(parts["evaluate"] * rates["evaluate/matches"] / len(opponents_of(story)))
         stages = replace(stages, evaluate=replace(stages.evaluate, games=games))
     kept = {name: float(f"{value:.6g}") for name, value in rates.items()}
-    budget = Budget(seconds=seconds, of=digest_of(story), rates=kept)
+    budget = Budget(seconds=asked, of=digest_of(story), rates=kept)
     return replace(story, stages=stages, budget=budget)
 
 
@@ -159,16 +168,31 @@ def rehearse(story: Story, long_enough: float = _LONG_ENOUGH) -> dict[str, float
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="lanista-rehearsal-") as place:
         size = _Size()
-        for number in range(_MOST_DOUBLINGS):
+        for number in range(_MOST_TIMES):
             clock = Clock()
             small = size.of(story)
             conduct(small, Path(place) / f"{number}", audience=clock)
             found |= clock.rates(small)
-            short = {name for name, spent in clock.spent.items() if spent < long_enough}
-            if not short & size.can_grow or number == _MOST_DOUBLINGS - 1:
+            if min(clock.spent.get(name, long_enough) for name in _GROWING) >= long_enough:
                 break
-            size = size.doubled(short)
+            if not {"record", "imitate"} & {*story.stages.names}:
+                break
+            size = size.grown()
+            # What learns by playing is measured once: its iterations do not change in size.
+            story = replace(story, stages=replace(story.stages, rl=None, league=None))
+            story = _without_missing(story)
     return found
+
+
+def _without_missing(story: Story) -> Story:
+    """Return a pipeline whose evaluation names no policy that it does not make."""
+    asked = story.stages.evaluate
+    if asked is None:
+        return story
+    missing = {file for name, file in POLICIES.items() if name not in story.stages.names}
+    words = tuple(word for word in asked.opponents if word not in missing)
+    evaluate = replace(asked, opponents=words) if words and story.policy else None
+    return replace(story, stages=replace(story.stages, evaluate=evaluate))
 
 
 @dataclass(frozen=True)
@@ -177,11 +201,9 @@ class _Size:
 
     matches: int = 64
     games: int = 16
-    can_grow: frozenset[str] = frozenset({"record", "imitate", "evaluate"})
 
-    def doubled(self, short: set[str]) -> _Size:
-        grow = 4 if {"record", "imitate"} & short else 1
-        return replace(self, matches=self.matches * grow, games=self.games * 2)
+    def grown(self) -> _Size:
+        return _Size(self.matches * 4, self.games * 2)
 
     def of(self, story: Story) -> Story:
         """Return the pipeline in this size."""
@@ -252,7 +274,8 @@ class Clock(Audience):
             if name in self.marks:
                 found |= self._run(name, small)
         if stages.evaluate:
-            found["evaluate/games"] = stages.evaluate.games / self.spent["evaluate"]
+            matches = stages.evaluate.games * len(opponents_of(small))
+            found["evaluate/matches"] = matches / self.spent["evaluate"]
         return found
 
     def _imitation(self, small: Story) -> dict[str, float]:

@@ -132,7 +132,7 @@ def _judge(
     story: Story, asked: Evaluating, policy: str, onlooker: Onlooker, stop: Stop
 ) -> dict[str, Any] | None:
     """Return what the policy's matches say, without clocks; None: stopped."""
-    words = list(dict.fromkeys(_everybody(story, asked)))
+    words = opponents_of(story)
     tables = _gauntlets(story, asked, policy, words)
     spec = tables[0].game.spec
     deals = -(-asked.games // spec.seats)
@@ -175,9 +175,13 @@ def _exact(policy: str) -> dict[str, Any] | None:
         return None  # The program that could say is not installed; the run's notices tell.
 
 
-def _everybody(story: Story, asked: Evaluating) -> list[str]:
+def opponents_of(story: Story) -> list[str]:
+    """Return whom the last policy is judged by, each once."""
+    asked = story.stages.evaluate
+    assert asked is not None
     bots = registry.bot_names(registry.entry(story.game))
-    return [name for word in asked.opponents for name in (bots if word == "all" else [word])]
+    words = [name for word in asked.opponents for name in (bots if word == "all" else [word])]
+    return list(dict.fromkeys(words))
 
 
 def _gauntlets(story: Story, asked: Evaluating, policy: str, words: list[str]) -> list[Table]:
