@@ -112,7 +112,7 @@ def test_a_tenth_of_the_practice_finds_the_hole_and_the_successor_closes_it(here
     lanista(f"exploit successor.safetensors {usual} --output x-successor.safetensors")
     assert record_of("x-successor")["score"]["high"] < SCORE
     old = {
-        who: Duel("beastybar", {}, f"{who}.safetensors", 0, True).earned(
+        who: Duel("beastybar", {}, f"{who}.safetensors", 1, True).earned(
             here / "x-victim.safetensors", SELECTION, 2000, "score"
         )
         for who in ("victim", "successor")

@@ -99,7 +99,7 @@ class ResponseSettings:
     base: RunSettings | None = None
     """Settings to train with; whom it meets, for how long and what pulls it are put right."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where the networks run, without `base`."""
+    """Where the networks run; auto: as `base` says, or on the GPU if there is one."""
 
     def __post_init__(self) -> None:
         for name in ("train_steps", "responses", "games", "selection_games", "points"):
@@ -178,7 +178,7 @@ def run_settings(settings: ResponseSettings, duel: Duel, number: int) -> RunSett
             every=every, exact="never", bots=(duel.word,), matches=_GLANCE, greedy=settings.greedy
         ),
         checkpoints=Checkpoints(save_every=every),
-        device=base.device,
+        device=base.device if settings.device == "auto" else settings.device,
         threads=base.threads,
     )
 
