@@ -22,7 +22,8 @@ from safetensors.torch import load_file
 
 from lanista.games.streams import Stream
 from lanista.pipeline.conduct import conduct
-from lanista.pipeline.story import load_story, settled
+from lanista.pipeline.settling import settled
+from lanista.pipeline.story import load_story
 
 RECIPE = Path(__file__).with_name("small_pipeline.yaml")
 CLOCKS = ("cpu_seconds", "wall_seconds")

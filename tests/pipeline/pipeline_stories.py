@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lanista.pipeline.conduct import Audience, conduct
-from lanista.pipeline.story import load_story, settled
+from lanista.pipeline.settling import settled
+from lanista.pipeline.story import load_story
 
 TINY = {
     "game": "leduc",

@@ -23,12 +23,12 @@ from lanista.pipeline.evaluation import probabilities
 from lanista.pipeline.imitate import Task
 from lanista.pipeline.recipes import find, recipe_names, settings_of
 from lanista.pipeline.run import saved_settings
+from lanista.pipeline.settling import settled
 from lanista.pipeline.stages import stages_of
 from lanista.pipeline.story import (
     Imitating,
     load_story,
     read_story,
-    settled,
     story_yaml,
     with_overrides,
 )

@@ -97,7 +97,8 @@ class RunCommand:
     def _asked(self, folder: Path) -> Story:
         """Return the recipe, or what the folder has of it, with the flags put in."""
         from lanista.pipeline.recipes import find
-        from lanista.pipeline.story import RECIPE, load_story, read_story, settled, with_overrides
+        from lanista.pipeline.settling import settled
+        from lanista.pipeline.story import RECIPE, load_story, read_story, with_overrides
 
         given = Path(self.recipe)
         path = given / RECIPE if folder == given else find(self.recipe)

@@ -1,7 +1,7 @@
 """What a whole pipeline can be told: a game, a seed, and the settings of each stage.
 
-Stages come in a fixed order and any may be missing. Owns reading, changing and settling such a
-recipe; knows nothing of how a stage is done, and nothing of torch.
+Stages come in a fixed order and any may be missing. Owns reading and changing such a recipe; knows
+nothing of how a stage is done, and nothing of torch.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import Any, Literal
 import yaml
 
 from lanista.errors import nearest
-from lanista.games import registry
 from lanista.learn.imitation_settings import Imitation
 from lanista.nets.settings import Network
 from lanista.pipeline.plain import SettingsError, build, plain
-from lanista.pipeline.settings import SELF, RunSettings
+from lanista.pipeline.settings import RunSettings
 
 RECIPE = "recipe.yaml"
 DATA, EVALUATION, REPORT = "data", "evaluation.json", "report"
@@ -32,7 +31,7 @@ WORDS = {Path(file).stem: file for file in POLICIES.values()}
 """What a recipe calls these files, wherever a policy file can be named."""
 NEWEST = "newest"
 """Stands for the policy of the last stage that makes one."""
-_TOP = ("game", "game_settings", "seed", "device")
+TOP = ("game", "game_settings", "seed", "device")
 """Settings of a run that the pipeline gives, unless the stage has its own."""
 
 
@@ -227,7 +226,7 @@ class Story:
                 f"stages.{stage}.game is {given['game']!r}, and the pipeline's is {self.game!r}; "
                 "leave it out there."
             )
-        values = {name: getattr(self, name) for name in _TOP} | given
+        values = {name: getattr(self, name) for name in TOP} | given
         if stage == "league" and values.get("league") is None:
             values["league"] = {}
         newest = self.policy_before(stage)
@@ -252,9 +251,9 @@ def load_story(values: Mapping[str, Any]) -> Story:
     """Return the pipeline in plain values; a single run becomes one stage."""
     if not is_story(values):
         settings = build(RunSettings, values)
-        rest = {name: value for name, value in plain(settings).items() if name not in _TOP}
+        rest = {name: value for name, value in plain(settings).items() if name not in TOP}
         stage = "league" if rest.get("league") else "rl"
-        top = {name: values[name] for name in _TOP if name in values}
+        top = {name: values[name] for name in TOP if name in values}
         return build(Story, top | {"stages": {stage: rest}})
     stages = values["stages"]
     if isinstance(stages, Mapping):  # `report:` with nothing after it asks for the usual report.
@@ -320,85 +319,3 @@ def with_overrides(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[
         except yaml.YAMLError as error:
             raise SettingsError(f"{key} is {value!r}, which is no YAML.") from error
     return changed
-
-
-def settled(story: Story) -> Story:
-    """Return the pipeline with every default written out, and every file of the user's absolute.
-
-    Stages run inside the pipeline's folder and name its files without a path, so that nothing in
-    their tables depends on where the folder lies. Settling twice changes nothing.
-    """
-    found = registry.entry(story.game)
-    game_settings = registry.check_settings(found, story.game_settings)
-    game = _absolute(story.game) if story.game.endswith(".py") else story.game
-    story = replace(story, game=game, game_settings=game_settings)
-    place = _Placed(set(registry.bot_names(found)) | {SELF, "all"})
-    stages = story.stages
-    if stages.record:
-        seats = tuple(",".join(map(place.word, each)) for each in stages.record.lineups())
-        stages = replace(stages, record=replace(stages.record, seats=seats))
-    if stages.imitate:
-        stages = replace(stages, imitate=_imitating(story, stages.imitate))
-    for name in ("rl", "league"):
-        if getattr(stages, name) is not None:
-            stages = stages.with_run(name, _running(story, name, place))
-    if stages.evaluate:
-        _refuse_nobody(story, "evaluate")
-        opponents = tuple(map(place.word, stages.evaluate.opponents))
-        stages = replace(stages, evaluate=replace(stages.evaluate, opponents=opponents))
-    if stages.report and story.last_run is None:
-        raise SettingsError("stages.report has no run to report on; add an rl or league stage.")
-    return replace(story, stages=stages)
-
-
-@dataclass(frozen=True)
-class _Placed:
-    known: set[str]
-
-    def word(self, word: str) -> str:
-        """Return a player's word as it is understood inside the folder."""
-        if word in self.known or word in WORDS.values():
-            return word
-        return WORDS.get(word) or _absolute(word)
-
-
-def _absolute(file: str) -> str:
-    """Return the whole path of a file or folder that is there, and anything else as it is."""
-    return str(Path(file).resolve()) if Path(file).exists() else file
-
-
-def _imitating(story: Story, given: Imitating) -> Imitating:
-    if given.data_dir is None and given.feedback_dir is None and story.stages.record is None:
-        raise SettingsError(
-            "stages.imitate has nothing to learn from; add a record stage, or set data_dir or "
-            "feedback_dir."
-        )
-    folders: dict[str, Any] = {
-        name: _absolute(folder)
-        for name in ("data_dir", "feedback_dir", "reports_live_dir")
-        if (folder := getattr(given, name)) and folder != DATA
-    }
-    if story.stages.record is not None and given.data_dir is None:
-        folders["data_dir"] = DATA
-    return replace(given, **folders)
-
-
-def _running(story: Story, stage: str, place: _Placed) -> dict[str, Any]:
-    """Return the settings of a run as they are written into the folder's recipe."""
-    settings = story.run_settings(stage)
-    values: dict[str, Any] = plain(settings)
-    for opponent in values["rollouts"]["opponents"]:
-        opponent["player"] = place.word(opponent["player"])
-    values["evaluation"]["bots"] = [place.word(word) for word in values["evaluation"]["bots"]]
-    start = values["supervised_checkpoint"]
-    values["supervised_checkpoint"] = place.word(start) if start else None
-    return {
-        name: value
-        for name, value in values.items()
-        if name not in _TOP or value != getattr(story, name)
-    }
-
-
-def _refuse_nobody(story: Story, stage: str) -> None:
-    if story.policy_before(stage) is None:
-        raise SettingsError(f"stages.{stage} has no policy before it; add an imitate or rl stage.")
