@@ -81,10 +81,11 @@ def test_a_budget_is_settled_once_and_kept(here, capsys, monkeypatch):
              "rl/iterations": 2.0, "rl/decisions": 50.0, "rl/judgement_seconds": 0.0}  # fmt: skip
     measured = []
     monkeypatch.setattr(budget, "rehearse", lambda *given: measured.append(given) or rates)
+    monkeypatch.setattr(budget.time, "perf_counter", lambda: 0.0)
     command = ["run", str(TINY), "--output-dir", "out", "--budget", "3s"]
     assert cli.main(command) == 0
     story = saved_story(Path("out"))
-    assert (story.budget.seconds, story.budget.rates) == (3.0, rates)
+    assert (story.budget.seconds, story.budget.rates) == (3.0, rates | {"rehearsal/seconds": 0.0})
     assert story.stages.record.matches == 40
     assert story.run_settings("rl").iterations == 2
     # The same command and the folder alone go on with these numbers, and measure nothing.
