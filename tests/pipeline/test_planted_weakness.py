@@ -90,8 +90,10 @@ def test_a_tenth_of_the_practice_finds_the_hole_and_the_successor_closes_it(here
     assert record_of("x-holed")["admitted"]
     assert record_of("x-holed")["reading"]["budget_decisions"] <= budget
     for start in ("scratch", "victim"):
-        lanista(f"exploit twin.safetensors --from {start} {usual} --output x-{start}.safetensors")
-        assert record_of(f"x-{start}")["score"]["high"] < SCORE
+        lanista(
+            f"exploit twin.safetensors --from {start} {usual} --output x-twin-{start}.safetensors"
+        )
+        assert record_of(f"x-twin-{start}")["score"]["high"] < SCORE
 
     lanista(
         "play beastybar --seats holed.py:Doubting,holed.py:Doubting --matches 10000 --seed 1 "
