@@ -155,6 +155,10 @@ def test_snapshots_join_and_exploiters_begin_anew_as_recorded(finished):
     assert any(name.startswith("main_exploiter_1/") for name in players)
     resets = rows(finished, "events WHERE kind = 'reset'", "player, body")
     assert ("main_exploiter_1", '{"to": "scratch"}') in resets
+    parents = dict(rows(finished, "players", "name, parents"))
+    assert parents["main/000004"] == '["main/000002"]'
+    again = [name for name in parents if name.startswith("main_exploiter_1/")]
+    assert {parents[name] for name in again} == {"[]"}
     for name, digest in rows(finished, "players WHERE kind = 'policy'", "name, digest"):
         assert load_policy(folder_of(finished) / "policies" / f"{digest}.safetensors"), name
 
@@ -183,7 +187,7 @@ def test_metrics_tell_of_categories_and_of_weights(finished):
     names = {name for (name,) in rows(finished, "metrics", "DISTINCT name")}
     assert {"win_rate/self", "win_rate/past", "win_rate/exploiter", "win_rate/bot"} <= names
     assert {"matchmaking/self", "matchmaking/past", "matchmaking/bot"} <= names
-    assert {"main_exploiter_1/policy/loss", "main_exploiter_1/win_rate/self"} <= names
+    assert {"main_exploiter_1/policy/loss", "main_exploiter_1/win_rate/main"} <= names
     for update in range(1, 9):
         shares = rows(
             finished,

@@ -87,6 +87,8 @@ class Squad:
         self.snapshot_at = dict.fromkeys(self.roles, 0)
         """By learner: its decisions at its last snapshot."""
         self.resets = dict.fromkeys(self.roles, 0)
+        self.parents: dict[str, tuple[str, ...]] = {}
+        """By learner: what it comes from, its last snapshot or what it began anew from."""
         self.payoffs = {life: Payoff(life) for life in {self._half_life(r) for r in self.roles}}
         self.spent = dict.fromkeys(SPENT, 0.0) if self.league else {}
         """On exploiters in runs of their own."""
@@ -156,6 +158,7 @@ class Squad:
             said = json.loads(str(body))
             if "learner" in said:
                 self.snapshot_at[said["learner"]] = int(said["decisions"])
+                self.parents[said["learner"]] = (str(name),)
 
     def find(self, name: str) -> Player:
         """Return a player of the roster, ready to sit down."""
@@ -210,10 +213,15 @@ class Squad:
             self.in_force[learner] = [row for row in rows if row[0] == learner]
             training.meet(
                 [
-                    Met(str(who), self.roster[str(who)].category, str(why), float(weight or 0))
+                    Met(str(who), self._category(learner, str(who)), str(why), float(weight or 0))
                     for _, who, why, weight in self.in_force[learner]
                 ]
             )
+
+    def _category(self, learner: str, opponent: str) -> str:
+        """Return what an opponent counts as in a learner's numbers: another learner is a main."""
+        row = self.roster[opponent]
+        return "main" if row.kind == "learner" and opponent != learner else row.category
 
     # An iteration.
 
@@ -255,7 +263,7 @@ class Squad:
         for learner, rows in self.in_force.items():
             prefix = "" if self.trainings[learner] is self.main else f"{learner}/"
             for _, who, _, weight in rows:
-                name = f"{prefix}matchmaking/{self.roster[str(who)].category}"
+                name = f"{prefix}matchmaking/{self._category(learner, str(who))}"
                 values[name] = values.get(name, 0.0) + float(weight or 0)
         return values
 
@@ -288,15 +296,14 @@ class Squad:
         category = "past" if role == "main" else "exploiter"
         row = PlayerRow(name, digest, "policy", category, role, 1.0, self.update)
         body = {"learner": learner, "decisions": training.decisions, "iteration": self.iteration}
-        earlier = [r.name for r in self.roster.values() if r.name.startswith(f"{learner}/")]
-        return Frozen(row, tuple(earlier[-1:]) or self._origin(), body, data)
+        return Frozen(row, self.parents.get(learner, self._imitation()), body, data)
 
     def file_of(self, training: Training) -> tuple[bytes, str]:
         """Return the policy file of a learner as it is evaluated, and its digest."""
         data = policy_bytes(training.learner.best, self.spec, step=self.update)
         return data, hashlib.sha256(data).hexdigest()
 
-    def _origin(self) -> tuple[str, ...]:
+    def _imitation(self) -> tuple[str, ...]:
         names = [row.name for row in self.roster.values() if row.category == "imitation"]
         return tuple(names[:1])
 
@@ -322,13 +329,19 @@ class Squad:
     def reset(self, learner: str, target: str) -> None:
         """Let a learner begin anew, as the record has it."""
         training = self.trainings[learner]
-        self.resets[learner] += 1
+        self._begun_anew(learner, target)
         start = None
         if target == "imitation":
             start = training.anchor
         elif target != "scratch":
             start = load_policy(policy_path(self.folder, self.roster[target].digest)).policy
         training.reset(start, self.resets[learner])
+
+    def _begun_anew(self, learner: str, target: str) -> None:
+        self.resets[learner] += 1
+        self.parents[learner] = (target,) if target in self.roster else ()
+        if target == IMITATION:
+            self.parents[learner] = self._imitation()
 
     # What a checkpoint holds, and what the tables do.
 
@@ -338,12 +351,17 @@ class Squad:
 
     def load(self, state: Mapping[str, Any], metrics: Metrics) -> None:
         """Take up what `state` gave, and the rest from the tables."""
+        resets: dict[int, list[tuple[str, str]]] = {}
+        for update, _, learner, body in metrics.connection.execute(
+            "SELECT * FROM events WHERE kind = 'reset' ORDER BY rowid"
+        ):
+            resets.setdefault(update, []).append((learner, json.loads(body)["to"]))
         for update, *row in metrics.select("players", "update_number, rowid"):
             self.enter(int(update or 0), [tuple(row)])
-        for (learner,) in metrics.connection.execute(
-            "SELECT player FROM events WHERE kind = 'reset'"
-        ):
-            self.resets[learner] += 1
+            # A learner begins anew right after a snapshot of it.
+            for learner, target in resets.get(int(update or 0), ()):
+                if str(row[0]).startswith(f"{learner}/"):
+                    self._begun_anew(learner, target)
         self._fold(metrics)
         for name, value in metrics.connection.execute(
             "SELECT name, value FROM metrics WHERE name LIKE ? ORDER BY update_number",

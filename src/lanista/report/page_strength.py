@@ -130,8 +130,8 @@ def rated(story: Story, summary: Summary) -> Section | None:
         mine = [rating[name] for name in results.states(learner) if name in rating]
         if mine:
             x = [float(results.since[row["player"]]) for row in mine]
-            ends = ([row[key] for row in mine] for key in ("value", "low", "high"))
-            lines.append(Line(learner, x, *ends))
+            value, low, high = ([row[key] for row in mine] for key in ("value", "low", "high"))
+            lines.append(Line(learner, x, value, low, high))
     levels = [
         Level(name, row["value"])
         for name, row in rating.items()
