@@ -9,17 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lanista.games.bot_files import is_bot_file
 from lanista.games.bots import Player
-from lanista.games.contract import Decisions, Ints
 from lanista.league.matchmaking import meetings
-from lanista.league.payoff import Outcome, Payoff
+from lanista.league.payoff import Payoff
 from lanista.league.roles import (
     PlayerRow,
     candidates,
@@ -33,43 +29,15 @@ from lanista.nets.policy_file import load_policy, policy_bytes
 from lanista.pipeline.iteration import MAIN, Met, Training, Values
 from lanista.pipeline.metrics import Metrics, Row
 from lanista.pipeline.players import is_bot, make_player
+from lanista.pipeline.roster import Frozen, LivePlayer, outcomes, player_row
 from lanista.pipeline.run import policy_path
 from lanista.pipeline.settings import SELF, Opponent, RunSettings
-from lanista.rollout.actor import Actor
-from lanista.rollout.tally import pair_results
 
 IMITATION = "imitation"
 EXPLOITER = "exploiter"
 """What the numbers of exploiters in runs of their own begin with."""
 SPENT = ("decisions", "matches", "cpu_seconds", "wall_seconds")
 """What is counted over all learners of a run, and its exploiters."""
-
-
-@dataclass(frozen=True)
-class Frozen:
-    """A policy that joins the run's players, with the file that holds it."""
-
-    row: PlayerRow
-    parents: tuple[str, ...]
-    body: Mapping[str, Any]
-    data: bytes
-
-    def as_row(self) -> Row:
-        return player_row(self.row, self.parents, self.body)
-
-
-class LivePlayer:
-    """A learner of the run as somebody else's opponent, with the weights it has now."""
-
-    def __init__(self, training: Training) -> None:
-        self.name, self.digest = training.name, f"learner:{training.name}"
-        self._training = training
-        self.actors = (Actor(training.learner.policy, training.settings.seed),)
-
-    def act(self, decisions: Decisions, rows: Any) -> Ints:
-        """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
-        self.actors[0].policy = self._training.learner.policy  # A reset gives it another one.
-        return self.actors[0].choose(decisions, rows).action
 
 
 class Squad:
@@ -398,29 +366,6 @@ class Squad:
             rest = [row for row in lineups.get(update, []) if row[1] != "exploiter"]
             self.count([], tests, matches.get(update, []))
             self.count(games.get(update, []), rest, matches.get(update, []))
-
-
-def player_row(row: PlayerRow, parents: Sequence[str], body: Mapping[str, Any]) -> Row:
-    """Return a player as the table has it, without its update."""
-    return (
-        row.name, row.digest, row.kind, row.category, row.role, json.dumps(list(parents)),
-        row.weight, json.dumps(dict(body)),
-    )  # fmt: skip
-
-
-def outcomes(
-    games: Sequence[Row], lineups: Sequence[Row], matches: Sequence[Row]
-) -> Iterator[Outcome]:
-    """Give what rows of the tables, without their updates, came to: one for each line."""
-    for _, seating, _, _, _, pairs, *_ in games:
-        yield Outcome(tuple(json.loads(str(seating))), tuple(map(tuple, json.loads(str(pairs)))))
-    places: dict[int, list[list[int]]] = {}
-    for _, lineup, _, _, place, cut_off in matches:
-        if not cut_off:
-            places.setdefault(int(lineup or 0), []).append(json.loads(str(place)))
-    for lineup, _, names, *_ in lineups:
-        if found := places.get(int(lineup or 0)):
-            yield Outcome(tuple(json.loads(str(names))), pair_results(np.array(found, np.int32)))
 
 
 def alone(settings: RunSettings, folder: Path) -> Training:
