@@ -304,3 +304,18 @@ def test_a_stopped_exploiter_is_gone_on_with(tmp_path):
     assert not rows(output, "events WHERE kind LIKE 'exploiter%'")
     assert train(settings, output, resume=True) == 0
     assert tables(output) == tables(tmp_path / "a" / "p.pt")
+
+
+def test_a_stopped_exploiter_is_gone_on_with_where_players_joined_before_it(tmp_path):
+    league = {**LEAGUE["league"], "exploiter_check_interval": 2, "exploiter_train_steps": 1000}
+    settings = settings_of(
+        LEAGUE, iterations=3, league=league, evaluation={}, checkpoints={"save_every": 9}
+    )
+    unbroken, output = tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt"
+    train(settings, unbroken)
+    assert rows(unbroken, "events WHERE kind IN ('snapshot', 'reset') AND update_number = 3")
+    begun = folder_of(output) / "exploiters"
+    assert train(settings, output, stop=begun.exists) == 130
+    assert train(settings, output, resume=True) == 0
+    assert tables(output) == tables(unbroken)
+    assert same_weights(output, unbroken)

@@ -61,7 +61,7 @@ def train(
 
 def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
     """Return the state a run begins with; what cannot be used is refused before it begins."""
-    from lanista.pipeline.exploiters import start_of  # See `_exploit`.
+    from lanista.pipeline.exploiters import start_of  # See `_wanted`.
 
     squad = Squad(settings, folder)
     squad.enter(0, squad.first_rows())
@@ -181,10 +181,11 @@ class _Trainer:
         """
         squad, update, league = self.squad, self.squad.update + 1, self.settings.league
         begins = league is not None and squad.iteration % league.round == 0
+        why = "" if league is None else self._wanted(league)
         if begins and squad.iteration:
             self._join(update)
-        if league is not None:
-            found = self._exploit(league, update)
+        if why:
+            found = self._exploit(why, update)
             if found is None:
                 return False
             begins |= found
@@ -194,20 +195,25 @@ class _Trainer:
             squad.meet(rows)
         return True
 
-    def _exploit(self, league: League, update: int) -> bool | None:
-        """Train and test an exploiter where one is wanted; return whether one joined.
+    def _wanted(self, league: League) -> str:
+        """Return why an exploiter is to be trained now, or nothing; the run is saved before it is.
 
-        None: stopped, and saved.
+        That comes before anything of the coming update is recorded or done, since a resumed run
+        begins with all of it again.
         """
         # An exploiter is trained by a run of its own, so the two modules need each other.
-        from lanista.pipeline.exploiters import exploit, wanted
+        from lanista.pipeline.exploiters import wanted
+
+        why = wanted(league, self.squad.iteration, self.run.metrics)
+        if why and self.saved < self.squad.iteration:
+            self._save(must=False)
+        return why
+
+    def _exploit(self, why: str, update: int) -> bool | None:
+        """Train and test an exploiter; return whether it joined. None: stopped, and saved."""
+        from lanista.pipeline.exploiters import exploit  # See `_wanted`.
 
         squad, metrics = self.squad, self.run.metrics
-        why = wanted(league, squad.iteration, metrics)
-        if not why:
-            return False
-        if self.saved < squad.iteration:
-            self._save(must=False)
         self._say(f"An exploiter of {squad.main.name} is trained ({why}).", update)
         tested = exploit(self.settings, squad, self.evaluator, self.next_match, self.stop, ())
         if tested is None:
