@@ -36,7 +36,7 @@ def test_killed_at_thirty_random_moments_a_pipeline_ends_as_if_never_killed(seed
 
 
 @pytest.mark.slow
-def test_killed_at_every_write_a_pipeline_ends_as_if_never_killed(tmp_path):
-    found = kill("calls", tmp_path, 1, 600, 3)
-    assert found["kills"] > 100
+def test_killed_at_writes_of_every_stage_a_pipeline_ends_as_if_never_killed(tmp_path):
+    found = kill("calls", tmp_path, 1, 560, 7)
+    assert found["kills"] > 60
     assert {"record", "imitate", "rl", "league", "evaluate", "report"} <= {*found["stages"]}
