@@ -12,6 +12,7 @@ from pipeline_runs import (
     same,
     same_run,
     settings_of,
+    untrained,
 )
 
 from lanista.pipeline.training import train
@@ -35,6 +36,22 @@ def test_killed_between_checkpoints_and_resumed_equals_the_unbroken_run(kind, tm
     assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
     assert same_run(tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt")
     assert {row[0] for row in metrics(tmp_path / "a" / "p.pt")} == {*range(1, settings.updates + 1)}
+
+
+def test_an_opponent_that_remembers_its_matches_goes_on_with_them(tmp_path):
+    values = {
+        **LSTM, "game": "kuhn", "game_settings": {}, "iterations": 4, "learner_updates": 1,
+        "replay": {}, "checkpoints": {"save_every": 2},
+    }  # fmt: skip
+    other = untrained({**values, "rollouts": {}}, tmp_path / "other.pt")
+    values["rollouts"] = {"mode": "stream", "unrolls": 12, "unroll_length": 2, "slots": 7,
+                          "opponents": ["self", str(other)]}  # fmt: skip
+    settings = settings_of(values)
+    train(settings, tmp_path / "a" / "p.pt")
+    killed(settings, tmp_path / "b" / "p.pt", 3)
+    assert len(last_state(tmp_path / "b" / "p.pt")["collector"]["memory"]) == 2
+    assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
+    assert same_run(tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt")
 
 
 def test_stopped_in_the_middle_saves_there_and_goes_on_exactly(tmp_path):

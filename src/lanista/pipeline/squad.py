@@ -337,9 +337,12 @@ class Squad:
         ):
             if self.league:
                 self.spend({name: value})
+        recorded = self._recorded(metrics)
+        if recorded:
+            self.meet(recorded)  # Whoever remembers a match in flight must sit before it is loaded.
         for name, training in self.trainings.items():
             training.load_state(state[name])
-        if recorded := self._recorded(metrics):
+        if recorded:
             self.meet(recorded)
 
     def _recorded(self, metrics: Metrics) -> list[Row]:
