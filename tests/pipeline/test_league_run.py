@@ -9,7 +9,9 @@ import pytest
 from pipeline_runs import SMALL, Listener, killed, settings_of, untrained
 
 from lanista.errors import LanistaError, RefusedError
+from lanista.files import write_bytes
 from lanista.nets.policy_file import load_policy
+from lanista.pipeline import training
 from lanista.pipeline.checkpoint import Checkpoints
 from lanista.pipeline.metrics import TABLES, Metrics
 from lanista.pipeline.run import folder_of, saved_settings
@@ -241,8 +243,8 @@ def test_a_leagues_anchor_is_the_policy_it_began_from_to_the_end(tmp_path):
     squad.load(state["learners"], metrics)
     metrics.close()
     wanted = load_policy(start).policy.state_dict()
-    for training in squad.trainings.values():
-        anchor = training.learner.references.policies["anchor"].state_dict()
+    for each in squad.trainings.values():
+        anchor = each.learner.references.policies["anchor"].state_dict()
         assert all(bool((anchor[key] == wanted[key]).all()) for key in wanted)
 
 
@@ -319,3 +321,18 @@ def test_a_stopped_exploiter_is_gone_on_with_where_players_joined_before_it(tmp_
     assert train(settings, output, resume=True) == 0
     assert tables(output) == tables(unbroken)
     assert same_weights(output, unbroken)
+
+
+def test_a_policy_that_could_not_be_kept_is_not_handed_out(tmp_path, monkeypatch):
+    def full(path, data):
+        if path.parent.name == "policies":
+            raise OSError(28, "No space left on device")
+        write_bytes(path, data)
+
+    monkeypatch.setattr(training, "write_bytes", full)
+    output, listener = tmp_path / "p.pt", Listener()
+    settings = settings_of(LEAGUE, iterations=2, league={})
+    assert train(settings, output, observers=[listener]) == 0
+    assert any("could not be kept" in sentence for sentence in listener.sentences)
+    assert not rows(output, "events WHERE kind = 'promotion'")
+    assert load_policy(output)

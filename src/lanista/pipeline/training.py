@@ -250,7 +250,8 @@ class _Trainer:
             return
         for name, judgement in found.items():
             body = self.champion.challenged(judgement)
-            if body is not None:
+            # What the disk had no room for cannot be handed out.
+            if body is not None and policy_path(self.run.folder, judgement.digest).is_file():
                 self._event(self.squad.update, "promotion", name, body)
                 self.champion.crowned(body)
 
