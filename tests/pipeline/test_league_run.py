@@ -4,6 +4,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from pipeline_runs import SMALL, Listener, killed, settings_of, untrained
@@ -15,6 +16,7 @@ from lanista.pipeline import training
 from lanista.pipeline.checkpoint import Checkpoints
 from lanista.pipeline.metrics import TABLES, Metrics
 from lanista.pipeline.run import folder_of, saved_settings
+from lanista.pipeline.settings import Evaluation
 from lanista.pipeline.squad import Squad
 from lanista.pipeline.training import train
 
@@ -336,3 +338,44 @@ def test_a_policy_that_could_not_be_kept_is_not_handed_out(tmp_path, monkeypatch
     assert any("could not be kept" in sentence for sentence in listener.sentences)
     assert not rows(output, "events WHERE kind = 'promotion'")
     assert load_policy(output)
+
+
+@pytest.fixture
+def exploited(tmp_path):
+    """Return settings of a small league with an exploiter at iteration 2, and its run."""
+    league = {**LEAGUE["league"], "round": 1, "exploiter_check_interval": 2,
+              "exploiter_train_steps": 1000,
+              "main": {"matchmaking": {"kind": "pfsp_hard", "p": 60.0}}}  # fmt: skip
+    settings = settings_of(
+        LEAGUE, iterations=3, league=league, checkpoints={"save_every": 1, "keep_last": 9},
+        evaluation={"every": 1, "bots": ["random"], "matches": 400},
+    )  # fmt: skip
+    output = tmp_path / "p.pt"
+    train(settings, output)
+    return settings, output
+
+
+def victims(output):
+    bodies = rows(output, "events WHERE kind LIKE 'exploiter%'", "body")
+    return [json.loads(body)["victim_digest"] for (body,) in bodies]
+
+
+def test_an_exploiter_of_a_future_that_was_given_up_is_trained_anew(exploited, tmp_path):
+    settings, output = exploited
+    before = victims(output)
+    # Meeting nobody in evaluation, the league goes by other results.
+    settings = replace(settings, evaluation=Evaluation())
+    train(settings, output, checkpoint=folder_of(output) / "checkpoints" / "000000")
+    anew = tmp_path / "anew" / "p.pt"
+    train(settings, anew)
+    assert tables(output) == tables(anew)
+    assert victims(output) != before
+
+
+def test_a_damaged_exploiter_is_refused_and_left_where_it_is(exploited):
+    settings, output = exploited
+    (database,) = folder_of(output).glob("exploiters/*.run/*.run/run.db")
+    database.write_bytes(b"no database")
+    with pytest.raises(RefusedError, match="is damaged"):
+        train(settings, output, checkpoint=folder_of(output) / "checkpoints" / "000002")
+    assert database.read_bytes() == b"no database"

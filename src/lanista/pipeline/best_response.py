@@ -109,6 +109,10 @@ class ResponseSettings:
             raise LanistaError("No start was named; write scratch, victim or a policy file.")
 
 
+class OtherPlanError(RefusedError):
+    """What was begun at an output is not what is now asked for."""
+
+
 @dataclass(frozen=True)
 class Response:
     """The best response that was found, and what it proves."""
@@ -265,7 +269,7 @@ class _Work:
         before = json.loads(path.read_bytes()) if path.exists() else {}
         for key, value in json.loads(text).items():
             if before and before.get(key) != value and key not in MAY_CHANGE:
-                raise RefusedError(
+                raise OtherPlanError(
                     f"{self.folder} was begun with {key} {before.get(key)!r}, and now it is "
                     f"{value!r}; leave it as it was, or choose another --output."
                 )
