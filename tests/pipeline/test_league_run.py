@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+import torch
 from pipeline_runs import SMALL, Listener, killed, settings_of, untrained
 
 from lanista.errors import LanistaError, RefusedError
@@ -379,3 +380,18 @@ def test_a_damaged_exploiter_is_refused_and_left_where_it_is(exploited):
     with pytest.raises(RefusedError, match="is damaged"):
         train(settings, output, checkpoint=folder_of(output) / "checkpoints" / "000002")
     assert database.read_bytes() == b"no database"
+
+
+def test_after_an_exploiter_a_league_has_its_threads_again(tmp_path):
+    class Counter(Listener):
+        def updated(self, update, values):
+            self.updates.append(torch.get_num_threads())
+
+    league = {"exploiter_check_interval": 1, "exploiter_train_steps": 500, "exploiter_games": 20}
+    settings = settings_of(LEAGUE, iterations=2, league=league, evaluation={}, threads=2)
+    counter = Counter()
+    try:
+        train(settings, tmp_path / "p.pt", observers=[counter])
+    finally:
+        torch.set_num_threads(1)
+    assert counter.updates == [2, 2]
