@@ -145,13 +145,15 @@ def test_a_policy_that_moved_too_far_ends_its_update() -> None:
 def test_what_was_played_at_a_temperature_is_judged_at_it(
     network: Network, temperature: float
 ) -> None:
-    run = leduc_run(Learning(temperature=temperature), network)
+    terms = {**VALUE, "behaviour": 0.1}
+    run = leduc_run(Learning(terms=terms, temperature=temperature), network)
     with torch.no_grad():
         for parameter in run.learner.policy.head.parameters():
             parameter.mul_(100)  # A fresh policy has no opinion that a temperature could change.
     run.collector.actor.temperature = temperature
-    # Nothing has moved yet, so every ratio is 1 and nothing is clipped.
+    # Nothing has moved yet, so every ratio is 1 and nothing is clipped or pulled.
     log = run.learner.update(run.play())
+    assert log["behaviour/loss"] == pytest.approx(0.0, abs=1e-6)
     assert log["policy/approx_kl"] == pytest.approx(0.0, abs=1e-6)
     assert log["policy/clip_fraction"] == 0.0
     run.collector.actor.temperature = 1.0

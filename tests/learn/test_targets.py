@@ -51,6 +51,7 @@ def aims(settings: Learning, unrolls: Unrolls, values: Any, **references: Any) -
     forward = Forward(
         logits=log_probs,
         log_probs=log_probs,
+        acting=log_probs,
         chosen=torch.from_numpy(unrolls.log_prob),
         critic=torch.tensor(values),
         value=torch.tensor(values),

@@ -21,6 +21,8 @@ class Forward:
     logits: Tensor
     log_probs: Tensor
     """`[N, choices]`."""
+    acting: Tensor
+    """`[N, choices]`: the same at the temperature of the acting policy."""
     chosen: Tensor
     """`[N]`: log-probability of what was done, at the temperature of the acting policy."""
     critic: Tensor
@@ -122,7 +124,7 @@ def forward(
         # what was merely played at another temperature.
         acting = policy.heads.log_probs(logits, views.mask, temperature)
     chosen = policy.heads.joint(acting, action)
-    return Forward(logits, log_probs, chosen, out, value, next_value)
+    return Forward(logits, log_probs, acting, chosen, out, value, next_value)
 
 
 def _critic_output(critic: Critic, views: Views, features: Tensor, rows: bool) -> Tensor:

@@ -55,6 +55,7 @@ def known_of(
         settings=settings,
         logits=forward.logits,
         log_probs=forward.log_probs,
+        acting=forward.acting,
         chosen=forward.chosen,
         mask=batch.tensor("mask"),
         action=batch.tensor("action").long(),

@@ -28,8 +28,10 @@ class Known:
     logits: Tensor
     log_probs: Tensor
     """`[N, choices]`, of the policy that learns."""
+    acting: Tensor
+    """`[N, choices]`: the same at the temperature at which it acts."""
     chosen: Tensor
-    """`[N]`: the log-probability of what was done."""
+    """`[N]`: the log-probability of what was done, at that temperature."""
     mask: Tensor
     action: Tensor
     behaviour: Tensor
@@ -161,7 +163,7 @@ def behaviour(known: Known) -> Term:
     if known.behaviour_log_probs is None:
         raise LanistaError("The term behaviour needs the acting policy's log_probs in the data.")
     return regularisers.behaviour_kl(
-        known.heads, known.log_probs, known.behaviour_log_probs, known.mask, known.everything
+        known.heads, known.acting, known.behaviour_log_probs, known.mask, known.everything
     )
 
 
