@@ -543,6 +543,7 @@ def test_a_matchmaker_of_another_package_is_asked_and_its_weights_are_scaled(ins
         ([Meeting("random", math.nan, "")], "weight nan"),
         ([Meeting("random", 0.0, "")], "nobody a weight above 0"),
         ([], "nobody a weight above 0"),
+        ([Meeting("random", 1.0, "a"), Meeting("random", 2.0, "a")], "random twice"),
     ],
 )
 def test_a_matchmaker_of_another_package_cannot_answer_nonsense(install, answer, sentence):

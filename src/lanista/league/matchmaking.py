@@ -189,6 +189,12 @@ def _whole(found: list[Meeting], kind: str, candidates: Sequence[Candidate]) -> 
                 f"The matchmaking {kind} gives {meeting.opponent} the weight {meeting.weight}; a "
                 "weight is 0 or more."
             )
+    named = [(meeting.opponent, meeting.reason) for meeting in found]
+    if len(set(named)) != len(named):
+        who, why = next(each for each in named if named.count(each) > 1)
+        raise LanistaError(
+            f"The matchmaking {kind} names {who} twice for the reason {why!r}; add up its weights."
+        )
     some = [meeting for meeting in found if meeting.weight > 0]
     if not some:
         raise LanistaError(f"The matchmaking {kind} gives nobody a weight above 0.")
