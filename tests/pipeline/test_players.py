@@ -1,11 +1,13 @@
 """Who can be named as an opponent: bots, policy files and bots' Python files, by digest."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pipeline_runs import KUHN, killed, same_run, settings_of
 
 from lanista.errors import LanistaError, RefusedError
+from lanista.games import registry
 from lanista.games.bot_files import bot_from_file
 from lanista.games.registry import make
 from lanista.pipeline.run import bot_path, folder_of, saved_settings
@@ -49,6 +51,15 @@ def test_a_run_goes_on_with_the_bot_it_began_with_though_its_file_was_edited(bot
     bot.write_text("raise SystemExit")
     train(settings, broken, resume=True)
     assert same_run(whole, broken)
+
+
+def test_a_bot_of_another_version_than_the_run_met_is_refused(tmp_path, monkeypatch):
+    output = tmp_path / "p.safetensors"
+    killed(against("random"), output, 6)
+    newer = SimpleNamespace(name="random", digest="0" * 64)
+    monkeypatch.setattr(registry, "make_bot", lambda *given: newer)
+    with pytest.raises(RefusedError, match="The bot random that the run met has the digest"):
+        train(against("random"), output, resume=True)
 
 
 def test_a_bot_changed_in_the_runs_own_folder_is_refused(bot, tmp_path):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lanista.errors import RefusedError
 from lanista.games.bot_files import is_bot_file
 from lanista.games.bots import Player
 from lanista.league.matchmaking import meetings
@@ -133,7 +134,15 @@ class Squad:
         row = self.roster[name]
         if row.kind == "learner":
             return LivePlayer(self.trainings[name])
-        return self._make(name, "" if is_bot(self.settings.game, name) else row.digest)
+        if not is_bot(self.settings.game, name):
+            return self._make(name, row.digest)
+        bot = self._make(name, "")
+        if bot.digest != row.digest:
+            raise RefusedError(
+                f"The bot {name} that the run met has the digest {row.digest[:12]}, and the one "
+                f"here {bot.digest[:12]}; use the program that the run was begun with."
+            )
+        return bot
 
     def pool(self, most: int) -> list[tuple[str, Player]]:
         """Return frozen players of the league to measure by: exploiters first, then the newest."""
