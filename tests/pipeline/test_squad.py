@@ -1,0 +1,84 @@
+"""A run's learners and players: what a reset leaves, and who stays out."""
+
+import json
+
+import pytest
+from pipeline_runs import SMALL, settings_of, untrained
+
+from lanista.nets.policy_file import load_policy
+from lanista.pipeline.checkpoint import Checkpoints
+from lanista.pipeline.metrics import Metrics
+from lanista.pipeline.run import folder_of, saved_settings
+from lanista.pipeline.squad import Squad
+from lanista.pipeline.training import train
+
+VALUES = {
+    "game": "kuhn",
+    "iterations": 2,
+    "network": SMALL,
+    "learning": {"terms": {"policy": 1.0, "value": 0.5, "anchor_reverse": 0.1}, "lr": 0.01},
+    "rollouts": {"matches": 32, "slots": 10, "opponents": ["self", "random"]},
+    "replay": {"size": 100, "batch": 20},
+    "league": {"round": 1, "main_exploiters": 1, "main": {"snapshot_decisions": 1}},
+}
+"""A league that leaves a snapshot of its main after the first iteration."""
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("squad")
+    start = untrained({**VALUES, "learning": {}, "league": None}, folder / "start.pt")
+    train(settings_of(VALUES, supervised_checkpoint=str(start)), folder / "p.pt")
+    return folder_of(folder / "p.pt")
+
+
+@pytest.fixture
+def squad(played):
+    """Return the learners as the run left them."""
+    found, metrics = Squad(saved_settings(played), played), Metrics(played / "run.db")
+    found.load(Checkpoints(played / "checkpoints").newest_good()[1]["learners"], metrics)
+    metrics.close()
+    return found
+
+
+def same(one, other):
+    return all(bool((one[name] == other[name]).all()) for name in other)
+
+
+@pytest.mark.parametrize("target", ["main/000001", "imitation", "scratch"])
+def test_a_reset_learner_begins_from_its_target_with_nothing_else_left(target, squad):
+    training = squad.trainings["main_exploiter_1"]
+    anchor = squad.main.anchor.state_dict()
+    before = training.learner.policy.state_dict()
+    assert len(training.replay) > 0
+    decisions, following = training.decisions, training.collector.next_match
+    squad.reset("main_exploiter_1", target)
+    after = training.learner.policy.state_dict()
+    if target == "scratch":
+        assert not same(after, before)
+        assert not same(after, anchor)
+    else:
+        digest = squad.roster[target].digest
+        wanted = load_policy(squad.folder / "policies" / f"{digest}.safetensors").policy
+        assert same(after, wanted.state_dict())
+    assert training.learner.update_count == 0
+    assert not training.learner.optimiser.state
+    assert len(training.replay) == 0
+    assert (training.decisions, training.collector.next_match) == (decisions, following)
+    # The anchor stays the policy that the run began from, whatever a learner begins anew from.
+    assert same(training.learner.references.policies["anchor"].state_dict(), anchor)
+
+
+def test_a_refused_exploiter_stays_out_of_the_pool(tmp_path):
+    league = {"exploiter_check_interval": 1, "exploiter_train_steps": 500, "exploiter_games": 20,
+              "exploiter_win_threshold": 0.99}  # fmt: skip
+    output = tmp_path / "p.pt"
+    train(settings_of(VALUES, learning={}, replay={}, league=league), output)
+    metrics = Metrics(folder_of(output) / "run.db")
+    ((update, kind, name, body),) = metrics.select("events", "rowid")
+    assert (update, kind, name) == (2, "exploiter_refused", "exploiter/000001")
+    assert json.loads(str(body))["low"] <= 0.99
+    assert name not in [row[1] for row in metrics.select("players", "name")]
+    assert name not in [row[2] for row in metrics.select("matchmaking", "opponent")]
+    assert {row[2] for row in metrics.select("lineups", "lineup")} == {"exploiter"}
+    metrics.close()
