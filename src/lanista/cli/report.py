@@ -65,7 +65,9 @@ class Report:
         story = story_of_run(folder)
         output = self.output_dir or (path if path.is_dir() else folder) / "report"
         refuse_unwritable_folder("--output-dir", output)
-        found = exports.write_report(story, output, anchor=self.anchor)
+        # Only a pipeline's folder holds an evaluation that is surely of this run's policy.
+        last = path / "evaluation.json" if path.is_dir() and folder != path else None
+        found = exports.write_report(story, output, anchor=self.anchor, evaluation=last)
         names = (exports.SUMMARY, exports.LEAGUE_STATE, exports.MATCHES, exports.REGISTRY)
         say(story, found, [output / name for name in (*names, exports.PAGE)])
         return 0

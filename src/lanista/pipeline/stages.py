@@ -21,7 +21,8 @@ def report_stage(story: Story) -> Stage:
     folder = Path(run_folder(last))
 
     def work(onlooker: Onlooker, stop: Stop) -> bool:
-        write_report(story_of_run(folder), Path(REPORT))
+        evaluation = Path(EVALUATION) if story.stages.evaluate else None
+        write_report(story_of_run(folder), Path(REPORT), evaluation=evaluation)
         return True
 
     read = [POLICIES[last], *([EVALUATION] if story.stages.evaluate else [])]

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from lanista.errors import LanistaError
 from lanista.files import replacing, write_text
 from lanista.report.page import page
 from lanista.report.pairs import counted, fold_pairs
@@ -23,11 +24,28 @@ LEAGUE_STATE, MATCHES, SUMMARY = "league_state.json", "matches.jsonl", "summary.
 REGISTRY, PAGE = "exploiter_registry.json", "report.html"
 
 
-def write_report(story: Story, folder: Path, *, anchor: str | None = None) -> dict[str, Any]:
-    """Write all five files into `folder` and return the numbers of summary.json."""
+def write_report(
+    story: Story, folder: Path, *, anchor: str | None = None, evaluation: Path | None = None
+) -> dict[str, Any]:
+    """Write all five files into `folder` and return the numbers of summary.json.
+
+    `evaluation` is the file of a last evaluation, as a pipeline makes it, where there is one.
+    """
     found = summarise(story, anchor=anchor)
+    if evaluation is not None and evaluation.is_file():
+        found["evaluation"] = read_evaluation(evaluation)
     write_exports(story, folder)
     write_summary(story, found, folder / SUMMARY)
+    return found
+
+
+def read_evaluation(path: Path) -> dict[str, Any]:
+    """Return what `lanista evaluate` wrote."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found["bouts"], found["name"], found["digest"], found["manner"], found["seed"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise LanistaError(f"{path} is no evaluation: {error}; evaluate again.") from error
     return found
 
 

@@ -12,6 +12,8 @@ from typing import Any
 from lanista.report import page_learning as learning
 from lanista.report import page_strength as strength
 from lanista.report.charts import count
+from lanista.report.page_evaluation import evaluated
+from lanista.report.page_evaluation import headline as evaluated_in_short
 from lanista.report.page_exploitability import exploitability, worst_case
 from lanista.report.page_family import family
 from lanista.report.page_parts import Facts, Section, Words, document
@@ -22,7 +24,9 @@ Summary = Mapping[str, Any]
 
 def page(story: Story, summary: Summary) -> str:
     """Return the page as HTML; `summary` is what summary.json holds."""
+    evaluation = summary.get("evaluation")
     found: dict[str, Section | None] = {
+        "final evaluation": evaluated(evaluation),
         "score against each bot": strength.against_bots(story, summary),
         "ratings": strength.rated(story, summary),
         "payoff": strength.payoff(story, summary),
@@ -43,6 +47,8 @@ def page(story: Story, summary: Summary) -> str:
         sections.append(Section("What is not here", [words]))
     title = " · ".join(part for part in (story.game, story.name) if part) or "Report"
     headline = [*strength.headline(story, summary), worst_case(story, summary)]
+    if evaluation:
+        headline.insert(1, evaluated_in_short(evaluation))
     return document(title, headline, [_facts(story)], sections)
 
 

@@ -1,0 +1,51 @@
+"""The last evaluation on the report's page: what was measured, hardest first, in plain words."""
+
+import json
+
+import pytest
+
+from lanista.cli.main import main
+from lanista.errors import LanistaError
+from lanista.report.exports import read_evaluation
+from lanista.report.page_evaluation import evaluated, headline
+from lanista.report.page_parts import Table
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("evaluation") / "evaluation.json"
+    arguments = ["evaluate", "outcome", "--game", "beastybar", "--opponents", "random,heuristic"]
+    assert main([*arguments, "--games", "200", "--output", str(path)]) == 0
+    return path
+
+
+def test_the_hardest_opponent_comes_first_with_its_numbers(file):
+    found = read_evaluation(file)
+    (table,) = (part for part in evaluated(found).parts if isinstance(part, Table))
+    assert [row[0] for row in table.rows] == ["heuristic", "random"]
+    scores = {bout["opponent"]: bout["standing"]["score"]["value"] for bout in found["bouts"]}
+    assert scores["heuristic"] < scores["random"]
+    for row in table.rows:
+        assert row[1].startswith(f"{scores[row[0]]:.3f}")
+        assert row[3] == "200"
+
+
+def test_the_headline_names_the_worst_and_the_best_and_how_it_was_played(file):
+    found = read_evaluation(file)
+    said = headline(found)
+    assert said.index("against heuristic") < said.index("against random")
+    assert found["manner"] in said
+    assert "200 games each" in said
+    assert "2 of 2" in said
+
+
+def test_without_an_evaluation_there_is_no_section():
+    assert evaluated(None) is None
+
+
+@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"bouts": []})])
+def test_a_file_that_is_no_evaluation_is_refused_in_a_sentence(tmp_path, text):
+    path = tmp_path / "evaluation.json"
+    path.write_text(text)
+    with pytest.raises(LanistaError, match=r"evaluation\.json is no evaluation"):
+        read_evaluation(path)
