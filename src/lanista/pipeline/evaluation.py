@@ -39,7 +39,7 @@ from lanista.rollout.blocks import one_thread
 from lanista.rollout.play import Results, Table, play
 from lanista.rollout.players import PolicyPlayer, policy_player
 
-__all__ = ["FIRST_MATCH", "Duel", "Evaluator", "Judgement", "probabilities"]
+__all__ = ["FIRST_MATCH", "Duel", "Evaluator", "Judgement", "probabilities", "uniform"]
 
 EVALUATION, POOL = "evaluation", "pool"
 """Why an opponent was met: the settings name it, or it is one of the run's own players."""
@@ -111,7 +111,7 @@ class Evaluator:
         try:
             if self.settings.network.recurrent:
                 raise GameError("the exact measure takes a policy without memory, not an lstm.")
-            exact_nash_conv(self.spec.name, _uniform)
+            exact_nash_conv(self.spec.name, uniform)
         except GameError as error:
             if wanted == "always":
                 raise
@@ -240,6 +240,7 @@ def probabilities(policy: Policy) -> PolicyFunction:
     return function
 
 
-def _uniform(observation: NDArray[np.uint8], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+def uniform(observation: NDArray[np.uint8], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Choose everything legal alike, as the exact instrument asks for a policy."""
     share: NDArray[np.float64] = mask / mask.sum(1, keepdims=True)
     return share
