@@ -85,7 +85,9 @@ def test_diff_names_what_differs(tmp_path, capsys):
         (["diff", "kuhn-ppo", "nowhere"], "'nowhere' is neither"),
         (["diff", "kuhn-ppo", "kuhn-ppo", "--done", "1"], "go with config import, not diff"),
         (["import", "plan.yaml"], "takes one plan and --output FILE"),
-        (["import", "nowhere.yaml", "--output", "o.yaml"], "'nowhere.yaml' cannot be read"),
+        (["import", "nowhere.yaml", "--output", "o.yaml"], "There is no plan 'nowhere.yaml'"),
+        (["import", "plan.yaml", "--output", "o.yaml", "--done", "-1"], "--done is -1"),
+        (["new", "kuhn-ppo", f"{__file__}/x.yaml"], "FILE cannot write into"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(words, said, capsys):

@@ -132,7 +132,8 @@ def test_a_policys_game_is_made_with_its_own_settings(tmp_path, capsys):
     ("arguments", "sentence"),
     [
         (["heuristic"], "does not say which game it plays"),
-        (["nobody.pt"], "does not say which game it plays"),
+        (["nobody.pt"], "There is no policy file 'nobody.pt'"),
+        (["."], "is a folder; name the policy file in it"),
         (["random", "--game", "kuhn", "--greedy"], "--greedy is for policies"),
         (["random", "--game", "kuhn", "--temperature", "2"], "--temperature is for policies"),
         (["random", "--game", "kuhn", "--games", "0"], "--games is 0"),

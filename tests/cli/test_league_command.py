@@ -41,7 +41,11 @@ def test_its_folder_has_the_policy_the_run_and_the_exports(league):
     state = json.loads((league / "league_state.json").read_text())
     roles = {player["role"] for player in state["players"]}
     assert {"main", "main_exploiter", "league_exploiter"} <= roles
-    assert json.loads((league / "summary.json").read_text())["training_matches"] > 0
+    summary = json.loads((league / "summary.json").read_text())
+    assert summary["training_matches"] > 0
+    # Ratings rest on matches of fixed players, so a league without flags plays some every round.
+    assert {row["player"] for row in summary["players"]} >= {"main@4", "main@8", "random"}
+    assert summary["bradley_terry"]["ratings"]
     assert (league / "matches.jsonl").is_file()
     assert "<html" in (league / "report.html").read_text()
 
@@ -69,6 +73,8 @@ def test_without_flags_it_is_the_league_of_the_runbook(tmp_path):
         "league_exploiter_1": "league_exploiter",
     }
     assert settings.league.main.matchmaking.kind == "alphastar"
+    assert settings.evaluation.every == 20
+    assert {"rusher", "kiter", "random"} < set(settings.evaluation.bots)
     assert "anchor_forward" not in settings.learning.terms
 
 
@@ -109,6 +115,16 @@ def test_slips_are_one_sentence_and_leave_nothing(words, said, tmp_path, capsys)
     assert said in error
     assert error.count("\n") == 1
     assert not folder.exists()
+
+
+def test_a_folder_that_is_no_run_is_named_and_left_alone(tmp_path, capsys):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("precious")
+    assert cli.main(["league", "--output-dir", str(tmp_path / "thesis"), "--resume"]) == 2
+    assert "thesis is no run: there is no config.yaml in it" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert cli.main(["league", "--output-dir", str(tmp_path / "empty"), "--game", "kuhm"]) == 2
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["chapter.txt", "empty", "thesis"]
 
 
 def test_an_empty_folder_may_be_there(tmp_path):

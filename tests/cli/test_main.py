@@ -109,6 +109,8 @@ def test_an_interrupt_ends_with_130_and_no_trace(monkeypatch, capsys):
         ("play kuhn --seed 1.5", "--seed is '1.5'; give a whole number; see"),
         ("watch x --delay soon", "--delay is 'soon'; give a number; see"),
         ("play kuhn --matches", "--matches needs a value; see"),
+        ("exploit a --output b --unit wins", "--unit is 'wins'; give score or gain; see"),
+        ("config frob", "ACTION is 'frob'; give new, diff or import; see"),
         ("play kuhn extra", "'extra' is one word too many; see"),
     ],
 )

@@ -64,6 +64,7 @@ def test_flags_reach_the_recipe(here):
         ([str(TINY), "--set", "game=ledux"], 2, "did you mean 'leduc'?"),
         ([str(TINY), "--budget", "soon"], 2, "--budget is 'soon'; write it as 90s, 30m or 2h"),
         ([str(TINY), "--budget", "0m"], 2, "--budget is '0m'"),
+        ([str(TINY), "--output-dir", str(TINY)], 2, "which is a file; name a folder"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence_and_leaves_nothing(words, code, said, here, capsys):
@@ -130,6 +131,23 @@ def test_a_folder_with_other_things_in_it_is_left_alone(here, capsys):
     assert cli.main(["run", str(TINY), "--output-dir", "thesis"]) == 3
     assert "choose another --output-dir" in capsys.readouterr().err
     assert [path.name for path in Path("thesis").iterdir()] == ["chapter.txt"]
+
+
+def test_the_folder_of_a_single_run_is_refused_with_the_command_that_goes_on(here, capsys):
+    def said(folder):
+        assert cli.main(["run", folder]) == 2
+        return capsys.readouterr().err
+
+    words = ["--config", "kuhn-ppo", "--iterations", "1", "--set", "rollouts.matches=4",
+             "evaluation.every=0"]  # fmt: skip
+    assert cli.main(["rl", "--output", "k.pt", *words]) == 0
+    capsys.readouterr()
+    assert "go on with `lanista rl --output k.pt --resume`" in said("k.pt.run")
+    Path("k.pt.run").rename("league")
+    assert "go on with `lanista league --output-dir league --resume`" in said("league")
+    Path("recipe.yaml").write_text("")
+    assert "go on with `lanista run .`" in said("league")
+    assert not Path("runs").exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends Ctrl-C as Unix does")

@@ -35,7 +35,8 @@ ADDED = {
     "play": [],
     "imitate": ["--size", "s", "--evaluation-matches", "2", "--batch-size", "512", "--threads",
                 "1"],
-    "league": ["--set", "replay.minimum=2", "--set", "replay.batch=2", "--cpu"],
+    "league": ["--set", "replay.minimum=2", "--set", "replay.batch=2", "--set",
+               "evaluation.matches=2", "--cpu"],
     "rl": ["--cpu"],
     "run": [
         word

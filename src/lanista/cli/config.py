@@ -14,7 +14,7 @@ from lanista.errors import LanistaError, RefusedError
 
 @dataclass(frozen=True)
 class Config:
-    """Write a settings file to edit, or show where two differ.
+    """Write a settings file to edit, show where two differ, or read a plan of another program.
 
     `config new RECIPE [FILE]` writes a commented file (RECIPE.yaml unless given); without a recipe
     it lists them. `config diff A B` compares settings files, recipes or run folders. `config import
@@ -42,6 +42,7 @@ class Config:
         return self._new() if self.action == "new" else self._diff()
 
     def _new(self) -> int:
+        from lanista.cli.paths import refuse_unwritable
         from lanista.files import write_text
         from lanista.pipeline.recipes import find, recipe_names
 
@@ -57,12 +58,14 @@ class Config:
         file = Path(rest[0] if rest else f"{Path(word).stem}.yaml")
         if file.exists():
             raise RefusedError(f"{file} exists; name another file, or move it away.")
+        refuse_unwritable("FILE", file)
         head = f"# Settings from {Path(word).stem}; use them with: {command} {file}\n"
         write_text(file, head + text)
         print(f"settings: {file}")
         return 0
 
     def _import(self) -> int:
+        from lanista.cli.paths import refuse_unwritable
         from lanista.files import write_text
         from lanista.pipeline.beastybar_plan import BEASTYBAR
         from lanista.pipeline.plain import SettingsError, commented
@@ -73,7 +76,12 @@ class Config:
             raise LanistaError("config import takes one plan and --output FILE.")
         if self.output.exists():
             raise RefusedError(f"{self.output} exists; name another file, or move it away.")
+        if self.done < 0:
+            raise LanistaError(f"--done is {self.done}; give a number of at least 0.")
         plan = Path(self.names[0])
+        if not plan.is_file():
+            raise LanistaError(f"There is no plan {str(plan)!r}; name a YAML file.")
+        refuse_unwritable("--output", self.output)
         try:
             imported = import_plan(read_story(plan), BEASTYBAR, done=self.done)
         except SettingsError as error:

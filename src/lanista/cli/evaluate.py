@@ -77,10 +77,7 @@ class Evaluate:
 
         most = MOST_MATCHES // opponents
         if not 1 <= self.games <= most:
-            raise LanistaError(
-                f"--games is {self.games:,}; give a number from 1 to {most:,} for {opponents} "
-                "opponents."
-            )
+            raise LanistaError(f"--games is {self.games:,}; give a number from 1 to {most:,}.")
         deals = -(-self.games // seats)
         if deals * seats != self.games:
             print(
@@ -129,22 +126,10 @@ class Evaluate:
 
     def _game(self) -> tuple[str, dict[str, Any]]:
         """Return the game and its settings: as given, or as the policy's file says."""
-        from lanista.cli.lineup import game_settings
-        from lanista.games.bot_files import is_bot_file
-        from lanista.nets.policy_file import read_header
+        from lanista.cli.lineup import game_played_by
 
         given = [value for group in self.settings for value in group]
-        file = Path(self.policy if Path(self.policy).is_file() else self.policy.partition("+")[0])
-        if file.is_file() and not is_bot_file(self.policy):
-            header = read_header(file)
-            game = self.game or header.game
-            return game, {**header.settings, **game_settings(game, given)}
-        if self.game is None:
-            raise LanistaError(
-                f"{self.policy} is no policy file, so it does not say which game it plays; name a "
-                "file, or a bot together with --game."
-            )
-        return self.game, game_settings(self.game, given)
+        return game_played_by(self.policy, self.game, given)
 
     def _opponents(self, game: str) -> tuple[str, ...]:
         from lanista.cli.lineup import split_names

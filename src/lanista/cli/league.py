@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
 POLICY = "main.safetensors"
 ROUNDS, ITERATIONS = 20, 20
+EVALUATION_MATCHES = 200
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class LeagueCommand:
     supervised_checkpoint: Annotated[str | None, optional("FILE")] = None
     """A policy file that all learners begin from; exploiters go back to it."""
     rounds: Annotated[int | None, optional("N")] = None
-    """How many rounds; before each, matchmaking, snapshots and resets are looked at. 20 unless
-    given."""
+    """How many rounds; before each, matchmaking, snapshots and resets are looked at, and at its end
+    the mains meet all bots and the newest of the pool. 20 unless given."""
     rl_iterations_per_round: Annotated[int | None, optional("N")] = None
     """Iterations of a round; 20 unless given."""
     actor_rollouts: Annotated[int | None, optional("N")] = None
@@ -60,8 +61,6 @@ class LeagueCommand:
 
         settings = self._settings()
         refuse_unwritable_folder("--output-dir", self.output_dir.absolute().parent)
-        if self.output_dir.is_dir() and not any(self.output_dir.iterdir()):
-            self.output_dir.rmdir()  # A run's folder appears whole or not at all.
         screen, output = display(), self.output_dir / POLICY
         with stopping(screen.said) as stop:
             code = train(
@@ -90,18 +89,21 @@ class LeagueCommand:
         """Return the settings that the flags ask for."""
         from lanista.cli.rl import RL, with_flags
         from lanista.league.settings import League
-        from lanista.pipeline.recipes import alphastar, settings_of
-        from lanista.pipeline.run import saved_settings
+        from lanista.pipeline.recipes import settings_of
+        from lanista.pipeline.run import CONFIG, saved_settings
         from lanista.pipeline.settings import apply_overrides
 
         if self.config is not None:
             settings = settings_of(self.config, "league")
         elif self.resume:
+            if self.output_dir.is_dir() and not (self.output_dir / CONFIG).is_file():
+                raise LanistaError(
+                    f"{self.output_dir} is no run: there is no {CONFIG} in it; name a league's "
+                    "folder, or leave out --resume and choose another one."
+                )
             settings = saved_settings(self.output_dir)
         else:
-            settings = alphastar(anchored=self.supervised_checkpoint is not None)
-            usual = League(round=ITERATIONS, main_exploiters=1, league_exploiters=1)
-            settings = replace(settings, iterations=ROUNDS * ITERATIONS, league=usual)
+            settings = self._usual()
         if settings.league is None:
             settings = replace(settings, league=League())
         flags = RL(
@@ -115,6 +117,26 @@ class LeagueCommand:
         )
         settings = self._in_rounds(with_flags(settings, flags))
         return apply_overrides(settings, [text for group in self.settings for text in group])
+
+    def _usual(self) -> RunSettings:
+        """Return the league of the runbook: it meets its pool and all bots at every round's end.
+
+        Ratings and the report rest on these matches alone.
+        """
+        from lanista.games import registry
+        from lanista.league.settings import League
+        from lanista.pipeline.recipes import alphastar
+        from lanista.pipeline.settings import Evaluation
+
+        settings = alphastar(anchored=self.supervised_checkpoint is not None)
+        each = max(1, self.rl_iterations_per_round or ITERATIONS)
+        bots = tuple(registry.bot_names(registry.entry(self.game or settings.game)))
+        return replace(
+            settings,
+            iterations=ROUNDS * ITERATIONS,
+            league=League(round=ITERATIONS, main_exploiters=1, league_exploiters=1),
+            evaluation=Evaluation(every=each, bots=bots, matches=EVALUATION_MATCHES),
+        )
 
     def _in_rounds(self, settings: RunSettings) -> RunSettings:
         """Return settings of as many rounds, and as long ones, as the flags say."""

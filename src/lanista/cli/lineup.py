@@ -180,6 +180,29 @@ def is_policy(game: str, word: str) -> bool:
     return Path(word).is_file() or first.is_file() or bool(first.suffix) or len(first.parts) > 1
 
 
+def game_played_by(
+    word: str, game: str | None, values: Iterable[str]
+) -> tuple[str, dict[str, Any]]:
+    """Return the game that a player plays and its settings: as given, or as its file says."""
+    from lanista.nets.policy_file import read_header
+
+    file = Path(word if Path(word).is_file() else word.partition("+")[0])
+    if file.is_file() and not is_bot_file(word):
+        header = read_header(file)
+        game = game or header.game
+        return game, {**header.settings, **game_settings(game, values)}
+    if game is not None:
+        return game, game_settings(game, values)
+    if file.is_dir():
+        raise LanistaError(f"{word} is a folder; name the policy file in it.")
+    if not is_bot_file(word) and (file.suffix or len(file.parts) > 1):
+        raise LanistaError(f"There is no policy file {str(file)!r}.")
+    raise LanistaError(
+        f"{word} is no policy file, so it does not say which game it plays; name a file, or a bot "
+        "together with --game."
+    )
+
+
 def refuse_count(matches: int) -> None:
     """Refuse a number of matches that cannot be played in one run."""
     if matches < 1:

@@ -68,7 +68,28 @@ class RunCommand:
                     "leave that out."
                 )
             return given
-        return self.output_dir or RUNS / find(self.recipe).stem
+        self._refuse_run(given)
+        folder = self.output_dir or RUNS / find(self.recipe).stem
+        if folder.exists() and not folder.is_dir():
+            raise LanistaError(f"--output-dir is {str(folder)!r}, which is a file; name a folder.")
+        return folder
+
+    def _refuse_run(self, given: Path) -> None:
+        """Refuse the folder of a single run, which other commands go on with."""
+        from lanista.pipeline.run import CONFIG, DATABASE
+        from lanista.pipeline.story import RECIPE
+
+        if not ((given / CONFIG).is_file() and (given / DATABASE).is_file()):
+            return
+        if (given.resolve().parent / RECIPE).is_file():
+            command = f"lanista run {given.parent}"
+        elif given.suffix == ".run":
+            command = f"lanista rl --output {given.with_suffix('')} --resume"
+        else:
+            command = f"lanista league --output-dir {given} --resume"
+        raise LanistaError(
+            f"{given} is the folder of a single run, not of a pipeline; go on with `{command}`."
+        )
 
     def _story(self, folder: Path) -> Story:
         """Return the pipeline that the words on the command line ask for, settled."""
@@ -101,7 +122,7 @@ class RunCommand:
         from lanista.pipeline.story import RECIPE, load_story, read_story, with_overrides
 
         given = Path(self.recipe)
-        path = given / RECIPE if folder == given else find(self.recipe)
+        path = given / RECIPE if given.is_dir() and folder == given else find(self.recipe)
         overrides = [text for group in self.settings for text in group]
         if self.seed is not None:
             overrides.append(f"seed={self.seed}")

@@ -71,6 +71,10 @@ def _problem(said: str, flags: Callable[[], list[str]]) -> str:
         return f"There is no option {flag} here; {nearest(flag, flags())}"
     if found := re.match(r"Error parsing ([^\s:]+): (.*)", message):
         return _bad_value(found[1], found[2])
+    if found := re.match(r"invalid choice '(.*?)' for argument '(\S+?)'\. .*?\((.*?)\)", message):
+        word, flag, known = found[1], found[2], re.findall(r"'(.*?)'", found[3])
+        name = flag if flag.startswith("-") else flag.upper()
+        return f"{name} is {word!r}; give {', '.join(known[:-1])} or {known[-1]}"
     if found := re.match(r"Missing value for argument '([^']+)'", message):
         flag = found[1]
         return f"{flag} needs a value" if flag.startswith("-") else f"{flag.upper()} is missing"
