@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from invented_run import BOTS, EMPTY, EVERY, MATCHES, NASTY, UPDATES, invented
+from invented_run import BOTS, EMPTY, EVERY, MATCHES, NASTY, UPDATES, digest, invented
 
 from lanista.report.charts import Line, thinned
 from lanista.report.charts_league import apart
 from lanista.report.page import page
 from lanista.report.page_strength import spread
-from lanista.report.source import Event, Story
+from lanista.report.source import Event, Lineup, Match, Member, Story
 from lanista.report.summary import summarise
 
 SECTIONS = {
@@ -232,6 +232,35 @@ def test_the_headline_names_the_lowest_score_and_its_opponent(story: Story, html
         rf"{score(story, last, lowest):.3f}\u00a0\[[^]]*\], against {lowest}\.",
         top,
     )
+
+
+def test_the_headline_is_about_the_policy_that_was_saved(story: Story) -> None:
+    half = f"main/{UPDATES // 2:06d}"
+    promoted = Event(UPDATES // 2, "promotion", "main", {"digest": digest(half)})
+    told = dataclasses.replace(story, events=(*story.events, promoted))
+    html = page(told, summarise(told))
+    top = html[: html.index("</header>")]
+    assert f"{half}, the policy that was saved, scores from " in top
+    assert f"the lowest score of {half} over " in top
+    assert f"{half} against everybody it met" in html
+
+
+def test_those_who_met_only_each_other_are_not_rated_beside_the_rest(story: Story) -> None:
+    """An exploiter's test is such an island: the frozen main and the exploiter meet nobody else."""
+    lineup = Lineup(120, "exploiter", ("main", "hunter"), ("d" * 64, "e" * 64), 0, 1, 1)
+    island = [Match(120, 9000 + n, lineup, n, (1.0, -1.0), (1, 2), False) for n in range(20)]
+    hunter = Member("hunter", "e" * 64, "policy", "exploiter", "", (), 1.0, 120, {})
+    players, matches = (*story.players, hunter), (*story.matches, *island)
+    told = dataclasses.replace(story, players=players, matches=matches)
+    html = page(told, summarise(told))
+    assert "no chain of matches links them: main@120, hunter." in html
+    (figure,) = charts(html, "ratings")
+    main = next(trace for trace in figure["data"] if trace["name"] == "main")
+    assert 120 not in main["x"]
+    # Nor is it a reading over the pool, which the other states of the main were judged by.
+    pool = charts(html, "exploitability")[-1]
+    assert 120 not in pool["data"][-1]["x"]
+    assert charts(html, "who-beats-whom")[0]["data"][0]["y"][-2:] == ["main@120", "hunter"]
 
 
 def test_an_unmeasured_worst_case_is_said() -> None:

@@ -141,7 +141,13 @@ def test_an_empty_run_is_refused(tmp_path):
         story_of_run(tmp_path)
 
 
-@pytest.mark.parametrize("version", [0, 1, 99])
+def test_an_empty_file_is_no_database_of_a_run(copy):
+    (copy / "run.db").write_bytes(b"")
+    with pytest.raises(LanistaError, match="is no run's database, or is empty; put back a copy"):
+        story_of_run(copy)
+
+
+@pytest.mark.parametrize("version", [1, 99])
 def test_a_database_of_another_version_is_refused(copy, version):
     change(copy, f"PRAGMA user_version={version}")
     with pytest.raises(LanistaError, match=f"is of version {version}, and this program reads 2"):

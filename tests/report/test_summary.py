@@ -9,7 +9,7 @@ from recorded_league import DIGEST, POOL, make_league
 
 from lanista.errors import LanistaError
 from lanista.league.score import mean_score, wilson
-from lanista.report.pairs import counted, entrants, first_seat_units
+from lanista.report.pairs import Pair, counted, entrants, first_seat_units, linked
 from lanista.report.reading import story_of_run
 from lanista.report.source import Lineup, Match, Member
 from lanista.report.summary import summarise
@@ -45,6 +45,18 @@ def told(story, matches):
     known = {player.name for player in story.players}
     more = [Member(n, "", "bot", "bot", "", (), 1.0, 0, {}) for n in sorted(names - known)]
     return replace(story, players=(*story.players, *more), matches=tuple(matches))
+
+
+def test_players_are_linked_over_any_number_of_steps():
+    def met(first, second, games=2):
+        return Pair(first, second, games, 0, 0, np.ones(1))
+
+    chain = [met("a", "b"), met("c", "d"), met("b", "c")]
+    assert linked(chain) == {"a", "b", "c", "d"}
+    assert linked([*chain, met("x", "y", 5)]) == {"a", "b", "c", "d"}
+    assert linked([*chain, met("x", "y", 7)]) == {"x", "y"}
+    assert linked([*chain, met("x", "y", 7)], "a") == {"a", "b", "c", "d"}
+    assert linked([]) == set()
 
 
 def test_a_summary_is_plain_json_without_nan(summary):

@@ -89,10 +89,11 @@ class Report:
 def say(story: Story, found: dict[str, Any], paths: list[Path]) -> None:
     """Print who is best, what is weak, and where the files are."""
     from lanista.cli.table import console, table
+    from lanista.report.page_strength import not_linked
 
     out = console()
     out.print(
-        f"{found['run']}: {found['game']}, {found['updates']:,} updates, "
+        f"{found['run']}: {found['game'] or 'unknown game'}, {found['updates']:,} updates, "
         f"{found['matches']:,} matches of fixed players, "
         f"{found['training_matches']:,} training games"
     )
@@ -104,6 +105,8 @@ def say(story: Story, found: dict[str, Any], paths: list[Path]) -> None:
         out.print(table(columns, rows))
         if more := len(found["players"]) - len(rows):
             out.print(f"and {more} more in summary.json")
+        if sentence := not_linked(found):
+            out.print(sentence)
         out.print(unexplained_line(found["unexplained"]))
     for learner in story.learners:
         if line := lowest_line(learner, found):
@@ -120,7 +123,7 @@ def rating_rows(found: dict[str, Any]) -> list[list[str]]:
     elo, skill = found["elo"]["ratings"], {row["player"]: row for row in found["openskill"]}
     rows = []
     for row in found["bradley_terry"]["ratings"]:
-        if row["player"] in left_out:
+        if row["player"] in left_out or not row["linked"]:
             continue
         name, mine = row["player"], skill[row["player"]]
         rating = f"{row['value']:+.0f} [{row['low']:+.0f}, {row['high']:+.0f}]"
@@ -139,13 +142,15 @@ def unexplained_line(missed: dict[str, float]) -> str:
 
 def lowest_line(learner: str, found: dict[str, Any]) -> str:
     """Return where a learner's newest weights do worst; nothing where that is unknown."""
+    from lanista.report.page_results import estimate, said_estimate
+
     for key, whom in (("exploitability_proxy", "past players"), ("lowest_over_pool", "all")):
         row = found[key].get(learner)
         if row is not None:
-            rate = row["win_rate"]
+            rate, score = row["win_rate"], said_estimate(estimate(row["score"]))
             return (
                 f"lowest win rate of {row['player']} over {whom}: {rate['value']:.3f} "
                 f"[{rate['low']:.3f}, {rate['high']:.3f}] against {row['opponent']}, "
-                f"{row['n']:,} games"
+                f"{row['n']:,} games; with draws as half, a score of {score}"
             )
     return ""

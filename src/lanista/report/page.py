@@ -26,7 +26,6 @@ def page(story: Story, summary: Summary) -> str:
     """Return the page as HTML; `summary` is what summary.json holds."""
     evaluation = summary.get("evaluation")
     found: dict[str, Section | None] = {
-        "final evaluation": evaluated(evaluation),
         "score against each bot": strength.against_bots(story, summary),
         "ratings": strength.rated(story, summary),
         "payoff": strength.payoff(story, summary),
@@ -41,6 +40,8 @@ def page(story: Story, summary: Summary) -> str:
         "settings": learning.settings(story),
     }
     sections = [section for section in found.values() if section is not None]
+    if (last := evaluated(evaluation)) is not None:  # Pipelines alone end in one.
+        sections.insert(0, last)
     missing = [name for name, section in found.items() if section is None]
     if missing:
         words = Words(f"Not measured: {', '.join(missing)}.")

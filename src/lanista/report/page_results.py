@@ -44,6 +44,10 @@ class Results:
     """By label, then by the other's label."""
     since: Mapping[str, int]
     """By label: the update at which it was made, or entered."""
+    judged: frozenset[str] = frozenset()
+    """Labels of those who played for more than an exploiter's test."""
+    champion: str | None = None
+    """The label of the policy that the run saved, where it was promoted."""
 
     @classmethod
     def of(cls, story: Story, summary: Summary) -> Results:
@@ -59,7 +63,14 @@ class Results:
         # A snapshot is older than the first match it is met in.
         entered = {member.name: member.update for member in story.players}
         since = {name: entered.get(name, int(row["update"])) for name, row in players.items()}
-        return cls(players, met, since)
+        judged = {
+            digest
+            for match in story.matches
+            if match.lineup.reason != "exploiter"
+            for digest in match.lineup.digests
+        }
+        there = frozenset(name for name, row in players.items() if row["digest"] in judged)
+        return cls(players, met, since, there, _champion(story, players, met))
 
     def is_bot(self, name: str) -> bool:
         return bool(self.players[name]["kind"] == "bot")
@@ -75,6 +86,11 @@ class Results:
         with_bots = [name for name in states if any(map(self.is_bot, self.met[name]))]
         return next(reversed(with_bots or states), None)
 
+    def shown(self, learner: str) -> str | None:
+        """Return the weights to speak of first: those that were saved, or else the newest."""
+        mine = self.champion is not None and self.players[self.champion]["learner"] == learner
+        return self.champion if mine else self.newest(learner)
+
     def worst(self, name: str, *, before: bool = False) -> Reading | None:
         """Return the lowest score over all whom a player met, by the worst-case meter.
 
@@ -89,6 +105,17 @@ class Results:
         if not any(score is not None for score in scores.values()):
             return None
         return pool_reading(name, str(self.players[name]["digest"]), scores)
+
+
+def _champion(
+    story: Story, players: Mapping[str, Mapping[str, Any]], met: Mapping[str, Mapping[str, Met]]
+) -> str | None:
+    """Return who was promoted last; of its manners of play the one that met most."""
+    promoted = [e.body.get("digest") for e in story.events if e.kind == "promotion"]
+    if not promoted:
+        return None
+    mine = [n for n, row in players.items() if row["digest"].partition(":")[0] == promoted[-1]]
+    return max(mine, key=lambda name: len(met[name]), default=None)
 
 
 def estimate(row: Mapping[str, Any] | None) -> Estimate | None:

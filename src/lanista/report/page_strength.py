@@ -42,7 +42,7 @@ def _trained(story: Story) -> str:
 
 
 def _strong(results: Results, learner: str) -> str:
-    newest = results.newest(learner)
+    newest = results.shown(learner)
     if newest is None:
         return f"How strong {learner} is was not measured."
     bots = [met for name, met in results.met[newest].items() if results.is_bot(name)]
@@ -50,11 +50,12 @@ def _strong(results: Results, learner: str) -> str:
     if not scored:
         return f"{newest} met no bot."
     sure = sum(met.score is not None and (met.score.low or 0.0) > 0.5 for met in scored)
+    who = f"{newest}, the policy that was saved," if newest == results.champion else newest
     lowest, highest = scored[0], scored[-1]
     if len(scored) == 1:
-        return f"{newest} scores {said_estimate(lowest.score)} against {lowest.other}."
+        return f"{who} scores {said_estimate(lowest.score)} against {lowest.other}."
     return (
-        f"{newest} scores from {said_estimate(lowest.score)} against {lowest.other} to "
+        f"{who} scores from {said_estimate(lowest.score)} against {lowest.other} to "
         f"{said_estimate(highest.score)} against {highest.other}; against {sure} of "
         f"{len(scored)} bots the whole 95 % interval is above one half."
     )
@@ -65,7 +66,7 @@ def against_bots(story: Story, summary: Summary) -> Section | None:
     results = Results.of(story, summary)
     parts: list[Part] = []
     for learner in mains(story):
-        newest = results.newest(learner)
+        newest = results.shown(learner)
         if newest is None:
             continue
         if panels := _bot_panels(results, learner):
@@ -124,7 +125,7 @@ def rated(story: Story, summary: Summary) -> Section | None:
     if not fit:
         return None
     results = Results.of(story, summary)
-    rating = {row["player"]: row for row in fit["ratings"]}
+    rating = {row["player"]: row for row in fit["ratings"] if row["linked"]}
     lines = []
     for learner in story.learners:
         mine = [rating[name] for name in results.states(learner) if name in rating]
@@ -144,7 +145,7 @@ def rated(story: Story, summary: Summary) -> Section | None:
         "Bradley–Terry fit to all matches of fixed players, on the Elo scale (100 points: a score "
         f"of 0.64), with 95 % intervals; {fixed}. Dotted lines are players that do not learn."
     )
-    return Section("Ratings", [*parts, *_circles(summary)], lead)
+    return Section("Ratings", [*parts, *_not_linked(summary), *_circles(summary)], lead)
 
 
 def _missed(summary: Summary) -> str:
@@ -155,6 +156,20 @@ def _missed(summary: Summary) -> str:
         f"Ratings cannot explain {missed['share']:.1%} of {count(missed['n'])} games; if they were "
         f"the whole truth it would be {missed['by_chance']:.1%} by chance."
     )
+
+
+def not_linked(summary: Summary) -> str:
+    """Return a sentence about those whom no rating compares with the others; empty without any."""
+    rows = (summary.get("bradley_terry") or {}).get("ratings", ())
+    names = [row["player"] for row in rows if not row["linked"]]
+    if not names:
+        return ""
+    return f"Not rated beside the others, since no chain of matches links them: {', '.join(names)}."
+
+
+def _not_linked(summary: Summary) -> list[Part]:
+    sentence = not_linked(summary)
+    return [Words(sentence)] if sentence else []
 
 
 def _circles(summary: Summary) -> list[Part]:
@@ -170,7 +185,7 @@ def payoff(story: Story, summary: Summary) -> Section | None:
     """Return the heat map of who beats whom."""
     results = Results.of(story, summary)
     rows = (summary.get("bradley_terry") or {}).get("ratings", ())
-    order = [row["player"] for row in rows]
+    order = [row["player"] for row in sorted(rows, key=lambda row: not row["linked"])]
     shown = _chosen(results, order)
     if len(shown) < 2:
         return None

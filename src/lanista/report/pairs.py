@@ -123,6 +123,26 @@ def fold_pairs(matches: Iterable[Match], keys: Callable[[Lineup], tuple[str, ...
     return found
 
 
+def linked(pairs: Iterable[Pair], anchor: str | None = None) -> set[str]:
+    """Return those whom matches link with `anchor`, or with most of the games, over whatever steps.
+
+    A rating says nothing about two players that no chain of matches links.
+    """
+    groups: list[tuple[set[str], int]] = []
+    for pair in pairs:
+        names, games = {pair.first, pair.second}, pair.games
+        apart = []
+        for group in groups:
+            if names.isdisjoint(group[0]):
+                apart.append(group)
+            else:
+                names, games = names | group[0], games + group[1]
+        groups = [*apart, (names, games)]
+    if anchor is not None:
+        return next((names for names, _ in groups if anchor in names), set())
+    return max(groups, key=lambda group: group[1], default=(set[str](), 0))[0]
+
+
 def by_label(labels: Mapping[str, str]) -> Callable[[Lineup], tuple[str, ...]]:
     """Return what counts every digest as its label."""
     return lambda lineup: tuple(labels[digest] for digest in lineup.digests)

@@ -71,6 +71,8 @@ def story_of_run(folder: Path) -> Story:
     try:
         with closing(_connected(path)) as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                raise LanistaError(f"{path} is no run's database, or is empty; put back a copy.")
             if version != VERSION:
                 raise LanistaError(
                     f"{path} is of version {version}, and this program reads {VERSION}; use the "
@@ -79,9 +81,7 @@ def story_of_run(folder: Path) -> Story:
             database.execute("BEGIN")  # All tables as they were at one moment.
             story = _story(database, folder)
     except (sqlite3.Error, ValueError, TypeError, KeyError) as error:
-        raise LanistaError(
-            f"{path} is damaged: {_why(error)}; put back a copy, or resume the run to mend it."
-        ) from error
+        raise LanistaError(f"{path} is damaged: {_why(error)}; put back a copy.") from error
     if not (story.matches or story.training or story.metrics):
         raise LanistaError(f"The run {folder} is empty: it has no numbers and no matches yet.")
     return story

@@ -31,6 +31,7 @@ from lanista.report.pairs import (
     entrants,
     first_seat_units,
     fold_pairs,
+    linked,
 )
 from lanista.report.source import Match, Member, Story, owner
 
@@ -132,13 +133,21 @@ def _rated(
     finishes = [(names(m.lineup), m.places) for m in matches if len(m.places) > 1]
     order = sorted(elo(finishes).items(), key=lambda item: -item[1])
     missed = unexplained(counts, fit)
+    together = linked(pairs, anchor)
     return {
         "elo": {"k": ELO_K, "start": ELO_START, "ratings": dict(order)},
         "bradley_terry": {
             "anchor": fit.anchor or None,
             "prior_draws": fit.prior,
             "ratings": [
-                {"player": r.name, "value": r.value, "low": r.low, "high": r.high, "n": r.games}
+                {
+                    "player": r.name,
+                    "value": r.value,
+                    "low": r.low,
+                    "high": r.high,
+                    "n": r.games,
+                    "linked": r.name in together,
+                }
                 for r in fit.ratings
             ],
         },
