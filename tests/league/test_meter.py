@@ -131,3 +131,20 @@ def test_uniform_play_in_kuhn_poker_has_its_known_exact_reading():
     reading = exact_reading("kuhn", lambda _, mask: mask / mask.sum(1, keepdims=True), "u", "1")
     assert reading.value == pytest.approx(11 / 12)
     assert (reading.unit, reading.called, reading.low) == ("nash_conv", "exact", reading.value)
+
+
+@pytest.mark.parametrize(
+    ("reading", "other", "sure"),
+    [
+        (Reading("pool", "a", "", "score", 0.4, 0.3, 0.5), 0.51, True),
+        (Reading("pool", "a", "", "score", 0.4, 0.3, 0.5), 0.49, False),
+        (Reading("pool", "a", "", "score", 0.4), 0.9, False),
+        (Reading("exact", "a", "", "nash_conv", 0.4, 0.4, 0.4), 0.39, True),
+        (Reading("exact", "a", "", "nash_conv", 0.4, 0.4, 0.4), 0.41, False),
+        (Reading("learned", "a", "", "score", 0.7, 0.65, 0.75), 0.64, True),
+        (Reading("learned", "a", "", "score", 0.7, 0.65, 0.75), 0.66, False),
+    ],
+)
+def test_one_is_surely_weaker_only_with_its_whole_interval(reading, other, sure):
+    against = Reading(reading.instrument, "b", "", reading.unit, other)
+    assert reading.surely_weaker_than(against) is sure

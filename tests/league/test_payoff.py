@@ -207,3 +207,15 @@ def test_places_of_another_number_of_players_are_refused():
 def test_a_half_life_below_zero_is_refused(half_life):
     with pytest.raises(LanistaError, match="half-life"):
         Payoff(half_life)
+
+
+def test_who_is_no_longer_who_it_was_has_no_games_and_others_keep_theirs():
+    payoff = Payoff()
+    for names in (("a", "b"), ("b", "a"), ("b", "c")):
+        payoff.add(Outcome(names, ((5, 1, 2),)))
+    payoff.forget("a")
+    assert payoff.games("a", "b") == 0
+    assert payoff.interval("a", "b") is None
+    assert payoff.counts("b", "c") == (5, 1, 2)
+    payoff.add(Outcome(("a", "b"), ((1, 0, 0),)))
+    assert payoff.counts("a", "b") == (1, 0, 0)

@@ -1,4 +1,4 @@
-"""Which policy a league hands out: the one whose worst case is best, as its events have it."""
+"""Which policy a league hands out: the newest whose worst case is not surely worse."""
 
 import json
 
@@ -29,10 +29,18 @@ def test_the_first_that_played_is_promoted_and_one_that_did_not_is_not():
 
 
 def test_the_lowest_score_decides_and_not_the_mean():
-    _, promoted = crowned(judged("a", random=0.6, hard=0.5), judged("b", random=0.9, hard=0.4))
+    _, promoted = crowned(judged("a", random=0.6, hard=0.5), judged("b", random=0.9, hard=0.2))
     assert promoted == ["a"]
-    _, promoted = crowned(judged("a", random=0.9, hard=0.4), judged("b", random=0.6, hard=0.5))
+    _, promoted = crowned(judged("a", random=0.9, hard=0.2), judged("b", random=0.6, hard=0.5))
     assert promoted == ["a", "b"]
+
+
+def test_one_that_may_be_as_good_takes_over_and_one_that_is_surely_worse_does_not():
+    # The interval is 0.1 to either side, and wider for the lowest of two.
+    _, promoted = crowned(judged("a", random=0.5), judged("b", random=0.42))
+    assert promoted == ["a", "b"]
+    _, promoted = crowned(judged("a", random=0.5), judged("b", random=0.38))
+    assert promoted == ["a"]
 
 
 def test_two_are_compared_over_those_that_both_have_met():

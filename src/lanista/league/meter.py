@@ -101,6 +101,18 @@ class Reading:
             )
         return self.weakness > other.weakness
 
+    def surely_weaker_than(self, other: Reading) -> bool:
+        """Return whether the other's value lies beyond this one's interval, on the better side.
+
+        Without an interval nothing is sure.
+        """
+        if not self.weaker_than(other):
+            return False
+        bound = self.high if self.instrument == "pool" else self.low
+        if bound is None:
+            return False
+        return bound < other.value if self.instrument == "pool" else bound > other.value
+
     def to_json(self) -> dict[str, Any]:
         """Return the reading as plain values, with what it may be called."""
         return {**asdict(self), "curve": [asdict(point) for point in self.curve],

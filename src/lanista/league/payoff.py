@@ -96,6 +96,10 @@ class Payoff:
         old = self._counts.get((a, b), _NONE)
         self._counts[a, b] = (old[0] + new[0], old[1] + new[1], old[2] + new[2])
 
+    def forget(self, name: str) -> None:
+        """Drop all games of a player that is no longer who it was."""
+        self._counts = {pair: each for pair, each in self._counts.items() if name not in pair}
+
     def counts(self, a: str, b: str) -> Counts:
         """Return wins, draws and losses of `a` in the games in which it sat before `b`."""
         return self._counts.get((a, b), _NONE)

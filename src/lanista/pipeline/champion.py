@@ -1,8 +1,9 @@
-"""Which of the policies a league has judged is its best: the one whose worst case is best.
+"""Which of the policies a league has judged is handed out: the newest that is not surely worse.
 
 Promotion reads the worst-case meter: NashConv where it is exact, the lowest score over the pool
-elsewhere. Two policies are compared over the opponents that both have met on the same deals. A fold
-over the run's events. Knows nothing of how policies are made.
+elsewhere. A policy takes over unless the whole interval of its worst case lies on the worse side of
+the present one's, over the opponents that both have met on the same deals. A fold over the run's
+events. Knows nothing of how policies are made.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Champion:
         if not by.digest:
             return None
         mine, theirs = self._readings(by)
-        if mine is not None and theirs is not None and theirs.weaker_than(mine):
+        if mine is not None and theirs is not None and theirs.surely_weaker_than(mine):
             return None
         return {
             "digest": by.digest,

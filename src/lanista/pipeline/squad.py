@@ -307,6 +307,7 @@ class Squad:
         """Let a learner begin anew, as the record has it."""
         training = self.trainings[learner]
         self._begun_anew(learner, target)
+        self._forget(learner)
         start = None
         if target == "imitation":
             start = training.anchor
@@ -319,6 +320,11 @@ class Squad:
         self.parents[learner] = (target,) if target in self.roster else ()
         if target == IMITATION:
             self.parents[learner] = self._imitation()
+
+    def _forget(self, learner: str) -> None:
+        """Drop what was counted of a learner, whose results say nothing of what it is now."""
+        for payoff in self.payoffs.values():
+            payoff.forget(learner)
 
     # What a checkpoint holds, and what the tables do.
 
@@ -339,7 +345,7 @@ class Squad:
             for learner, target in resets.get(int(update or 0), ()):
                 if str(row[0]).startswith(f"{learner}/"):
                     self._begun_anew(learner, target)
-        self._fold(metrics)
+        self._fold(metrics, {update: [who for who, _ in some] for update, some in resets.items()})
         for name, value in metrics.connection.execute(
             "SELECT name, value FROM metrics WHERE name LIKE ? ORDER BY update_number",
             (f"{EXPLOITER}/%",),
@@ -361,7 +367,7 @@ class Squad:
         )
         return [tuple(row) for row in rows]
 
-    def _fold(self, metrics: Metrics) -> None:
+    def _fold(self, metrics: Metrics, resets: Mapping[int, Sequence[str]]) -> None:
         games: dict[int, list[Row]] = {}
         lineups: dict[int, list[Row]] = {}
         matches: dict[int, list[Row]] = {}
@@ -372,8 +378,11 @@ class Squad:
         ):
             for update, *row in metrics.select(table, order):
                 rows.setdefault(int(update or 0), []).append(tuple(row))
-        for update in sorted({*games, *lineups}):
-            # An exploiter is tested before the iteration whose update its rows carry.
+        for update in sorted({*games, *lineups, *resets}):
+            # Learners begin anew and exploiters are tested before the iteration whose update
+            # their rows carry.
+            for learner in resets.get(update, ()):
+                self._forget(learner)
             tests = [row for row in lineups.get(update, []) if row[1] == "exploiter"]
             rest = [row for row in lineups.get(update, []) if row[1] != "exploiter"]
             self.count([], tests, matches.get(update, []))

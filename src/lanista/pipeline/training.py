@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lanista.errors import RefusedError
+from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes
 from lanista.league.settings import League
 from lanista.learn.learner import BrokenLossError
@@ -69,6 +69,11 @@ def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
     Evaluator(settings, squad.spec, folder)
     if settings.league is not None:
         start_of(settings, settings.league, folder)
+        if settings.league.exploiter_unit == "gain" and not squad.spec.facts.zero_sum:
+            raise LanistaError(
+                f"league.exploiter_unit is gain, and in {squad.spec.name} what one wins another "
+                "need not lose; admit exploiters by their score."
+            )
     return {"settings": fingerprint(settings), "rows": 0, "learners": squad.state()}
 
 
@@ -206,7 +211,8 @@ class _Trainer:
 
         why = wanted(league, self.squad.iteration, self.run.metrics)
         if why and self.saved < self.squad.iteration:
-            self._save(must=False)
+            # Whoever stops an exploiter is told that all is saved.
+            self._save(must=True)
         return why
 
     def _exploit(self, why: str, update: int) -> bool | None:
