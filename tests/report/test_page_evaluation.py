@@ -3,12 +3,15 @@
 import json
 
 import pytest
+from invented_run import invented
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError
 from lanista.report.exports import read_evaluation
+from lanista.report.page import page
 from lanista.report.page_evaluation import evaluated, headline
 from lanista.report.page_parts import Table
+from lanista.report.summary import summarise
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,18 @@ def test_the_headline_names_the_worst_and_the_best_and_how_it_was_played(file):
     assert found["manner"] in said
     assert "200 games each" in said
     assert "2 of 2" in said
+
+
+def test_it_takes_the_place_of_the_runs_own_numbers_at_the_top(file):
+    story = invented()
+    summary = summarise(story)
+    alone = page(story, summary)
+    html = page(story, {**summary, "evaluation": read_evaluation(file)})
+    top = html[: html.index("</header>")]
+    assert "The final policy scores from" in top
+    assert " scores from " in alone[: alone.index("</header>")]
+    assert top.count(" scores from ") == 1
+    assert top.count("Worst case: ") == 1
 
 
 def test_without_an_evaluation_there_is_no_section():

@@ -47,9 +47,10 @@ def page(story: Story, summary: Summary) -> str:
         words = Words(f"Not measured: {', '.join(missing)}.")
         sections.append(Section("What is not here", [words]))
     title = " · ".join(part for part in (story.game, story.name) if part) or "Report"
-    headline = [*strength.headline(story, summary), worst_case(story, summary)]
-    if evaluation:
-        headline.insert(1, evaluated_in_short(evaluation))
+    trained, *strong = strength.headline(story, summary)
+    if evaluation:  # More games, and of what was handed out: the run's own are in their section.
+        strong = [evaluated_in_short(evaluation)]
+    headline = [trained, *strong, worst_case(story, summary)]
     return document(title, headline, [_facts(story)], sections)
 
 

@@ -22,14 +22,13 @@ def headline(evaluation: Evaluation) -> str:
         ((bout, found) for bout in evaluation["bouts"] if (found := _estimate(bout, "score"))),
         key=lambda each: each[1].value,
     )
-    name = evaluation["name"]
     if not scored:
-        return f"{name} met nobody in a match that counts."
+        return "The final policy met nobody in a match that counts."
     sure = sum((found.low or 0.0) > 0.5 for _, found in scored)
     (worst, low), (best, high) = scored[0], scored[-1]
     games = count(float(worst["standing"]["matches"]))
     return (
-        f"{name} scores from {said_estimate(low)} against {worst['opponent']} to "
+        f"The final policy scores from {said_estimate(low)} against {worst['opponent']} to "
         f"{said_estimate(high)} against {best['opponent']}, {evaluation['manner']}, {games} games "
         f"each; against {sure} of {len(scored)} the whole 95 % interval is above one half."
     )
@@ -53,11 +52,12 @@ def evaluated(evaluation: Evaluation | None) -> Section | None:
         )  # fmt: skip
     columns = (
         "against", "score", "wins / games", "games", "wins", "draws", "losses", "margin",
-        "smallest visible difference",
+        "smallest seen",
     )  # fmt: skip
     lead = (
         f"The policy that was handed out, {evaluation['manner']}, on deals that nothing was chosen "
-        "by; every deal in all seatings."
+        "by; every deal in all seatings. The last column is the smallest difference of score that "
+        "so many games would show."
     )
     about = Words(f"Digest {str(evaluation['digest'])[:12]}, seed {evaluation['seed']}.")
     return Section("Final evaluation", [Table(columns, rows), about], lead)
