@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lanista.cli.main import parse
+from lanista.cli.usage import UsageError
 
 ROOT = Path(__file__).parents[2]
 SKETCHED = {"docs/replays.md", "docs/runbook.md"}
@@ -29,6 +30,17 @@ def test_every_command_of_a_page_can_be_read(page):
 
 def test_commands_are_found_at_all():
     assert len(commands("README.md")) > 10
+
+
+def test_the_readme_leads_to_every_page_and_names_every_command():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [page for page in PAGES[1:] if f"({page})" not in text] == []
+    table = text.split("## Commands")[1].split("```")[0]
+    with pytest.raises(UsageError, match="name one of") as error:
+        parse([])
+    names = str(error.value).partition("name one of ")[2].rstrip(".").split(", ")
+    assert len(names) > 15
+    assert [name for name in names if f"`{name}`" not in table] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
