@@ -97,7 +97,9 @@ def _recording(story: Story, parts: Mapping[str, float], rates: Rates) -> Any:
             1 / rates["imitate/gathered"] + epochs / rates["imitate/learned"]
         )
         matches = min(matches, _time_to_learn(story, parts["imitate"], rates) / one)
-    return replace(asked, matches=_even(matches / len(asked.seats)))
+    # Imitation holds out one deal of two, and each is played in both seats.
+    fewest = 4 if story.stages.imitate else 2
+    return replace(asked, matches=max(fewest, _even(matches / len(asked.seats))))
 
 
 def _imitating(story: Story, seconds: float, rates: Rates) -> Any:

@@ -85,7 +85,8 @@ class Metrics:
             self._prepare()
         except sqlite3.DatabaseError as error:
             raise RefusedError(
-                f"{path} is damaged: {error}; move it away to go on without the earlier numbers."
+                f"{path} is damaged: {error}; put back a copy, or, in a run without a league, "
+                "move it away to go on without the earlier numbers."
             ) from error
         self.waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
         self.flushed = time.monotonic()
