@@ -14,6 +14,7 @@ from lanista.league.score import t_quantile
 from lanista.nets.policy import Policy
 from lanista.pipeline.evaluation import FIRST_MATCH, Evaluator
 from lanista.pipeline.gauntlet import (
+    LAST_WORD,
     against,
     described,
     everybody,
@@ -255,3 +256,10 @@ def test_evaluation_leaves_torchs_threads_as_they_were(tmp_path):
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_an_evaluation_that_stands_alone_is_on_deals_that_no_run_is_judged_by():
+    own = met(deals=4).schedule
+    assert own.deal.min() == own.match.min() == LAST_WORD
+    # A run would have to play more matches than it ever could to come there.
+    assert LAST_WORD - FIRST_MATCH > 10**12

@@ -25,6 +25,9 @@ from lanista.rollout.seating import FIRST_BLOCK, Schedule, rotations
 
 FIRST_MATCH = 1 << 40
 """The first match and deal of fixed players; training counts from 0 and never comes here."""
+LAST_WORD = 1 << 43
+"""The same for an evaluation that stands alone: no run goes by these deals, and none is chosen by
+them."""
 _MOST_BLOCK = 20_000
 """Matches that are played between two moments at which a user can stop without a loss."""
 
@@ -110,8 +113,8 @@ def play_gauntlet(
             seats,
             opponents,
             size,
-            first_match=FIRST_MATCH + done * each,
-            first_deal=FIRST_MATCH + done,
+            first_match=LAST_WORD + done * each,
+            first_deal=LAST_WORD + done,
         )
         with one_thread():
             part = play(tables, schedule, progress=progress)
@@ -223,7 +226,7 @@ def described(found: Gauntlet, spec: Spec, seed: int, manner: str) -> dict[str, 
         "rules_version": spec.facts.rules_version,
         "observation_version": spec.facts.observation_version,
         "seed": seed,
-        "first_match": FIRST_MATCH,
+        "first_match": LAST_WORD,
         "manner": manner,
         **asdict(found),
         "lowest": asdict(pool_reading(found.name, found.digest, scores)) if scores else None,
