@@ -11,7 +11,7 @@ from typing import Any
 from lanista.league.score import Estimate
 from lanista.report.charts import count
 from lanista.report.page_parts import Section, Table, Words
-from lanista.report.page_results import said, said_estimate
+from lanista.report.page_results import UNKNOWN, said, said_estimate
 
 Evaluation = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ def evaluated(evaluation: Evaluation | None) -> Section | None:
                 bout["opponent"], said_estimate(_estimate(bout, "score")),
                 said_estimate(_estimate(bout, "win_rate")), count(float(standing["matches"])),
                 count(float(standing["wins"])), count(float(standing["draws"])),
-                count(float(standing["losses"])), said_estimate(_estimate(bout, "margin")),
+                count(float(standing["losses"])), _margin(_estimate(bout, "margin")),
                 said(standing["smallest_difference"]),
             )
         )  # fmt: skip
@@ -66,6 +66,13 @@ def evaluated(evaluation: Evaluation | None) -> Section | None:
 def _estimate(bout: Mapping[str, Any], name: str) -> Estimate | None:
     found = bout["standing"][name]
     return None if found is None else Estimate(**found)
+
+
+def _margin(found: Estimate | None) -> str:
+    """Return points, hit points or chips: two places are enough, and the table stays narrow."""
+    if found is None or found.low is None or found.high is None:
+        return UNKNOWN if found is None else f"{found.value:+.2f}"
+    return f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
 
 
 def _by_score(bout: Mapping[str, Any]) -> float:
