@@ -16,6 +16,8 @@ SETTINGS = [
     (0.5, 0.0, 0.1), (0.7, 0.2, 0.2), (0.05, 0.0, 0.5),
 ]  # fmt: skip
 """Score of the stable policy, share of draws, the candidate's share of the games."""
+PAIRS = [("independent", 0.25, 0.0), ("luck of the deal", 0.1, 0.0), ("many draws", 0.1, 0.2)]
+"""Equal policies: chances of both games won (as of both lost), and of one won and one drawn."""
 GAINS = (0.0, 0.05, 0.1, 0.2, -0.05)
 
 
@@ -75,6 +77,16 @@ def table(count: int) -> None:
         print(f"{score:5} {draws:5} {share:5} watch | rolled back {back / count:.3f}", flush=True)
 
 
+def paired_table(count: int) -> None:
+    """Print the same for pairs of games on one deal."""
+    for name, ends, middle in PAIRS:
+        for gain in (0.0, 0.05, 0.1):
+            if gain <= ends:
+                level = 1 - 2 * ends - 2 * middle
+                chances = [ends - gain, middle, level, middle, ends + gain]
+                _print_row(f"{name:16} {gain:5}", paired_decisions(chances, count))
+
+
 def _print_row(label, found):
     reasons = Counter(decision.reason for decision in found)
     rates = [reasons[name] / len(found) for name in ("better", "worse", "futile")]
@@ -85,4 +97,6 @@ def _print_row(label, found):
 
 
 if __name__ == "__main__":
-    table(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    times = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    table(times)
+    paired_table(times)
