@@ -1,0 +1,179 @@
+"""The spool: the folders through which games go from bots to the learner.
+
+`open/` holds journals of games being played, `new/` whole games, `work/` those a learner has
+taken, `archive/` those inside a durable checkpoint, `bad/` what was refused, with the reason
+beside it. Every move is a rename, so a game is in one place at a time. Knows nothing of learning
+and of what is in a game.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanista.data.text import printable
+from lanista.errors import LanistaError
+from lanista.files import remove_leftovers, write_bytes, write_text
+from lanista.live.game_files import GameFile, encode
+from lanista.live.game_header import GameFileError
+from lanista.live.journal import SUFFIX as JOURNAL
+from lanista.live.journal import recovering
+
+SUFFIX = ".npz"
+REASON = ".reason.txt"
+FOLDERS = ("open", "new", "work", "archive", "bad")
+_CONTENT = re.compile(r"[0-9a-f]{64}")
+
+
+class SpoolError(LanistaError):
+    """A game could not be moved to where it belongs."""
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What became of journals whose process was gone."""
+
+    games: int = 0
+    refused: int = 0
+
+
+class Spool:
+    """The folders of one spool."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.open, self.new, self.work, self.archive, self.bad = (
+            self.folder / name for name in FOLDERS
+        )
+
+    def create(self) -> None:
+        """Make the folders that are missing."""
+        for name in FOLDERS:
+            try:
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise SpoolError(
+                    f"The spool {printable(self.folder)} cannot be made: {_why(error)}."
+                ) from error
+
+    def write(self, game: GameFile) -> Path:
+        """Write a game into `new/`, whole or not at all; the same game has the same name."""
+        path = self.new / f"{plain_name(game.header.game_id)}-{game.content[:16]}{SUFFIX}"
+        write_bytes(path, encode(game))
+        return path
+
+    def waiting(self) -> list[Path]:
+        """Return what lies in `new/`, the newest first, so that a flood of old games waits."""
+        return _entries(self.new)
+
+    def taken(self) -> list[Path]:
+        """Return what lies in `work/`, the newest first."""
+        return _entries(self.work)
+
+    def take(self, paths: Iterable[Path]) -> list[Path]:
+        """Move games to `work/`; return where they are now."""
+        return [_move(path, _free(self.work / path.name)) for path in paths]
+
+    def give_back(self, path: Path) -> Path:
+        """Move a game from `work/` back to `new/`."""
+        return _move(path, _free(self.new / path.name))
+
+    def archived(self, content: str) -> Path:
+        """Return where a game of this content lies once it is archived."""
+        if not _CONTENT.fullmatch(content):
+            raise SpoolError(f"A game's content is {printable(content)!r}; give its SHA-256.")
+        return self.archive / content[:2] / f"{content}{SUFFIX}"
+
+    def is_archived(self, content: str) -> bool:
+        """Whether a game of this content was archived before: then this one is a copy."""
+        return self.archived(content).is_file()
+
+    def put_away(self, path: Path, content: str) -> Path:
+        """Move a game to the archive, where copies of it share one place."""
+        place = self.archived(content)
+        place.parent.mkdir(exist_ok=True)
+        return _move(path, place)
+
+    def reject(self, path: Path, reason: str) -> Path:
+        """Move what was refused to `bad/`, the reason beside it."""
+        place = _free(self.bad / f"{plain_name(path.stem)}{SUFFIX}")
+        # First, so that nothing is ever there without a reason.
+        write_text(place.with_name(place.name + REASON), reason.rstrip() + "\n")
+        return _move(path, place)
+
+    def recover(self) -> Recovered:
+        """Make games of the journals that dead processes left; remove what they half wrote."""
+        remove_leftovers(self.new)
+        games = refused = 0
+        for path in sorted(self.open.glob(f"*{JOURNAL}")):
+            try:
+                with recovering(path) as game:
+                    if game is not None:
+                        self.write(game)
+                        games += 1
+            except GameFileError as error:
+                self.reject(path, f"The journal {printable(path.name)!r} is refused: {error}.")
+                refused += 1
+            except FileNotFoundError:
+                continue  # Its process ended it, or another one recovered it.
+            except OSError as error:
+                if path.is_symlink():
+                    self.reject(path, f"The journal {printable(path.name)!r} is a link.")
+                    refused += 1
+                else:
+                    raise SpoolError(
+                        f"The journal {printable(path)} cannot be recovered: {_why(error)}."
+                    ) from error
+        return Recovered(games, refused)
+
+
+def plain_name(text: str) -> str:
+    """Return a text as part of a file name that leads nowhere else."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text).strip(".-")[:60] or "game"
+
+
+def _entries(folder: Path) -> list[Path]:
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            # What begins with a dot is still being written.
+            if not entry.name.startswith("."):
+                about = entry.stat(follow_symlinks=False)
+                found.append((about.st_mtime_ns, entry.name))
+    return [folder / name for _, name in sorted(found, reverse=True)]
+
+
+def _move(path: Path, place: Path) -> Path:
+    # Not made to reach the disk: a move that a power cut undoes is done again, and what a game did
+    # is told by the learner's checkpoint, never by where its file lies.
+    try:
+        path.rename(place)
+    except OSError as error:
+        raise SpoolError(
+            f"{printable(path)} cannot be moved to {printable(place)}: {_why(error)}."
+        ) from error
+    return place
+
+
+def _free(place: Path) -> Path:
+    """Return a place where nothing lies: the one asked for, or one with a number."""
+    number, found = 1, place
+    while _exists(found):
+        number += 1
+        found = place.with_name(f"{place.stem}.{number}{place.suffix}")
+    return found
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return bool(stat.S_IFMT(path.lstat().st_mode))
+    except FileNotFoundError:
+        return False
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
