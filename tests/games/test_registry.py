@@ -112,7 +112,12 @@ print(json.dumps([names(), make("kuhn").spec.heads[0].name]))
 
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if name not in FAMILIES])
 def test_a_built_in_game_is_made_with_its_facts_and_bots(name):
-    game = make(name, slots=3, seed=1)
+    try:
+        game = make(name, slots=3, seed=1)
+    except GameError as error:
+        if not entry(name).extra:
+            raise
+        pytest.skip(str(error))
     assert game.spec.name == name
     assert game.slots == 3
     assert entry(name).about

@@ -70,9 +70,17 @@ def facts(spec: Spec) -> str:
         "simultaneous" if about.simultaneous else "turn-based",
         f"at most {about.longest:,} turns",
         f"observation {spec.observation.length} x {spec.observation.dtype}",
-        f"action {' x '.join(str(head.size) for head in spec.heads)}",
+        f"action {_heads(spec)}",
     ]
     return " · ".join(words)
+
+
+def _heads(spec: Spec) -> str:
+    """Return the sizes of the heads; a game with a head for every cell has too many to list."""
+    sizes = [head.size for head in spec.heads]
+    if len(sizes) > 16 and len(set(sizes)) == 1:
+        return f"{len(sizes)} heads of {sizes[0]}"
+    return " x ".join(map(str, sizes))
 
 
 def _look_up(name: str) -> tuple[Entry, Spec | None]:

@@ -30,6 +30,7 @@ BUILT_IN = {
     "leduc": "lanista.games.small:LEDUC",
     "liars_dice": "lanista.games.small:LIARS_DICE",
     "phantom_ttt": "lanista.games.small:PHANTOM_TTT",
+    "microrts": "lanista.games.microrts:ENTRY",
     "openspiel": "lanista.games.adapters.openspiel:ENTRY",
     "pettingzoo": "lanista.games.adapters.from_pettingzoo:ENTRY",
 }

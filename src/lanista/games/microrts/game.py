@@ -1,0 +1,386 @@
+"""MicroRTS as a game of ours: many matches of the engine side by side, asked and answered at once.
+
+A seat is asked when a unit of its has something to choose; ticks in which nobody has are played
+through. The longest match ends in a draw. Saves a match as its orders and plays them again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.games.arguments import (
+    read_actions,
+    read_match_ids,
+    read_options,
+    read_size,
+    read_slots,
+    whole_numbers,
+)
+from lanista.games.contract import Decisions, GameError, Ints, Options, Saved
+from lanista.games.microrts.boards import MATERIAL_SCALE, Boards
+from lanista.games.microrts.draw import picture
+from lanista.games.microrts.engine import VERSION, EngineMatch, start
+from lanista.games.microrts.layout import CHOICES, SEATS, SIDES, TURNED, WAIT, describe, views
+from lanista.games.microrts.minds import BY_NUMBER, SCRIPTED, SCRIPTS, Mind
+from lanista.games.saving import marked, refuse_foreign
+from lanista.games.streams import Stream
+
+MOST_TICKS = 20_000
+
+
+@dataclass(frozen=True)
+class Sight(Decisions):
+    """Decisions, and the game they come from: a bot of the engine thinks inside the engine.
+
+    Nothing is hidden in MicroRTS, so such a bot knows no more than the observation shows.
+    """
+
+    game: MicroRTS
+
+
+@dataclass(eq=False)
+class Match:
+    """One match in a slot."""
+
+    id: int
+    deal: int
+    engine: EngineMatch
+    turn: int = 0
+    playing: bool = True
+    orders: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """Every order so far: turn, seat, cell in the seat's view, choice."""
+    minds: dict[int, Mind] = field(default_factory=dict)
+    """The bots of the engine that sit at it, by seat."""
+
+
+class MicroRTS:
+    """The game; see `lanista.games.contract.Game`."""
+
+    def __init__(self, slots: int = 1, seed: int = 0, side: int = 8, longest: int = 2000) -> None:
+        self.slots, self.seed = read_size(slots, seed)
+        if side not in SIDES:
+            raise GameError(f"The board's side is {side}; choose from 8, 16.")
+        if not 1 <= longest <= MOST_TICKS:
+            raise GameError(f"longest is {longest} ticks; give a number from 1 to {MOST_TICKS}.")
+        self._engine = start()
+        self.side, self.longest = side, longest
+        self.spec = describe(side, longest, VERSION)
+        shape = (slots, SEATS)
+        self.reward = np.zeros(shape, np.float32)
+        self.shaping = np.zeros(shape, np.float32)
+        self.returns = np.zeros(shape, np.float32)
+        self.score = np.zeros(shape, np.float32)
+        self.done = np.zeros(shape, np.bool_)
+        self.cut_off = np.zeros(shape, np.bool_)
+        self.place = np.zeros(shape, np.int32)
+        self.boards = Boards(slots, side, longest, self._engine.units)
+        self._answered = np.zeros(shape, np.bool_)
+        self._answers = np.zeros((*shape, side * side), np.int16)
+        self._material = np.zeros(shape, np.float64)
+        self._matches: list[Match | None] = [None] * slots
+        self._rows: list[tuple[int, int, Match, int]] = []
+
+    def start(self, slots: Any, match_ids: Any, options: Options | None = None) -> None:
+        """Begin a match in each of `slots`, leaving what was played there."""
+        chosen = read_slots(slots, self.slots)
+        ids = read_match_ids(match_ids, len(chosen))
+        deals = read_options(self.spec, ids, options)[:, 0]
+        self._begin(chosen, ids.tolist(), deals.tolist())
+
+    def _begin(self, slots: NDArray[np.int64], ids: list[int], deals: list[int]) -> None:
+        for slot, match_id, deal in zip(slots.tolist(), ids, deals, strict=True):
+            match = Match(match_id, deal, self._engine.match(self.side))
+            self._matches[slot] = match
+            for array in self._per_seat():
+                array[slot] = 0
+            self.boards.begin(slot)
+            self.boards.take(slot, match.engine.board(), match.engine.stock())
+        fresh = np.unique(slots)
+        self.boards.settle(fresh)
+        self._material[fresh] = self.boards.material(fresh)
+        # Both bases can make a worker on the first tick, so somebody is asked.
+
+    def decisions(self) -> Decisions:
+        """Return every decision that is ready."""
+        playing = np.array([m is not None and m.playing for m in self._matches], np.bool_)
+        waits = self.boards.asks & ~self._answered & playing[:, None]
+        slot, seat = np.nonzero(waits)
+        matches = [self._started(int(one)) for one in slot]
+        self._rows = [
+            (int(at), int(who), match, match.turn)
+            for at, who, match in zip(slot, seat, matches, strict=True)
+        ]
+        return Sight(
+            slot=slot.astype(np.int32),
+            seat=seat.astype(np.int32),
+            match=np.array([match.id for match in matches], np.int64),
+            turn=np.array([match.turn for match in matches], np.int32),
+            observation=self.boards.observe(slot, seat),
+            mask=self.boards.mask[slot, seat].reshape(len(slot), -1),
+            game=self,
+        )
+
+    def act(self, rows: Any, actions: Any) -> Ints:
+        """Answer `rows` of the last `decisions()`; return the slots whose match ended."""
+        chosen = whole_numbers("rows", rows).tolist()
+        answers = read_actions(actions, len(chosen), len(self.spec.heads))
+        self._refuse_wrong(chosen, answers)
+        ready = []
+        for row, answer in zip(chosen, answers, strict=True):
+            slot, seat, _, _ = self._rows[row]
+            self._answers[slot, seat] = answer
+            self._answered[slot, seat] = True
+            if (self._answered[slot] == self.boards.asks[slot]).all():
+                ready.append(slot)
+        return self._advance(np.array(sorted(ready), np.int64))
+
+    def privileged(self) -> NDArray[Any]:
+        """Refuse: nothing is hidden, so there is no view with more in it."""
+        raise GameError(f"{self.spec.name} has no privileged view.")
+
+    def resample_hidden(self, slot: int, seat: int, stream: Stream) -> None:
+        """Refuse: nothing is hidden."""
+        raise GameError(f"Nothing is hidden in {self.spec.name}; there is nothing to redraw.")
+
+    def consult(self, slot: int, seat: int, name: str, seed: int) -> NDArray[np.int32]:
+        """Return what a bot of the engine answers for a seat that is asked now."""
+        match = self._started(slot)
+        mind = match.minds.get(seat)
+        if mind is None or (mind.name, mind.seed) != (name, seed):
+            mind = match.minds[seat] = Mind(self._engine, name, seed, match.turn)
+        answer = np.full(self.side**2, WAIT, np.int32)
+        cell_in_view = views(self.side)[seat]
+        for cell, choice in mind.think(match.engine, match.id, seat, match.turn):
+            at = int(cell_in_view[cell])
+            own = int(TURNED[choice]) if seat else choice
+            # What the engine would not carry out is a wait there as well.
+            if self.boards.mask[slot, seat, at, own]:
+                answer[at] = own
+        return answer
+
+    def save(self, slots: Any) -> Saved:
+        """Put the matches in `slots` away: each is its orders so far and who thinks at it."""
+        chosen = read_slots(slots, self.slots)
+        matches = [self._started(slot) for slot in chosen.tolist()]
+        minds = np.zeros((len(matches), SEATS, 3), np.int64)
+        for row, match in enumerate(matches):
+            for seat, mind in match.minds.items():
+                minds[row, seat] = (mind.script.number, mind.seed, mind.since)
+        open_answers = self._answers[chosen].copy()
+        open_answers[~self._answered[chosen]] = -1
+        orders = [order for match in matches for order in match.orders]
+        return {
+            "match_ids": np.array([match.id for match in matches], np.int64),
+            "deals": np.array([match.deal for match in matches], np.int64),
+            "turns": np.array([match.turn for match in matches], np.int64),
+            "lengths": np.array([len(match.orders) for match in matches], np.int64),
+            "orders": np.array(orders, np.int32).reshape(-1, 4),
+            "answers": open_answers,
+            "minds": minds,
+            "origin": marked(self.spec, self.seed, len(matches)),
+        }
+
+    def load(self, slots: Any, saved: Saved) -> None:
+        """Take up saved matches in `slots` by playing their orders again."""
+        chosen = read_slots(slots, self.slots)
+        if len(set(chosen.tolist())) != len(chosen):
+            raise GameError("Saved matches were loaded into one slot twice.")
+        self._refuse_unfit(saved, len(chosen))
+        matches = [self._matches[slot] for slot in chosen.tolist()]
+        arrays = (*self._per_seat(), *self.boards.arrays())
+        kept = [array[chosen] for array in arrays]
+        try:
+            self._take_up(chosen, saved)
+        except BaseException:
+            for slot, match in zip(chosen.tolist(), matches, strict=True):
+                self._matches[slot] = match
+            for array, rows in zip(arrays, kept, strict=True):
+                array[chosen] = rows
+            raise
+
+    def draw(self, slot: int) -> str:
+        """Return a picture of a match for a terminal."""
+        self._started(slot)
+        return picture(self.boards, slot)
+
+    def close(self) -> None:
+        """Let the matches go; Java stays until the process ends."""
+        self._matches = [None] * self.slots
+        self._rows = []
+
+    def _advance(self, slots: NDArray[np.int64]) -> Ints:
+        """Play matches on, tick by tick, until somebody is asked or they are over."""
+        self.reward[slots] = np.where(self._answered[slots], 0, self.reward[slots])
+        self.shaping[slots] = np.where(self._answered[slots], 0, self.shaping[slots])
+        ended: list[int] = []
+        moving = slots
+        for slot in slots.tolist():
+            self._tick(slot, ended)
+        while len(moving):
+            moving = moving[~np.isin(moving, ended)]
+            self.boards.settle(moving)
+            moving = moving[~self.boards.asks[moving].any(1)]
+            for slot in moving.tolist():
+                self._tick(slot, ended)
+        self._answered[slots] = False
+        for slot in slots.tolist():
+            self._started(slot).turn += 1
+        self._shape(slots)
+        return np.array(sorted(ended), np.int32)
+
+    def _tick(self, slot: int, ended: list[int]) -> None:
+        """Give a match what was answered, if anything was, and play one tick of it."""
+        match, prepared = self._started(slot), []
+        seats = np.flatnonzero(self._answered[slot]).tolist()
+        if seats:
+            answers = {seat: self._answers[slot, seat] for seat in seats}
+            self._answered[slot] = False
+            for seat, answer in answers.items():
+                match.orders += [
+                    (match.turn, seat, int(cell), int(answer[cell]))
+                    for cell in np.flatnonzero(answer)
+                ]
+            told = self.boards.give(slot, answers)
+            prepared = [match.engine.prepare(seat, told[seat]) for seat in told if told[seat]]
+        over = match.engine.tick(prepared)
+        if self.boards.pass_tick(slot):
+            self.boards.take(slot, match.engine.board(), match.engine.stock())
+        if over or self.boards.time[slot] >= self.longest:
+            self._finish(slot, match.engine.winner() if over else -1)
+            ended.append(slot)
+
+    def _finish(self, slot: int, winner: int) -> None:
+        self._started(slot).playing = False
+        self.boards.asks[slot] = False
+        self.done[slot] = True
+        if winner >= 0:
+            self.returns[slot] = -1
+            self.returns[slot, winner] = 1
+        self.reward[slot] += self.returns[slot]
+        self.score[slot] = self.boards.material(np.array([slot]))[0]
+        self.place[slot] = 1 + (self.returns[slot] < self.returns[slot].max())
+
+    def _shape(self, slots: NDArray[np.int64]) -> None:
+        """Pay, as shaping, what the material lead has grown by: it sums to zero over the seats."""
+        now = self.boards.material(slots)
+        gain = (now - self._material[slots]) / MATERIAL_SCALE
+        self.shaping[slots] += (gain - gain[:, ::-1]).astype(np.float32)
+        self._material[slots] = now
+
+    def _refuse_wrong(self, rows: list[int], answers: Ints) -> None:
+        if len(set(rows)) != len(rows):
+            raise GameError("A row was answered twice in one call.")
+        for row, answer in zip(rows, answers, strict=True):
+            if not 0 <= row < len(self._rows):
+                raise GameError(f"Row {row} was answered, but {len(self._rows)} are ready.")
+            slot, seat, match, turn = self._rows[row]
+            gone = self._matches[slot] is not match or match.turn != turn or not match.playing
+            if gone or self._answered[slot, seat]:
+                raise GameError(
+                    f"Row {row} was answered already or its match is another now; "
+                    "ask for decisions() again."
+                )
+            wrong = self._illegal(slot, seat, answer)
+            if wrong >= 0:
+                raise GameError(
+                    f"Choice {answer[wrong]} of head {self.spec.heads[wrong].name!r} is not legal "
+                    f"for seat {seat} of match {match.id} at turn {turn}; see the decision's mask."
+                )
+
+    def _illegal(self, slot: int, seat: int, answer: Any) -> int:
+        """Return the first head whose choice is not legal, or -1."""
+        inside = (answer >= 0) & (answer < CHOICES)
+        cell = np.arange(len(answer))
+        good = inside & self.boards.mask[slot, seat, cell, np.where(inside, answer, 0)]
+        return -1 if good.all() else int(np.argmin(good))
+
+    def _refuse_unfit(self, saved: Saved, matches: int) -> None:
+        layout: dict[str, tuple[tuple[int, ...], Any]] = {
+            **dict.fromkeys(("match_ids", "deals", "turns", "lengths"), ((), np.int64)),
+            "answers": ((SEATS, self.side**2), np.int16),
+            "minds": ((SEATS, 3), np.int64),
+        }
+        if set(saved) != {*layout, "orders", "origin"}:
+            raise self._foreign()
+        refuse_foreign(self.spec, self.seed, saved, layout, matches)
+        orders, lengths = saved["orders"], saved["lengths"]
+        fits = orders.ndim == 2 and orders.shape[1:] == (4,) and orders.dtype == np.int32
+        if not fits or (lengths < 0).any() or lengths.sum() != len(orders):
+            raise self._foreign()
+        low = (saved["match_ids"], saved["deals"], saved["turns"], saved["minds"], orders)
+        if any((array < 0).any() for array in low) or (saved["turns"] > self.longest).any():
+            raise self._foreign()
+        known = {0, *BY_NUMBER}
+        if not {*saved["minds"][:, :, 0].ravel().tolist()} <= known:
+            raise self._foreign()
+
+    def _take_up(self, slots: NDArray[np.int64], saved: Saved) -> None:
+        self._begin(slots, saved["match_ids"].tolist(), saved["deals"].tolist())
+        ends = np.cumsum(saved["lengths"])
+        for row, slot in enumerate(slots.tolist()):
+            orders = saved["orders"][ends[row] - saved["lengths"][row] : ends[row]]
+            self._replay(slot, int(saved["turns"][row]), orders, saved["minds"][row])
+            match = self._started(slot)
+            for seat, answer in enumerate(saved["answers"][row]):
+                if answer[0] < 0:
+                    continue
+                asked = match.playing and self.boards.asks[slot, seat]
+                if not asked or self._illegal(slot, seat, answer) >= 0:
+                    raise self._foreign()
+                self._answers[slot, seat] = answer
+                self._answered[slot, seat] = True
+            if match.playing and (self._answered[slot] == self.boards.asks[slot]).all():
+                raise self._foreign()
+
+    def _replay(self, slot: int, turns: int, orders: Any, minds: Any) -> None:
+        match, at = self._started(slot), 0
+        for turn in range(turns + 1):
+            # A bot that was there from this turn on is there again, with what it remembers.
+            for seat, (number, seed, since) in enumerate(minds.tolist()):
+                if number and turn == since:
+                    match.minds[seat] = Mind(self._engine, BY_NUMBER[number], seed, since)
+            if turn == turns:
+                break
+            if not match.playing:
+                raise self._foreign()
+            answers = np.zeros((SEATS, self.side**2), np.int16)
+            while at < len(orders) and orders[at, 0] == turn:
+                _, seat, cell, choice = orders[at].tolist()
+                if seat >= SEATS or cell >= self.side**2 or not self.boards.asks[slot, seat]:
+                    raise self._foreign()
+                answers[seat, cell] = choice
+                at += 1
+            self._repeat(slot, match, answers)
+        if at != len(orders):
+            raise self._foreign()
+
+    def _repeat(self, slot: int, match: Match, answers: NDArray[np.int16]) -> None:
+        for seat in np.flatnonzero(self.boards.asks[slot]).tolist():
+            if self._illegal(slot, seat, answers[seat]) >= 0:
+                raise self._foreign()
+            mind = match.minds.get(seat)
+            if mind is not None and SCRIPTS[mind.name].kind == SCRIPTED:
+                mind.think(match.engine, match.id, seat, match.turn)
+            self._answers[slot, seat] = answers[seat]
+            self._answered[slot, seat] = True
+        self._advance(np.array([slot], np.int64))
+
+    def _foreign(self) -> GameError:
+        return GameError(f"These are not saved matches of {self.spec.name} for these slots.")
+
+    def _started(self, slot: int) -> Match:
+        if not 0 <= slot < self.slots:
+            raise GameError(f"slot is {slot}; this game has slots 0 to {self.slots - 1}.")
+        match = self._matches[slot]
+        if match is None:
+            raise GameError(f"Slot {slot} has no match; start one.")
+        return match
+
+    def _per_seat(self) -> tuple[NDArray[Any], ...]:
+        results = (self.reward, self.shaping, self.returns, self.score, self.place)
+        flags = (self.done, self.cut_off, self._answered)
+        return (*results, *flags, self._answers, self._material)
