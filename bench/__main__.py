@@ -7,11 +7,11 @@ import platform
 import subprocess
 import sys
 
-from bench import blocks, games, league, learning
+from bench import blocks, games, league, learning, live
 
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning, league.league,
-    blocks.blocks,
+    blocks.blocks, live.live,
 )  # fmt: skip
 
 

@@ -17,32 +17,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy import CHOICES, LENGTH, header_of, spec_of, view
+from toy import HERE, LENGTH, game_of, header_of, spec_of
 
 from lanista.live import game_files
 from lanista.live.game_files import ARRAYS, GameFile, GameFileError, encode, read
-from lanista.live.game_header import GameHeader, Layout, header_bytes, parse_header
+from lanista.live.game_header import header_bytes, parse_header
 from lanista.live.journal import folded
-
-LAYOUT = Layout.of(header_of())
-HERE = Path(__file__).parent
-
-
-def game_of(steps: int = 4, **header: Any) -> GameFile:
-    """Return a game in which step 1, if there is one, was overruled."""
-    legal = np.ones((steps, CHOICES), np.bool_)
-    overruled = np.arange(steps) == 1
-    told = GameHeader("a game", "0" * 16, "ab" * 32, LAYOUT, 3, 7, False, steps, 0.5)
-    return GameFile(
-        header=replace(told, **header),
-        observations=np.array([view(step) for step in range(steps)], "<f4").reshape(steps, LENGTH),
-        masks=np.packbits(legal, axis=1),
-        actions=np.where(overruled[:, None], -1, np.array([2, 1])).astype("<i4"),
-        log_probs=np.where(overruled, 0, -1.5).astype("<f4"),
-        rewards=np.where(overruled, 0, np.arange(steps)).astype("<f4"),
-        overruled=overruled,
-        outcome=np.zeros(0 if header.get("cut_off") else 1, "<f4"),
-    )
 
 
 def kept(path: Path, data: bytes) -> Path:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_game_files import LAYOUT, game_of
-from toy import header_of, view
+from toy import LAYOUT, game_of, header_of, view
 
 from lanista.errors import LanistaError
 from lanista.live.game_files import encode, read

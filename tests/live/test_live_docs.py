@@ -1,0 +1,75 @@
+"""docs/live.md: its code runs, its pointer is one, and its tables name what there is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy import files_all, game_of, policy_bytes, view
+
+from lanista.live.folder import PolicyFolder
+from lanista.live.game_files import ARRAYS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str) -> list[str]:
+    fenced = PAGE.split("```")[1::2]
+    return [text.partition("\n")[2] for text in fenced if text.partition("\n")[0] == kind]
+
+
+class Match:
+    """A match of ten turns in which every third is defended."""
+
+    turn = 0
+
+    @property
+    def over(self) -> bool:
+        return self.turn == 10
+
+    def observation(self) -> Any:
+        return view(self.turn)
+
+    def must_defend(self) -> bool:
+        return self.turn % 3 == 0
+
+    def defence(self) -> tuple[int, int]:
+        return (0, 0)
+
+    def play(self, action: Any) -> float:
+        self.turn += 1
+        return 1.0
+
+    def result(self) -> float:
+        return 1.0
+
+
+def test_the_code_on_the_page_plays_a_game(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "first.safetensors").write_bytes(policy_bytes())
+    play, publish = blocks("python")
+    exec(publish, {})
+    exec(play, {"match": Match()})
+    (game,) = files_all(tmp_path)
+    assert game.header.game_id == "ladder-0017"
+    assert game.overruled.tolist() == [turn % 3 == 0 for turn in range(10)]
+    assert game.rewards.sum() + game.header.early_reward == 10
+    assert "Report(" in capsys.readouterr().out
+
+
+def test_the_pointer_on_the_page_has_the_keys_of_one(tmp_path: Path) -> None:
+    folder = PolicyFolder(tmp_path)
+    folder.publish(folder.add(policy_bytes()))
+    (shown,) = blocks("json")
+    told = json.loads((tmp_path / "current.json").read_text())
+    assert set(json.loads(shown)) == set(told)
+
+
+def test_the_page_names_every_array_of_a_game() -> None:
+    for name in (*ARRAYS, "header"):
+        assert f"| `{name}` |" in PAGE
+    assert set(ARRAYS) <= set(vars(game_of()))
