@@ -3,9 +3,11 @@
 `python tests/live/deployments.py 1000` prints the numbers of docs/gate.md.
 """
 
+import heapq
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -87,6 +89,49 @@ def paired_table(count: int) -> None:
                 _print_row(f"{name:16} {gain:5}", paired_decisions(chances, count))
 
 
+class Crowd:
+    """Eight agents at once; equal policies, but the candidate loses fast and wins slowly."""
+
+    def __init__(self, seed, by_end: bool) -> None:
+        self.rng, self.by_end = np.random.default_rng(seed), by_end
+        self.running, self.waiting = [], {}
+        self.begun = self.handed_on = 0
+        for _ in range(8):
+            self._begin(0.0)
+
+    def _begin(self, now):
+        candidate, result = bool(self.rng.random() < 0.5), float(self.rng.random() < 0.5)
+        length = (3 if result else 1) if candidate else 2
+        end = now + length * self.rng.uniform(0.9, 1.1)
+        heapq.heappush(self.running, (end, self.begun, candidate, result))
+        self.begun += 1
+
+    def games(self, count):
+        """Return at least `count` more games in the order asked for."""
+        found = []
+        while len(found) < count:
+            now, number, candidate, result = heapq.heappop(self.running)
+            self._begin(now)
+            self.waiting[self.handed_on if self.by_end else number] = (candidate, result)
+            while self.handed_on in self.waiting:
+                found.append(self.waiting.pop(self.handed_on))
+                self.handed_on += 1
+        return [candidate for candidate, _ in found], [result for _, result in found]
+
+
+def crowd_table(count: int) -> None:
+    """Print how often the order of ends misleads a trial and a watch."""
+    for by_end, kind in product((True, False), (Trial, Watch)):
+        wrong = 0
+        for number in range(count):
+            crowd, test = Crowd([5, number], by_end), kind()
+            while test.decision is None:
+                test.extend(*crowd.games(64), 0.5)
+            wrong += test.decision.verdict in ("publish", "roll_back")
+        order = "ends" if by_end else "beginnings"
+        print(f"eight agents, order of {order}, {kind.kind}: wrong {wrong} of {count}", flush=True)
+
+
 def _print_row(label, found):
     reasons = Counter(decision.reason for decision in found)
     rates = [reasons[name] / len(found) for name in ("better", "worse", "futile")]
@@ -100,3 +145,4 @@ if __name__ == "__main__":
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     table(times)
     paired_table(times)
+    crowd_table(times)

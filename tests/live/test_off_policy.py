@@ -92,15 +92,29 @@ def test_below_fifty_effective_games_it_cannot_tell_even_of_the_worst():
     assert "50" in found.reason
 
 
+def _even(actions):
+    return 0.5 + 0.4 * actions[:, 0] - 0.4 * actions[:, 1]
+
+
+def equal_by_other_means(key, count, games, length):
+    """Return opinions of candidates whose first action helps as much as the second hurts."""
+    return [simulated([key, i], games, length, 0.5, 0.7, _even) for i in range(count)]
+
+
 def test_a_candidate_as_good_by_other_means_is_rarely_vetoed():
-    # The first action helps as much as the second hurts, so every policy scores ½.
-    found = [
-        simulated([1, i], 600, 5, 0.5, 0.7, lambda a: 0.5 + 0.4 * a[:, 0] - 0.4 * a[:, 1])
-        for i in range(400)
-    ]
+    found = equal_by_other_means(1, 400, 600, 5)
     told = [one for one in found if one.verdict != "cannot_tell"]
     assert len(told) > 300
     assert sum(one.verdict == "veto" for one in told) <= 0.05 * len(told)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("games", "length"), [(600, 5), (300, 8), (2000, 8)])
+def test_vetoes_of_equals_are_rare_in_long_simulations(games, length):
+    found = equal_by_other_means(10, 2000, games, length)
+    vetoes = sum(one.verdict == "veto" for one in found)
+    print(f"{vetoes} of 2,000 vetoed with {games} games of {length} decisions")
+    assert vetoes <= 0.03 * len(found)
 
 
 def test_a_clearly_worse_candidate_is_vetoed():
