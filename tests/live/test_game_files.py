@@ -440,20 +440,39 @@ def huge_claim(path: Path, steps: int) -> Path:
     return kept(path, packed(entries))
 
 
+ENTRIES = 400_000
+DIRECTORY = ENTRIES * (
+    struct.pack("<4s6H3L5H2L", b"PK\x01\x02", *[20, 20, 0, 0, 0, 33], *[0] * 3, 1, *[0] * 6) + b"x"
+)
+
+
 def many_entries(path: Path) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        for number in range(50_000):
-            archive.writestr(str(number), b"")
-    return path
+    """Write an archive whose directory is far longer than the eight entries it counts."""
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 8, 8, len(DIRECTORY), 0, 0)
+    return kept(path, DIRECTORY + end)
 
 
 def zip64(path: Path) -> Path:
     """Write an archive whose short end is contradicted by a longer one before it."""
-    data = encode(game_of())
-    end = data[-22:]
-    big = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 8, 8, 1 << 30, 0)
-    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, len(data) - 22, 1)
-    return kept(path, data[:-22] + big + locator + end)
+    count, size = ENTRIES, len(DIRECTORY)
+    big = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, 0)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, size, 1)
+    return kept(path, DIRECTORY + big + locator + encode(game_of())[-22:])
+
+
+def whole_bomb(path: Path) -> Path:
+    """Write a game in which header and arrays agree, and which unpacks to 176 MB."""
+    steps = 1 << 22
+    game = game_of(1)
+    told = header_bytes(replace(game.header, steps=steps))
+    entries = {"header.npy": npy(np.frombuffer(told, np.uint8)), "outcome.npy": npy(game.outcome)}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+        for name in ARRAYS[:-1]:
+            array = getattr(game, name)
+            archive.writestr(f"{name}.npy", npy(np.zeros((steps, *array.shape[1:]), array.dtype)))
+    return path
 
 
 def largest(path: Path) -> Path:
@@ -483,6 +502,7 @@ HOSTILE = {
     "bomb in the header": lambda path: bomb(path, "header.npy", 1 << 28),
     "many entries": many_entries,
     "two ends": zip64,
+    "a bomb that agrees with itself": whole_bomb,
     "a claim": lambda path: huge_claim(path, 1 << 22),
     "a claim beyond numbers": lambda path: huge_claim(path, 1 << 62),
     "sparse": sparse,

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from toy import (
     files_all,
     files_of,
     folder_of,
+    game_of,
     only,
     view,
 )
@@ -240,6 +242,28 @@ def test_a_game_on_the_disk_is_not_told_again_by_its_journal(
     assert spool.recover().games == 1
     assert spool.waiting() == [before]
     assert only(tmp_path).outcome.tolist() == [-1.0]
+
+
+def test_the_end_reaches_the_journal_before_the_file_has_its_name(
+    tmp_path: Path, folder: PolicyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A game that ends just after its journal was looked at: by hand, without the thread."""
+    from lanista.live.journal import END, RESULT, Journal, Recording, Rows
+
+    spool = Spool(tmp_path / "spool")
+    spool.create()
+    by_hand = writer.Writer(spool)
+    by_hand.close(60)
+    told = replace(game_of().header, steps=0, early_reward=0.0)
+    recording = Recording(told, Rows(told.layout))
+    by_hand.begin(recording)
+    by_hand._keep_journals()
+    recording.add(recording.format.pack(END | RESULT, 0.0, -1.0))
+    by_hand.end(recording)
+    monkeypatch.setattr(Journal, "remove", Journal.leave)
+    by_hand._write_ended()
+    assert spool.recover().games == 1
+    assert [game.outcome.tolist() for game in files_all(tmp_path)] == [[-1.0]]
 
 
 def test_what_waits_is_written_when_the_process_ends_in_good_order(
