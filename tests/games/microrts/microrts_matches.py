@@ -1,4 +1,4 @@
-"""Plays matches of MicroRTS for the tests, and skips what needs an engine that is not there."""
+"""Plays matches of MicroRTS for the tests."""
 
 from __future__ import annotations
 
@@ -8,23 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanista.games import GameError
 from lanista.games.bots import Player
 from lanista.games.microrts import ENTRY, MicroRTS
-from lanista.games.microrts.engine import start
 from lanista.games.random_bot import RandomBot
 
-
-def _missing() -> str:
-    try:
-        start()
-    except GameError as error:
-        return str(error)
-    return ""
-
-
-MISSING = _missing()
-needs_engine = pytest.mark.skipif(bool(MISSING), reason=f"MicroRTS cannot be played: {MISSING}")
+needs_engine = pytest.mark.usefixtures("engine")
 
 
 def player(game: MicroRTS, name: str, seed: int = 1) -> Player:

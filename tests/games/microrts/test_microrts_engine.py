@@ -115,5 +115,17 @@ def test_java_leaves_signals_and_the_terminal_to_python():
 
 
 @needs_engine
+def test_a_forked_process_ends_too():
+    code = PLAY + (
+        "import os\n"
+        "child = os.fork()\n"
+        "if child:\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    done = run(code)
+    assert (done.returncode, done.stdout) == (0, "0\n")
+
+
+@needs_engine
 def test_an_error_after_play_keeps_its_exit_status():
     assert run(PLAY + "raise SystemExit(3)").returncode == 3

@@ -135,6 +135,11 @@ def test_an_order_that_clashes_with_ones_own_is_a_wait():
     assert board.give(0, {0: row}) == {0: [(20, LABELS.index("make barracks up"))]}
 
 
+@pytest.mark.slow
+def test_the_contract_is_kept_for_whole_matches():
+    check_game(MicroRTS, matches=6, seed=1, effort=20_000)
+
+
 @pytest.mark.parametrize("side", [8, 16])
 def test_the_contract_is_kept(side):
     check_game(
@@ -170,6 +175,14 @@ def test_the_last_unit_gone_ends_the_match():
     assert not game.cut_off.any()
     assert (game.boards.units_now[0, 2] != 2).all()
     assert game.boards.time[0] < game.longest
+
+
+def test_a_game_without_matches_shows_no_decision():
+    game = MicroRTS(2)
+    assert len(game.decisions()) == 0
+    game.act([], np.zeros((0, 64), np.int32))
+    over = play(("worker_rush", "passive"))
+    assert over.decisions().mask.shape == (0, 64 * CHOICES)
 
 
 def test_the_longest_match_is_a_draw_with_a_result():

@@ -180,8 +180,13 @@ def _start_java(jpype: Any, jars: list[str]) -> None:
     silent = jpype.JClass("java.io.PrintStream")(nowhere)
     system.setOut(silent)
     system.setErr(silent)
-    # Otherwise Java's collector may hand objects to a Python that is gone, and the exit aborts.
-    atexit.register(jpype.JClass("org.jpype.ref.JPypeReferenceQueue").getInstance().stop)
+    atexit.register(_leave, jpype, os.getpid())
+
+
+def _leave(jpype: Any, started_by: int) -> None:
+    """Keep Java from handing objects to a Python that is gone, which would abort the exit."""
+    if os.getpid() == started_by:  # A forked process has none of Java's threads to wait for.
+        jpype.JClass("org.jpype.ref.JPypeReferenceQueue").getInstance().stop()
 
 
 def find_folder() -> Path:

@@ -25,7 +25,7 @@ from lanista.games.microrts.boards import MATERIAL_SCALE, Boards
 from lanista.games.microrts.draw import picture
 from lanista.games.microrts.engine import VERSION, EngineMatch, start
 from lanista.games.microrts.layout import CHOICES, SEATS, SIDES, TURNED, WAIT, describe, views
-from lanista.games.microrts.minds import BY_NUMBER, SCRIPTED, SCRIPTS, Mind
+from lanista.games.microrts.minds import BY_NUMBER, SCRIPTED, Mind
 from lanista.games.saving import marked, refuse_foreign
 from lanista.games.streams import Stream
 
@@ -120,7 +120,7 @@ class MicroRTS:
             match=np.array([match.id for match in matches], np.int64),
             turn=np.array([match.turn for match in matches], np.int32),
             observation=self.boards.observe(slot, seat),
-            mask=self.boards.mask[slot, seat].reshape(len(slot), -1),
+            mask=self.boards.mask[slot, seat].reshape(len(slot), self.spec.choices),
             game=self,
         )
 
@@ -320,54 +320,64 @@ class MicroRTS:
 
     def _take_up(self, slots: NDArray[np.int64], saved: Saved) -> None:
         self._begin(slots, saved["match_ids"].tolist(), saved["deals"].tolist())
-        ends = np.cumsum(saved["lengths"])
+        orders = np.split(saved["orders"], np.cumsum(saved["lengths"])[:-1]) if len(slots) else []
+        turns = saved["turns"]
+        for turn in range(int(turns.max(initial=-1)) + 1):
+            there = np.flatnonzero(turns >= turn).tolist()
+            for row in there:
+                self._seat_minds(int(slots[row]), turn, saved["minds"][row])
+            going = np.flatnonzero(turns > turn)
+            for row in going.tolist():
+                given = orders[row][orders[row][:, 0] == turn]
+                self._repeat(int(slots[row]), given)
+            self._advance(slots[going])
         for row, slot in enumerate(slots.tolist()):
-            orders = saved["orders"][ends[row] - saved["lengths"][row] : ends[row]]
-            self._replay(slot, int(saved["turns"][row]), orders, saved["minds"][row])
-            match = self._started(slot)
-            for seat, answer in enumerate(saved["answers"][row]):
-                if answer[0] < 0:
-                    continue
-                asked = match.playing and self.boards.asks[slot, seat]
-                if not asked or self._illegal(slot, seat, answer) >= 0:
-                    raise self._foreign()
-                self._answers[slot, seat] = answer
-                self._answered[slot, seat] = True
-            if match.playing and (self._answered[slot] == self.boards.asks[slot]).all():
+            if (orders[row][:, 0] >= turns[row]).any():
                 raise self._foreign()
+            self._take_answers(slot, saved["answers"][row])
 
-    def _replay(self, slot: int, turns: int, orders: Any, minds: Any) -> None:
-        match, at = self._started(slot), 0
-        for turn in range(turns + 1):
-            # A bot that was there from this turn on is there again, with what it remembers.
-            for seat, (number, seed, since) in enumerate(minds.tolist()):
-                if number and turn == since:
-                    match.minds[seat] = Mind(self._engine, BY_NUMBER[number], seed, since)
-            if turn == turns:
-                break
-            if not match.playing:
+    def _seat_minds(self, slot: int, turn: int, minds: NDArray[np.int64]) -> None:
+        """Seat the bots that were there from this turn on."""
+        for seat, (number, seed, since) in enumerate(minds.tolist()):
+            if number and since == turn:
+                mind = Mind(self._engine, BY_NUMBER[number], seed, since)
+                self._started(slot).minds[seat] = mind
+
+    def _repeat(self, slot: int, orders: NDArray[np.int32]) -> None:
+        """Answer a turn as it was answered, with bots that remember it again."""
+        match, asks = self._started(slot), self.boards.asks[slot]
+        answers = np.zeros((SEATS, self.side**2), np.int16)
+        for _, seat, cell, choice in orders.tolist():
+            if seat >= SEATS or cell >= self.side**2 or not 0 < choice < CHOICES:
                 raise self._foreign()
-            answers = np.zeros((SEATS, self.side**2), np.int16)
-            while at < len(orders) and orders[at, 0] == turn:
-                _, seat, cell, choice = orders[at].tolist()
-                if seat >= SEATS or cell >= self.side**2 or not self.boards.asks[slot, seat]:
-                    raise self._foreign()
-                answers[seat, cell] = choice
-                at += 1
-            self._repeat(slot, match, answers)
-        if at != len(orders):
+            answers[seat, cell] = choice
+        if not match.playing or answers[~asks].any():
             raise self._foreign()
-
-    def _repeat(self, slot: int, match: Match, answers: NDArray[np.int16]) -> None:
-        for seat in np.flatnonzero(self.boards.asks[slot]).tolist():
+        for seat in np.flatnonzero(asks).tolist():
             if self._illegal(slot, seat, answers[seat]) >= 0:
                 raise self._foreign()
-            mind = match.minds.get(seat)
-            if mind is not None and SCRIPTS[mind.name].kind == SCRIPTED:
-                mind.think(match.engine, match.id, seat, match.turn)
-            self._answers[slot, seat] = answers[seat]
-            self._answered[slot, seat] = True
-        self._advance(np.array([slot], np.int64))
+            self._answer_again(slot, seat, answers[seat])
+
+    def _answer_again(self, slot: int, seat: int, answer: NDArray[np.int16]) -> None:
+        match = self._started(slot)
+        mind = match.minds.get(seat)
+        if mind is not None and mind.script.kind == SCRIPTED:
+            mind.think(match.engine, match.id, seat, match.turn)
+        self._answers[slot, seat] = answer
+        self._answered[slot, seat] = True
+
+    def _take_answers(self, slot: int, answers: NDArray[np.int16]) -> None:
+        """Take the answers of seats that had answered when the match was saved."""
+        match = self._started(slot)
+        for seat, answer in enumerate(answers):
+            if answer[0] < 0:
+                continue
+            asked = match.playing and self.boards.asks[slot, seat]
+            if not asked or self._illegal(slot, seat, answer) >= 0:
+                raise self._foreign()
+            self._answer_again(slot, seat, answer)
+        if match.playing and (self._answered[slot] == self.boards.asks[slot]).all():
+            raise self._foreign()
 
     def _foreign(self) -> GameError:
         return GameError(f"These are not saved matches of {self.spec.name} for these slots.")
