@@ -39,7 +39,7 @@ from lanista.rollout.blocks import one_thread
 from lanista.rollout.play import Results, Table, play
 from lanista.rollout.players import PolicyPlayer, policy_player
 
-__all__ = ["FIRST_MATCH", "Duel", "Evaluator", "Judgement", "probabilities", "uniform"]
+__all__ = ["FIRST_MATCH", "Encounter", "Evaluator", "Judgement", "probabilities", "uniform"]
 
 EVALUATION, POOL = "evaluation", "pool"
 """Why an opponent was met: the settings name it, or it is one of the run's own players."""
@@ -78,7 +78,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Duel:
+class Encounter:
     """What matches of two fixed players came to."""
 
     score: Estimate | None
@@ -167,12 +167,12 @@ class Evaluator:
         matches: int,
         first_match: int,
         reason: str = "exploiter",
-    ) -> Duel:
+    ) -> Encounter:
         """Let two fixed players meet; `other` sits in all seats but one."""
         results = self._play((mine, other), matches, first_match)
         score = gauntlet_of(results, names).bouts[0].standing.score
         rows = match_rows(results, names, [reason], self.settings.seed, self.spec)
-        return Duel(score, _gain(results), *rows)
+        return Encounter(score, _gain(results), *rows)
 
     def _mine(self, name: str, policy: Policy, digest: str, update: int) -> PolicyPlayer:
         """Return the policy as it would be read from its file, whatever device it learns on."""

@@ -18,6 +18,7 @@ from lanista.league.standings import summarise
 from lanista.pipeline.best_response import ResponseSettings, best_response
 from lanista.pipeline.exploit import TEST, probabilities_of
 from lanista.pipeline.players import player_of
+from lanista.rollout.blocks import one_thread
 from lanista.rollout.play import Table, play
 from lanista.rollout.seating import rotations
 
@@ -34,6 +35,7 @@ class Exact:
     def read(self, subject: str | Path) -> Reading:
         """Measure a player that can tell how it chooses."""
         made = registry.make(self.game, **self.game_settings)
+        made.close()
         player = player_of(self.game, str(subject), made.spec, 0)
         policy = probabilities_of(player)
         if policy is None:
@@ -54,6 +56,7 @@ class Learned:
     def read(self, subject: str | Path) -> Reading:
         """Train against the subject, or go on where that was left, and measure."""
         made = registry.make(self.settings.game, **self.settings.game_settings)
+        made.close()
         player = player_of(self.settings.game, str(subject), made.spec, self.settings.seed)
         output = self.folder / f"{player.digest[:16]}.safetensors"
         found = best_response(subject, self.settings, output, resume=True)
@@ -85,7 +88,8 @@ class Pool:
             scores = {}
             for word in self.pool:
                 other = player_of(self.game, word, game.spec, self.seed)
-                results = play([Table(game, (mine, other))], schedule)
+                with one_thread():
+                    results = play([Table(game, (mine, other))], schedule)
                 scores[word] = summarise(results, (str(subject), word)).standings[0].score
         finally:
             game.close()

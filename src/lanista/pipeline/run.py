@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import remove_leftovers, write_bytes, write_text
 from lanista.pipeline.checkpoint import CheckpointError, Checkpoints, read_state
+from lanista.pipeline.lock import holding
 from lanista.pipeline.metrics import Metrics
 from lanista.pipeline.settings import RunSettings, load_settings, to_yaml
 
@@ -111,7 +112,8 @@ class Run:
     def __init__(self, output: Path, folder: Path | None = None) -> None:
         self.output, self.folder = output, folder or folder_of(output)
         self.checkpoints = Checkpoints(self.folder / CHECKPOINTS)
-        self._lock = self._hold()
+        self._held = ExitStack()
+        self._held.enter_context(holding(self.folder, "run"))
         try:
             self.checkpoints.remove_leftovers()
             for place in (self.folder, self.folder / POLICIES, output.parent):
@@ -119,7 +121,7 @@ class Run:
             _remove_unborn(self.folder)
             self.metrics = Metrics(self.folder / DATABASE)
         except BaseException:
-            os.close(self._lock)
+            self._held.close()
             raise
 
     def __enter__(self) -> Run:
@@ -132,29 +134,7 @@ class Run:
         trace: TracebackType | None,
     ) -> None:
         self.metrics.close()
-        os.close(self._lock)
-
-    def _hold(self) -> int:
-        """Hold the folder against other processes; the system lets go when this one ends."""
-        handle = -1
-        try:
-            if sys.platform == "win32":
-                import msvcrt
-
-                handle = os.open(self.folder / "run.lock", os.O_RDWR | os.O_CREAT)
-                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            else:
-                import fcntl
-
-                handle = os.open(self.folder, os.O_RDONLY)
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if handle >= 0:
-                os.close(handle)
-            raise RefusedError(
-                f"Another process is working on the run {self.folder}; wait for it or stop it."
-            ) from error
-        return handle
+        self._held.close()
 
     def state(self, checkpoint: Path | None) -> tuple[int, dict[str, Any], list[str]]:
         """Return the iteration and state to go on from, and sentences on what is damaged."""

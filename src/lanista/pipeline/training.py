@@ -251,7 +251,7 @@ class _Trainer:
         )
 
     def _promote(self, found: dict[str, Judgement]) -> None:
-        """Let a league's best policy be the one whose worst case is best."""
+        """Hand out the newest policies of a league that are not surely worse than before."""
         if self.settings.league is None:
             return
         for name, judgement in found.items():
