@@ -7,7 +7,7 @@ nothing of rosters, of rounds or of how a seat is drawn from the weights.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanista.errors import LanistaError, nearest
@@ -82,9 +82,9 @@ def meetings(
 ) -> list[Meeting]:
     """Return whom `learner` meets and how often; nobody of weight 0 is among them.
 
-    `previous` has the weights by category of the last round (see `by_category`), and is empty in
-    the first. An opponent or a category with too few games counts as an equal. An opponent may
-    come up twice, for different reasons.
+    `previous` has the weights by category of the last round, and is empty in the first. An
+    opponent or a category with too few games counts as an equal. An opponent may come up twice,
+    for different reasons.
     """
     _refuse_unclear(settings, learner, candidates, previous)
     view = _View(settings, learner, payoff, previous)
@@ -94,21 +94,6 @@ def meetings(
         added = added_matchmakers()[settings.kind].load()
         found = list(added(settings, learner, candidates, payoff, previous))
     return _whole(found, settings.kind, candidates)
-
-
-def by_category(found: Iterable[Meeting], candidates: Iterable[Candidate]) -> dict[str, float]:
-    """Return the weights of meetings summed by category: the next round's `previous`."""
-    category = {one.name: one.category for one in candidates}
-    sums: dict[str, float] = {}
-    for meeting in found:
-        if meeting.opponent not in category:
-            raise LanistaError(
-                f"{meeting.opponent!r} is met and is no candidate; "
-                f"{nearest(meeting.opponent, category)}"
-            )
-        here = category[meeting.opponent]
-        sums[here] = sums.get(here, 0.0) + meeting.weight
-    return sums
 
 
 def shares_of(weights: Sequence[float]) -> list[float]:
