@@ -3,6 +3,8 @@
 import json
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 
@@ -292,6 +294,19 @@ def test_an_exploiter_from_an_imitation_that_is_not_there_is_refused_in_a_senten
     with pytest.raises(LanistaError, match="no imitation policy"):
         train(settings_of(LEAGUE, league=league), tmp_path / "p.pt")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_writer_left_beside_an_exploiter_is_removed(tmp_path):
+    settings, output = settings_of(LEAGUE), tmp_path / "p.pt"
+    killed(settings, output, 7)
+    folder = folder_of(output) / "exploiters"
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    left = folder / f".tmp-{int(gone.stdout)}-{'0' * 16}.part"
+    left.write_bytes(b"half")
+    assert train(settings, output, resume=True) == 0
+    assert folder.is_dir()
+    assert not left.exists()
 
 
 def test_a_stopped_exploiter_is_gone_on_with(tmp_path):

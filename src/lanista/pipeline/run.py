@@ -22,6 +22,8 @@ from lanista.pipeline.metrics import Metrics
 from lanista.pipeline.settings import RunSettings, load_settings, to_yaml
 
 CONFIG, DATABASE, CHECKPOINTS, POLICIES = "config.yaml", "run.db", "checkpoints", "policies"
+EXPLOITERS = "exploiters"
+"""Runs of a league's exploiters, where there are any."""
 
 
 def folder_of(output: Path) -> Path:
@@ -116,7 +118,8 @@ class Run:
         self._held.enter_context(holding(self.folder, "run"))
         try:
             self.checkpoints.remove_leftovers()
-            for place in (self.folder, self.folder / POLICIES, output.parent):
+            inside = (self.folder / name for name in ("", POLICIES, EXPLOITERS))
+            for place in (*inside, output.parent):
                 remove_leftovers(place)
             _remove_unborn(self.folder)
             self.metrics = Metrics(self.folder / DATABASE)
