@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from lanista.games.streams import Stream
+from lanista.learn.checkpoint import Checkpoints, read_state
 from lanista.nets.policy_file import load_policy
-from lanista.pipeline.checkpoint import Checkpoints, read_state
 from lanista.pipeline.run import Run, folder_of
 from lanista.pipeline.settings import RunSettings, load_settings
 from lanista.pipeline.training import train

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from lanista.learn.checkpoint import Checkpoints
 from lanista.nets.policy_file import save_policy
-from lanista.pipeline.checkpoint import Checkpoints
 from lanista.pipeline.run import folder_of
 from lanista.pipeline.settings import RunSettings, load_settings
 from lanista.pipeline.squad import alone

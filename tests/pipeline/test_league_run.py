@@ -14,9 +14,9 @@ from pipeline_runs import SMALL, Listener, killed, settings_of, untrained
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes
+from lanista.learn.checkpoint import Checkpoints
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline import training
-from lanista.pipeline.checkpoint import Checkpoints
 from lanista.pipeline.metrics import TABLES, Metrics
 from lanista.pipeline.run import folder_of, saved_settings
 from lanista.pipeline.settings import Evaluation

@@ -5,8 +5,8 @@ import json
 import pytest
 from pipeline_runs import SMALL, settings_of, untrained
 
+from lanista.learn.checkpoint import Checkpoints
 from lanista.nets.policy_file import load_policy
-from lanista.pipeline.checkpoint import Checkpoints
 from lanista.pipeline.metrics import Metrics
 from lanista.pipeline.run import folder_of, saved_settings
 from lanista.pipeline.squad import Squad

@@ -147,7 +147,7 @@ def test_what_no_stage_made_is_not_overwritten(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="the other process is a Unix one")
 def test_one_process_at_a_time_works_on_a_folder(copy):
     program = (
-        "import sys, time; from pathlib import Path; from lanista.pipeline.lock import holding\n"
+        "import sys, time; from pathlib import Path; from lanista.lock import holding\n"
         "with holding(Path(sys.argv[1]), 'pipeline'): print('held', flush=True); sys.stdin.read()"
     )
     other = subprocess.Popen(

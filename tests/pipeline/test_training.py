@@ -27,9 +27,9 @@ from pipeline_runs import (
 )
 
 from lanista.errors import LanistaError, RefusedError
+from lanista.learn import checkpoint as checkpoints
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import load_policy, read_header
-from lanista.pipeline import checkpoint as checkpoints
 from lanista.pipeline.display import SHOWN
 from lanista.pipeline.iteration import Training
 from lanista.pipeline.resume import resumed_settings

@@ -16,7 +16,7 @@ from typing import Any
 
 from lanista.errors import RefusedError
 from lanista.files import remove_leftovers, write_text
-from lanista.pipeline.lock import LOCK, holding
+from lanista.lock import LOCK, holding
 from lanista.pipeline.plain import SettingsError
 from lanista.pipeline.stage import Onlooker, Stage, Stop
 from lanista.pipeline.stages import stages_of

@@ -22,12 +22,12 @@ from lanista.data.sessions import FeedbackSummary
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import remove_leftovers, write_bytes, write_text
 from lanista.games import registry
+from lanista.learn.checkpoint import Checkpoints
 from lanista.learn.imitation import Cloner, judged
 from lanista.learn.imitation_report import ImitationReport, report
 from lanista.learn.imitation_settings import Imitation
 from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
-from lanista.pipeline.checkpoint import Checkpoints
 from lanista.pipeline.run import folder_of
 from lanista.pipeline.strength import Strength, measure, meetings_of
 from lanista.rollout.actor import refuse_temperature

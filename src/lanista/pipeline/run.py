@@ -16,8 +16,8 @@ from typing import Any
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import remove_leftovers, write_bytes, write_text
-from lanista.pipeline.checkpoint import CheckpointError, Checkpoints, read_state
-from lanista.pipeline.lock import holding
+from lanista.learn.checkpoint import CheckpointError, Checkpoints, read_state
+from lanista.lock import holding
 from lanista.pipeline.metrics import Metrics
 from lanista.pipeline.settings import RunSettings, load_settings, to_yaml
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lanista.data.demonstrations import Demonstrations, Indices
-from lanista.pipeline.checkpoint import Checkpoints
+from lanista.learn.checkpoint import Checkpoints
 from lanista.pipeline.display import JUDGED, number
 from lanista.pipeline.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path
 from lanista.pipeline.plain import plain

@@ -5,10 +5,9 @@ import errno
 import numpy as np
 import pytest
 import torch
-from pipeline_runs import same
 
-from lanista.pipeline import checkpoint
-from lanista.pipeline.checkpoint import CheckpointError, Checkpoints, read_state
+from lanista.learn import checkpoint
+from lanista.learn.checkpoint import CheckpointError, Checkpoints, read_state
 
 STATE = {
     "weights": {"layer.0.weight": torch.arange(6.0).reshape(2, 3), "step": torch.tensor(3.0)},
@@ -23,6 +22,19 @@ STATE = {
     "word": "a/b $tensor",
     "flag": True,
 }
+
+
+def same(one, other):
+    """Say whether two states are the same to the last bit."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, torch.Tensor):
+        return one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    return type(one) is type(other) and one == other
 
 
 @pytest.fixture
