@@ -1,0 +1,314 @@
+"""The learner's book: every game it took in, every batch, every policy and every event, in SQLite.
+
+A row carries the update that made it. What a checkpoint does not hold did not happen: rows newer
+than it are deleted when a learner starts. Readers open the book read-only while it is written.
+Knows nothing of networks and of what the numbers mean.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from lanista.data.text import printable
+from lanista.errors import RefusedError
+
+NAME = "learn.db"
+VERSION = 1
+_TABLES = """
+CREATE TABLE games (
+    update_number INTEGER NOT NULL, content TEXT NOT NULL PRIMARY KEY, game_id TEXT NOT NULL,
+    policy TEXT NOT NULL, serial INTEGER NOT NULL, candidate INTEGER NOT NULL, outcome REAL,
+    crashed INTEGER NOT NULL, steps INTEGER NOT NULL, overruled INTEGER NOT NULL,
+    reward REAL NOT NULL, log_prob REAL NOT NULL, staleness INTEGER NOT NULL,
+    use TEXT NOT NULL, predicted REAL, came REAL, at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX games_by_update ON games (update_number);
+CREATE TABLE batches (
+    update_number INTEGER NOT NULL PRIMARY KEY, games INTEGER NOT NULL, learned INTEGER NOT NULL,
+    samples INTEGER NOT NULL, passes INTEGER NOT NULL, loss REAL, repeated INTEGER NOT NULL,
+    seconds REAL NOT NULL, cpu_seconds REAL NOT NULL, waiting INTEGER NOT NULL, at REAL NOT NULL
+);
+CREATE TABLE metrics (
+    update_number INTEGER NOT NULL, name TEXT NOT NULL, value REAL,
+    PRIMARY KEY (update_number, name)
+) WITHOUT ROWID;
+CREATE TABLE policies (
+    update_number INTEGER NOT NULL, digest TEXT NOT NULL PRIMARY KEY, parent TEXT
+) WITHOUT ROWID;
+CREATE TABLE events (
+    update_number INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL
+);
+"""
+TABLES = ("games", "batches", "metrics", "policies", "events")
+
+
+@dataclass(frozen=True)
+class GameRow:
+    """One game that took effect."""
+
+    update_number: int
+    content: str
+    """SHA-256 of what its file says."""
+    game_id: str
+    policy: str
+    """Digest of the policy that played it."""
+    serial: int
+    """Of the pointer under which it began."""
+    candidate: bool
+    """Whether the pointer's second policy played it."""
+    outcome: float | None
+    """None: it was cut off."""
+    crashed: bool
+    steps: int
+    overruled: int
+    reward: float
+    """All that the bot gave."""
+    log_prob: float
+    """Of all the policy's decisions together, under the policy itself."""
+    staleness: int
+    """Updates between the weights that played it and those that met it; -1: not known."""
+    use: str
+    """`learned`, `stale` (too old to learn from) or `empty` (no decision of the policy)."""
+    predicted: float | None
+    """What the critic expected at the policy's first decision, before it learned from the game."""
+    came: float | None
+    """What came instead: the discounted return from there; None for a game cut off."""
+    at: float
+    """When it was taken in, in seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class BatchRow:
+    """One update."""
+
+    update_number: int
+    games: int
+    learned: int
+    """Of the games, how many were learned from."""
+    samples: int
+    """Decisions learned from."""
+    passes: int
+    """How often each was gone over."""
+    loss: float | None
+    """Mean over the batch's samples and passes."""
+    repeated: int
+    """Files that were copies of games known before."""
+    seconds: float
+    cpu_seconds: float
+    waiting: int
+    """Files in `new/` when the batch was taken."""
+    at: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to the policies."""
+
+    update_number: int
+    at: float
+    kind: str
+    """started, stopped, candidate, published, rejected, void, kept, rolled_back, vetoed,
+    returned, changed, broken, trial."""
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """All batches together."""
+
+    games: int = 0
+    learned: int = 0
+    stale: int = 0
+    repeated: int = 0
+    batches: int = 0
+    samples: int = 0
+    trained: int = 0
+    """Samples times passes."""
+    loss: float | None = None
+    """Mean over all samples ever trained on."""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+
+class Ledger:
+    """The open book of one learner."""
+
+    def __init__(self, path: Path, *, write: bool = False) -> None:
+        self.path = path
+        try:
+            if write:
+                self._connection = sqlite3.connect(path, isolation_level=None)
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                # A checkpoint promises that its rows are there, so a commit must reach the disk.
+                self._connection.execute("PRAGMA synchronous=FULL")
+            else:
+                where = f"{path.absolute().as_uri()}?mode=ro"
+                self._connection = sqlite3.connect(where, uri=True, isolation_level=None)
+            self._prepare(write)
+        except sqlite3.DatabaseError as error:
+            raise RefusedError(
+                f"{printable(path)} cannot be read: {error}; put back a copy, or move the folder "
+                "it lies in away to begin a new learner from the stable policy."
+            ) from error
+
+    def _prepare(self, write: bool) -> None:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version == 0 and write:
+            self._connection.executescript(
+                f"BEGIN; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;"
+            )
+        elif version != VERSION:
+            raise RefusedError(
+                f"{printable(self.path)} is of version {version}, and this program reads "
+                f"{VERSION}; use the program that wrote it."
+            )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Make all that the block adds one transaction, on the disk when the block ends."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.OperationalError):
+                raise OSError(0, f"it cannot be written: {error}", str(self.path)) from error
+            raise
+
+    def add_games(self, rows: Iterable[GameRow]) -> None:
+        self._insert("games", (astuple(row) for row in rows))
+
+    def add_batch(self, row: BatchRow) -> None:
+        self._insert("batches", [astuple(row)])
+
+    def add_metrics(self, update: int, values: Mapping[str, float]) -> None:
+        # SQLite has no NaN; unknown is NULL there.
+        rows = [(update, k, None if math.isnan(v) else float(v)) for k, v in values.items()]
+        self._insert("metrics", rows)
+
+    def add_policy(self, update: int, digest: str, parent: str | None) -> None:
+        """Note which update a policy came from; what is known stays."""
+        self._connection.execute(
+            "INSERT OR IGNORE INTO policies VALUES (?, ?, ?)", (update, digest, parent)
+        )
+
+    def add_event(self, update: int, kind: str, **body: Any) -> None:
+        self._insert("events", [(update, time.time(), kind, json.dumps(body, sort_keys=True))])
+
+    def _insert(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        rows = list(rows)
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+
+    def newer_than(self, update: int) -> list[str]:
+        """Return the contents of games that a checkpoint of `update` does not hold."""
+        found = self._connection.execute(
+            "SELECT content FROM games WHERE update_number > ?", (update,)
+        )
+        return [content for (content,) in found]
+
+    def forget_after(self, update: int) -> None:
+        """Delete every row newer than `update`, in one transaction."""
+        with self.writing():
+            for table in TABLES:
+                self._connection.execute(f"DELETE FROM {table} WHERE update_number > ?", (update,))
+
+    def knows(self, content: str) -> bool:
+        """Whether a game of this content took effect before."""
+        found = self._connection.execute("SELECT 1 FROM games WHERE content = ?", (content,))
+        return found.fetchone() is not None
+
+    def count(self) -> int:
+        """Return how many games took effect."""
+        return int(self._connection.execute("SELECT COUNT(*) FROM games").fetchone()[0])
+
+    def update_of(self, policy: str) -> int | None:
+        """Return the update a policy came from; None if this learner does not know it."""
+        found = self._connection.execute(
+            "SELECT update_number FROM policies WHERE digest = ?", (policy,)
+        ).fetchone()
+        return None if found is None else int(found[0])
+
+    def games(self, last: int | None = None) -> list[GameRow]:
+        """Return the games in the order they took effect, all or the `last` ones."""
+        found = self._connection.execute(
+            "SELECT * FROM games ORDER BY update_number DESC, at DESC, content DESC LIMIT ?",
+            (-1 if last is None else last,),
+        )
+        return [_game(row) for row in found][::-1]
+
+    def batches(self) -> list[BatchRow]:
+        """Return all updates in order."""
+        found = self._connection.execute("SELECT * FROM batches ORDER BY update_number")
+        return [BatchRow(*row) for row in found]
+
+    def metrics(self, name: str) -> list[tuple[int, float]]:
+        """Return what an update logged under a name, in order."""
+        found = self._connection.execute(
+            "SELECT update_number, value FROM metrics WHERE name = ? AND value IS NOT NULL "
+            "ORDER BY update_number",
+            (name,),
+        )
+        return [(int(update), float(value)) for update, value in found]
+
+    def metric_names(self) -> list[str]:
+        """Return every name something was logged under."""
+        found = self._connection.execute("SELECT DISTINCT name FROM metrics ORDER BY name")
+        return [str(name) for (name,) in found]
+
+    def policies(self) -> dict[str, tuple[int, str | None]]:
+        """Return the update and the parent of every policy this learner made or met."""
+        found = self._connection.execute("SELECT digest, update_number, parent FROM policies")
+        return {digest: (int(update), parent) for digest, update, parent in found}
+
+    def events(self, *kinds: str) -> list[Event]:
+        """Return what happened, in order: everything, or events of some kinds."""
+        found = self._connection.execute("SELECT * FROM events ORDER BY rowid")
+        events = [Event(int(u), float(at), kind, json.loads(body)) for u, at, kind, body in found]
+        return [event for event in events if not kinds or event.kind in kinds]
+
+    def totals(self) -> Totals:
+        """Return all batches together; the loss is the mean over what was trained on."""
+        games, learned, repeated, batches, samples, trained, seconds, cpu, weighed, losses = (
+            self._connection.execute(
+                "SELECT SUM(games), SUM(learned), SUM(repeated), COUNT(*), SUM(samples), "
+                "SUM(samples * passes), SUM(seconds), SUM(cpu_seconds), "
+                "SUM(CASE WHEN loss IS NOT NULL THEN samples * passes END), "
+                "SUM(loss * samples * passes) FROM batches"
+            ).fetchone()
+        )
+        (stale,) = self._connection.execute(
+            "SELECT COUNT(*) FROM games WHERE use = 'stale'"
+        ).fetchone()
+        return Totals(
+            games or 0, learned or 0, stale, repeated or 0, batches, samples or 0, trained or 0,
+            losses / weighed if weighed else None, seconds or 0.0, cpu or 0.0,
+        )  # fmt: skip
+
+
+def _game(row: tuple[Any, ...]) -> GameRow:
+    values = dict(zip((entry.name for entry in fields(GameRow)), row, strict=True))
+    values["candidate"], values["crashed"] = bool(values["candidate"]), bool(values["crashed"])
+    return GameRow(**values)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Ledger]:
+    """Open a learner's book to read it."""
+    with closing(Ledger(path)) as ledger:
+        yield ledger

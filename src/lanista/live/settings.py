@@ -1,0 +1,85 @@
+"""What a background learner can be told. Plain values; imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lanista.errors import LanistaError
+from lanista.learn.settings import Learning
+from lanista.live.sequential import Rule
+
+
+def _vtrace() -> Learning:
+    return Learning(policy="vtrace", critic_sees="seat", epochs=2)
+
+
+def _watch() -> Rule:
+    return Rule(limit=1000)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """When a candidate replaces the policy in service."""
+
+    kind: Literal["live", "simulator", "open"] = "live"
+    """live: both play at the same time, in different games; simulator: pairs of matches on the
+    same deals, played by the learner; open: every candidate is published, untested."""
+    every: int = 200
+    """Games to learn from before the next candidate is offered."""
+    share: float = 0.5
+    """Of the games, played by the candidate while it is tried."""
+    rule: Rule = field(default_factory=Rule)
+    """Error rates of the trial."""
+    watch_share: float = 0.2
+    """Of the games, played by the policy before, after a publication; 0: nothing is watched."""
+    watch: Rule = field(default_factory=_watch)
+    """Error rates of the watch."""
+    opponents: tuple[str, ...] = ()
+    """Simulator: the bots that both policies meet; none: they meet each other."""
+    options: tuple[str, ...] = ()
+    """Simulator: options of its matches, NAME=VALUE."""
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise LanistaError(f"gate.every is {self.every}; give 1 or more games.")
+        if not 0 < self.share < 1:
+            raise LanistaError(f"gate.share is {self.share}; give a share between 0 and 1.")
+        if not 0 <= self.watch_share < 1:
+            raise LanistaError(f"gate.watch_share is {self.watch_share}; give 0 to below 1.")
+
+
+@dataclass(frozen=True)
+class LiveSettings:
+    """How games of bots in the wild are learned from."""
+
+    learning: Learning = field(default_factory=_vtrace)
+    """The losses. `learning.epochs` is how often each decision is gone over, and no game is
+    learned from twice, so it caps the ratio of training to data."""
+    gate: Gate = field(default_factory=Gate)
+    batch_games: int = 10
+    """Most games of one update."""
+    unroll_length: int = 512
+    """Games are cut to unrolls of so many decisions."""
+    staleness: int = 200
+    """Games of weights that are older than so many updates are not learned from."""
+    outcome_weight: float = 1.0
+    """What the outcome counts as a reward at a game's last decision."""
+    reward_weight: float = 1.0
+    """What the bot's own rewards count."""
+    keep_checkpoints: int = 3
+    keep_policies: int = 100
+    """Policies that the last so many changes of the pointer name stay in the folder."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("batch_games", "unroll_length", "staleness", "keep_checkpoints"):
+            if getattr(self, name) < 1:
+                raise LanistaError(f"{name} is {getattr(self, name)}; give 1 or more.")
+        if self.learning.policy != "vtrace":
+            raise LanistaError(
+                f"learning.policy is {self.learning.policy}, and games of other weights are "
+                "learned from by vtrace; set it to that."
+            )
+        if self.learning.critic_sees == "privileged":
+            raise LanistaError("A live bot has no privileged view; set learning.critic_sees.")
