@@ -71,6 +71,24 @@ def test_a_reward_before_the_first_action_belongs_to_none(
     assert games["no action at all"].outcome.tolist() == [0.0]
 
 
+def test_the_opponent_a_bot_names_is_kept_with_the_game(
+    tmp_path: Path, folder: PolicyFolder
+) -> None:
+    with agent_of(tmp_path) as agent:
+        for name, given in (("named", ("kiter",)), ("unnamed", ())):
+            game = agent.game(name, *given)
+            game.act(view(0))
+            game.end(1)
+        for wrong in ("a\nb", "x" * 201, None, 7):
+            with pytest.raises(LanistaError, match="An opponent is"):
+                agent.game("wrong", opponent=wrong)  # type: ignore[arg-type]
+    games = files_of(tmp_path / "spool")
+    assert {name: game.header.opponent for name, game in games.items()} == {
+        "named": "kiter",
+        "unnamed": "",
+    }
+
+
 def test_what_was_overruled_is_environment(tmp_path: Path, folder: PolicyFolder) -> None:
     with agent_of(tmp_path) as agent:
         game = agent.game("overruled")

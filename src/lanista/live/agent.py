@@ -27,7 +27,7 @@ from lanista.games.streams import uniforms
 from lanista.live.current import Current
 from lanista.live.deciding import Decider, DecisionError
 from lanista.live.folder import PolicyFolder
-from lanista.live.game_header import GameHeader, Layout, refuse_id
+from lanista.live.game_header import GameHeader, Layout, refuse_id, refuse_opponent
 from lanista.live.journal import EARLY, END, OVERRULED, RESULT, Recording, Rows
 from lanista.live.spool import Spool
 from lanista.live.writer import Writer, Written
@@ -105,9 +105,10 @@ class Agent:
         # Not the agent: what waits must be written even if the bot has let go of it by then.
         atexit.register(self._writer.close, CLOSE_SECONDS)
 
-    def game(self, game_id: str) -> Game:
-        """Begin a game; the policy that plays now plays it to its end."""
+    def game(self, game_id: str, opponent: str = "") -> Game:
+        """Begin a game, against `opponent`; the policy that plays now plays it to its end."""
         refuse_id(game_id)
+        refuse_opponent(opponent)
         if self._closed or os.getpid() != self._process:
             raise AgentError(
                 "This agent is closed, or was made in another process; make one where it plays."
@@ -122,6 +123,7 @@ class Agent:
             seed=self._seed,
             serial=lineup.pointer.serial,
             candidate=candidate,
+            opponent=opponent,
         )
         with self._lock:
             if game_id in self._running:

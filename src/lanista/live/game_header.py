@@ -105,6 +105,8 @@ class GameHeader:
     """Whether it has no result, so that nothing may be taken for one."""
     crashed: bool = False
     """Whether the bot's process ended in mid-game; the file was made from its journal."""
+    opponent: str = ""
+    """Whom the bot played against, if it said so."""
     lanista: str = __version__
     """Version of the package that wrote it."""
 
@@ -149,9 +151,19 @@ def refuse_id(game_id: object) -> str:
     return game_id
 
 
+def refuse_opponent(name: object) -> str:
+    """Return an opponent's name, empty where none is known; refuse what cannot be one."""
+    if type(name) is not str or len(name) > LONGEST_ID or not name.isprintable():
+        raise GameFileError(
+            f"An opponent is {quoted(name)}; give a text of at most {LONGEST_ID} printable letters."
+        )
+    return name
+
+
 def refuse_nonsense(header: GameHeader) -> None:
     """Refuse a header with values that no game has."""
     refuse_id(header.game_id)
+    refuse_opponent(header.opponent)
     texts = (
         (header.play, _PLAY),
         (header.policy, _DIGEST),

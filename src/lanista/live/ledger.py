@@ -28,7 +28,7 @@ CREATE TABLE games (
     policy TEXT NOT NULL, serial INTEGER NOT NULL, candidate INTEGER NOT NULL, outcome REAL,
     crashed INTEGER NOT NULL, steps INTEGER NOT NULL, overruled INTEGER NOT NULL,
     reward REAL NOT NULL, log_prob REAL NOT NULL, staleness INTEGER NOT NULL,
-    use TEXT NOT NULL, predicted REAL, came REAL, at REAL NOT NULL
+    use TEXT NOT NULL, predicted REAL, came REAL, at REAL NOT NULL, opponent TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX games_by_update ON games (update_number);
 CREATE TABLE batches (
@@ -83,6 +83,8 @@ class GameRow:
     """What came instead: the discounted return from there; None for a game cut off."""
     at: float
     """When it was taken in, in seconds since 1970."""
+    opponent: str = ""
+    """Whom the bot said it played against."""
 
 
 @dataclass(frozen=True)
