@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,30 +13,52 @@ from lanista.errors import RefusedError
 
 LOCK = "run.lock"
 """The file that is held where a folder cannot be."""
+_BETWEEN_TRIES = 0.005
 
 
 @contextmanager
-def holding(folder: Path, what: str) -> Iterator[None]:
-    """Hold `folder`, which is a `what`, while the block runs; refuse if another process does."""
-    handle = -1
-    try:
-        if sys.platform == "win32":
-            import msvcrt
+def holding(folder: Path, what: str, patience: float = 0.0) -> Iterator[None]:
+    """Hold `folder`, which is a `what`, while the block runs; refuse if another process does.
 
-            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT)
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            handle = os.open(folder, os.O_RDONLY)
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if handle >= 0:
-            os.close(handle)
-        raise RefusedError(
-            f"Another process is working on the {what} {folder}; wait for it or stop it."
-        ) from error
+    With `patience` it is tried again for that many seconds first.
+    """
+    handle = _opened(folder)
     try:
+        _take(handle, folder, what, patience)
         yield
     finally:
         os.close(handle)
+
+
+def _take(handle: int, folder: Path, what: str, patience: float) -> None:
+    last = time.monotonic() + patience
+    while True:
+        try:
+            _try(handle)
+            return
+        except (BlockingIOError, PermissionError) as error:  # What Unix and what Windows says.
+            if time.monotonic() >= last:
+                waited = f" and did not finish in {patience:g} seconds" if patience else ""
+                raise RefusedError(
+                    f"Another process is working on the {what} {folder}{waited}; wait for it or "
+                    "stop it."
+                ) from error
+        time.sleep(_BETWEEN_TRIES)
+
+
+def _opened(folder: Path) -> int:
+    if sys.platform == "win32":
+        return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT)
+    return os.open(folder, os.O_RDONLY)
+
+
+def _try(handle: int) -> None:
+    """Take the lock of an open file or folder; raise at once where another has it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,8 @@
 """The policy folder: policies by digest, and the pointer that says which of them play.
 
 Owns the pointer, its history, publishing and rolling back, each one atomic change of one small
-file. Whoever writes holds the folder against other writers; readers need no lock. Knows nothing
-of what makes a policy better.
+file. Whoever changes something holds the folder for that moment, so an operator and a learner may
+do so at once; readers need no lock. Knows nothing of what makes a policy better.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ import hashlib
 import json
 import math
 import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -19,10 +23,13 @@ from lanista.data.text import printable, quoted
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes, write_text
 from lanista.live.game_header import Layout
+from lanista.lock import holding
 from lanista.nets import policy_format
 
 FORMAT = 1
 POINTER = "current.json"
+PATIENCE = 10.0
+"""Seconds that a change waits for another writer; one takes milliseconds."""
 _MOST_BYTES = 1 << 16
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -60,6 +67,13 @@ class Change:
     before: str | None
     """The stable policy that a roll-back returns to."""
     reason: str
+    at: float | None = None
+    """When it was made, in seconds since 1970; None: nobody wrote it down."""
+
+    @property
+    def watched(self) -> bool:
+        """Whether the stable policy is new, and the one before it plays on to compare it with."""
+        return self.before is not None and self.pointer.candidate == self.before
 
 
 class PolicyFolder:
@@ -69,6 +83,33 @@ class PolicyFolder:
         self.folder = Path(folder)
         self.policies = self.folder / "policies"
         self.history_folder = self.folder / "history"
+        self._turn = threading.RLock()
+        self._depth = 0
+
+    @contextmanager
+    def changing(self, *, create: bool = False) -> Iterator[None]:
+        """Hold the folder against other writers while the block runs; wait a while for them.
+
+        Every method that changes something does so by itself. Around several of them it makes
+        sure that nobody comes between. `create` makes the folder if it is not there.
+        """
+        with self._turn:
+            if create:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            elif not self.folder.is_dir():
+                raise PolicyFolderError(
+                    f"There is no policy folder {printable(self.folder)}; publish a policy into it "
+                    "first."
+                )
+            if self._depth:
+                yield
+                return
+            with holding(self.folder, "policy folder", PATIENCE):
+                self._depth += 1
+                try:
+                    yield
+                finally:
+                    self._depth -= 1
 
     def path_of(self, digest: str) -> Path:
         """Return the file of a policy."""
@@ -87,77 +128,111 @@ class PolicyFolder:
         """Put the bytes of a policy file into the folder; return its digest. Nobody plays it."""
         digest = hashlib.sha256(data).hexdigest()
         path = self.path_of(digest)
-        if path.exists() and policy_format.read(path).digest == digest:
-            return digest
-        write_bytes(path, data)
-        try:
-            policy_format.read(path)
-        except policy_format.PolicyFileError:
-            path.unlink(missing_ok=True)
-            raise
+        with self.changing(create=True):
+            if _holds(path, digest):
+                return digest
+            write_bytes(path, data)
+            try:
+                policy_format.read(path)
+            except policy_format.PolicyFileError:
+                path.unlink(missing_ok=True)
+                raise
         return digest
 
-    def publish(self, digest: str, reason: str = "published") -> Pointer:
-        """Make a policy the stable one, and end the trial of a candidate."""
-        now = self.found()
-        if now is not None:
-            self._refuse_other(digest, now.stable)
-        before = now.stable if now is not None and now.stable != digest else self._before(now)
-        return self._change(Pointer(digest), before, reason)
+    def publish(self, digest: str, reason: str = "published", watch_share: float = 0.0) -> Pointer:
+        """Make a policy the stable one, and end the trial of a candidate.
+
+        With a `watch_share` the stable policy before it goes on with that share of the games, in
+        the candidate's place, if it is another one and its file is whole.
+        """
+        _refuse_share(watch_share)
+        with self.changing():
+            now = self.found()
+            if now is not None:
+                self._refuse_other(digest, now.stable)
+            new = now is not None and now.stable != digest
+            before = now.stable if now is not None and new else self._before(now)
+            pointer = Pointer(digest)
+            if new and before is not None and watch_share and _holds(self.path_of(before), before):
+                pointer = Pointer(digest, before, float(watch_share))
+            return self._change(pointer, before, reason)
 
     def try_out(self, digest: str, share: float, reason: str = "candidate") -> Pointer:
         """Let a candidate play a share of the games beside the stable policy."""
-        now = self.pointer()
-        if not 0 <= share <= 1:
-            raise PolicyFolderError(f"A candidate's share is {share!r}; give 0 to 1.")
-        self._refuse_other(digest, now.stable)
-        return self._change(Pointer(now.stable, digest, float(share)), self._before(now), reason)
+        _refuse_share(share)
+        with self.changing():
+            now = self.pointer()
+            self._refuse_other(digest, now.stable)
+            pointer = Pointer(now.stable, digest, float(share))
+            return self._change(pointer, self._before(now), reason)
 
     def withdraw(self, reason: str = "withdrawn") -> Pointer:
         """Let the stable policy play alone."""
-        now = self.pointer()
-        return self._change(Pointer(now.stable), self._before(now), reason)
+        with self.changing():
+            now = self.pointer()
+            return self._change(Pointer(now.stable), self._before(now), reason)
 
-    def roll_back(self, reason: str = "rolled back") -> Pointer:
-        """Return to the policy that was stable before this one; again, to the one before that."""
-        now = self.pointer()
-        target = self._before(now)
-        if target is None:
-            raise RefusedError(
-                f"{printable(self.folder)} knows no policy before {now.stable[:12]}; publish one."
-            )
-        policy_format.read(self.path_of(target))
-        earlier = [
-            change
-            for change in self.history()
-            if change.pointer.stable == target and change.pointer.serial < now.serial
-        ]
-        before = earlier[-1].before if earlier else None
-        return self._change(Pointer(target), before, reason)
+    def roll_back(self, reason: str = "rolled back", to: str | None = None) -> Pointer:
+        """Return to the policy that was stable before this one; again, to the one before that.
+
+        `to` names another one that was stable once.
+        """
+        with self.changing():
+            now = self.pointer()
+            target = self._before(now) if to is None else _digest(to)
+            if target is None:
+                raise RefusedError(
+                    f"{printable(self.folder)} knows no policy before {now.stable[:12]}; publish "
+                    "one."
+                )
+            if target == now.stable:
+                raise RefusedError(f"The policy {target[:12]} is the stable one already.")
+            earlier = [
+                change
+                for change in self.history()
+                if change.pointer.stable == target and change.pointer.serial < now.serial
+            ]
+            if to is not None and not earlier:
+                raise RefusedError(
+                    f"The policy {target[:12]} was never stable in {printable(self.folder)}; "
+                    "publish it."
+                )
+            policy_format.read(self.path_of(target))
+            before = earlier[-1].before if earlier else None
+            return self._change(Pointer(target), before, reason)
 
     def history(self) -> list[Change]:
         """Return all changes that took effect, the oldest first."""
         now = self.found()
         last = -1 if now is None else now.serial
         serials = [int(path.stem) for path in self.history_folder.glob("[0-9]*.json")]
+        changes = []
         # One beyond the pointer was written just before its writer was killed.
-        return [self._entry(serial) for serial in sorted(serials) if serial <= last]
+        for serial in sorted(serial for serial in serials if serial <= last):
+            try:
+                changes.append(self._entry(serial))
+            except PolicyFolderError:
+                if self._entry_path(serial).exists():
+                    raise
+                # Pruned while it was being read.
+        return changes
 
     def prune(self, keep: int) -> int:
         """Remove policies that the last `keep` changes do not name; return how many went."""
-        changes = self.history()
-        now = self.pointer()
-        named = {now.stable, now.candidate, self._before(now)}
-        for change in changes[-keep:] if keep > 0 else []:
-            named |= {change.pointer.stable, change.pointer.candidate, change.before}
-        gone = [path for path in self.policies.glob("*.safetensors") if path.stem not in named]
-        for path in gone:
-            path.unlink(missing_ok=True)
-            path.with_suffix(".onnx").unlink(missing_ok=True)
-        for change in changes[: -keep or None]:
-            if not {change.pointer.stable, change.before} <= named:
-                self._entry_path(change.pointer.serial).unlink(missing_ok=True)
-        return len(gone)
+        with self.changing():
+            changes = self.history()
+            now = self.pointer()
+            named = {now.stable, now.candidate, self._before(now)}
+            for change in changes[-keep:] if keep > 0 else []:
+                named |= {change.pointer.stable, change.pointer.candidate, change.before}
+            gone = [path for path in self.policies.glob("*.safetensors") if path.stem not in named]
+            for path in gone:
+                path.unlink(missing_ok=True)
+                path.with_suffix(".onnx").unlink(missing_ok=True)
+            for change in changes[: -keep or None]:
+                if not {change.pointer.stable, change.before} <= named:
+                    self._entry_path(change.pointer.serial).unlink(missing_ok=True)
+            return len(gone)
 
     def _refuse_other(self, digest: str, stable: str) -> None:
         """Refuse a policy that is damaged, or that bots of the stable one could not take up."""
@@ -180,7 +255,7 @@ class PolicyFolder:
         serial = 1 if now is None else now.serial + 1
         pointer = Pointer(pointer.stable, pointer.candidate, pointer.share, serial)
         told: dict[str, Any] = asdict(pointer) | {"format": FORMAT}
-        line = told | {"before": before, "reason": printable(reason, 400)}
+        line = told | {"before": before, "reason": printable(reason, 400), "at": time.time()}
         write_text(self._entry_path(serial), _compact(line))
         write_text(self.folder / POINTER, _compact(told))
         return pointer
@@ -197,9 +272,12 @@ class PolicyFolder:
         path = self._entry_path(serial)
         value = _read(path)
         before, reason = value.pop("before", None), value.pop("reason", "")
+        at = value.pop("at", None)
         if (before is not None and not _is_digest(before)) or type(reason) is not str:
             raise _refused(path, "its policy before or its reason is none")
-        return Change(_pointer(value, path), before, reason)
+        if at is not None and (type(at) is not float or not math.isfinite(at)):
+            raise _refused(path, f"its time is {quoted(at)}")
+        return Change(_pointer(value, path), before, reason, at)
 
 
 _KEYS = {"format", *(entry.name for entry in fields(Pointer))}
@@ -235,6 +313,19 @@ def _read(path: Path) -> dict[str, Any]:
     if len(text) > _MOST_BYTES or not isinstance(value, dict):
         raise _refused(path, "it is not a small JSON object")
     return value
+
+
+def _holds(path: Path, digest: str) -> bool:
+    """Whether a file is there and is the policy that a digest names."""
+    try:
+        return policy_format.read(path).digest == digest
+    except policy_format.PolicyFileError:
+        return False
+
+
+def _refuse_share(share: float) -> None:
+    if not 0 <= share <= 1:
+        raise PolicyFolderError(f"A candidate's share is {share!r}; give 0 to 1.")
 
 
 def _refused(path: Path, reason: str) -> PolicyFolderError:

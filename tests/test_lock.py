@@ -1,0 +1,72 @@
+"""A folder is held by one process; another is refused, at once or when its patience runs out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lanista.errors import RefusedError
+from lanista.lock import holding
+
+HOLDER = """
+import sys
+from pathlib import Path
+from lanista.lock import holding
+with holding(Path(sys.argv[1]), "thing"):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextmanager
+def held_elsewhere(folder: Path) -> Iterator[Any]:
+    """Hold a folder in another process, until it is sent a line or the block ends."""
+    command = [sys.executable, "-c", HOLDER, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        yield process
+        if process.poll() is None:
+            process.kill()
+
+
+def test_another_process_is_refused_with_a_sentence_that_names_the_folder(tmp_path: Path) -> None:
+    with held_elsewhere(tmp_path):
+        with pytest.raises(RefusedError) as refused, holding(tmp_path, "thing"):
+            pass
+        assert str(refused.value) == (
+            f"Another process is working on the thing {tmp_path}; wait for it or stop it."
+        )
+        with pytest.raises(RefusedError, match=r"did not finish in 0\.02 seconds; wait"):  # noqa: SIM117
+            with holding(tmp_path, "thing", patience=0.02):
+                pass
+
+
+def test_patience_waits_until_the_other_lets_go(tmp_path: Path) -> None:
+    with held_elsewhere(tmp_path) as other:
+        with pytest.raises(RefusedError), holding(tmp_path, "thing"):
+            pass
+        other.stdin.write(b"\n")
+        other.stdin.flush()
+        with holding(tmp_path, "thing", patience=60), pytest.raises(RefusedError):  # noqa: SIM117
+            with holding(tmp_path, "thing"):
+                pass
+
+
+def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
+    with held_elsewhere(tmp_path) as other:
+        other.kill()
+        other.wait()
+        with holding(tmp_path, "thing"):
+            pass
+
+
+def test_a_folder_that_is_not_there_is_not_said_to_be_held(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), holding(tmp_path / "none", "thing", patience=60):
+        pass
