@@ -119,16 +119,27 @@ class Learner:
         weights = {name: values[name] for name in settings.terms}
         self._renew_references(unrolls)
         log: dict[str, float] = {}
+        losses, seen = 0.0, 0
         for epoch in range(settings.epochs):
             for part in self._minibatches(unrolls):
                 log = self._step(part, weights)
+                losses, seen = losses + log["loss"] * part.decisions, seen + part.decisions
             if settings.target_kl and log.get("policy/approx_kl", 0.0) > settings.target_kl:
                 log["stopped_after_epoch"] = epoch + 1
                 break
+        # The rest is of the last step; this is the mean over all of them.
+        log["loss"] = losses / max(seen, 1)
         log["staleness"] = float(self.update_count - unrolls.update.mean())
         self.update_count += 1
         self._follow()
         return log | {"lr": values["lr"]} | {f"{k}/weight": v for k, v in weights.items()}
+
+    def return_to(self, policy: Policy) -> None:
+        """Go back to the weights of `policy`, with an optimiser that remembers nothing."""
+        self.policy.load_state_dict(policy.state_dict())
+        if self.average is not None:
+            self.average.load_state_dict(policy.state_dict())
+        self.optimiser.state.clear()
 
     def _renew_references(self, unrolls: Unrolls) -> None:
         settings = self.settings
@@ -172,6 +183,7 @@ class Learner:
             self._refuse_broken(loss, found)
             _add_terms(log, found, shares)
             _add(log, "policy", _acting(known), rows)
+            log["loss"] = log.get("loss", 0.0) + float(loss.detach())
             if self._shares_due:
                 log |= self._gradient_shares(found, weights)
             self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]

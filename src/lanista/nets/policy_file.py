@@ -122,7 +122,7 @@ def _policy(content: PolicyContent) -> Policy:
         )
     # Built without memory and without drawing a random number, then given the file's tensors.
     with torch.device("meta"), _LeftAsTheyAre():
-        policy = Policy(_spec(header), header.network)
+        policy = Policy(spec_of(header), header.network)
     wanted = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
     held = {name: array.shape for name, array in content.arrays.items()}
     for name in sorted({*wanted, *held}):
@@ -147,7 +147,7 @@ class _LeftAsTheyAre(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def _spec(header: PolicyHeader) -> Spec:
+def spec_of(header: PolicyHeader) -> Spec:
     """Return as much of a game's description as a network is built from."""
     facts = Facts(
         seats=header.seats,
