@@ -77,15 +77,16 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.imitate import Imitate
     from lanista.cli.league import LeagueCommand
     from lanista.cli.play import Play
+    from lanista.cli.policy import POLICY
     from lanista.cli.replay import Replay
     from lanista.cli.report import Report
     from lanista.cli.rl import RL
     from lanista.cli.roundrobin import RoundRobin
     from lanista.cli.run import RunCommand
-    from lanista.cli.usage import read
+    from lanista.cli.usage import Group, read
     from lanista.cli.watch import Watch
 
-    commands: dict[str, Callable[..., Command]] = {
+    commands: dict[str, Callable[..., Command] | Group] = {
         "games": Games,
         "play": Play,
         "roundrobin": RoundRobin,
@@ -103,6 +104,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "exploit": Exploit,
         "config": Config,
         "experiment": ExperimentCommand,
+        "policy": POLICY,
     }
     return cast(Command, read(commands, arguments, ABOUT))
 

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import tyro
@@ -22,8 +23,22 @@ class UsageError(LanistaError):
     """The words on the command line cannot be read."""
 
 
+@dataclass(frozen=True)
+class Group:
+    """A command that is made of commands: `lanista policy list`."""
+
+    about: str
+    commands: Mapping[str, Callable[..., Any]]
+
+
+Commands = Mapping[str, Callable[..., Any] | Group]
+
+
 def read(
-    commands: Mapping[str, Callable[..., Any]], arguments: Sequence[str], about: str = ""
+    commands: Commands,
+    arguments: Sequence[str],
+    about: str = "",
+    program: str = "lanista",
 ) -> Any:
     """Return the command that `arguments` name, with its settings; `--help` exits with 0."""
     if not arguments:
@@ -31,16 +46,19 @@ def read(
     if arguments[0] not in commands and not arguments[0].startswith("-"):
         word = arguments[0]
         raise UsageError(f"There is no command {word!r}; {nearest(word, commands)}")
+    group = commands.get(arguments[0])
+    if isinstance(group, Group):
+        return read(group.commands, arguments[1:], group.about, f"{program} {arguments[0]}")
     said = io.StringIO()
     try:
         with redirect_stderr(said):
-            found = _parse(commands, arguments, about)
+            found = _parse(commands, arguments, about, program)
     except SystemExit as end:
         if not end.code:
             raise
         command = arguments[0] if arguments[0] in commands else ""
         problem = _problem(said.getvalue(), lambda: _flags(commands, command))
-        where = f"lanista {command}".strip()
+        where = f"{program} {command}".strip()
         if not problem.endswith("?"):
             problem = f"{problem.rstrip('.')}; see `{where} --help`."
         raise UsageError(problem) from end
@@ -49,15 +67,29 @@ def read(
 
 
 def _parse(
-    commands: Mapping[str, Callable[..., Any]], arguments: Sequence[str], about: str = ""
+    commands: Commands,
+    arguments: Sequence[str],
+    about: str = "",
+    program: str = "lanista",
 ) -> Any:
     return tyro.extras.subcommand_cli_from_dict(
-        dict(commands),
-        prog="lanista",
+        {name: _listed(command) for name, command in commands.items()},
+        prog=program,
         description=about,
         args=list(arguments),
         config=(tyro.conf.FlagCreatePairsOff,),
     )
+
+
+def _listed(command: Callable[..., Any] | Group) -> Callable[..., Any]:
+    """Return what stands in the list of commands; a group is known there by what it is about."""
+    if not isinstance(command, Group):
+        return command
+
+    def group() -> None: ...
+
+    group.__doc__ = command.about
+    return group
 
 
 def _problem(said: str, flags: Callable[[], list[str]]) -> str:
@@ -105,7 +137,7 @@ def _first_part(said: str) -> str:
     return " ".join(words)
 
 
-def _flags(commands: Mapping[str, Callable[..., Any]], command: str) -> list[str]:
+def _flags(commands: Commands, command: str) -> list[str]:
     """Return the options of a command as its help lists them."""
     out = io.StringIO()
     with redirect_stdout(out), suppress(SystemExit):

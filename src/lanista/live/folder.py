@@ -13,7 +13,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -69,11 +69,8 @@ class Change:
     reason: str
     at: float | None = None
     """When it was made, in seconds since 1970; None: nobody wrote it down."""
-
-    @property
-    def watched(self) -> bool:
-        """Whether the stable policy is new, and the one before it plays on to compare it with."""
-        return self.before is not None and self.pointer.candidate == self.before
+    watched: bool = False
+    """Whether the candidate is no candidate, but the policy before, to compare a new one with."""
 
 
 class PolicyFolder:
@@ -152,10 +149,10 @@ class PolicyFolder:
                 self._refuse_other(digest, now.stable)
             new = now is not None and now.stable != digest
             before = now.stable if now is not None and new else self._before(now)
-            pointer = Pointer(digest)
             if new and before is not None and watch_share and _holds(self.path_of(before), before):
                 pointer = Pointer(digest, before, float(watch_share))
-            return self._change(pointer, before, reason)
+                return self._change(pointer, before, reason, watched=True)
+            return self._change(Pointer(digest), before, reason)
 
     def try_out(self, digest: str, share: float, reason: str = "candidate") -> Pointer:
         """Let a candidate play a share of the games beside the stable policy."""
@@ -217,12 +214,13 @@ class PolicyFolder:
                 # Pruned while it was being read.
         return changes
 
-    def prune(self, keep: int) -> int:
-        """Remove policies that the last `keep` changes do not name; return how many went."""
+    def prune(self, keep: int, spared: Collection[str] = ()) -> int:
+        """Remove policies that neither the last `keep` changes nor `spared` name; return how many
+        went."""
         with self.changing():
             changes = self.history()
             now = self.pointer()
-            named = {now.stable, now.candidate, self._before(now)}
+            named = {now.stable, now.candidate, self._before(now), *spared}
             for change in changes[-keep:] if keep > 0 else []:
                 named |= {change.pointer.stable, change.pointer.candidate, change.before}
             gone = [path for path in self.policies.glob("*.safetensors") if path.stem not in named]
@@ -249,13 +247,16 @@ class PolicyFolder:
                 f"the stable {stable[:12]} is {theirs}."
             )
 
-    def _change(self, pointer: Pointer, before: str | None, reason: str) -> Pointer:
+    def _change(
+        self, pointer: Pointer, before: str | None, reason: str, *, watched: bool = False
+    ) -> Pointer:
         policy_format.read_header(self.path_of(pointer.stable))
         now = self.found()
         serial = 1 if now is None else now.serial + 1
         pointer = Pointer(pointer.stable, pointer.candidate, pointer.share, serial)
         told: dict[str, Any] = asdict(pointer) | {"format": FORMAT}
-        line = told | {"before": before, "reason": printable(reason, 400), "at": time.time()}
+        line = told | {"before": before, "reason": printable(reason, 400)}
+        line |= {"at": time.time(), "watched": watched}
         write_text(self._entry_path(serial), _compact(line))
         write_text(self.folder / POINTER, _compact(told))
         return pointer
@@ -272,12 +273,12 @@ class PolicyFolder:
         path = self._entry_path(serial)
         value = _read(path)
         before, reason = value.pop("before", None), value.pop("reason", "")
-        at = value.pop("at", None)
+        at, watched = value.pop("at", None), value.pop("watched", False)
         if (before is not None and not _is_digest(before)) or type(reason) is not str:
             raise _refused(path, "its policy before or its reason is none")
         if at is not None and (type(at) is not float or not math.isfinite(at)):
             raise _refused(path, f"its time is {quoted(at)}")
-        return Change(_pointer(value, path), before, reason, at)
+        return Change(_pointer(value, path), before, reason, at, watched is True)
 
 
 _KEYS = {"format", *(entry.name for entry in fields(Pointer))}
