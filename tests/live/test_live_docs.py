@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from toy import files_all, game_of, policy_bytes, view
 
+from lanista.cli.main import main
 from lanista.live.folder import PolicyFolder
 from lanista.live.game_files import ARRAYS
 
@@ -18,6 +20,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-
 def blocks(kind: str) -> list[str]:
     fenced = PAGE.split("```")[1::2]
     return [text.partition("\n")[2] for text in fenced if text.partition("\n")[0] == kind]
+
+
+def commands(about: str) -> list[list[str]]:
+    """Return the words of every command of the page's block that names something."""
+    lines = [line for text in blocks("") if about in text for line in text.splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
 
 
 class Match:
@@ -51,14 +59,32 @@ def test_the_code_on_the_page_plays_a_game(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "first.safetensors").write_bytes(policy_bytes())
-    play, publish = blocks("python")
-    exec(publish, {})
+    (play,) = blocks("python")
+    assert main(commands("first.safetensors")[0]) == 0
     exec(play, {"match": Match()})
     (game,) = files_all(tmp_path)
     assert game.header.game_id == "ladder-0017"
     assert game.overruled.tolist() == [turn % 3 == 0 for turn in range(10)]
     assert game.rewards.sum() + game.header.early_reward == 10
     assert "Report(" in capsys.readouterr().out
+
+
+def test_the_operators_commands_do_what_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = PolicyFolder("policy")
+    first, second = (folder.add(policy_bytes(number)) for number in range(2))
+    folder.publish(first)
+    folder.publish(second)
+    Path("mine.safetensors").write_bytes(policy_bytes(2))
+    show, publish, back, back_to = commands("rollback")
+    back_to[back_to.index("--to") + 1] = first[:4]
+    for words in (show, publish, back, back_to):
+        assert main(words) == 0, capsys.readouterr().err
+    reasons = [change.reason for change in folder.history()][2:]
+    assert reasons == ["trained on the new map", "loses to rushes", "rolled back by hand"]
+    assert [change.pointer.stable for change in folder.history()][3:] == [second, first]
 
 
 def test_the_pointer_on_the_page_has_the_keys_of_one(tmp_path: Path) -> None:
