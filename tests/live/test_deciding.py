@@ -119,6 +119,34 @@ def test_a_policy_with_memory_runs_in_onnx_runtime_and_says_what_numpy_says(
         assert said in decider.remark
 
 
+@needs_onnx
+def test_a_decision_of_onnx_runtime_needs_no_torch(tmp_path: Path) -> None:
+    from lanista.nets.export import onnx_bytes
+    from lanista.nets.policy_file import load_policy
+
+    folder, digest = remembering(tmp_path)
+    path = folder.path_of(digest)
+    path.with_suffix(".onnx").write_bytes(onnx_bytes(load_policy(path)))
+    code = f"""
+import sys
+sys.path.insert(0, {str(HERE)!r})
+from toy import view
+from lanista.live import Agent
+with Agent({str(tmp_path / "policy")!r}, {str(tmp_path / "spool")!r}) as agent:
+    game = agent.game("light")
+    for step in range(3):
+        game.act(view(step))
+    game.end(1)
+    print(agent.report().runner)
+heavy = ("torch", "onnx", "onnxscript", "lanista.learn", "lanista.pipeline", "lanista.rollout")
+print([name for name in heavy if name in sys.modules], "onnxruntime" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert done.stdout == "onnxruntime\n[] True\n"
+
+
 def test_without_onnx_runtime_numpy_plays_and_the_reason_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

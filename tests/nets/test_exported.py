@@ -12,6 +12,7 @@ from positions import KINDS, eager_policy, positions, small, spec_of
 
 from lanista.games import registry
 from lanista.nets import export
+from lanista.nets.onnx_runtime import onnx_runner
 from lanista.nets.policy_file import LoadedPolicy, load_policy, save_policy
 from lanista.nets.portable import load_portable
 
@@ -47,7 +48,7 @@ def test_onnx_says_what_torch_says_on_real_play(tmp_path: Path, name: str, kind:
     assert exported.positions >= 1000
     assert exported.difference <= 1e-5
     # From the file alone, on rows it has not met.
-    run = export.onnx_runner((tmp_path / "p.onnx").read_bytes())
+    run = onnx_runner((tmp_path / "p.onnx").read_bytes())
     observation, mask = positions(name)
     state = np.zeros((len(mask), loaded.policy.state_size), np.float32)
     with torch.no_grad():
@@ -105,8 +106,13 @@ def test_states_are_compared_too(tmp_path: Path) -> None:
     assert export.compare(found, lambda o, m, s: (run(o, m, s)[0], s)) > 1e-3
 
 
-def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("module", ["onnx", "onnxscript", "onnxruntime"])
+def test_a_missing_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
     loaded, game = saved(tmp_path, "kuhn", "mlp"), table("kuhn")
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(export.ExportError, match=r"pip install 'lanista\[onnx\]'"):
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, name, sys if name != module else None)
+    said = rf"ONNX needs {module}, .* `pip install 'lanista\[onnx\]'`, or export with --to numpy\.$"
+    with pytest.raises(export.ExportError, match=said):
         export.export_policy(tmp_path / "out", loaded, game, "onnx")

@@ -6,10 +6,9 @@ export lies beside the policy file and says the same. Knows nothing of torch, ga
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from lanista.data.text import printable, quoted
 from lanista.errors import LanistaError
 from lanista.live.game_header import Layout
+from lanista.nets.onnx_runtime import OnnxError, Runner, onnx_runner
 from lanista.nets.policy_format import PolicyHeader, read, refused
 from lanista.nets.portable import PortablePolicy
 
@@ -26,14 +26,6 @@ _PROOF_ROWS = 8
 _BY_NUMPY = ("mlp", "residual")
 
 Floats = NDArray[np.float32]
-
-
-class Runner(Protocol):
-    """From observation, mask and state of some rows to log-probabilities and the new state."""
-
-    def __call__(
-        self, observation: NDArray[Any], mask: NDArray[np.bool_], state: Floats
-    ) -> tuple[Any, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -171,52 +163,26 @@ def _fastest(policy: PortablePolicy, path: Path) -> Decider:
     if not path.is_file():
         return Decider(policy, policy.log_probs, "numpy")
     try:
-        runner = onnx_runner(path, policy)
+        runner = _proven(path, policy)
     except LanistaError as error:
         # The same policy, only slower; the report says why.
         return Decider(policy, policy.log_probs, "numpy", str(error))
     return Decider(policy, runner, "onnxruntime")
 
 
-class OnnxError(LanistaError):
-    """An ONNX export cannot be used in place of its policy."""
-
-
-def onnx_runner(path: Path, policy: PortablePolicy) -> Runner:
+def _proven(path: Path, policy: PortablePolicy) -> Runner:
     """Return what runs the export of a policy, once it says the same as the policy itself."""
     name = printable(path.name)
-    try:
-        runtime: Any = importlib.import_module("onnxruntime")
-    except ImportError as error:
-        raise OnnxError(
-            f"{name} needs onnxruntime; run `pip install 'lanista[onnx]'`. NumPy plays instead."
-        ) from error
     if path.stat().st_size > _MOST_ONNX:
         raise OnnxError(f"{name} is refused: it is larger than {_MOST_ONNX:,} bytes.")
     try:
-        options = runtime.SessionOptions()
-        options.log_severity_level = 4
-        # A bot's other threads need the cores more than one row does.
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        session = runtime.InferenceSession(
-            path.read_bytes(), options, providers=["CPUExecutionProvider"]
-        )
-        names = [entry.name for entry in session.get_inputs()]
-        run = _session_runner(session, names)
+        # One thread: a bot's others need the cores more than one row does.
+        run = onnx_runner(path.read_bytes(), threads=1)
         _refuse_difference(policy, run, name)
     except OnnxError:
         raise
     except Exception as error:  # ONNX Runtime has many of its own.
         raise OnnxError(f"{name} is refused: {printable(error, 200)}.") from error
-    return run
-
-
-def _session_runner(session: Any, names: list[str]) -> Runner:
-    def run(observation: NDArray[Any], mask: NDArray[np.bool_], state: Floats) -> tuple[Any, Any]:
-        given = {"observation": observation, "mask": mask, "state": state}
-        out = session.run(None, {name: given[name] for name in names})
-        return out[0], out[1] if len(out) > 1 else state
-
     return run
 
 

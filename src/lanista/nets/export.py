@@ -7,11 +7,10 @@ compared with torch on positions from real play of the game and refused if it di
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +24,7 @@ from lanista.errors import LanistaError
 from lanista.files import write_bytes
 from lanista.games.contract import Game
 from lanista.games.random_bot import RandomBot
+from lanista.nets.onnx_runtime import OnnxError, Runner, needed, onnx_runner
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import LoadedPolicy
 from lanista.nets.policy_format import PolicyContent, encode
@@ -35,9 +35,6 @@ POSITIONS = 1000
 TOLERANCE = 1e-5
 SLOTS = 64
 _OPSET = 20
-
-Runner = Callable[[NDArray[Any], NDArray[np.bool_], NDArray[np.float32]], tuple[Any, Any]]
-"""Observation, mask and state to log-probabilities and the new state."""
 
 
 class ExportError(LanistaError):
@@ -65,6 +62,7 @@ def export_policy(path: str | Path, loaded: LoadedPolicy, game: Game, target: Ta
 def exported_policy(loaded: LoadedPolicy, game: Game, target: Target) -> Exported:
     """Return a policy for `target`, compared with torch on play of `game`."""
     if target == "onnx":
+        _refuse_missing("onnxruntime")
         data = onnx_bytes(loaded)
         runner = onnx_runner(data)
     else:
@@ -178,8 +176,7 @@ def onnx_bytes(loaded: LoadedPolicy) -> bytes:
     In: `observation` `[rows, length]`, `mask` `[rows, choices]` and, for a recurrent policy,
     `state`. Out: `log_probs` and `state_after`. The digest and the game are in its metadata.
     """
-    _extra("onnx")
-    _extra("onnxscript")
+    _refuse_missing("onnx", "onnxscript")
     policy, header = loaded.policy, loaded.header
     rows = 3  # Any number that is not special: one would be taken for a constant.
     dtype = getattr(torch, header.observation.dtype)
@@ -213,32 +210,12 @@ def onnx_bytes(loaded: LoadedPolicy) -> bytes:
     return data
 
 
-def onnx_runner(data: bytes) -> Runner:
-    """Return what runs an ONNX model of ours with ONNX Runtime."""
-    runtime = _extra("onnxruntime")
-    options = runtime.SessionOptions()
-    options.log_severity_level = 3
-    session = runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    names = [entry.name for entry in session.get_inputs()]
-
-    def run(
-        observation: NDArray[Any], mask: NDArray[np.bool_], state: NDArray[np.float32]
-    ) -> tuple[Any, Any]:
-        given = dict(zip(("observation", "mask", "state"), (observation, mask, state), strict=True))
-        out = session.run(None, {name: given[name] for name in names})
-        return out[0], out[1] if len(out) > 1 else state
-
-    return run
-
-
-def _extra(module: str) -> Any:
+def _refuse_missing(*modules: str) -> None:
     try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ExportError(
-            f"ONNX needs {module}, which is not installed; run `pip install 'lanista[onnx]'`, or "
-            "export with --to numpy."
-        ) from error
+        for module in modules:
+            needed(module)
+    except OnnxError as error:
+        raise ExportError(f"{str(error).rstrip('.')}, or export with --to numpy.") from error
 
 
 @contextlib.contextmanager
