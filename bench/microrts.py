@@ -1,31 +1,51 @@
-"""How fast MicroRTS is played here: `python -m bench.microrts`, one JSON line a measurement.
+"""How fast MicroRTS is played and learned here: `python -m bench microrts`.
 
 The engine is Java in the process, so its compiler and collector are in the CPU seconds too; a
-first round, which is not counted, lets it warm up.
+first round, which is not counted, lets it warm up. Where Java or the engine is missing, the one
+line says so.
 """
 
 from __future__ import annotations
 
-import json
-import sys
+import statistics
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from bench.timing import per_cpu_second
-from lanista.games import make, make_bot
+from bench.timing import REPEATS, Rate, per_cpu_second
+from lanista.games import GameError, make, make_bot
 from lanista.games.microrts import MicroRTS
+from lanista.games.microrts.engine import start
 from lanista.games.microrts.minds import SCRIPTS
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
+from lanista.pipeline.iteration import MAIN, Met, Training
+from lanista.pipeline.recipes import settings_of
+from lanista.pipeline.settings import SELF, RunSettings
 from lanista.rollout.actor import Actor
 
 PAIRS = (("random", "random"), ("worker_rush", "light_rush"), ("coac", "worker_rush"))
 TICKS = 200
 MOST_TURNS = 30
+
+
+def microrts() -> Iterator[dict[str, Any]]:
+    """Measure whole play, each bot, a network's share, and training by the recipe."""
+    try:
+        start()
+    except GameError as error:
+        yield {"bench": "microrts", "median": None, "why": f"skipped: {error}"}
+        return
+    torch.set_num_threads(1)
+    yield from rates()
+    yield from bots()
+    yield from policies()
+    yield training(settings_of("microrts"))
 
 
 def rates() -> Iterator[dict[str, Any]]:
@@ -79,7 +99,7 @@ def bots() -> Iterator[dict[str, Any]]:
                         spent.append(time.process_time() - began)
                 game.act(np.arange(len(decisions)), actions)
         yield {
-            "bench": f"bot {name}",
+            "bench": f"microrts bot {name}",
             "unit": "CPU milliseconds a decision",
             "mean": round(1000 * sum(spent) / len(spent), 2),
             "decisions": len(spent),
@@ -88,7 +108,6 @@ def bots() -> Iterator[dict[str, Any]]:
 
 def policies() -> Iterator[dict[str, Any]]:
     """Measure what a network adds to a decision: seen, masked, sampled; one thread."""
-    torch.set_num_threads(1)
     for side in (8, 16):
         game = make("microrts", slots=64, seed=1, side=side)
         game.start(np.arange(64), np.arange(64))
@@ -102,14 +121,63 @@ def policies() -> Iterator[dict[str, Any]]:
             return 10 * len(rows)
 
         yield {
-            "bench": f"policy mlp 128x128, {side}x{side}, {game.spec.choices} choices",
+            "bench": f"microrts policy mlp 128x128, {side}x{side}, {game.spec.choices} choices",
             "unit": "decisions per CPU second",
             **per_cpu_second(choose).fields(),
         }
 
 
-if __name__ == "__main__":
-    for measure in (rates, bots, policies):
-        if len(sys.argv) == 1 or measure.__name__ in sys.argv[1:]:
-            for line in measure():
-                print(json.dumps(line), flush=True)
+class Clock:
+    """Adds up the CPU seconds spent in methods, by what they are for."""
+
+    def __init__(self) -> None:
+        self.spent: defaultdict[str, float] = defaultdict(float)
+
+    def watch(self, part: str, thing: Any, *names: str) -> None:
+        """Count the time in these methods of `thing` as that of `part`."""
+        for name in names:
+            setattr(thing, name, self._timed(part, getattr(thing, name)))
+
+    def _timed(self, part: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            began = time.process_time()
+            try:
+                return method(*given)
+            finally:
+                self.spent[part] += time.process_time() - began
+
+        return call
+
+
+def training(settings: RunSettings, repeats: int = REPEATS) -> dict[str, Any]:
+    """Measure iterations of a run as it goes: decisions learned from, and where the time went."""
+    clock = Clock()
+    run = Training(settings, Path(), lambda name: _watched(clock, run, name))
+    run.meet([
+        Met(MAIN if each.player == SELF else each.player, "", "", each.weight)
+        for each in settings.rollouts.opponents
+    ])  # fmt: skip
+    clock.watch("game", run.game, "start", "decisions", "act")
+    clock.watch("acting", run.collector.actor, "choose")
+    clock.watch("learning", run.learner, "update")
+    list(run.iterate())
+    clock.spent.clear()
+    rates, seconds = [], run.cpu_seconds
+    for _ in range(repeats):
+        decisions, before = run.decisions, run.cpu_seconds
+        list(run.iterate())
+        rates.append((run.decisions - decisions) / (run.cpu_seconds - before))
+    whole = run.cpu_seconds - seconds
+    shares = {part: round(spent / whole, 3) for part, spent in sorted(clock.spent.items())}
+    return {
+        "bench": "microrts training, recipe microrts",
+        "unit": "decisions learned from per CPU second",
+        **Rate(statistics.median(rates), min(rates), max(rates)).fields(),
+        "shares": shares,
+    }
+
+
+def _watched(clock: Clock, run: Training, name: str) -> Any:
+    bot = make_bot("microrts", name, run.spec, run.settings.seed)
+    clock.watch("bots", bot, "act")
+    return bot
