@@ -69,6 +69,7 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.check import Check
     from lanista.cli.config import Config
     from lanista.cli.data import Data
+    from lanista.cli.doctor import Doctor
     from lanista.cli.evaluate import Evaluate
     from lanista.cli.experiment import ExperimentCommand
     from lanista.cli.exploit import Exploit
@@ -76,6 +77,7 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.games import Games
     from lanista.cli.imitate import Imitate
     from lanista.cli.league import LeagueCommand
+    from lanista.cli.learn import Learn
     from lanista.cli.play import Play
     from lanista.cli.policy import POLICY
     from lanista.cli.replay import Replay
@@ -97,6 +99,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "imitate": Imitate,
         "rl": RL,
         "league": LeagueCommand,
+        "learn": Learn,
         "run": RunCommand,
         "evaluate": Evaluate,
         "replay": Replay,
@@ -105,6 +108,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "config": Config,
         "experiment": ExperimentCommand,
         "policy": POLICY,
+        "doctor": Doctor,
     }
     return cast(Command, read(commands, arguments, ABOUT))
 

@@ -85,8 +85,19 @@ class Deployment:
 
     @property
     def wants_candidate(self) -> bool:
-        """Whether nothing is tested, and enough was learned since the last candidate."""
-        return self.test is None and self.due is None and self.learned >= self.gate.every
+        """Whether enough was learned since the last candidate, and nothing else is tested."""
+        return (
+            (self.test is None or self.undecided)
+            and not self.due
+            and (self.learned >= self.gate.every)
+        )
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a candidate has been tried for so long that another one may take its place."""
+        test, patience = self.test, self.gate.patience
+        trial = test is not None and not isinstance(test, Watch)
+        return bool(trial and patience and test and test.games >= patience)
 
     def try_out(self, digest: str, reason: str) -> None:
         """Decide that a candidate plays beside the stable policy."""

@@ -41,7 +41,8 @@ CREATE TABLE metrics (
     PRIMARY KEY (update_number, name)
 ) WITHOUT ROWID;
 CREATE TABLE policies (
-    update_number INTEGER NOT NULL, digest TEXT NOT NULL PRIMARY KEY, parent TEXT
+    update_number INTEGER NOT NULL, digest TEXT NOT NULL, parent TEXT,
+    PRIMARY KEY (digest, update_number)
 ) WITHOUT ROWID;
 CREATE TABLE events (
     update_number INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL
@@ -203,7 +204,7 @@ class Ledger:
         self._insert("metrics", rows)
 
     def add_policy(self, update: int, digest: str, parent: str | None) -> None:
-        """Note which update a policy came from; what is known stays."""
+        """Note after which update a policy was made, or the weights returned to it."""
         self._connection.execute(
             "INSERT OR IGNORE INTO policies VALUES (?, ?, ?)", (update, digest, parent)
         )
@@ -240,11 +241,11 @@ class Ledger:
         return int(self._connection.execute("SELECT COUNT(*) FROM games").fetchone()[0])
 
     def update_of(self, policy: str) -> int | None:
-        """Return the update a policy came from; None if this learner does not know it."""
-        found = self._connection.execute(
-            "SELECT update_number FROM policies WHERE digest = ?", (policy,)
+        """Return after which update the weights were last a policy's; None: that is not known."""
+        (found,) = self._connection.execute(
+            "SELECT MAX(update_number) FROM policies WHERE digest = ?", (policy,)
         ).fetchone()
-        return None if found is None else int(found[0])
+        return None if found is None else int(found)
 
     def games(self, last: int | None = None) -> list[GameRow]:
         """Return the games in the order they took effect, all or the `last` ones."""
@@ -274,8 +275,10 @@ class Ledger:
         return [str(name) for (name,) in found]
 
     def policies(self) -> dict[str, tuple[int, str | None]]:
-        """Return the update and the parent of every policy this learner made or met."""
-        found = self._connection.execute("SELECT digest, update_number, parent FROM policies")
+        """Return the first update and the parent of every policy this learner made or met."""
+        found = self._connection.execute(
+            "SELECT digest, update_number, parent FROM policies ORDER BY update_number DESC"
+        )
         return {digest: (int(update), parent) for digest, update, parent in found}
 
     def events(self, *kinds: str) -> list[Event]:

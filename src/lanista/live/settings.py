@@ -31,6 +31,9 @@ class Gate:
     """Of the games, played by the candidate while it is tried."""
     rule: Rule = field(default_factory=Rule)
     """Error rates of the trial."""
+    patience: int = 1000
+    """After so many games without a decision newer weights take the candidate's place, with a
+    trial of their own; 0: never."""
     watch_share: float = 0.2
     """Of the games, played by the policy before, after a publication; 0: nothing is watched."""
     watch: Rule = field(default_factory=_watch)
@@ -43,6 +46,8 @@ class Gate:
     def __post_init__(self) -> None:
         if self.every < 1:
             raise LanistaError(f"gate.every is {self.every}; give 1 or more games.")
+        if self.patience < 0:
+            raise LanistaError(f"gate.patience is {self.patience}; give 0 or more games.")
         if not 0 < self.share < 1:
             raise LanistaError(f"gate.share is {self.share}; give a share between 0 and 1.")
         if not 0 <= self.watch_share < 1:

@@ -98,6 +98,11 @@ class Spool:
         place.parent.mkdir(exist_ok=True)
         return _move(path, place)
 
+    def bring_back(self, content: str) -> Path:
+        """Move a game from the archive back to `new/`."""
+        place = self.archived(content)
+        return _move(place, _free(self.new / place.name))
+
     def reject(self, path: Path, reason: str) -> Path:
         """Move what was refused to `bad/`, the reason beside it."""
         place = _free(self.bad / f"{plain_name(path.stem)}{SUFFIX}")

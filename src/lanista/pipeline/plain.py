@@ -11,9 +11,10 @@ import inspect
 import re
 import textwrap
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import yaml
@@ -115,6 +116,59 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_numbers(each) for each in value]
     return value
+
+
+def load(cls: type[T], source: str | Path | Mapping[str, Any]) -> T:
+    """Return an object of the dataclass `cls` from a YAML file or a mapping."""
+    if isinstance(source, Mapping):
+        return build(cls, source)
+    path = Path(source)
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(
+            f"{str(path)!r} cannot be read: {(error.strerror or str(error)).lower()}."
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{str(path)!r} is no YAML: {' '.join(str(error).split())}.") from error
+    try:
+        return build(cls, {} if values is None else values)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def overridden(settings: T, overrides: Iterable[str]) -> T:
+    """Return settings with `key=value` put in, such as `learning.lr=1e-3`; values are YAML."""
+    values = plain(settings)
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise SettingsError(f"--set was given {text!r}; write it as key=value.")
+        try:
+            _put(values, key.split("."), yaml.safe_load(value), key)
+        except yaml.YAMLError as error:
+            raise SettingsError(f"{key} is {value!r}, which is no YAML.") from error
+    return build(type(settings), values)
+
+
+# A key of these is a name, so that a new one can be set.
+_OPEN = ("learning.terms", "game_settings")
+
+
+def _put(values: dict[str, Any], parts: Sequence[str], value: Any, key: str) -> None:
+    here = values
+    for depth, part in enumerate(parts[:-1]):
+        inside = ".".join(parts[: depth + 1])
+        if part not in here:
+            raise SettingsError(f"There is no setting {key!r}; {nearest(part, here)}")
+        if here[part] is None or not isinstance(here[part], dict):
+            if not inside.startswith("learning."):
+                raise SettingsError(f"{inside} is {here[part]!r} and has no parts; set it whole.")
+            here[part] = {}
+        here = here[part]
+    if parts[-1] not in here and ".".join(parts[:-1]) not in _OPEN and len(parts) < 3:
+        raise SettingsError(f"There is no setting {key!r}; {nearest(parts[-1], here)}")
+    here[parts[-1]] = value
 
 
 def plain(value: Any) -> Any:

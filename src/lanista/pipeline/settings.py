@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 
-from lanista.errors import nearest
 from lanista.league.settings import League
 from lanista.learn.schedules import parse_schedule
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
-from lanista.pipeline.plain import SettingsError, build, flat, plain
+from lanista.pipeline.plain import SettingsError, flat, load, overridden, plain
 
 SELF = "self"
 """The opponent that is the learner itself."""
@@ -269,22 +268,8 @@ def _refuse_bounds(name: str, value: Any, fits: Callable[[float], bool], remedy:
 
 
 def load_settings(source: str | Path | Mapping[str, Any]) -> RunSettings:
-    """Return the settings in a YAML file or a mapping."""
-    if isinstance(source, Mapping):
-        return build(RunSettings, source)
-    path = Path(source)
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(
-            f"{str(path)!r} cannot be read: {(error.strerror or str(error)).lower()}."
-        ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{str(path)!r} is no YAML: {' '.join(str(error).split())}.") from error
-    try:
-        return build(RunSettings, {} if values is None else values)
-    except SettingsError as error:
-        raise SettingsError(f"{path}: {error}") from error
+    """Return the settings of a run in a YAML file or a mapping."""
+    return load(RunSettings, source)
 
 
 def to_yaml(settings: RunSettings) -> str:
@@ -293,37 +278,8 @@ def to_yaml(settings: RunSettings) -> str:
 
 
 def apply_overrides(settings: RunSettings, overrides: Iterable[str]) -> RunSettings:
-    """Return settings with `key=value` put in, such as `learning.lr=1e-3`; values are YAML."""
-    values = plain(settings)
-    for text in overrides:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise SettingsError(f"--set was given {text!r}; write it as key=value.")
-        try:
-            _put(values, key.split("."), yaml.safe_load(value), key)
-        except yaml.YAMLError as error:
-            raise SettingsError(f"{key} is {value!r}, which is no YAML.") from error
-    return build(RunSettings, values)
-
-
-# A key of these is a name, so that a new one can be set.
-_OPEN = ("learning.terms", "game_settings")
-
-
-def _put(values: dict[str, Any], parts: Sequence[str], value: Any, key: str) -> None:
-    here = values
-    for depth, part in enumerate(parts[:-1]):
-        inside = ".".join(parts[: depth + 1])
-        if part not in here:
-            raise SettingsError(f"There is no setting {key!r}; {nearest(part, here)}")
-        if here[part] is None or not isinstance(here[part], dict):
-            if not inside.startswith("learning."):
-                raise SettingsError(f"{inside} is {here[part]!r} and has no parts; set it whole.")
-            here[part] = {}
-        here = here[part]
-    if parts[-1] not in here and ".".join(parts[:-1]) not in _OPEN and len(parts) < 3:
-        raise SettingsError(f"There is no setting {key!r}; {nearest(parts[-1], here)}")
-    here[parts[-1]] = value
+    """Return settings of a run with `key=value` put in, such as `learning.lr=1e-3`."""
+    return overridden(settings, overrides)
 
 
 MAY_CHANGE = ("iterations", "evaluation", "checkpoints", "device", "threads")

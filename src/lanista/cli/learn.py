@@ -1,0 +1,137 @@
+"""`lanista learn`: makes the policy of a live bot better from the games it leaves in a spool."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from lanista.cli.flags import number, optional, switch
+from lanista.errors import LanistaError
+
+if TYPE_CHECKING:
+    from lanista.live.settings import LiveSettings
+
+SETTINGS = "settings.yaml"
+SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
+
+
+@dataclass(frozen=True)
+class Learn:
+    """Learn in the background from the games of live bots, and publish what is better.
+
+    Every game takes effect exactly once, whenever the learner is stopped or killed. Its book is
+    POLICY/learner/learn.db, which `lanista policy list` and `lanista doctor` read."""
+
+    spool: Annotated[Path, tyro.conf.arg(metavar="DIR")]
+    """The folder in which bots leave their games."""
+    policy: Annotated[Path, tyro.conf.arg(metavar="DIR")]
+    """The folder that says which policy plays; see `lanista policy`."""
+    once: Annotated[bool, switch()] = False
+    """Learn from the games that are there, and end."""
+    config: Annotated[Path | None, optional("FILE")] = None
+    """A settings file; without it the settings of the last start, or the usual ones."""
+    settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
+    """Any setting, such as learning.lr=1e-3 or gate.every=500."""
+    max_batch_files: Annotated[int | None, optional("N")] = None
+    """Most games of one update; the same as batch_games (10 unless set)."""
+    poll: Annotated[float, tyro.conf.arg(metavar="SECONDS")] = 5.0
+    """How often to look for games where the system does not tell of new files."""
+    report_every: Annotated[int, number(100)] = 100
+    """Games between two reports on the terminal; 0: only one at the end."""
+    cpu_share: Annotated[float, tyro.conf.arg(metavar="SHARE")] = 1.0
+    """Share of the time that may be spent learning, so that a game beside it is not disturbed."""
+    nice: Annotated[int, number(5)] = 5
+    """How far the learner's priority is lowered."""
+    threads: Annotated[int, number(1)] = 1
+    """Threads for the networks."""
+    show_settings: Annotated[bool, switch()] = False
+    """Print the settings with a sentence on each, and end."""
+
+    def run(self) -> int:
+        """Learn until stopped."""
+        settings = self._settings()
+        if self.show_settings:
+            from lanista.pipeline.plain import commented
+
+            print(commented(settings), end="")
+            return 0
+        self._refuse_nonsense()
+        from lanista.live.learning import BackgroundLearner
+        from lanista.live.service import Service, serve, step_back
+
+        step_back(self.nice, self.threads)
+        with _stopping() as stop:
+            learner = BackgroundLearner(
+                self.spool, self.policy, settings, say=_say, stop=stop.is_set
+            )
+            with learner:
+                self._keep(settings, learner.home)
+                _say(f"learning from {self.spool} for {self.policy}; stop with Ctrl-C.")
+                how = Service(self.once, self.poll, self.cpu_share, self.report_every)
+                found = serve(learner, how, stop)
+        for line in found.lines():
+            print(line)
+        return 0
+
+    def _refuse_nonsense(self) -> None:
+        if not 0 < self.cpu_share <= 1:
+            raise LanistaError(f"--cpu-share is {self.cpu_share}; give a share above 0, at most 1.")
+        if self.poll <= 0:
+            raise LanistaError(f"--poll is {self.poll}; give seconds above 0.")
+        if self.threads < 1 or self.report_every < 0 or not 0 <= self.nice <= 19:
+            raise LanistaError(
+                f"--threads is {self.threads}, --report-every {self.report_every} and --nice "
+                f"{self.nice}; give at least 1, at least 0, and 0 to 19."
+            )
+
+    def _settings(self) -> LiveSettings:
+        """Return the settings asked for, or those of the last start."""
+        from lanista.live.learning import FOLDER
+        from lanista.live.settings import LiveSettings
+        from lanista.pipeline.plain import load, overridden
+
+        kept = self.policy / FOLDER / SETTINGS
+        source = self.config or (kept if kept.exists() else None)
+        settings = LiveSettings() if source is None else load(LiveSettings, source)
+        given = [text for group in self.settings for text in group]
+        if self.max_batch_files is not None:
+            given.append(f"batch_games={self.max_batch_files}")
+        return overridden(settings, given)
+
+    def _keep(self, settings: LiveSettings, home: Path) -> None:
+        from lanista.files import write_text
+        from lanista.pipeline.plain import commented
+
+        write_text(home / SETTINGS, commented(settings))
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """Let a first interrupt finish and save the batch; a second one ends it at once."""
+    stop = threading.Event()
+
+    def caught(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        _say("Stopping after this batch, and saving; interrupt again to stop at once.")
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, caught) for number in signals]
+    try:
+        yield stop
+    finally:
+        for name, handler in zip(signals, before, strict=True):
+            signal.signal(name, handler)

@@ -1,0 +1,265 @@
+"""The background learner: takes games from a spool and makes the policy of a folder better.
+
+A game takes effect exactly once. Its row is written first, then the checkpoint that holds what was
+learned from it, then its file is archived; a kill between any two is undone or finished at the
+next start. Owns this order; what is published is the gatekeeper's matter.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanista.errors import RefusedError
+from lanista.learn.checkpoint import Checkpoints
+from lanista.learn.learner import BrokenLossError
+from lanista.live.deployment import Deployment, Verdict
+from lanista.live.experience import Lesson, predictions, unrolls_of
+from lanista.live.folder import PolicyFolder
+from lanista.live.game_files import GameFile
+from lanista.live.gatekeeping import Gatekeeper
+from lanista.live.intake import Intake, Taken
+from lanista.live.ledger import NAME, BatchRow, GameRow, Ledger
+from lanista.live.settings import LiveSettings
+from lanista.live.spool import Spool
+from lanista.live.weights import Weights
+from lanista.lock import holding
+
+FOLDER = "learner"
+"""Of the policy folder: what the learner alone needs."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one step did."""
+
+    games: int = 0
+    """That took effect."""
+    learned: int = 0
+    repeated: int = 0
+    refused: int = 0
+    waiting: int = 0
+    verdicts: tuple[Verdict, ...] = ()
+
+
+class BackgroundLearner:
+    """The one learner of a policy folder, from its start to its close."""
+
+    def __init__(
+        self,
+        spool: str | Path,
+        policy: str | Path,
+        settings: LiveSettings | None = None,
+        *,
+        say: Callable[[str], None] = print,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Hold the folders, and go on where the last learner left off.
+
+        `stop` is asked in the middle of what takes long.
+        """
+        self.spool, self.folder = Spool(spool), PolicyFolder(policy)
+        self.settings = settings or LiveSettings()
+        self.say = say
+        self.number = 0
+        """Updates that took effect."""
+        self.home = self.folder.folder / FOLDER
+        stable = self.folder.pointer().stable
+        self.home.mkdir(exist_ok=True)
+        self.spool.create()
+        self._stack = ExitStack()
+        try:
+            self._stack.enter_context(holding(self.home, "learner of the policy folder"))
+            self._stack.enter_context(holding(self.spool.work, "learner of the spool"))
+            self.checkpoints = Checkpoints(self.home / "checkpoints")
+            self.ledger = self._open_ledger()
+            self._stack.callback(self.ledger.close)
+            self.weights = Weights(self.folder, self.settings, stable)
+            self.gatekeeper = Gatekeeper(
+                self.folder, self.spool, self.ledger, self.weights, self.settings, say, stop
+            )
+            self.intake = Intake(self.spool, self.ledger, say)
+            self._recover()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __enter__(self) -> BackgroundLearner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the folders."""
+        self._stack.close()
+
+    def step(self) -> Batch | None:
+        """Take a batch of games and make it take effect; None if there was nothing to do."""
+        self.gatekeeper.look(self.number + 1)
+        taken = self.intake.take(self.settings.batch_games, self.weights.header)
+        if not taken.games:
+            idle = not (taken.repeated or taken.refused)
+            return None if idle else Batch(repeated=taken.repeated, refused=taken.refused)
+        try:
+            return self._apply(taken)
+        except BrokenLossError as error:
+            return self._one_by_one(taken, str(error))
+
+    def _apply(self, taken: Taken) -> Batch:
+        began, cpu = time.monotonic(), time.process_time()
+        number = self.number + 1
+        rows, samples, log = self._learn([game for _, game in taken.games], number)
+        batch = BatchRow(
+            update_number=number,
+            games=len(rows),
+            learned=sum(row.use == "learned" for row in rows),
+            samples=samples,
+            passes=int(log.get("stopped_after_epoch", self.settings.learning.epochs)),
+            loss=log.get("loss"),
+            repeated=taken.repeated,
+            seconds=time.monotonic() - began,
+            cpu_seconds=time.process_time() - cpu,
+            waiting=taken.waiting,
+            at=time.time(),
+        )
+        with self.ledger.writing():
+            self.ledger.add_games(rows)
+            self.ledger.add_batch(batch)
+            self.ledger.add_metrics(number, log)
+            verdicts = self.gatekeeper.judge(rows, number)
+        self._save(number)
+        for path, game in taken.games:
+            self.spool.put_away(path, game.content)
+        self.gatekeeper.carry_out()
+        return Batch(
+            batch.games, batch.learned, taken.repeated, taken.refused, taken.waiting, verdicts
+        )
+
+    def _learn(
+        self, games: Sequence[GameFile], number: int
+    ) -> tuple[list[GameRow], int, dict[str, float]]:
+        """Learn from what is young enough; return a row for each game, the samples, the log."""
+        learner = self.weights.learner
+        ages = [self._age(game.header.policy) for game in games]
+        lessons = [
+            Lesson.of(game, self.settings, learner.update_count - max(age, 0))
+            for game, age in zip(games, ages, strict=True)
+        ]
+        expected = predictions(lessons, learner)
+        rows = [
+            self._row(lesson, age, number, value)
+            for lesson, age, value in zip(lessons, ages, expected, strict=True)
+        ]
+        fresh = [lesson for lesson, row in zip(lessons, rows, strict=True) if row.use == "learned"]
+        if not fresh:
+            return rows, 0, {}
+        unrolls = unrolls_of(fresh, self.settings, learner)
+        return rows, unrolls.decisions, learner.update(unrolls)
+
+    def _age(self, policy: str) -> int:
+        """Return how many updates ago the weights were a policy's; -1 if that is not known."""
+        then = self.ledger.update_of(policy)
+        return -1 if then is None else self.number - then
+
+    def _row(self, lesson: Lesson, age: int, number: int, predicted: float | None) -> GameRow:
+        game, header = lesson.game, lesson.game.header
+        use = "stale" if age > self.settings.staleness else "learned"
+        return GameRow(
+            update_number=number,
+            content=game.content,
+            game_id=header.game_id,
+            policy=header.policy,
+            serial=header.serial,
+            candidate=header.candidate,
+            outcome=None if header.cut_off else float(game.outcome[0]),
+            crashed=header.crashed,
+            steps=header.steps,
+            overruled=int(game.overruled.sum()),
+            reward=float(game.rewards.sum()),
+            log_prob=float(game.log_probs.sum()),
+            staleness=age,
+            use=use if len(lesson.own) else "empty",
+            predicted=predicted,
+            came=lesson.came(self.settings.learning.gamma),
+            at=time.time(),
+        )
+
+    def _one_by_one(self, taken: Taken, sentence: str) -> Batch:
+        """Learn from each game alone, after a batch that could not be learned from."""
+        self._load(self.checkpoints.newest_good()[1])
+        if len(taken.games) == 1:
+            path, _ = taken.games[0]
+            self.intake.reject(path, f"It cannot be learned from: {sentence}")
+            self.ledger.add_event(self.number, "broken", sentence=sentence, file=path.name)
+            return Batch(repeated=taken.repeated, refused=taken.refused + 1)
+        self.say(f"{sentence} The batch is learned from one game at a time.")
+        parts = [Batch(repeated=taken.repeated, refused=taken.refused)]
+        for one in taken.games:
+            alone = Taken((one,), waiting=taken.waiting)
+            try:
+                parts.append(self._apply(alone))
+            except BrokenLossError as error:
+                parts.append(self._one_by_one(alone, str(error)))
+        return Batch(
+            games=sum(part.games for part in parts),
+            learned=sum(part.learned for part in parts),
+            repeated=sum(part.repeated for part in parts),
+            refused=sum(part.refused for part in parts),
+            waiting=taken.waiting,
+            verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
+        )
+
+    def _save(self, number: int) -> None:
+        state = {
+            "games": self.ledger.count(),
+            "weights": self.weights.state(),
+            "deployment": self.gatekeeper.deployment.state(),
+        }
+        self.checkpoints.save(number, state)
+        self.number = number
+        self.checkpoints.keep(self.settings.keep_checkpoints, 0)
+
+    def _load(self, state: dict[str, object]) -> None:
+        if self.ledger.count() != state["games"]:
+            raise RefusedError(
+                f"{self.ledger.path} holds {self.ledger.count()} games and the checkpoint "
+                f"{state['games']}; put back the file that belongs to it, or move {self.home} "
+                "away to begin a new learner from the stable policy."
+            )
+        self.weights.load(state["weights"])  # type: ignore[arg-type]
+        deployment = Deployment.of(self.settings.gate, state["deployment"])  # type: ignore[arg-type]
+        self.gatekeeper.deployment = deployment
+
+    def _open_ledger(self) -> Ledger:
+        path = self.home / NAME
+        if self.checkpoints.numbers() and not path.exists():
+            raise RefusedError(
+                f"{path} is gone, and tells which games took effect; put it back, or move "
+                f"{self.home} away to begin a new learner from the stable policy."
+            )
+        return Ledger(path, write=True)
+
+    def _recover(self) -> None:
+        """Go on from the newest checkpoint; what it does not hold did not happen."""
+        self.checkpoints.remove_leftovers()
+        state = None
+        if self.checkpoints.numbers():
+            self.number, state, said = self.checkpoints.newest_good()
+            for sentence in said:
+                self.say(sentence)
+            for number in self.checkpoints.numbers():
+                if number > self.number:
+                    self.checkpoints.set_aside(number)
+        self.intake.recover(self.number)
+        if state is None:
+            self.ledger.add_policy(0, self.weights.base, None)
+            self._save(0)
+        else:
+            self._load(state)
+        self.ledger.add_event(self.number, "started", spool=str(self.spool.folder.absolute()))
+        self._stack.callback(lambda: self.ledger.add_event(self.number, "stopped"))
+        self.gatekeeper.carry_out()

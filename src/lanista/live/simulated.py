@@ -1,0 +1,113 @@
+"""Tries a candidate in a simulator: pairs of matches on the same deals, until the gate decides.
+
+For games that run here. Without opponents the two policies meet each other with seats swapped;
+with opponents both meet the same ones on the same deals. Owns which matches are played; the
+statistics are the gate's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.errors import LanistaError
+from lanista.games import registry
+from lanista.games.bots import Player
+from lanista.games.contract import Game
+from lanista.live.gate import PairedTrial
+from lanista.live.sequential import Decision
+from lanista.live.settings import LiveSettings
+from lanista.nets.policy_format import read_header
+from lanista.rollout.play import Results, Table, play
+from lanista.rollout.players import policy_player
+from lanista.rollout.seating import rotations
+
+_FIRST, _MOST = 32, 1024
+"""Deals played before the first look, and most between two."""
+_SLOTS = 256
+Scores = NDArray[np.float64]
+
+
+def simulate(
+    candidate: Path, stable: Path, settings: LiveSettings, *, stop: Callable[[], bool]
+) -> tuple[Decision, dict[str, Any]] | None:
+    """Play until the gate decides; None if `stop` said so before."""
+    header, gate = read_header(stable), settings.gate
+    game = registry.make(header.game, slots=_SLOTS, seed=settings.seed, **dict(header.settings))
+    try:
+        both = [policy_player(path, game.spec, settings.seed) for path in (candidate, stable)]
+        others: list[Player | None] = [
+            registry.make_bot(header.game, name, game.spec, settings.seed)
+            for name in gate.opponents
+        ]
+        trial, deal, size = PairedTrial(gate.rule), 0, _FIRST
+        options = _options(gate.options)
+        while trial.decision is None:
+            if stop():
+                return None
+            for other in others or [None]:
+                scores = _scores(game, both, other, deal, size, options)
+                trial.extend(scores.tolist())
+                deal += size
+            size = min(2 * size, _MOST)
+    finally:
+        game.close()
+    compared = trial.comparison()
+    facts = {"games": trial.games, "difference": compared.difference, "low": compared.low}
+    return trial.decision, facts | {"high": compared.high, "simulated": True}
+
+
+def _scores(
+    game: Game,
+    both: Sequence[Player],
+    other: Player | None,
+    deal: int,
+    size: int,
+    options: dict[str, int],
+) -> Scores:
+    """Return the candidate's score of each deal that was played to its end, ½ for an equal."""
+    if other is None:
+        results = _played(game, both[0], both[1], deal, size, options)
+        found = unit_scores(results)
+        return found[~np.isnan(found)]
+    new, old = (unit_scores(_played(game, one, other, deal, size, options)) for one in both)
+    apart = 0.5 + (new - old) / 2
+    return apart[~np.isnan(apart)]
+
+
+def _played(
+    game: Game, one: Player, other: Player, deal: int, size: int, options: dict[str, int]
+) -> Results:
+    seats = game.spec.seats
+    schedule = rotations(
+        [0, *[1] * (seats - 1)], size * seats, first_match=deal * seats, first_deal=deal
+    )
+    return play([Table(game, (one, other))], schedule, options=options)
+
+
+def unit_scores(results: Results) -> Scores:
+    """Return player 0's mean score over each deal's matches, `[deals]`; NaN where one was cut off.
+
+    A match's score is the share of the other seats that were beaten, an equal place counting half.
+    """
+    seats = results.schedule.seats
+    place = results.place.astype(np.int64)
+    mine = np.take_along_axis(place, results.schedule.seating.argmin(1)[:, None], 1)
+    beaten = (mine < place).sum(1) + 0.5 * ((mine == place).sum(1) - 1)
+    score = np.where(results.cut_off, np.nan, beaten / (seats - 1))
+    means: Scores = score.reshape(-1, seats).mean(1)
+    return means
+
+
+def _options(given: tuple[str, ...]) -> dict[str, int]:
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not value.lstrip("-").isdigit():
+            raise LanistaError(f"gate.options holds {text!r}; give NAME=NUMBER.")
+        found[name] = int(value)
+    return found
