@@ -28,7 +28,8 @@ class Report:
     run_folder: Annotated[
         tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="RUN", help_behavior_hint="")
     ] = None
-    """A run's folder, a policy file with its .run folder beside it, or a pipeline's folder."""
+    """A run's folder, a policy file with its .run folder beside it, a pipeline's folder, or the
+    policy folder of a live bot."""
     output_dir: Annotated[Path | None, optional("FOLDER")] = None
     """Where the files go; RUN/report unless given."""
     league_state: Annotated[Path | None, optional("FILE")] = None
@@ -59,8 +60,11 @@ class Report:
     def _from_run(self, path: Path) -> int:
         from lanista.cli.paths import refuse_unwritable_folder
         from lanista.report import exports
+        from lanista.report.live_story import is_live
         from lanista.report.reading import find_run, story_of_run
 
+        if is_live(path):
+            return self._from_policies(path)
         folder = find_run(path)
         story = story_of_run(folder)
         output = self.output_dir or (path if path.is_dir() else folder) / "report"
@@ -70,6 +74,21 @@ class Report:
         found = exports.write_report(story, output, anchor=self.anchor, evaluation=last)
         names = (exports.SUMMARY, exports.LEAGUE_STATE, exports.MATCHES, exports.REGISTRY)
         say(story, found, [output / name for name in (*names, exports.PAGE)])
+        return 0
+
+    def _from_policies(self, path: Path) -> int:
+        """Report on a live bot's policy folder."""
+        from lanista.cli.paths import refuse_unwritable_folder
+        from lanista.report.live_story import live_story
+        from lanista.report.page_live import headline, write_live_report
+
+        output = self.output_dir or path / "report"
+        refuse_unwritable_folder("--output-dir", output)
+        story = live_story(path)
+        for sentence in headline(story):
+            print(sentence)
+        for written in write_live_report(story, output):
+            print(written)
         return 0
 
     def _from_exports(self, state: Path, matches: Path, output: Path) -> int:

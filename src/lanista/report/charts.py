@@ -130,12 +130,14 @@ def _band(line: Line, shade: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _curve(line: Line, shade: str, dash: str, digits: str) -> dict[str, Any]:
+def _curve(
+    line: Line, shade: str, dash: str, digits: str, x_name: str = "update"
+) -> dict[str, Any]:
     found: dict[str, Any] = {
         "type": "scatter", "x": clean(line.x), "y": clean(line.y), "name": text(line.name),
         "mode": "lines", "connectgaps": False,
         "line": {"color": shade, "width": 2, "dash": dash}, "marker": {"size": 5, "color": shade},
-        "hovertemplate": f"update %{{x}}: %{{y:{digits}}}",
+        "hovertemplate": f"{x_name} %{{x}}: %{{y:{digits}}}",
     }  # fmt: skip
     if line.low and line.high:
         found["customdata"] = [
@@ -162,6 +164,7 @@ def chart(
     from_zero: bool = False,
     digits: str = ".3g",
     x_range: tuple[float, float] | None = None,
+    x_name: str = "update",
 ) -> Figure:
     """Return curves on one pair of axes; `share` fixes the axis to 0–1, `even` dots a line."""
     data: list[dict[str, Any]] = []
@@ -169,12 +172,12 @@ def chart(
     for place, line in enumerate(thinned(each) for each in lines):
         shade = line.shade or colour(line.name, place)
         dash = DASHES[place // len(COLOURS) % len(DASHES)]
-        data += [*_band(line, shade), _curve(line, shade, dash, digits)]
+        data += [*_band(line, shade), _curve(line, shade, dash, digits, x_name)]
         data[-1]["mode"] = "lines+markers" if few else "lines"
     y = axis(y_title, rangemode="tozero" if from_zero else "normal")
     if share:
         y["range"] = [-0.02, 1.02]
-    x = axis("update" if y_title else "", **({"range": list(x_range)} if x_range else {}))
+    x = axis(x_name if y_title else "", **({"range": list(x_range)} if x_range else {}))
     shapes = [] if even is None else [dotted(even)]
     legend = len(lines) > 1
     return figure(data, height, xaxis=x, yaxis=y, shapes=shapes, showlegend=legend)

@@ -1,0 +1,236 @@
+"""The page of a live bot: how its score went, who played, what the gate decided.
+
+One HTML file that opens without a network. Knows nothing of where the numbers come from.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lanista.files import write_text
+from lanista.league.score import Estimate, mean_score
+from lanista.live.ledger import Event
+from lanista.report.charts import GREY, Figure, Line, chart, count, panel
+from lanista.report.live_story import DECIDED, LiveStory, Service, score_of
+from lanista.report.page_parts import (
+    Chart,
+    Facts,
+    Panels,
+    Section,
+    Table,
+    Words,
+    document,
+)
+
+_WINDOWS = 40
+"""Points of the curve of the score."""
+_LEAST_WINDOW = 50
+
+
+def live_page(story: LiveStory) -> str:
+    """Return the page as HTML."""
+    sections = [_score(story), _policies(story), _decisions(story), _learning(story)]
+    title = " · ".join(part for part in (story.game, story.name) if part)
+    return document(title, headline(story), [_facts(story)], sections)
+
+
+def write_live_report(story: LiveStory, output: Path) -> list[Path]:
+    """Write the page and its numbers into a folder; return their paths."""
+    paths = [output / "summary.json", output / "report.html"]
+    write_text(paths[0], json.dumps(live_summary(story), indent=1) + "\n")
+    write_text(paths[1], live_page(story))
+    return paths
+
+
+def headline(story: LiveStory) -> list[str]:
+    """Return what came of it in two sentences."""
+    ladder = story.ladder
+    played = f"{story.totals.games:,} games were learned from or counted."
+    if not ladder:
+        return [f"No game with a result yet; {played}"]
+    first, last = ladder[0], ladder[-1]
+    said = f"The first policy scores {_said(first.stable)} in service"
+    if last is first:
+        return [f"{said}; none was better so far.", played]
+    return [f"{said}, the stable one of now, the {len(ladder)}th, {_said(last.stable)}.", played]
+
+
+def live_summary(story: LiveStory) -> dict[str, Any]:
+    """Return the numbers of the page, for programs."""
+    return {
+        "game": story.game,
+        "stable": story.stable,
+        "candidate": story.candidate,
+        "share": story.share,
+        "games": story.totals.games,
+        "learned": story.totals.learned,
+        "batches": story.totals.batches,
+        "samples": story.totals.samples,
+        "average_loss": story.totals.loss,
+        "cpu_seconds": story.totals.cpu_seconds,
+        "policies": [
+            {
+                "digest": service.digest,
+                "update": service.update,
+                "published": service.published,
+                "in_service": _plain(service.stable),
+                "as_second": _plain(service.second),
+                "without_result": service.missing,
+            }
+            for service in story.services
+        ],
+        "events": [
+            {"update": event.update_number, "at": event.at, "kind": event.kind, **event.body}
+            for event in story.events
+        ],
+    }
+
+
+def _facts(story: LiveStory) -> Facts:
+    totals = story.totals
+    return Facts(
+        [
+            ("Games", count(totals.games)),
+            ("Published", count(sum(event.kind == "published" for event in story.events))),
+            ("Updates", count(totals.batches)),
+            ("Decisions learned from", count(totals.samples)),
+            ("Learner's CPU seconds", count(totals.cpu_seconds)),
+        ]
+    )
+
+
+def _score(story: LiveStory) -> Section:
+    """Return the score of all games in the order they took effect, whoever played them."""
+    scores = [(number, score_of(row)) for number, row in enumerate(story.games, 1)]
+    known = [(number, score) for number, score in scores if score is not None]
+    if len(known) < 2:
+        return Section("Score over games", [Words("There are too few games with a result.")])
+    width = max(_LEAST_WINDOW, -(-len(known) // _WINDOWS))
+    parts = [known[at : at + width] for at in range(0, len(known), width)]
+    means = [mean_score(np.array([score for _, score in part])) for part in parts]
+    x = [float(np.mean([number for number, _ in part])) for part in parts]
+    found = [mean for mean in means if mean is not None]
+    line = Line(
+        "all games", x, [m.value for m in found], [m.low for m in found], [m.high for m in found]
+    )
+    figure = chart([line], "score", share=True, even=0.5, digits=".3f", x_name="game")
+    lines = _marked(story, figure)
+    caption = f"Each point is {width} games one after another; the band is its 95 % interval."
+    if lines:
+        caption += " Upright lines: a policy was published."
+    says = "The live score over games, with its interval and the moments of publication."
+    return Section("Score over games", [Chart(figure, says, caption)])
+
+
+def _marked(story: LiveStory, figure: Figure) -> int:
+    """Draw an upright line at each publication; return how many."""
+    ends = np.array([row.update_number for row in story.games])
+    published = [event for event in story.events if event.kind == "published"]
+    for event in published:
+        at = int(np.searchsorted(ends, event.update_number, side="right"))
+        figure["layout"]["shapes"].append(
+            {
+                "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": at, "x1": at,
+                "line": {"color": GREY, "width": 1, "dash": "dash"}, "layer": "below",
+            }
+        )  # fmt: skip
+    return len(published)
+
+
+def _policies(story: LiveStory) -> Section:
+    rows = [_row(service, story) for service in story.services]
+    columns = ("policy", "made after update", "score in service", "score as second", "no result")
+    lead = (
+        "In service: as the stable policy. As second: as a candidate on trial, or kept beside a "
+        "newer one; a published policy's trial leans upwards, since it is why it was published."
+    )
+    return Section("Policies that played", [Table(columns, rows)], lead)
+
+
+def _row(service: Service, story: LiveStory) -> list[str]:
+    mark = " (stable)" if service.digest == story.stable else ""
+    mark = " (second)" if service.digest == story.candidate else mark
+    return [
+        f"{service.digest[:12]}{mark}",
+        f"{service.update:,}",
+        _said(service.stable),
+        _said(service.second),
+        f"{service.missing:,}",
+    ]
+
+
+def _decisions(story: LiveStory) -> Section:
+    told = ("candidate", *DECIDED, "returned", "changed", "broken")
+    rows = [_event(event) for event in story.events if event.kind in told]
+    if not rows:
+        return Section("What the gate decided", [Words("No candidate was offered yet.")])
+    columns = ("update", "when", "what", "policy", "reason", "games", "difference")
+    table = Table(columns, rows, words=(1, 2, 3, 4))
+    lead = "The difference is the candidate's score less the stable policy's, as it was tested."
+    return Section("What the gate decided", [table], lead)
+
+
+def _event(event: Event) -> list[str]:
+    body = event.body
+    when = datetime.datetime.fromtimestamp(event.at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    apart = body.get("difference")
+    said = "" if apart is None else f"{apart:+.3f} [{body['low']:+.3f}, {body['high']:+.3f}]"
+    reason = str(body.get("reason") or body.get("said") or body.get("sentence") or "")
+    who = str(body.get("digest") or body.get("stable") or "")[:12]
+    games = f"{body['games']:,}" if "games" in body else ""
+    kind = event.kind.replace("_", " ")
+    return [f"{event.update_number:,}", when, kind, who, reason, games, said]
+
+
+def _learning(story: LiveStory) -> Section:
+    panels = [
+        (name, f"{points[-1][1]:.3g}", panel([_line(name, points)]))
+        for name, points in _joined(story.metrics).items()
+        if len(points) > 1
+    ]
+    totals = story.totals
+    ratio = totals.trained / totals.samples if totals.samples else 0.0
+    loss = "not known yet" if totals.loss is None else f"{totals.loss:.4f}"
+    words = Words(
+        f"{totals.learned:,} games were learned from, {totals.stale:,} were too old, "
+        f"{totals.repeated:,} files were copies. Each decision was gone over {ratio:.2f} times on "
+        f"average; the average loss is {loss}."
+    )
+    return Section("The learner", [words, *([Panels(panels)] if panels else [])])
+
+
+def _joined(
+    metrics: Mapping[str, list[tuple[int, float]]],
+) -> dict[str, list[tuple[int, float]]]:
+    """Return the metrics, with the entropy of all heads as one."""
+    heads = [points for name, points in metrics.items() if name.startswith("policy/entropy")]
+    found = {k: v for k, v in metrics.items() if not k.startswith("policy/entropy")}
+    if heads:
+        sums: dict[int, float] = {}
+        for points in heads:
+            for update, value in points:
+                sums[update] = sums.get(update, 0.0) + value
+        found["entropy of all heads"] = sorted(sums.items())
+    return found
+
+
+def _line(name: str, points: Sequence[tuple[int, float]]) -> Line:
+    return Line(name, [float(at) for at, _ in points], [value for _, value in points])
+
+
+def _said(found: Estimate | None) -> str:
+    if found is None:
+        return "–"
+    if found.low is None or found.high is None:
+        return f"{found.value:.3f} ({found.n:,} games)"
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}] ({found.n:,} games)"
+
+
+def _plain(found: Estimate | None) -> dict[str, Any] | None:
+    return None if found is None else dict(vars(found))
