@@ -30,6 +30,23 @@ def holding(folder: Path, what: str, patience: float = 0.0) -> Iterator[None]:
         os.close(handle)
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a process holds `folder`; asked for a moment, so one that comes just then is refused.
+
+    Makes no file, so that looking changes nothing.
+    """
+    if sys.platform == "win32" and not (folder / LOCK).exists():
+        return False
+    handle = _opened(folder)
+    try:
+        _try(handle)
+    except (BlockingIOError, PermissionError):
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def _take(handle: int, folder: Path, what: str, patience: float) -> None:
     last = time.monotonic() + patience
     while True:

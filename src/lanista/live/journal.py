@@ -209,6 +209,20 @@ def recovering(path: Path) -> Iterator[GameFile | None]:
             os.close(handle)
 
 
+def abandoned(path: Path) -> bool:
+    """Whether a journal's process is gone; False for one that is being begun or was just ended."""
+    try:
+        handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return False
+    try:
+        about = os.fstat(handle)
+        # An empty one may not be held yet, and must not be, or its process would give it up.
+        return about.st_size > 0 and about.st_nlink > 0 and _held(handle)
+    finally:
+        os.close(handle)
+
+
 def _game(data: bytes) -> GameFile:
     if not _START.size <= len(data) <= _MOST_JOURNAL:
         raise GameFileError(f"its journal has {len(data):,} bytes")

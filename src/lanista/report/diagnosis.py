@@ -1,0 +1,183 @@
+"""Says why a run does not learn, from its own rows: opponents, results, entropy, weights.
+
+What was seen in training matches is not kept by a run, so nothing is said of features. Knows
+nothing of files, and nothing of live bots but the words for a finding.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from lanista.live.findings import Examination, Finding, by_gravity, short
+from lanista.report.source import Series, Story, owner
+
+ENOUGH = 100
+"""Matches without which "all of them" is no news."""
+GONE = 0.01
+"""Nats, all heads together, below which a policy no longer tries anything."""
+_LAST = 10
+
+
+def examine_run(story: Story) -> Examination:
+    """Look at a run and return what is wrong with it."""
+    found: list[Finding | None] = []
+    for learner in story.learners or ("",):
+        found += [
+            weights_unchanged(story, learner),
+            results_all_alike(story, learner),
+            entropy_gone(story, learner),
+            one_opponent(story, learner),
+        ]
+    found.append(no_results(story))
+    return Examination(tuple(_facts(story)), by_gravity(one for one in found if one is not None))
+
+
+def opponents_of(story: Story, learner: str) -> Counter[str]:
+    """Count the training matches of a learner by those it met; itself among them."""
+    met: Counter[str] = Counter()
+    for row in story.training:
+        if row.learner == learner:
+            others = [name for name in row.seating if name != learner] or [learner]
+            for name in set(others):
+                met[name] += row.matches
+    return met
+
+
+def one_opponent(story: Story, learner: str) -> Finding | None:
+    """All training games are against one opponent that does not change."""
+    met = opponents_of(story, learner)
+    if len(met) != 1 or sum(met.values()) < ENOUGH:
+        return None
+    ((opponent, matches),) = met.items()
+    if opponent in story.learners:
+        return None  # One that learns too is another opponent after every update.
+    offered = sorted({row.opponent for row in story.matchmaking if row.learner == learner})
+    return Finding(
+        name="one_opponent",
+        gravity="doubt",
+        sentence=f"All {matches:,} training matches of {learner} were against {opponent!r}.",
+        meaning="What is learned may be of use against this one opponent alone.",
+        remedy="Add opponents, or play against itself; if this is the one that matters, nothing "
+        "is wrong.",
+        evidence={"learner": learner, "opponent": opponent, "matches": matches, "drawn": offered},
+    )
+
+
+def results_all_alike(story: Story, learner: str) -> Finding | None:
+    """Every training match of the second half ended alike."""
+    rows = [row for row in story.training if row.learner == learner]
+    rows = rows[len(rows) // 2 :]
+    won = drawn = lost = 0
+    for row in rows:
+        if len(row.seating) != 2:
+            return None
+        w, d, x = row.pairs[0]
+        mirrored = row.seating[0] == row.seating[1]
+        seat = row.seating.index(learner) if learner in row.seating else 0
+        # Against itself one of both wins, which is a result like any other.
+        won += w + x if mirrored else (w, x)[seat]
+        lost += w + x if mirrored else (x, w)[seat]
+        drawn += d
+    counts = {"won": won, "drawn": drawn, "lost": lost}
+    kinds = [kind for kind, n in counts.items() if n]
+    if len(kinds) != 1 or counts[kinds[0]] < ENOUGH:
+        return None
+    return Finding(
+        name="results_all_alike",
+        gravity="stops",
+        sentence=f"All {counts[kinds[0]]:,} training matches of {learner} in the second half of "
+        f"the run were {kinds[0]}.",
+        meaning="No action leads to more than any other, so there is nothing to prefer, unless the "
+        "game pays more than winning and losing.",
+        remedy="Give it opponents that it neither always beats nor always loses to; where all is "
+        "drawn, see that the game ends with a result.",
+        evidence={"learner": learner, **counts},
+    )
+
+
+def entropy_gone(story: Story, learner: str) -> Finding | None:
+    """The learner's policy no longer tries anything."""
+    series = _entropy(story, learner)
+    if len(series) < _LAST:
+        return None
+    first, last = (
+        sum(value for _, value in part) / _LAST for part in (series[:_LAST], series[-_LAST:])
+    )
+    if last >= GONE:
+        return None
+    return Finding(
+        name="entropy_gone",
+        gravity="stops",
+        sentence=f"The entropy of {learner} is {last:.4f} nats in the last {_LAST} updates, and "
+        f"was {first:.4f} in the first: it plays the same action nearly every time.",
+        meaning="What is never tried is never found to be better.",
+        remedy="Begin again with more weight on the entropy term (learning.terms.entropy), or "
+        "with a lower learning.lr.",
+        evidence={"learner": learner, "first": first, "last": last, "update": series[-1][0]},
+    )
+
+
+def _entropy(story: Story, learner: str) -> Series:
+    """Return the entropy by update, all heads together."""
+    total: dict[int, float] = {}
+    for metric, series in story.metrics.items():
+        whose, name = owner(story.learners, metric)
+        if whose == learner and name.startswith("policy/entropy"):
+            for update, value in series:
+                total[update] = total.get(update, 0.0) + value
+    return tuple(sorted(total.items()))
+
+
+def weights_unchanged(story: Story, learner: str) -> Finding | None:
+    """The learner was evaluated at several updates, and it was the same file each time."""
+    seen: dict[int, str] = {}
+    for match in story.matches:
+        for name, digest in zip(match.lineup.names, match.lineup.digests, strict=True):
+            if name == learner:
+                seen[match.update] = digest
+    updates = sorted(seen)
+    if len(updates) < 3 or len({seen[update] for update in updates[-3:]}) > 1:
+        return None
+    digest = seen[updates[-1]]
+    same = [update for update in updates if seen[update] == digest]
+    return Finding(
+        name="other_policy",
+        gravity="stops",
+        sentence=f"{learner} was evaluated at updates {', '.join(map(str, same[-5:]))}, and it was "
+        f"the policy {short(digest)} each time.",
+        meaning="The policy that plays is not the one that is trained, or training changes "
+        "nothing.",
+        remedy="See that learning.lr is not 0 and that the policy's loss is not 0 everywhere.",
+        evidence={"learner": learner, "digest": digest, "updates": same},
+    )
+
+
+def no_results(story: Story) -> Finding | None:
+    """Matches of fixed players are broken off."""
+    cut = sum(match.cut_off for match in story.matches)
+    if len(story.matches) < ENOUGH or cut < 0.9 * len(story.matches):
+        return None
+    return Finding(
+        name="no_results",
+        gravity="stops",
+        sentence=f"{cut:,} of {len(story.matches):,} matches of fixed players were broken off.",
+        meaning="A match that was broken off has no result, so nobody's strength is known.",
+        remedy="See why the game's matches do not end; its time limit may be too short.",
+        evidence={"matches": len(story.matches), "cut_off": cut},
+    )
+
+
+def _facts(story: Story) -> Iterator[str]:
+    played = sum(row.matches for row in story.training)
+    yield (
+        f"Run {story.name}: {story.game or 'unknown game'}, {story.updates:,} updates, "
+        f"{played:,} training matches, {len(story.matches):,} matches of fixed players."
+    )
+    for learner in story.learners:
+        met = opponents_of(story, learner).most_common(5)
+        if met:
+            yield f"{learner} met " + ", ".join(f"{name} {n:,}" for name, n in met) + "."
+    for update, sentence in story.notices[-3:]:
+        yield f"At update {update} the run said: {sentence}"
+    yield "A run keeps no observations, so nothing can be said of features."

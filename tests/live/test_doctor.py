@@ -1,0 +1,481 @@
+"""The doctor: a healthy folder has no finding, and each planted fault gives exactly its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from patients import book_of, certain_policy, healthy, learn, offered, other_policy, play, sight
+from toy import HERE, agent_of, folder_of, game_of, spec_of
+
+from lanista.cli.main import main
+from lanista.live.doctor import examine
+from lanista.live.findings import Finding
+from lanista.live.findings_features import Seen
+from lanista.live.folder import PolicyFolder
+from lanista.live.game_files import encode
+from lanista.live.ledger import BatchRow
+from lanista.live.spool import Spool
+from lanista.lock import holding
+
+
+def found(path: Path, **given: Any) -> list[Finding]:
+    return list(examine(path / "spool", path / "policy", **given).findings)
+
+
+def only(path: Path, name: str, **given: Any) -> Finding:
+    """Return the one finding there is, which must be this one."""
+    findings = found(path, **given)
+    assert [finding.name for finding in findings] == [name]
+    return findings[0]
+
+
+def listing(path: Path) -> dict[str, int]:
+    """Return every file and its size, without SQLite's own files of the moment."""
+    files = [file for file in path.rglob("*") if file.is_file()]
+    return {
+        str(f.relative_to(path)): f.stat().st_size
+        for f in files
+        if not f.name.endswith(("-shm", "-wal"))
+    }
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Healthy folders that no test may change."""
+    path = tmp_path_factory.mktemp("sound")
+    healthy(path)
+    return path
+
+
+# Nothing is wrong.
+
+
+def test_a_healthy_folder_has_no_finding_and_is_not_changed(sound: Path) -> None:
+    before = listing(sound)
+    seen = examine(sound / "spool", sound / "policy", games=20)
+    assert seen.findings == ()
+    assert listing(sound) == before
+    told = " ".join(seen.facts)
+    assert "60 are archived" in told
+    assert "newest 20 games" in told
+    assert "dropped" in told
+
+
+def test_a_policy_folder_alone_finds_its_spool(sound: Path) -> None:
+    facts = examine(policy=sound / "policy").facts
+    assert any(str(sound / "spool") in fact for fact in facts)
+
+
+def test_a_spool_alone_says_what_it_cannot_tell(sound: Path) -> None:
+    seen = examine(sound / "spool")
+    assert seen.findings == ()
+    assert any("Without --policy" in fact for fact in seen.facts)
+
+
+def test_few_games_say_nothing(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 5, outcome=lambda i: None, opponent=lambda i: "kiter")
+    assert found(tmp_path) == []
+
+
+# Who played.
+
+
+def test_games_of_a_policy_from_elsewhere_are_found(tmp_path: Path) -> None:
+    healthy(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    other = PolicyFolder(elsewhere / "policy")
+    digest = other.add(other_policy())
+    other.publish(digest)
+    play(elsewhere, 30)
+    for file in Spool(elsewhere / "spool").waiting():
+        file.rename(tmp_path / "spool" / "new" / file.name)
+    learn(tmp_path, update=3)
+    finding = only(tmp_path, "other_policy", games=30)
+    stable = PolicyFolder(tmp_path / "policy").pointer().stable
+    assert finding.evidence["played"] == {digest: 30}
+    assert finding.evidence["stable"] == stable
+    assert digest[:12] in finding.sentence
+    assert finding.gravity == "stops"
+
+
+def test_bots_that_never_take_up_the_new_policy_are_found(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    before = folder.pointer().stable
+    with agent_of(tmp_path) as agent:
+        games = [agent.game(f"old {i}", f"bot {i % 2}") for i in range(40)]
+        folder.publish(folder.add(other_policy()))
+        for i, game in enumerate(games):
+            for step in range(12):
+                game.act(sight(i, step))
+            game.end(1.0 if i % 2 else -1.0)
+    learn(tmp_path, update=3)
+    finding = only(tmp_path, "other_policy")
+    assert finding.evidence["played"] == {before: 40}
+    assert "since the pointer last changed" in finding.sentence
+
+
+def test_a_candidate_that_never_plays_is_found(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    candidate = folder.add(other_policy())
+    folder.try_out(candidate, 0.5)
+    folder.path_of(candidate).write_bytes(b"damaged")
+    play(tmp_path, 30, prefix="tried")
+    learn(tmp_path, update=3)
+    finding = only(tmp_path, "candidate_never_plays")
+    assert finding.evidence["candidate"] == candidate
+    assert finding.evidence["games"] == 30
+    assert finding.evidence["chance"] == pytest.approx(0.5**30)
+
+
+def test_all_games_against_one_opponent_are_found(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 40, opponent=lambda i: "kiter" if i % 4 else "")
+    learn(tmp_path)
+    finding = only(tmp_path, "one_opponent")
+    assert finding.evidence == {"games": 30, "opponent": "kiter", "unnamed": 10}
+
+
+# What they saw.
+
+
+def nothing(game: int, step: int) -> Any:
+    return np.zeros(6, np.float32)
+
+
+def hundredfold(game: int, step: int) -> Any:
+    seen = sight(game, step)
+    seen[2] *= 100
+    return seen
+
+
+def dead(game: int, step: int) -> Any:
+    seen = sight(game, step)
+    seen[3] = 0.25
+    return seen
+
+
+def test_empty_observations_are_found(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 20, seen=nothing)
+    learn(tmp_path)
+    finding = only(tmp_path, "features_empty")
+    assert (finding.evidence["constant"], finding.evidence["zero"]) == (6, 6)
+
+
+def test_a_number_that_died_is_found_against_the_games_learned_from_first(tmp_path: Path) -> None:
+    healthy(tmp_path)
+    play(tmp_path, 30, prefix="now", seen=dead)
+    learn(tmp_path, update=3)
+    finding = only(tmp_path, "features_constant", games=30)
+    (feature,) = finding.evidence["features"]
+    assert (feature["name"], feature["value"]) == ("numbers[2]", 0.25)
+    assert "numbers[2] (always 0.25)" in finding.sentence
+
+
+def test_a_number_of_another_scale_is_found_against_the_games_learned_from_first(
+    tmp_path: Path,
+) -> None:
+    healthy(tmp_path)
+    play(tmp_path, 30, prefix="now", seen=hundredfold)
+    learn(tmp_path, update=3)
+    finding = only(tmp_path, "features_other_scale", games=30)
+    (feature,) = finding.evidence["features"]
+    assert feature["name"] == "numbers[1]"
+    assert feature["size_now"] / feature["size_before"] == pytest.approx(100, rel=0.2)
+
+
+def test_numbers_far_from_the_scale_in_the_policy_file_are_found(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 20, seen=lambda i, step: sight(i, step) / [1, *[1000] * 5])
+    learn(tmp_path)
+    finding = only(tmp_path, "features_off_scale")
+    (field,) = finding.evidence["fields"]
+    assert (field["name"], field["scale"]) == ("numbers", 2.0)
+    # 95 % of |x| stay below 1.96; divided by 1000 and by the scale 2.
+    assert field["size_scaled"] == pytest.approx(0.00098, rel=0.1)
+
+
+def test_features_are_held_against_training_data_where_it_is_given(sound: Path) -> None:
+    drawn = np.random.default_rng(1)
+    values = drawn.normal(size=(600, 6))
+    values[:, 0] = drawn.integers(0, 4, 600)
+    game = np.repeat(np.arange(50), 12)
+    assert found(sound, training=Seen(values, game)) == []
+    values[:, 4] /= 50
+    finding = only(sound, "features_other_scale", training=Seen(values, game))
+    assert [one["name"] for one in finding.evidence["features"]] == ["numbers[3]"]
+    assert "the training data" in finding.sentence
+
+
+# How they ended.
+
+
+def test_results_that_never_arrive_are_found(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 20, outcome=lambda i: None)
+    learn(tmp_path)
+    finding = only(tmp_path, "no_results")
+    assert (finding.evidence["cut_off"], finding.evidence["crashed"]) == (20, 0)
+    assert all((tmp_path / "spool" / file).is_file() for file in finding.evidence["files"])
+
+
+def test_outcomes_without_a_difference_are_found(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 30, outcome=lambda i: 0.0)
+    learn(tmp_path)
+    assert only(tmp_path, "results_all_alike").evidence["outcome"] == 0
+
+
+def test_a_bot_whose_rules_play_everything_is_found(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 20, overrule=True)
+    learn(tmp_path, use="empty")
+    evidence = only(tmp_path, "no_decisions").evidence
+    assert (evidence["steps"], evidence["own"]) == (240, 0)
+
+
+def test_a_policy_that_always_plays_the_same_is_found(tmp_path: Path) -> None:
+    folder = PolicyFolder(tmp_path / "policy")
+    folder.publish(folder.add(certain_policy()))
+    play(tmp_path, 20)
+    learn(tmp_path)
+    evidence = only(tmp_path, "entropy_gone").evidence
+    assert evidence["free_decisions"] == 240
+    # Three choices and two, all legal.
+    assert evidence["entropy_of_chance"] == pytest.approx(np.log(6))
+    assert 0 <= evidence["entropy_played"] < 0.01
+
+
+def test_entropy_that_is_gone_in_the_learners_book_is_found_without_games(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    with book_of(tmp_path) as ledger:
+        for update in range(1, 12):
+            ledger.add_metrics(update, {"policy/entropy/0": 0.001, "policy/entropy/1": 0.002})
+    (finding,) = examine(policy=tmp_path / "policy").findings
+    assert finding.name == "entropy_gone"
+    assert finding.evidence["entropy_of_learner"] == pytest.approx(0.003)
+
+
+# The learner.
+
+
+def test_games_that_are_all_too_old_are_found(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 20)
+    learn(tmp_path, use="stale", staleness=431)
+    (tmp_path / "policy" / "learner" / "settings.yaml").write_text("staleness: 200\n")
+    evidence = only(tmp_path, "all_stale").evidence
+    assert evidence == {"games": 20, "stale": 20, "median": 431, "limit": 200}
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("rejected", "futile"), ("rejected", "missing"), ("void", "share"), ("vetoed", "veto")],
+)
+def test_a_gate_that_never_passes_is_found_with_its_reasons(
+    tmp_path: Path, kind: str, reason: str
+) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 20)
+    learn(tmp_path)
+    with book_of(tmp_path) as ledger:
+        for update in range(4):
+            offered(ledger, update, kind, reason)
+        offered(ledger, 4, "rejected", "limit")
+    finding = only(tmp_path, "gate_never_passes")
+    assert finding.evidence["reasons"] == {reason: 4, "limit": 1}
+    assert (finding.evidence["offered"], finding.evidence["judged"]) == (5, 5)
+    assert repr(reason) in finding.remedy
+
+
+def test_some_rejections_after_a_publication_are_no_finding(tmp_path: Path) -> None:
+    healthy(tmp_path)
+    with book_of(tmp_path) as ledger:
+        for update in range(3, 12):
+            offered(ledger, update, "rejected", "futile")
+        assert found(tmp_path) == []
+        offered(ledger, 12, "rejected", "futile")
+    assert only(tmp_path, "gate_never_passes").gravity == "doubt"
+
+
+def test_a_learner_that_offers_no_candidate_is_found(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 30)
+    learn(tmp_path)
+    (tmp_path / "policy" / "learner" / "settings.yaml").write_text("gate: {every: 10}\n")
+    assert only(tmp_path, "no_candidate").evidence["learned"] == 30
+
+
+def test_games_that_nobody_takes_are_found_unless_a_learner_runs(tmp_path: Path) -> None:
+    healthy(tmp_path)
+    play(tmp_path, 12, prefix="waiting")
+    evidence = only(tmp_path, "learner_absent").evidence
+    assert (evidence["waiting"], evidence["archived"], evidence["held"]) == (12, 60, False)
+    with holding(tmp_path / "policy" / "learner", "learner"):
+        assert found(tmp_path) == []
+
+
+def test_a_learner_that_broke_is_found_with_what_it_said(tmp_path: Path) -> None:
+    healthy(tmp_path)
+    play(tmp_path, 12, prefix="waiting")
+    with book_of(tmp_path) as ledger:
+        ledger.add_event(3, "broken", sentence="The loss is not finite.")
+    assert only(tmp_path, "learner_absent").evidence["broken"] == "The loss is not finite."
+
+
+def test_games_that_nobody_ever_took_are_found_in_a_spool_alone(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 12)
+    (finding,) = examine(tmp_path / "spool").findings
+    assert finding.name == "learner_absent"
+    assert finding.evidence["held"] is None
+
+
+def test_a_learner_of_another_spool_is_found(tmp_path: Path) -> None:
+    healthy(tmp_path)
+    with book_of(tmp_path) as ledger:
+        ledger.add_event(2, "started", spool=str(tmp_path / "old spool"))
+    evidence = only(tmp_path, "other_spool").evidence
+    assert evidence["learner"] == str(tmp_path / "old spool")
+
+
+def test_a_learner_that_falls_behind_is_found(tmp_path: Path) -> None:
+    healthy(tmp_path)
+    play(tmp_path, 25, prefix="waiting")
+    with book_of(tmp_path) as ledger:
+        for update in range(3, 43):
+            ledger.add_batch(BatchRow(update, 2, 2, 24, 1, 0.1, 0, 1.0, 1.0, update // 2, 0.0))
+    with holding(tmp_path / "policy" / "learner", "learner"):
+        evidence = only(tmp_path, "learner_behind").evidence
+    assert evidence["waiting"] == 25
+    assert evidence["waited_now"] > 2 * evidence["waited_before"]
+
+
+def test_refused_files_are_found_with_the_commonest_reason(tmp_path: Path) -> None:
+    healthy(tmp_path)
+    spool = Spool(tmp_path / "spool")
+    for i in range(6):
+        path = spool.new / f"broken {i}.npz"
+        path.write_bytes(b"no game")
+        why = "its header is not JSON" if i else "it is a symbolic link"
+        spool.reject(path, f"The game file {path.name!r} is refused: {why}.")
+    finding = only(tmp_path, "bad_files")
+    reasons = {"its header is not JSON.": 5, "it is a symbolic link.": 1}
+    assert finding.evidence["reasons"] == reasons
+    assert finding.gravity == "spoils"
+
+
+def test_games_of_another_layout_are_found_before_a_learner_refuses_them(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    folder_of(elsewhere / "policy", spec=spec_of(name="another toy"))
+    folder_of(tmp_path / "policy")
+    play(elsewhere, 9)
+    finding = list(examine(elsewhere / "spool", tmp_path / "policy").findings)
+    assert [one.name for one in finding] == ["bad_files"]
+    assert "'another toy'" in finding[0].sentence
+    assert len(finding[0].evidence["unreadable"]) == 5
+
+
+KILLED = """
+import os, sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from patients import sight
+from toy import agent_of
+agent = agent_of(Path(sys.argv[1]))
+game = agent.game("killed")
+import time
+while not any(p.stat().st_size for p in Path(sys.argv[1], "spool", "open").glob("killed*.journal")):
+    game.act(sight(0, 0))
+    time.sleep(0.01)
+os._exit(9)
+"""
+
+
+def test_journals_of_dead_processes_are_found_and_those_of_the_living_are_not(
+    tmp_path: Path,
+) -> None:
+    healthy(tmp_path)
+    with agent_of(tmp_path) as agent:
+        game = agent.game("being played")
+        game.act(sight(0, 0))
+        words = [sys.executable, "-c", KILLED, str(tmp_path), str(HERE)]
+        assert subprocess.run(words, check=False).returncode == 9
+        finding = only(tmp_path, "dead_journals")
+        game.end(1.0)
+    assert finding.evidence["journals"] == 1
+    # Looking recovered nothing; the next agent does.
+    assert agent_of(tmp_path).close().games.recovered == 1
+
+
+def test_an_empty_spool_and_an_unusable_policy_are_found(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "policy")
+    Spool(tmp_path / "spool").create()
+    assert only(tmp_path, "no_games").evidence["playing"] == 0
+    play(tmp_path, 3)
+    path = folder.path_of(folder.pointer().stable)
+    path.write_bytes(path.read_bytes()[:-1])
+    finding = only(tmp_path, "policy_unusable")
+    assert str(path) in finding.evidence["trouble"]
+
+
+# The command.
+
+
+def test_the_command_prints_findings_gravest_first_and_ends_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 40, outcome=lambda i: None, opponent=lambda i: "kiter")
+    learn(tmp_path)
+    told = tmp_path / "told.json"
+    words = ["doctor", str(tmp_path / "spool"), "--policy", str(tmp_path / "policy")]
+    assert main([*words, "--json", str(told)]) == 1
+    said = capsys.readouterr().out
+    assert said.index("no_results (stops learning)") < said.index("one_opponent (worth a look)")
+    assert "cut_off: 40" in said
+    assert "2 findings." in said
+    value = json.loads(told.read_text())
+    assert [one["name"] for one in value["findings"]] == ["no_results", "one_opponent"]
+
+
+def test_the_command_ends_with_0_where_nothing_is_found(
+    sound: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", str(sound / "policy")]) == 0
+    assert "Nothing was found." in capsys.readouterr().out
+
+
+def test_the_command_refuses_folders_that_are_something_else(
+    sound: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spool, policy = str(sound / "spool"), str(sound / "policy")
+    for words in (
+        [str(tmp_path / "nowhere")],
+        [str(tmp_path)],
+        [spool, "--policy", spool],
+        [spool, "--spool", spool],
+        [policy, "--policy", policy],
+        [spool, "--games", "3"],
+    ):
+        assert main(["doctor", *words]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_hostile_files_in_a_spool_do_not_stop_the_doctor(tmp_path: Path) -> None:
+    healthy(tmp_path)
+    new = tmp_path / "spool" / "new"
+    (new / "link.npz").symlink_to("/etc/passwd")
+    os.mkfifo(new / "pipe.npz")
+    (new / "folder.npz").mkdir()
+    (new / "half.npz").write_bytes(encode(game_of())[:200])
+    evidence = only(tmp_path, "bad_files").evidence
+    assert len(evidence["unreadable"]) == 4
