@@ -76,8 +76,14 @@ class Layout:
         """Return what differs first, as it is here and as it is there; None if nothing does."""
         for entry in fields(self):
             mine, theirs = getattr(self, entry.name), getattr(other, entry.name)
-            if mine != theirs:
-                return entry.name.replace("_", " "), quoted(mine, 80), quoted(theirs, 80)
+            if mine == theirs:
+                continue
+            about = entry.name.replace("_", " ")
+            if entry.name == "settings":
+                names = sorted({*mine, *theirs})
+                name = next(name for name in names if mine.get(name) != theirs.get(name))
+                about, mine, theirs = f"setting {name}", mine.get(name), theirs.get(name)
+            return about, quoted(mine, 80), quoted(theirs, 80)
         return None
 
 
