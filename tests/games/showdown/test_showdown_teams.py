@@ -1,0 +1,83 @@
+"""Team pools: the simulator says what is legal, our streams say who plays what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from showdown_play import needs_simulator
+
+from lanista.games.contract import GameError
+from lanista.games.showdown.battles import Battles
+from lanista.games.showdown.formats import format_named
+from lanista.games.showdown.teams import EXAMPLES, Pool, Team, load_pool
+from lanista.games.streams import Stream
+
+
+@pytest.fixture(scope="module")
+def battles() -> Iterator[Battles]:
+    with Battles() as found:
+        yield found
+
+
+def pool(count: int) -> Pool:
+    return Pool("gen9vgc2025regi", tuple(Team(f"t{at}", f"packed{at}") for at in range(count)))
+
+
+def drawn(count: int, mode: str) -> list[tuple[str, str]]:
+    found = []
+    for match in range(300):
+        first, second = pool(count).draw(Stream.keyed(1, match, 0, "chance"), mode)
+        found.append((first.name, second.name))
+    return found
+
+
+def test_mirrored_teams_are_equal_and_crossed_ones_differ() -> None:
+    assert set(drawn(3, "mirror")) == {(f"t{at}", f"t{at}") for at in range(3)}
+    assert set(drawn(3, "cross")) == {
+        (f"t{a}", f"t{b}") for a in range(3) for b in range(3) if a != b
+    }
+    assert set(drawn(1, "cross")) == {("t0", "t0")}
+    assert drawn(3, "cross") == drawn(3, "cross")
+
+
+def test_an_unknown_mode_or_format_is_refused() -> None:
+    with pytest.raises(GameError, match="not 'both'"):
+        pool(2).draw(Stream(1), "both")
+    with pytest.raises(GameError, match="did you mean 'gen9vgc2025regi'"):
+        format_named("gen9vgc2025regh")
+
+
+@needs_simulator
+@pytest.mark.parametrize("format", ["gen9vgc2024regg", "gen9vgc2025regi"])
+def test_the_example_teams_are_legal(battles: Battles, format: str) -> None:
+    found = load_pool(EXAMPLES, format, battles)
+    assert not found.left_out
+    assert len(found.teams) == len(list(EXAMPLES.glob("*.txt")))
+
+
+@needs_simulator
+def test_files_that_are_no_legal_team_are_named_and_left_out(
+    battles: Battles, tmp_path: Path
+) -> None:
+    good = (EXAMPLES / "goodstuff.txt").read_text()
+    (tmp_path / "good.txt").write_text(good)
+    (tmp_path / "spore.txt").write_text(good.replace("- Flare Blitz", "- Spore"))
+    (tmp_path / "prose.txt").write_text("")
+    (tmp_path / "notes.md").write_text("not a team")
+    found = load_pool(tmp_path, "gen9vgc2025regi", battles)
+    assert [team.name for team in found.teams] == ["good"]
+    assert set(found.left_out) == {"spore.txt", "prose.txt"}
+    assert "Spore" in found.left_out["spore.txt"]
+
+
+@needs_simulator
+def test_a_pool_without_a_legal_team_is_refused(battles: Battles, tmp_path: Path) -> None:
+    with pytest.raises(GameError, match="no team"):
+        load_pool(tmp_path, "gen9vgc2025regi", battles)
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(GameError, match=r"No team in .* is legal .*empty.txt"):
+        load_pool(tmp_path, "gen9vgc2025regi", battles)
+    with pytest.raises(GameError, match="Nobody brings a team"):
+        load_pool(EXAMPLES, "gen9randombattle", battles)
