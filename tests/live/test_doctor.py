@@ -318,17 +318,18 @@ def test_games_that_nobody_takes_are_found_unless_a_learner_runs(tmp_path: Path)
     healthy(tmp_path)
     play(tmp_path, 12, prefix="waiting")
     evidence = only(tmp_path, "learner_absent").evidence
-    assert (evidence["waiting"], evidence["archived"], evidence["held"]) == (12, 60, False)
-    with holding(tmp_path / "policy" / "learner", "learner"):
+    assert (evidence["waiting"], evidence["archived"]) == (12, 60)
+    with holding(tmp_path / "spool" / "work", "learner"):
         assert found(tmp_path) == []
 
 
-def test_a_learner_that_broke_is_found_with_what_it_said(tmp_path: Path) -> None:
+def test_a_learner_that_was_stopped_is_told_from_one_that_was_killed(tmp_path: Path) -> None:
     healthy(tmp_path)
     play(tmp_path, 12, prefix="waiting")
+    assert "ended without stopping" in only(tmp_path, "learner_absent").sentence
     with book_of(tmp_path) as ledger:
-        ledger.add_event(3, "broken", sentence="The loss is not finite.")
-    assert only(tmp_path, "learner_absent").evidence["broken"] == "The loss is not finite."
+        ledger.add_event(3, "stopped")
+    assert "no learner is running" in only(tmp_path, "learner_absent").sentence
 
 
 def test_games_that_nobody_ever_took_are_found_in_a_spool_alone(tmp_path: Path) -> None:
@@ -336,7 +337,7 @@ def test_games_that_nobody_ever_took_are_found_in_a_spool_alone(tmp_path: Path) 
     play(tmp_path, 12)
     (finding,) = examine(tmp_path / "spool").findings
     assert finding.name == "learner_absent"
-    assert finding.evidence["held"] is None
+    assert "no learner ever took any" in finding.sentence
 
 
 def test_a_learner_of_another_spool_is_found(tmp_path: Path) -> None:
@@ -353,7 +354,7 @@ def test_a_learner_that_falls_behind_is_found(tmp_path: Path) -> None:
     with book_of(tmp_path) as ledger:
         for update in range(3, 43):
             ledger.add_batch(BatchRow(update, 2, 2, 24, 1, 0.1, 0, 1.0, 1.0, update // 2, 0.0))
-    with holding(tmp_path / "policy" / "learner", "learner"):
+    with holding(tmp_path / "spool" / "work", "learner"):
         evidence = only(tmp_path, "learner_behind").evidence
     assert evidence["waiting"] == 25
     assert evidence["waited_now"] > 2 * evidence["waited_before"]

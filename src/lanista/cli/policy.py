@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from lanista.cli.flags import optional
+from lanista.cli.policy_ready import Ready
 from lanista.cli.usage import Group
 from lanista.errors import LanistaError, RefusedError
 
@@ -135,11 +136,11 @@ def _say(folder: PolicyFolder, pointer: Pointer) -> None:
 
 
 POLICY = Group(
-    "Show which policies live bots play, publish one, or roll back.",
+    "Show which policies live bots play, publish one, roll back, or ask whether one is ready.",
     {
         "list": PolicyList,
         "publish": PolicyPublish,
         "rollback": PolicyRollback,
-        # `ready` belongs here.
+        "ready": Ready,
     },
 )

@@ -21,6 +21,7 @@ from lanista.live.recorded import Recorded, column_names, stacked
 
 GAMES = 200
 """Games that are read, of the newest and of the oldest."""
+_JUDGED = ("candidate", "vetoed", "rejected", "void", "published", "kept", "rolled_back")
 
 
 def examine(
@@ -131,7 +132,7 @@ def _facts(
     if service is not None:
         yield from _facts_of_service(service)
     else:
-        yield "Without --policy it cannot be told which policy should play and who learns."
+        yield "Without --policy it cannot be told which policy should play, and what was learned."
     if traffic is None:
         yield "Without --spool nothing can be said of recorded games."
     if training is None:
@@ -163,13 +164,14 @@ def _facts_of_service(service: Service) -> Iterator[str]:
         yield (
             f"Policy folder {service.folder}: {short(service.pointer.stable)} is stable"
             + (f", {short(second)} plays {service.pointer.share:.0%}" if second else "")
-            + f"; a learner is {'running' if service.held else 'not running'}."
+            + f"; its learner is {'running' if service.held else 'not running'}."
         )
     if service.book is None:
         yield "No learner ever worked on this policy folder."
     else:
-        published = sum(event.kind == "published" for event in service.book.events)
+        judged = Counter(e.kind for e in service.book.events if e.kind in _JUDGED)
+        counted = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in judged.items())
         yield (
             f"The learner made {len(service.book.batches)} updates from "
-            f"{len(service.book.learned)} games and published {published} policies."
+            f"{len(service.book.learned)} games; policies: {counted or 'none judged'}."
         )

@@ -43,8 +43,8 @@ class Book:
     """Contents of all games that were learned from."""
     batches: tuple[BatchRow, ...]
     events: tuple[Event, ...]
-    made: frozenset[str]
-    """Digests of the policies that the learner made or met."""
+    made: Mapping[str, int]
+    """The update that each policy came from which the learner made or met, by digest."""
     entropy: tuple[tuple[int, float], ...]
     """By update, all heads together, in nats."""
 
@@ -78,7 +78,8 @@ class Service:
         named |= {change.pointer.candidate or "" for change in self.history}
         if self.pointer is not None:
             named |= {self.pointer.stable, self.pointer.candidate or ""}
-        return frozenset(named - {""}) | self.files | (self.book.made if self.book else frozenset())
+        made = self.book.made if self.book is not None else {}
+        return frozenset(named - {""}) | self.files | frozenset(made)
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ class Traffic:
     """A spool: how much lies where, and the games that were looked at."""
 
     folder: Path
+    held: bool
+    """Whether a learner works on it now."""
     waiting: int
     taken: int
     archived: int
@@ -111,7 +114,7 @@ def look_at_policy(folder: Path, most: int) -> Service:
     except LanistaError as error:
         trouble = str(error)
     path = folder / POINTER
-    held = [is_held(folder / LEARNER)] if (folder / LEARNER).is_dir() else []
+    home = folder / LEARNER
     return Service(
         folder=folder,
         pointer=pointer,
@@ -120,9 +123,9 @@ def look_at_policy(folder: Path, most: int) -> Service:
         header=header,
         history=tuple(changes),
         files=frozenset(file.stem for file in policies.policies.glob("*.safetensors")),
-        held=any(held),
-        book=_book(folder / LEARNER / LEDGER, most),
-        settings=_settings(folder / LEARNER / "settings.yaml"),
+        held=home.is_dir() and is_held(home),
+        book=_book(home / LEDGER, most),
+        settings=_settings(home / "settings.yaml"),
     )
 
 
@@ -135,6 +138,7 @@ def look_at_spool(folder: Path, most: int, service: Service | None) -> Traffic:
     reasons = _reasons(spool.bad)
     return Traffic(
         folder=folder,
+        held=spool.work.is_dir() and is_held(spool.work),
         waiting=_count(spool.new),
         taken=_count(spool.work),
         archived=sum(_count(path) for path in spool.archive.glob("[0-9a-f][0-9a-f]")),
@@ -169,7 +173,7 @@ def _book(path: Path, most: int) -> Book | None:
             learned=frozenset(row.content for row in rows if row.use == "learned"),
             batches=tuple(ledger.batches()),
             events=tuple(ledger.events()),
-            made=frozenset(ledger.policies()),
+            made={digest: update for digest, (update, _) in ledger.policies().items()},
             entropy=_entropy(ledger),
         )
 

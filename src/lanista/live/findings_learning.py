@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from lanista.live.evidence import Book, Service, Traffic, spool_of
+from lanista.live.evidence import Service, Traffic, spool_of
 from lanista.live.findings import Finding, Gravity, short
 
 PILE = 10
@@ -64,39 +64,29 @@ def other_spool(traffic: Traffic, service: Service) -> Finding | None:
 
 def learner_absent(traffic: Traffic, service: Service | None) -> Finding | None:
     """Games wait, and nobody takes them."""
-    if traffic.waiting < PILE or (service is not None and service.held):
+    if traffic.waiting < PILE or traffic.held:
         return None
     book = None if service is None else service.book
+    ends = [e.kind for e in (book.events if book else ()) if e.kind in ("started", "stopped")]
     ever = traffic.taken + traffic.archived
-    if service is None and ever:
-        return None  # Whether a learner runs is the policy folder's secret.
-    events = [
-        e for e in (book.events if book else ()) if e.kind in ("started", "stopped", "broken")
-    ]
-    broke = events[-1].body.get("sentence", "") if events and events[-1].kind == "broken" else ""
-    if broke:
-        state = f"the learner stopped with: {broke}"
-    elif book is not None:
-        state = f"no learner is running; the last one took in {ever} before"
+    if ends and ends[-1] == "started":
+        state = "the learner's process ended without stopping: it was killed, or broke"
+    elif ever or ends:
+        state = f"no learner is running; {ever} were taken before"
     else:
         state = "no learner ever took any"
+    policy = "POLICY" if service is None else service.folder
     return Finding(
         name="learner_absent",
         gravity="stops",
-        sentence=f"{traffic.waiting} games wait in {traffic.folder / 'new'}, and "
-        f"{state.rstrip('.')}.",
+        sentence=f"{traffic.waiting} games wait in {traffic.folder / 'new'}, and {state}.",
         meaning="Games that nobody takes change nothing.",
-        remedy="Mend what it says and start it again."
-        if broke
-        else f"Start it: lanista learn --spool {traffic.folder} --policy "
-        f"{'POLICY' if service is None else service.folder}.",
+        remedy=f"Start it: lanista learn --spool {traffic.folder} --policy {policy}.",
         evidence={
             "waiting": traffic.waiting,
             "taken": traffic.taken,
             "archived": traffic.archived,
-            "held": None if service is None else service.held,
-            "broken": broke,
-            "last_event": events[-1].kind if events else None,
+            "last_event": ends[-1] if ends else None,
         },
     )
 
@@ -104,7 +94,7 @@ def learner_absent(traffic: Traffic, service: Service | None) -> Finding | None:
 def learner_behind(traffic: Traffic, service: Service) -> Finding | None:
     """A learner runs, and more games wait than it takes."""
     batches = service.book.batches if service.book else ()
-    if not service.held or len(batches) < 20:
+    if not traffic.held or len(batches) < 20:
         return None
     half = len(batches) // 2
     before, now = (
@@ -248,12 +238,8 @@ def no_candidate(service: Service) -> Finding | None:
         meaning="What was learned is nowhere but in the learner's checkpoints.",
         remedy="Look at what the learner says when it is started; its settings are in "
         "learner/settings.yaml.",
-        evidence={"learned": len(book.learned), "every": every, "updates": _updates(book)},
+        evidence={"learned": len(book.learned), "every": every, "updates": len(book.batches)},
     )
-
-
-def _updates(book: Book) -> int:
-    return len(book.batches)
 
 
 def _of(settings: Any, *names: str) -> Any:

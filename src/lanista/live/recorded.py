@@ -88,6 +88,13 @@ def read_games(
     return Games(tuple(new), tuple(old), tuple(coming))
 
 
+def read_archived(folder: Path, contents: Sequence[str], policy: PolicyHeader) -> list[Recorded]:
+    """Return archived games by their contents, those that are there and of a policy's layout."""
+    spool = Spool(folder)
+    files = [(0, spool.archived(content)) for content in contents]
+    return _read_all(spool, files, policy, [])
+
+
 def stacked(games: Sequence[Recorded]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the observations of games one after another, and the number of each one's game."""
     lengths = [len(game.seen) for game in games]
