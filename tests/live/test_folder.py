@@ -194,6 +194,7 @@ from lanista.live.spool import Spool
 Spool.write = lambda *given: None  # what is written is not the subject
 stop = threading.Event()
 faults, seen, games = [], set(), 0
+threading.excepthook = lambda given: faults.append(repr(given.exc_value))
 
 def play(number):
     global games
@@ -258,10 +259,9 @@ def test_eight_agents_never_see_a_torn_policy_while_thousands_are_published(
 def publish(folder: PolicyFolder, times: int) -> None:
     for number in range(times):
         digest = folder.add(policy_bytes(number % 7, step=number))
-        if number % 3:
-            folder.publish(digest)
-        else:
+        if number % 3 == 0:
             folder.try_out(digest, 0.5)
+        folder.publish(digest, watch_share=0.5 * (number % 2))
         if number % 100 == 99:
             folder.prune(50)
 
