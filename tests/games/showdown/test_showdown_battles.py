@@ -120,6 +120,18 @@ def test_a_worker_that_dies_loses_its_battles_and_no_others() -> None:
         battles.drop([1])
 
 
+def test_a_death_found_while_dropping_is_told_with_the_next_answer() -> None:
+    with Battles() as battles:
+        battles.start(setups(battles, VGC, 4))
+        battles._workers[0].process.kill()
+        battles.drop([0])
+        again = replace(setups(battles, VGC, 1)[0], slot=1)
+        assert [(update.slot, update.cut_off) for update in battles.start([again])] == [
+            *((1, False), (2, True), (3, True))
+        ]
+        battles.drop([1])
+
+
 def test_a_choice_that_is_not_legal_cuts_off_that_battle_alone(battles: Battles) -> None:
     battles.start(setups(battles, VGC, 2))
     updates = battles.choose([(0, 0, "move 1"), (0, 1, "team 1234"), (1, 0, "team 1234")])

@@ -1,8 +1,9 @@
 """Pokémon Showdown: the npm package `pokemon-showdown` as a simulator in Node workers of our own.
 
-install.py brings the simulator, worker.mjs runs battles in Node, process.py talks to one worker,
-battles.py to several, views.py holds what they hand over, orders.py numbers what a player can
-choose, teams.py reads team files. Nothing of Pokémon's rules is written here.
+install.py brings the simulator, worker.mjs runs battles in Node (speedups.mjs makes it faster),
+process.py talks to one worker, battles.py to several, views.py holds what they hand over,
+formats.py names the formats, orders.py numbers what a player can choose, teams.py reads team files.
+Nothing of Pokémon's rules is written here.
 
 What a step hands over (views.py). `Battles.start` and `Battles.choose` return an `Update` for every
 battle that moved on:

@@ -61,6 +61,8 @@ class Battles:
         self._plain = plain
         self._workers: list[Worker] = []
         self._running: set[int] = set()
+        self._lost: list[Update] = []
+        """Battles found cut off when nobody could be told; the next answer tells."""
         self.restarts = 0
         try:
             for _ in range(workers):
@@ -91,12 +93,16 @@ class Battles:
         for setup in setups:
             shares[self._home(setup.slot)].append(setup.message())
             self._running.add(setup.slot)
+        fresh = {setup.slot for setup in setups}
+        self._lost = [update for update in self._lost if update.slot not in fresh]
         return self._ask("start", "battles", shares)
 
     def choose(self, choices: Iterable[tuple[int, int, str]]) -> list[Update]:
         """Make choices (slot, seat, text); a battle moves on once nobody is waited for."""
         shares: list[list[Any]] = [[] for _ in self._workers]
         for slot, seat, text in choices:
+            if any(update.slot == slot for update in self._lost):
+                continue
             if slot not in self._running:
                 raise GameError(f"No battle is running in slot {slot}; start one first.")
             if seat not in range(SEATS):
@@ -110,7 +116,7 @@ class Battles:
         for slot in slots:
             shares[self._home(slot)].append(slot)
             self._running.discard(slot)
-        self._ask("drop", "slots", shares)
+        self._lost = self._ask("drop", "slots", shares)
 
     def validate(self, format: str, teams: Sequence[str]) -> list[tuple[str, list[str]]]:
         """Return each team text packed, and what the simulator has against it."""
@@ -140,7 +146,7 @@ class Battles:
 
     def _ask(self, command: str, key: str, shares: list[list[Any]]) -> list[Update]:
         """Send every worker its share before waiting for any; return updates by slot."""
-        asked, updates = [], []
+        asked, updates, self._lost = [], self._lost, []
         for at, share in enumerate(shares):
             if share:
                 try:
