@@ -48,6 +48,21 @@ class Batch:
         again = (match[1:] != match[:-1]) | (seat[1:] != seat[:-1]) | (turn[1:] <= turn[:-1])
         return self._in_lanes(order, again)
 
+    @cached_property
+    def to_the_end(self) -> Batch:
+        """The same unrolls with the padding before those that go on.
+
+        Returns take what comes after an unroll for what comes after the last step T.
+        """
+        index = self.unrolls.index
+        size = (index >= 0).sum(0)
+        shift = np.where(self.unrolls.goes_on, len(index) - size, 0)
+        if not shift.any():
+            return self
+        place = np.arange(len(index))[:, None] - shift
+        moved = np.where(place >= 0, np.take_along_axis(index, np.maximum(place, 0), 0), -1)
+        return Batch(replace(self.unrolls, index=moved), self.device)
+
     def _in_lanes(self, order: NDArray[np.int64], begins: NDArray[np.bool_]) -> Batch:
         """Arrange rows in `order`, a new lane where one `begins` after its predecessor."""
         begins = np.concatenate([[True], begins])

@@ -68,6 +68,7 @@ def known_of(
         references=references,
         weights=weights,
     )
+    batch = batch.to_the_end
     steps = Steps.of(batch, settings.gamma)
     if settings.rnad:
         known = _rnad(known, steps, batch, forward)
