@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from toy import LENGTH, agent_of, folder_of, header_of, policy_bytes
 
+from lanista.live.doctor import examine
+from lanista.live.findings import Finding
 from lanista.live.folder import PolicyFolder
 from lanista.live.game_files import read
 from lanista.live.ledger import NAME, BatchRow, GameRow, Ledger
@@ -143,3 +145,14 @@ def certain_policy() -> bytes:
 def other_policy(seed: int = 9) -> bytes:
     """Return another policy for the same game."""
     return policy_bytes(seed)
+
+
+def found(path: Path, **given: Any) -> list[Finding]:
+    return list(examine(path / "spool", path / "policy", **given).findings)
+
+
+def only(path: Path, name: str, **given: Any) -> Finding:
+    """Return the one finding there is, which must be this one."""
+    findings = found(path, **given)
+    assert [finding.name for finding in findings] == [name]
+    return findings[0]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lanista.errors import LanistaError
 from lanista.live import findings_features as features
 from lanista.live import findings_games as games
 from lanista.live import findings_learning as learning
@@ -94,7 +95,12 @@ def _about_features(
         return  # Whatever else could be said of such numbers follows from it.
     earlier, what = training, "the training data"
     if earlier is None:
-        earlier, what = seen_in(traffic.games.oldest), "the games learned from first"
+        earlier, seen, what = _sides(traffic, seen)
+    elif earlier.values.shape[1] != seen.values.shape[1]:
+        raise LanistaError(
+            f"The training data has {earlier.values.shape[1]} numbers in an observation, and the "
+            f"games have {seen.values.shape[1]}; give what this policy was made from."
+        )
     if earlier is not None and earlier.values.shape[1] == seen.values.shape[1]:
         categories = None
         if header is not None and header.observation.length == seen.values.shape[1]:
@@ -107,6 +113,17 @@ def _about_features(
             return  # The same numbers, held against their description, would say it again.
     if header is not None:
         yield features.against_description(seen, header)
+
+
+def _sides(traffic: Traffic, seen: Seen) -> tuple[Seen | None, Seen, str]:
+    """Return what was seen long ago and lately; with few games, in their first and last third."""
+    newest, oldest = traffic.games.newest, traffic.games.oldest
+    if len(oldest) >= features.LEAST_GAMES:
+        return seen_in(oldest), seen, "the games learned from first"
+    third = len(newest) // 3
+    if third < features.LEAST_GAMES:
+        return None, seen, ""
+    return seen_in(newest[:third]), seen_in(newest[-third:]) or seen, "the first of them"
 
 
 def seen_in(played: tuple[Recorded, ...]) -> Seen | None:

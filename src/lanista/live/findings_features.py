@@ -117,7 +117,7 @@ def _died(found: Drift, seen: Seen, dead: Sequence[int], what: str) -> Finding:
         name="features_constant",
         gravity="spoils",
         sentence=f"{len(dead)} of {len(found.features)} numbers never change in the last "
-        f"{found.games[1]} games and did in {what}: {names}.",
+        f"{found.games[1]} games and did in {what} ({found.games[0]}): {names}.",
         meaning="The policy was made with something that it no longer sees.",
         remedy="See what the bot puts there; a part of the game's interface may have changed or "
         "failed.",
@@ -139,7 +139,7 @@ def _other_scale(found: Drift, sizes: Values, scaled: Sequence[int], what: str) 
         name="features_other_scale",
         gravity="spoils",
         sentence=f"{len(told)} of {len(found.features)} numbers are of another size in the last "
-        f"{found.games[1]} games than in {what}: {names}.",
+        f"{found.games[1]} games than in {what} ({found.games[0]}): {names}.",
         meaning="The policy takes these numbers for something far larger or smaller than they "
         "are. The size is what 95 % of the values that are not 0 stay below.",
         remedy="Divide or multiply in the bot as it was done before; a unit may have changed.",
