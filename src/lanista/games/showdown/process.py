@@ -17,8 +17,6 @@ from lanista.games.contract import GameError
 from lanista.games.showdown.install import find, find_node
 
 SCRIPT = Path(__file__).parent / "worker.mjs"
-# A young space as large as this spares the short-lived objects of a turn most of the collector.
-NODE_FLAGS = ("--max-semi-space-size=32",)
 
 
 class WorkerGoneError(Exception):
@@ -33,7 +31,7 @@ class Worker:
 
     def __init__(self, *, plain: bool = False) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115, it lives as long as the worker.
-        command = [find_node(), *NODE_FLAGS, str(SCRIPT), str(find())]
+        command = [find_node(), str(SCRIPT), str(find())]
         self.process = subprocess.Popen(
             [*command, "plain"] if plain else command,
             stdin=subprocess.PIPE,
