@@ -31,7 +31,8 @@ from lanista.rollout.actor import Actor
 
 PAIRS = (("random", "random"), ("worker_rush", "light_rush"), ("coac", "worker_rush"))
 TICKS = 200
-MOST_TURNS = 30
+WARM_UP, COUNTED = 20, 40
+"""Decisions of a bot that are not counted, and that are."""
 
 
 def microrts() -> Iterator[dict[str, Any]]:
@@ -84,26 +85,34 @@ def _play(game: MicroRTS, names: tuple[str, str]) -> tuple[int, int]:
 def bots() -> Iterator[dict[str, Any]]:
     """Measure what a decision of each bot costs, against `random` on the small board."""
     for name in SCRIPTS:
-        game = make("microrts", slots=1, seed=1, longest=TICKS)
-        players = [make_bot("microrts", who, game.spec, 1) for who in (name, "random")]
-        spent: list[float] = []
-        for match in range(3):
-            game.start([0], [match])
-            for _ in range(MOST_TURNS):
-                decisions = game.decisions()
-                actions = np.zeros((len(decisions), len(game.spec.heads)), np.int32)
-                for row, seat in enumerate(decisions.seat):
-                    began = time.process_time()
-                    actions[row] = players[seat].act(decisions, np.array([row]))[0]
-                    if match and not seat:
-                        spent.append(time.process_time() - began)
-                game.act(np.arange(len(decisions)), actions)
+        spent = _spent_by(name)[WARM_UP:]
         yield {
             "bench": f"microrts bot {name}",
             "unit": "CPU milliseconds a decision",
             "mean": round(1000 * sum(spent) / len(spent), 2),
             "decisions": len(spent),
         }
+
+
+def _spent_by(name: str) -> list[float]:
+    """Return the CPU seconds of each of a bot's decisions, over as many matches as it takes."""
+    game = make("microrts", slots=1, seed=1)
+    players = [make_bot("microrts", who, game.spec, 1) for who in (name, "random")]
+    spent: list[float] = []
+    match = 0
+    while len(spent) < WARM_UP + COUNTED:
+        if not len(decisions := game.decisions()):
+            game.start([0], [match])
+            match += 1
+            continue
+        actions = np.zeros((len(decisions), len(game.spec.heads)), np.int32)
+        for row, seat in enumerate(decisions.seat):
+            began = time.process_time()
+            actions[row] = players[seat].act(decisions, np.array([row]))[0]
+            if not seat:
+                spent.append(time.process_time() - began)
+        game.act(np.arange(len(decisions)), actions)
+    return spent
 
 
 def policies() -> Iterator[dict[str, Any]]:
