@@ -3,7 +3,8 @@
 All tensors are `[T, B]`: T own decisions of B unrolls. `discount_t` is γ where the match goes on
 after a step and 0 where it ended; `last_value` `[B]` is the value at the seat's next own decision
 after the unroll, 0 if there is none. Padding follows a match's end or comes before an unroll that
-goes on, with reward and discount 0, so no target beside it depends on it. Nothing here has a gradient. Knows nothing of policies.
+goes on, with reward and discount 0, so no target beside it depends on it. Nothing here has a
+gradient. Knows nothing of policies.
 """
 
 from __future__ import annotations

@@ -83,14 +83,14 @@ class Deployment:
             found.test = (Watch if test["kind"] == Watch.kind else Trial).load(test)
         return found
 
-    @property
-    def wants_candidate(self) -> bool:
-        """Whether enough was learned since the last candidate, and nothing else is tested."""
-        return (
-            (self.test is None or self.undecided)
-            and not self.due
-            and (self.learned >= self.gate.every)
-        )
+    def wants_candidate(self, spent: bool) -> bool:
+        """Whether enough was learned since the last candidate, and nothing else is tested.
+
+        `spent` says that games of the stable policy are too old: no more can be learned from them,
+        so it is enough.
+        """
+        free = (self.test is None or self.undecided) and not self.due
+        return free and (spent or self.learned >= self.gate.every)
 
     @property
     def undecided(self) -> bool:

@@ -28,6 +28,8 @@ from lanista.live.spool import Spool
 from lanista.live.weights import Weights
 from lanista.lock import holding
 
+WARM_UP = ("value",)
+"""The terms that count while the critic is new."""
 FOLDER = "learner"
 """Of the policy folder: what the learner alone needs."""
 
@@ -101,9 +103,8 @@ class BackgroundLearner:
         """Take a batch of games and make it take effect; None if there was nothing to do."""
         self.gatekeeper.look(self.number + 1)
         taken = self.intake.take(self.settings.batch_games, self.weights.header)
-        if not taken.games:
-            idle = not (taken.repeated or taken.refused)
-            return None if idle else Batch(repeated=taken.repeated, refused=taken.refused)
+        if not taken.games and not taken.repeated:
+            return Batch(refused=taken.refused) if taken.refused else None
         try:
             return self._apply(taken)
         except BrokenLossError as error:
@@ -144,7 +145,8 @@ class BackgroundLearner:
     ) -> tuple[list[GameRow], int, dict[str, float]]:
         """Learn from what is young enough; return a row for each game, the samples, the log."""
         learner = self.weights.learner
-        ages = [self._age(game.header.policy) for game in games]
+        age_of = {policy: self._age(policy) for policy in {game.header.policy for game in games}}
+        ages = [age_of[game.header.policy] for game in games]
         lessons = [
             Lesson.of(game, self.settings, learner.update_count - max(age, 0))
             for game, age in zip(games, ages, strict=True)
@@ -158,12 +160,18 @@ class BackgroundLearner:
         if not fresh:
             return rows, 0, {}
         unrolls = unrolls_of(fresh, self.settings, learner)
-        return rows, unrolls.decisions, learner.update(unrolls)
+        new = learner.update_count < self.settings.warm_up and learner.critic.torso is not None
+        only = WARM_UP if new else None
+        return rows, unrolls.decisions, learner.update(unrolls, only)
 
     def _age(self, policy: str) -> int:
-        """Return how many updates ago the weights were a policy's; -1 if that is not known."""
+        """Return how many updates ago the weights were a policy's; -1 if that is not known.
+
+        Updates that learned from nothing do not count, or a flood of old games would make the
+        newest policy old.
+        """
         then = self.ledger.update_of(policy)
-        return -1 if then is None else self.number - then
+        return -1 if then is None else self.ledger.learned_since(then)
 
     def _row(self, lesson: Lesson, age: int, number: int, predicted: float | None) -> GameRow:
         game, header = lesson.game, lesson.game.header
@@ -186,11 +194,12 @@ class BackgroundLearner:
             predicted=predicted,
             came=lesson.came(self.settings.learning.gamma),
             at=time.time(),
+            opponent=header.opponent,
         )
 
     def _one_by_one(self, taken: Taken, sentence: str) -> Batch:
         """Learn from each game alone, after a batch that could not be learned from."""
-        self._load(self.checkpoints.newest_good()[1])
+        self._go_back()
         if len(taken.games) == 1:
             path, _ = taken.games[0]
             self.intake.reject(path, f"It cannot be learned from: {sentence}")
@@ -212,6 +221,13 @@ class BackgroundLearner:
             waiting=taken.waiting,
             verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
         )
+
+    def _go_back(self) -> None:
+        """Undo what was learned and noted since the last checkpoint, and see the pointer anew."""
+        self.ledger.forget_after(self.number)
+        self._load(self.checkpoints.newest_good()[1])
+        self.gatekeeper.carry_out()
+        self.gatekeeper.look(self.number + 1)
 
     def _save(self, number: int) -> None:
         state = {

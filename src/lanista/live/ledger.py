@@ -247,6 +247,13 @@ class Ledger:
         ).fetchone()
         return None if found is None else int(found)
 
+    def learned_since(self, update: int) -> int:
+        """Return how many updates after `update` learned from something."""
+        found = self._connection.execute(
+            "SELECT COUNT(*) FROM batches WHERE update_number > ? AND learned > 0", (update,)
+        )
+        return int(found.fetchone()[0])
+
     def games(self, last: int | None = None) -> list[GameRow]:
         """Return the games in the order they took effect, all or the `last` ones."""
         found = self._connection.execute(
