@@ -150,15 +150,16 @@ class Deployment:
         due = self.due
         if due is None:
             return False
-        now = folder.pointer()
-        done = now.serial == self.serial + 1 and self._matches(now, due)
-        if done:
-            pointer = now  # Killed after the change, before this was noted.
-        elif now.serial != self.serial:
-            self.due = None
-            return False
-        else:
-            pointer = self._change(folder, due)
+        with folder.changing():  # Nobody comes between looking and changing.
+            now = folder.pointer()
+            done = now.serial == self.serial + 1 and self._matches(now, due)
+            if done:
+                pointer = now  # Killed after the change, before this was noted.
+            elif now.serial != self.serial:
+                self.due = None
+                return False
+            else:
+                pointer = self._change(folder, due)
         self._follow(pointer, due)
         return not done
 

@@ -138,7 +138,7 @@ class Gatekeeper:
         """Let the candidate and the stable policy play pairs of matches now."""
         stable = self.deployment.stable
         paths = self.folder.path_of(digest), self.folder.path_of(stable)
-        found = simulate(*paths, self.settings, stop=self.stop)
+        found = simulate(*paths, self.settings, number=number, stop=self.stop)
         if found is None:
             self.deployment.learned = self.settings.gate.every  # Tried again after the next start.
             return

@@ -6,6 +6,7 @@ Reads the archive, asks both networks, and leaves the judgement to `off_policy`.
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from lanista.learn.batch import Batch
 from lanista.learn.forward import Views
@@ -60,8 +61,14 @@ def _games(spool: Spool, ledger: Ledger, stable: str) -> list[GameFile]:
     return found
 
 
+@torch.no_grad()
 def _chosen(views: Views, policy: Policy) -> np.ndarray:
-    log_probs = views.log_probs(policy)
+    if policy.state_size:
+        # From the memory before each unroll, which went through overruled steps too.
+        logits, _ = views.policy(policy)
+        log_probs = policy.heads.log_probs(logits.float(), views.mask)
+    else:
+        log_probs = views.log_probs(policy)
     action = views.batch.tensor("action").long()
     found: np.ndarray = policy.heads.joint(log_probs, action).cpu().numpy()
     return found

@@ -29,13 +29,23 @@ from lanista.rollout.seating import rotations
 _FIRST, _MOST = 32, 1024
 """Deals played before the first look, and most between two."""
 _SLOTS = 256
+_DEALS = 1 << 24
+"""Between the first deals of two candidates."""
 Scores = NDArray[np.float64]
 
 
 def simulate(
-    candidate: Path, stable: Path, settings: LiveSettings, *, stop: Callable[[], bool]
+    candidate: Path,
+    stable: Path,
+    settings: LiveSettings,
+    *,
+    number: int = 0,
+    stop: Callable[[], bool],
 ) -> tuple[Decision, dict[str, Any]] | None:
-    """Play until the gate decides; None if `stop` said so before."""
+    """Play until the gate decides; None if `stop` said so before.
+
+    Each `number` has deals of its own, so that no candidate inherits the luck of another.
+    """
     header, gate = read_header(stable), settings.gate
     game = registry.make(header.game, slots=_SLOTS, seed=settings.seed, **dict(header.settings))
     try:
@@ -44,7 +54,7 @@ def simulate(
             registry.make_bot(header.game, name, game.spec, settings.seed)
             for name in gate.opponents
         ]
-        trial, deal, size = PairedTrial(gate.rule), 0, _FIRST
+        trial, deal, size = PairedTrial(gate.rule), number * _DEALS, _FIRST
         options = _options(gate.options)
         while trial.decision is None:
             if stop():
@@ -107,7 +117,7 @@ def _options(given: tuple[str, ...]) -> dict[str, int]:
     found = {}
     for text in given:
         name, equals, value = text.partition("=")
-        if not equals or not value.lstrip("-").isdigit():
+        if not (name and equals) or not value.lstrip("-").isdigit():
             raise LanistaError(f"gate.options holds {text!r}; give NAME=NUMBER.")
         found[name] = int(value)
     return found
