@@ -68,13 +68,13 @@ class Learn:
         from lanista.live.service import Service, serve, step_back
 
         step_back(self.nice, self.threads)
-        with _stopping() as stop:
+        with stopping() as stop:
             learner = BackgroundLearner(
-                self.spool, self.policy, settings, say=_say, stop=stop.is_set
+                self.spool, self.policy, settings, say=say_on_error, stop=stop.is_set
             )
             with learner:
                 self._keep(settings, learner.home)
-                _say(f"learning from {self.spool} for {self.policy}; stop with Ctrl-C.")
+                say_on_error(f"learning from {self.spool} for {self.policy}; stop with Ctrl-C.")
                 how = Service(self.once, self.poll, self.cpu_share, self.report_every)
                 found = serve(learner, how, stop)
         for line in found.lines():
@@ -113,12 +113,12 @@ class Learn:
         write_text(home / SETTINGS, commented(settings))
 
 
-def _say(sentence: str) -> None:
+def say_on_error(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
 @contextmanager
-def _stopping() -> Iterator[threading.Event]:
+def stopping() -> Iterator[threading.Event]:
     """Let a first interrupt finish and save the batch; a second one ends it at once."""
     stop = threading.Event()
 
@@ -126,7 +126,7 @@ def _stopping() -> Iterator[threading.Event]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        _say("Stopping after this batch, and saving; interrupt again to stop at once.")
+        say_on_error("Stopping after this batch, and saving; interrupt again to stop at once.")
 
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, caught) for number in signals]

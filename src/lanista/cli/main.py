@@ -78,6 +78,7 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.imitate import Imitate
     from lanista.cli.league import LeagueCommand
     from lanista.cli.learn import Learn
+    from lanista.cli.live_demo import LiveDemo
     from lanista.cli.play import Play
     from lanista.cli.policy import POLICY
     from lanista.cli.replay import Replay
@@ -100,6 +101,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "rl": RL,
         "league": LeagueCommand,
         "learn": Learn,
+        "live-demo": LiveDemo,
         "run": RunCommand,
         "evaluate": Evaluate,
         "replay": Replay,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -111,12 +111,17 @@ class Learner:
         self.schedule_states = observe_all(self.schedules, self.schedule_states, score)
         self.references.score = score
 
-    def update(self, unrolls: Unrolls) -> dict[str, float]:
-        """Learn from `unrolls`; return the numbers worth a line in the log."""
+    def update(self, unrolls: Unrolls, only: Collection[str] | None = None) -> dict[str, float]:
+        """Learn from `unrolls`; return the numbers worth a line in the log.
+
+        `only` these terms count, if given: a critic that knows nothing misleads a policy.
+        """
         settings, values = self.settings, self.scheduled()
         for group in self.optimiser.param_groups:
             group["lr"] = values["lr"]
-        weights = {name: values[name] for name in settings.terms}
+        weights = {
+            name: values[name] if only is None or name in only else 0.0 for name in settings.terms
+        }
         self._renew_references(unrolls)
         log: dict[str, float] = {}
         losses, seen = 0.0, 0

@@ -64,6 +64,9 @@ class LiveSettings:
     gate: Gate = field(default_factory=Gate)
     batch_games: int = 10
     """Most games of one update."""
+    warm_up: int = 10
+    """Updates in which only the critic learns, since it begins knowing nothing; for a critic with
+    a network of its own."""
     unroll_length: int = 512
     """Games are cut to unrolls of so many decisions."""
     staleness: int = 200
@@ -81,6 +84,8 @@ class LiveSettings:
         for name in ("batch_games", "unroll_length", "staleness", "keep_checkpoints"):
             if getattr(self, name) < 1:
                 raise LanistaError(f"{name} is {getattr(self, name)}; give 1 or more.")
+        if self.warm_up < 0:
+            raise LanistaError(f"warm_up is {self.warm_up}; give 0 or more updates.")
         if self.learning.policy != "vtrace":
             raise LanistaError(
                 f"learning.policy is {self.learning.policy}, and games of other weights are "

@@ -1,0 +1,92 @@
+"""A bot that plays on and on with a live agent: `python -m lanista.live.demo_player`.
+
+A process of its own, as a bot in the wild would be: it shares two folders with the learner, and
+ends when the process that started it does. Rewards are the game's own hints, outcomes its
+results. The game is the policy's, of two seats that act at the same time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from lanista.games import registry
+from lanista.games.bots import Player
+from lanista.games.contract import Game
+from lanista.live.agent import Agent
+from lanista.live.folder import PolicyFolder
+from lanista.nets.policy_format import read_header
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Play until told to stop, or until the parent is gone."""
+    given = _parser().parse_args(arguments)
+    stopped: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: stopped.append(number))
+    parent = os.getppid()
+    folder = PolicyFolder(given.policy)
+    header = read_header(folder.path_of(folder.pointer().stable))
+    game = registry.make(header.game, slots=1, seed=given.seed, **dict(header.settings))
+    bot = registry.make_bot(header.game, given.opponent, game.spec, given.seed)
+    with Agent(given.policy, given.spool, spec=game.spec, seed=given.seed) as agent:
+        for match in _matches():
+            if stopped or os.getppid() != parent:
+                return 0
+            play(agent, game, bot, match, given.hints, lambda: bool(stopped))
+    return 0
+
+
+def play(
+    agent: Agent, game: Game, bot: Player, match: int, hints: float, stop: Callable[[], bool]
+) -> None:
+    """Play one match, in one seat or the other by turns; broken off if `stop` says so."""
+    seat = match % 2
+    game.start([0], [match])
+    rows = np.arange(2)
+    with agent.game(f"{_RUN}-{match}") as live:
+        while not stop():
+            asked = game.decisions()
+            mine = int(np.flatnonzero(asked.seat == seat)[0])
+            actions: Any = np.empty((2, len(game.spec.heads)), np.int32)
+            actions[mine] = live.act(asked.observation[mine], asked.mask[mine])
+            actions[1 - mine] = bot.act(asked, rows[1 - mine : 2 - mine])[0]
+            over = game.act(rows, actions)
+            if hints and (hint := float(game.shaping[0, seat])):
+                live.reward(hints * hint)
+            if len(over):
+                live.end(float(game.returns[0, seat]))
+                return
+
+
+_RUN = secrets.token_hex(4)
+"""Game ids must never come twice, however often this program is started."""
+
+
+def _matches() -> Iterator[int]:
+    """Give match ids, which name the deals: other ones in every process."""
+    first = secrets.randbelow(1 << 40) * 2
+    while True:
+        yield first
+        first += 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--policy", required=True)
+    parser.add_argument("--spool", required=True)
+    parser.add_argument("--opponent", default="kiter")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hints", type=float, default=1.0)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,195 @@
+"""Live learning in one command: bots that play in processes of their own, and a learner beside.
+
+Makes a first policy, starts the players, learns in this process until the time is up, ends the
+players by their process ids, and writes the report. Knows nothing of how is learned or decided.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanista.errors import LanistaError
+from lanista.files import write_bytes
+from lanista.games import registry
+from lanista.learn.imitation_settings import Imitation
+from lanista.learn.settings import Learning
+from lanista.live.folder import PolicyFolder
+from lanista.live.learning import BackgroundLearner, Batch
+from lanista.live.sequential import Rule
+from lanista.live.service import Service, serve
+from lanista.live.settings import Gate, LiveSettings
+from lanista.nets.settings import Network
+from lanista.pipeline.imitate import Task, imitate
+from lanista.rollout.play import Table, play
+from lanista.rollout.record import Recorder
+from lanista.rollout.seating import rotations
+
+PLAYER = "lanista.live.demo_player"
+_LOG = "player-{number}.log"
+_ENDING = 30.0
+"""Seconds that a player has to finish writing after it is told to stop."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A folder in which live learning is shown."""
+
+    folder: Path
+    opponent: str
+    players: int
+    seed: int
+    hints: float
+    """What the game's hints count as rewards."""
+
+    @property
+    def policy(self) -> Path:
+        return self.folder / "policy"
+
+    @property
+    def spool(self) -> Path:
+        return self.folder / "spool"
+
+
+GAME, TEACHER = "arena", "scavenger"
+GAME_SETTINGS = {"ticks_per_decision": 10}
+_RECORDED = 300
+"""Matches of the teacher against each of two bots."""
+
+
+def settings_of(seed: int) -> LiveSettings:
+    """Return the settings of the demonstration."""
+    terms = {"policy": 1.0, "value": 0.5, "upgo": 1.0, "entropy": 0.003}
+    learning = Learning(
+        policy="vtrace", terms=terms, lr=5e-4, gamma=0.995, epochs=2, minibatches=4,
+        critic_sees="seat",
+    )  # fmt: skip
+    gate = Gate(every=500, patience=250, watch_share=0.2, watch=Rule(limit=100))
+    return LiveSettings(learning, gate, batch_games=50, warm_up=20, seed=seed)
+
+
+def prepare(demo: Demo) -> None:
+    """Publish a clone of a weak bot as the first policy, unless there is one."""
+    folder = PolicyFolder(demo.policy)
+    if folder.found() is not None:
+        return
+    demo.folder.mkdir(parents=True, exist_ok=True)
+    path = demo.folder / "first.safetensors"
+    if not path.exists():
+        with tempfile.TemporaryDirectory(dir=demo.folder, prefix="first-") as work:
+            clone = Path(work) / path.name
+            _record(Path(work) / "data", demo.seed)
+            imitate(_task(Path(work) / "data", clone))
+            write_bytes(path, clone.read_bytes())
+    folder.publish(folder.add(path.read_bytes()), f"a clone of {TEACHER}")
+
+
+def _record(data: Path, seed: int) -> None:
+    for first, other in enumerate(("kiter", "rusher")):
+        game = registry.make(GAME, slots=_RECORDED, seed=seed, **GAME_SETTINGS)
+        names = (TEACHER, other)
+        players = tuple(registry.make_bot(GAME, name, game.spec, seed) for name in names)
+        schedule = rotations(2, _RECORDED, first_match=first * _RECORDED)
+        recorder = Recorder(data / other, game, players)
+        recorder.write(play([Table(game, players)], schedule, record=True))
+        game.close()
+
+
+def _task(data: Path, output: Path) -> Task:
+    return Task(
+        output=output,
+        data_dir=data,
+        players=(TEACHER,),
+        # Where nothing is fired the aim is noise.
+        irrelevant=("aim_x:fire=hold", "aim_y:fire=hold"),
+        network=Network(width=64, layers=2),
+        imitation=Imitation(epochs=8, batch_size=256, lr=2e-3),
+        evaluation_matches=0,
+        device="cpu",
+    )
+
+
+def run(
+    demo: Demo,
+    settings: LiveSettings,
+    seconds: float,
+    stop: threading.Event,
+    say: Callable[[str], None],
+    told: Callable[[BackgroundLearner, Batch], None],
+) -> None:
+    """Play and learn until the time is up or `stop` is set."""
+    with (
+        BackgroundLearner(demo.spool, demo.policy, settings, say=say, stop=stop.is_set) as learner,
+        playing(demo) as alive,
+    ):
+        ends = time.monotonic() + seconds
+        watch = threading.Thread(target=_watch, args=(alive, ends, stop), daemon=True)
+        watch.start()
+        serve(learner, Service(poll=1.0, report_every=0), stop, lambda batch: told(learner, batch))
+        alive()
+    # What the players wrote while they were told to stop.
+    with BackgroundLearner(demo.spool, demo.policy, settings, say=say) as learner:
+        serve(learner, Service(once=True, report_every=0), threading.Event())
+
+
+@contextmanager
+def playing(demo: Demo) -> Iterator[Callable[[], None]]:
+    """Start the players; give a function that complains if one has ended; end them at the end."""
+    started: list[subprocess.Popen[bytes]] = []
+    logs = [demo.folder / _LOG.format(number=number) for number in range(demo.players)]
+
+    def alive() -> None:
+        for log, process in zip(logs, started, strict=True):
+            if process.poll() is not None:
+                last = log.read_text(errors="replace").strip().splitlines()[-1:]
+                raise LanistaError(
+                    f"A player ended with code {process.returncode}: {' '.join(last) or 'no word'} "
+                    f"(see {log})."
+                )
+
+    try:
+        for number, log in enumerate(logs):
+            started.append(_start(demo, number, log))
+        yield alive
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            try:
+                process.wait(_ENDING)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _start(demo: Demo, number: int, log: Path) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable, "-m", PLAYER, "--policy", str(demo.policy), "--spool", str(demo.spool),
+        "--opponent", demo.opponent, "--seed", str(demo.seed + number),
+        "--hints", str(demo.hints),
+    ]  # fmt: skip
+    # Networks this small are slower with several threads, and the learner needs a core too.
+    one = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    with log.open("ab") as file:
+        return subprocess.Popen(
+            command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=one
+        )
+
+
+def _watch(alive: Callable[[], None], ends: float, stop: threading.Event) -> None:
+    """Set `stop` when the time is up, or when a player is gone."""
+    while not stop.wait(0.5):
+        if time.monotonic() >= ends:
+            stop.set()
+        try:
+            alive()
+        except LanistaError:
+            stop.set()
