@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from showdown_teams import ODD_TEAMS
 
 from lanista.games.contract import GameError
 from lanista.games.showdown.battles import Battles, Setup, simulator_seed
@@ -20,6 +21,8 @@ from lanista.games.streams import Stream
 MAIN_FORMATS = (
     *("gen9vgc2025regi", "gen9vgc2024regg", "gen9randombattle", "gen9randomdoublesbattle"),
 )
+
+ODD_FORMAT = "gen9vgc2025regi"
 
 
 def missing() -> str:
@@ -63,6 +66,17 @@ def setups(battles: Battles, format: str, count: int, seed: int = 1) -> list[Set
         else:
             made = (simulator_seed(stream), simulator_seed(stream))
             found.append(Setup(slot, format, own, team_seeds=made))
+    return found
+
+
+def odd_setups(battles: Battles, count: int) -> list[Setup]:
+    """Return battles between teams that bring about what rarely happens."""
+    packed = [team for team, _ in battles.validate(ODD_FORMAT, list(ODD_TEAMS.values()))]
+    found = []
+    for slot in range(count):
+        stream = Stream.keyed(3, slot, 0, "chance")
+        teams = (stream.choice(packed), stream.choice(packed))
+        found.append(Setup(slot, ODD_FORMAT, simulator_seed(stream), teams=teams))
     return found
 
 

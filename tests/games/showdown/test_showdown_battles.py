@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from showdown_play import MAIN_FORMATS, needs_simulator, play, said, setups
+from showdown_play import MAIN_FORMATS, needs_simulator, odd_setups, play, said, setups
 
 from lanista.games.contract import GameError
 from lanista.games.showdown.battles import Battles, Setup, simulator_seed
@@ -37,8 +37,12 @@ def plain() -> Iterator[Battles]:
         yield found
 
 
-def check_speedups(battles: Battles, plain: Battles, format: str, count: int) -> None:
-    wanted = setups(battles, format, count, seed=11)
+ALL_KINDS = (*MAIN_FORMATS, "odd teams")
+
+
+def check_speedups(battles: Battles, plain: Battles, kind: str, count: int) -> None:
+    odd = kind == "odd teams"
+    wanted = odd_setups(battles, count) if odd else setups(battles, kind, count, seed=11)
     expected = played(plain, wanted)
     assert played(battles, wanted) == expected
     assert len(expected) == count
@@ -50,11 +54,11 @@ def test_speedups_change_no_line_of_a_battle(battles: Battles, plain: Battles, f
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format", MAIN_FORMATS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_speedups_change_no_line_of_five_hundred_battles(
-    battles: Battles, plain: Battles, format: str
+    battles: Battles, plain: Battles, kind: str
 ) -> None:
-    check_speedups(battles, plain, format, 500)
+    check_speedups(battles, plain, kind, 500)
 
 
 @pytest.mark.parametrize("format", [VGC, "gen9randomdoublesbattle"])

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from showdown_play import MAIN_FORMATS, Told, needs_simulator, play, setups
-from showdown_teams import ODD_TEAMS
+from showdown_play import MAIN_FORMATS, Told, needs_simulator, odd_setups, play, setups
 
 from lanista.games.contract import GameError
-from lanista.games.showdown.battles import Battles, Setup, simulator_seed
+from lanista.games.showdown.battles import Battles
 from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.install import find, find_node
 from lanista.games.showdown.orders import (
@@ -33,10 +32,8 @@ from lanista.games.showdown.orders import (
     slot_text,
 )
 from lanista.games.showdown.views import Request
-from lanista.games.streams import Stream
 
 PROBE = Path(__file__).parent / "probe.mjs"
-ODD_FORMAT = "gen9vgc2025regi"
 
 
 def mon(condition: str = "100/100", **more: Any) -> dict[str, Any]:
@@ -214,16 +211,6 @@ def test_a_preview_that_cannot_be_numbered_is_refused() -> None:
 def battles() -> Iterator[Battles]:
     with Battles() as found:
         yield found
-
-
-def odd_setups(battles: Battles, count: int) -> list[Setup]:
-    packed = [team for team, _ in battles.validate(ODD_FORMAT, list(ODD_TEAMS.values()))]
-    found = []
-    for slot in range(count):
-        stream = Stream.keyed(3, slot, 0, "chance")
-        teams = (stream.choice(packed), stream.choice(packed))
-        found.append(Setup(slot, ODD_FORMAT, simulator_seed(stream), teams=teams))
-    return found
 
 
 @pytest.fixture(scope="module")
