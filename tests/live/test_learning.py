@@ -603,6 +603,45 @@ def test_a_policy_of_another_network_published_by_hand_is_learned_from(tmp_path:
         assert learner.ledger.count() == 5
 
 
+def test_who_counts_what_waits_does_not_mind_that_a_learner_takes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path)
+    first, second = bench.play(1, 1)
+    usual = os.scandir
+
+    class Looking:
+        """Lists a folder from which a file is taken in the meantime."""
+
+        def __init__(self, folder: Path) -> None:
+            self.entries = list(usual(folder))
+            first.rename(bench.spool.work / first.name)
+
+        def __enter__(self) -> list[Any]:
+            return self.entries
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(os, "scandir", Looking)
+    assert bench.spool.waiting() == [second]
+
+
+def test_what_killed_writers_left_is_removed_and_is_no_error(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    with bench.start() as learner:
+        home = learner.home
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    name = f".tmp-{process.pid}-{'0' * 16}.part"
+    folders = [home, bench.folder.folder, bench.folder.policies, bench.folder.history_folder]
+    for folder in (*folders, bench.spool.bad, bench.spool.new):
+        (folder / name).write_text("half")
+    (bench.spool.bad / f".tmp-{os.getppid()}-{'0' * 16}.part").write_text("being written")
+    with bench.start() as learner:
+        assert statistics(learner).errors == 0
+    assert list(tmp_path.rglob(name)) == []
+
+
 def test_the_archive_holds_every_game_under_its_content(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.play(1, -1)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanista.errors import RefusedError
+from lanista.files import remove_leftovers
 from lanista.learn.checkpoint import Checkpoints
 from lanista.learn.learner import BrokenLossError
 from lanista.live.deployment import Deployment, Verdict
@@ -262,6 +263,10 @@ class BackgroundLearner:
     def _recover(self) -> None:
         """Go on from the newest checkpoint; what it does not hold did not happen."""
         self.checkpoints.remove_leftovers()
+        folder = self.folder
+        for place in (folder.folder, folder.policies, folder.history_folder, self.home):
+            remove_leftovers(place)
+        remove_leftovers(self.spool.bad)
         state = None
         if self.checkpoints.numbers():
             self.number, state, said = self.checkpoints.newest_good()

@@ -6,6 +6,7 @@ where it cannot. Knows nothing of how is learned.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -61,7 +62,7 @@ def statistics(learner: BackgroundLearner) -> Statistics:
     """Return what a learner has done so far."""
     return Statistics(
         totals=learner.ledger.totals(),
-        errors=sum(1 for path in learner.spool.bad.iterdir() if not path.name.endswith(".txt")),
+        errors=len(learner.spool.refused()),
         waiting=len(learner.spool.waiting()),
         published=len(learner.ledger.events("published")),
         stable=learner.gatekeeper.deployment.stable,
@@ -75,14 +76,17 @@ def serve(
     told: Callable[[Batch], None] = lambda batch: None,
 ) -> Statistics:
     """Learn until `stop` is set, or what is there is learned from; return the statistics."""
-    seen = 0
+    seen, files = 0, 0
+    # Bots may go on playing: `once` ends after as many files as there were.
+    most = len(learner.spool.waiting()) if how.once else math.inf
     for _ in _occasions(learner, how, stop):
-        while not stop.is_set():
+        while files < most and not stop.is_set():
             began = time.monotonic()
             batch = learner.step()
             if batch is None:
                 break
             told(batch)
+            files += batch.games + batch.repeated + batch.refused
             before, seen = seen, seen + batch.games
             if how.report_every and seen // how.report_every > before // how.report_every:
                 for line in statistics(learner).lines():

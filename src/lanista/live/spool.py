@@ -74,6 +74,10 @@ class Spool:
         """Return what lies in `work/`, the newest first."""
         return _entries(self.work)
 
+    def refused(self) -> list[Path]:
+        """Return what lies in `bad/`, without the reasons, the newest first."""
+        return [path for path in _entries(self.bad) if not path.name.endswith(REASON)]
+
     def take(self, paths: Iterable[Path]) -> list[Path]:
         """Move games to `work/`; return where they are now."""
         return [_move(path, _free(self.work / path.name)) for path in paths]
@@ -147,7 +151,10 @@ def _entries(folder: Path) -> list[Path]:
         for entry in entries:
             # What begins with a dot is still being written.
             if not entry.name.startswith("."):
-                about = entry.stat(follow_symlinks=False)
+                try:
+                    about = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # Moved on since the folder was listed.
                 found.append((about.st_mtime_ns, entry.name))
     return [folder / name for _, name in sorted(found, reverse=True)]
 
