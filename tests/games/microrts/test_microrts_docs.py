@@ -1,4 +1,4 @@
-"""docs/microrts.md: its commands run, its settings load, its bots and numbers of choices are so."""
+"""docs/microrts.md: its commands run, its recipes are there, its bots and choices are so."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import re
 import shlex
 from pathlib import Path
 
-import yaml
 from microrts_matches import needs_engine
 
 from lanista.cli import main as cli
 from lanista.games.microrts.engine import VERSION
 from lanista.games.microrts.layout import CHOICES, describe
 from lanista.games.microrts.minds import SCRIPTS
-from lanista.pipeline.settings import load_settings
+from lanista.pipeline.recipes import settings_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "microrts.md").read_text(encoding="utf-8")
 
@@ -33,11 +32,11 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch, capsys):
         assert cli.main(given) == 0, line
 
 
-def test_the_settings_on_the_page_load():
-    (text,) = blocks("yaml")
-    settings = load_settings(yaml.safe_load(text))
-    assert settings.game == "microrts"
-    assert settings.rollouts.shaping_scale == 1.0
+def test_the_page_trains_by_recipes_that_are_there_for_this_game():
+    named = re.findall(r"--config (\S+)", "".join(blocks("text")))
+    assert {settings_of(name).game for name in named} == {"microrts"}
+    for name in named:
+        assert settings_of(name).rollouts.shaping_scale == 1.0
 
 
 def test_the_page_installs_the_engine_that_is_looked_for():
