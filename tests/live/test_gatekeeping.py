@@ -435,3 +435,26 @@ def test_a_stop_in_the_middle_of_a_simulation_puts_it_off(tmp_path: Path) -> Non
         assert learner.gatekeeper.deployment.learned >= settings.gate.every
         assert not learner.ledger.events("published", "rejected")
     assert folder.pointer().serial == 1
+
+
+@pytest.mark.parametrize("stage", ["trial", "watch"])
+def test_a_new_learner_takes_up_the_trial_that_it_finds(tmp_path: Path, stage: str) -> None:
+    """Else a candidate that nobody judges would go on playing its share of the games."""
+    gate = quick(every=2, watch_share=0.5, watch=Rule(limit=40))
+    bench = Bench(tmp_path, settings_of(gate, batch_games=100))
+    old = bench.stable
+    with bench.start() as learner:
+        new = offered(bench, learner)
+        if stage == "watch":
+            bench.duel(40, 1, -1)
+            bench.learn(learner)
+            assert bench.stable == new
+        home = learner.home
+    home.rename(tmp_path / "away")
+    with bench.start() as learner:
+        assert learner.weights.base == bench.stable
+        bench.duel(40, 1, -1)
+        bench.learn(learner)
+        wanted = {"trial": "published", "watch": "rolled_back"}[stage]
+        assert [kind for kind in kinds_of(learner) if kind == wanted] == [wanted]
+    assert bench.stable == {"trial": new, "watch": old}[stage]

@@ -59,6 +59,18 @@ class Deployment:
         """Games learned from since the last candidate, or since the weights returned."""
         self.due: Due | None = None
 
+    @classmethod
+    def found(cls, gate: Gate, folder: PolicyFolder) -> Deployment:
+        """Return what a folder has in service; a trial or watch found there begins anew."""
+        with folder.changing():
+            pointer, changes = folder.pointer(), folder.history()
+        found = cls(gate, pointer)
+        if pointer.candidate is not None and 0 < pointer.share < 1:
+            found.second, found.share = pointer.candidate, pointer.share
+            watched = bool(changes) and changes[-1].watched
+            found.test = Watch(gate.watch) if watched else Trial(gate.rule)
+        return found
+
     def state(self) -> dict[str, Any]:
         """Return all of it as plain values."""
         return {
@@ -95,9 +107,14 @@ class Deployment:
     @property
     def undecided(self) -> bool:
         """Whether a candidate has been tried for so long that another one may take its place."""
-        test, patience = self.test, self.gate.patience
-        trial = test is not None and not isinstance(test, Watch)
-        return bool(trial and patience and test and test.games >= patience)
+        test, gate = self.test, self.gate
+        if test is None or isinstance(test, Watch):
+            return False
+        if gate.refresh and test.games >= gate.refresh:
+            ahead = test.comparison().difference
+            if ahead is None or ahead < gate.rule.margin:
+                return True
+        return bool(gate.patience) and test.games >= gate.patience
 
     def try_out(self, digest: str, reason: str) -> None:
         """Decide that a candidate plays beside the stable policy."""

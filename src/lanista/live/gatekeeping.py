@@ -42,7 +42,7 @@ class Gatekeeper:
     ) -> None:
         self.folder, self.spool, self.ledger, self.weights = folder, spool, ledger, weights
         self.settings, self.say, self.stop = settings, say, stop
-        self.deployment = Deployment(settings.gate, folder.pointer())
+        self.deployment = Deployment.found(settings.gate, folder)
 
     def judge(self, rows: Sequence[GameRow], number: int) -> tuple[Verdict, ...]:
         """Let the games of an update count in the test that runs; offer a candidate if it is time.
@@ -69,12 +69,13 @@ class Gatekeeper:
         pointer = self.folder.pointer()
         if not self.deployment.overtaken(pointer):
             return
-        before, stable = self.deployment.stable, pointer.stable
-        self.deployment = Deployment(self.settings.gate, pointer)
+        before = self.deployment.stable
+        self.deployment = Deployment.found(self.settings.gate, self.folder)
+        stable = self.deployment.stable
         self.say(f"The pointer was changed by hand: {stable[:12]} is stable now.")
         with self.ledger.writing():
             # Without that update on the disk, this is found again and noted then.
-            facts = {"serial": pointer.serial, "stable": stable, "before": before}
+            facts = {"serial": self.deployment.serial, "stable": stable, "before": before}
             self.ledger.add_event(number, "changed", **facts)
             if stable != before:
                 self._return_to(stable, number)
