@@ -33,7 +33,8 @@ NEVER = Gate(every=1_000_000)
 def settings_of(gate: Gate = NEVER, learning: dict[str, Any] | None = None, **given: Any) -> Any:
     """Return settings for a learner that learns by V-trace."""
     told = {"policy": "vtrace", "critic_sees": "seat", "lr": 0.01, **(learning or {})}
-    return LiveSettings(learning=Learning(**told), gate=gate, **({"warm_up": 0} | given))
+    given = {"warm_up": 0, "distance": 1e9} | given
+    return LiveSettings(learning=Learning(**told), gate=gate, **given)
 
 
 def quick(**given: Any) -> Gate:

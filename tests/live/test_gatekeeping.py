@@ -311,6 +311,24 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
         monkeypatch.setattr(Deployment, "_follow", killed)
 
 
+def test_games_of_the_stable_policy_that_are_too_old_call_for_a_candidate_only_when_all_are(
+    tmp_path: Path,
+) -> None:
+    settings = settings_of(quick(kind="open", every=1000), staleness=2, batch_games=2)
+    bench = Bench(tmp_path, settings)
+    with bench.start() as learner:
+        for _ in range(4):
+            bench.play(1)
+            bench.play(1, policy="ab" * 32)  # Of a policy that is not known: always learned from.
+            bench.learn(learner)
+        rows = learner.ledger.games()
+        assert [row.use for row in rows if row.policy == bench.stable][-1] == "stale"
+        assert kinds_of(learner) == []
+        bench.play(1)
+        bench.learn(learner)
+        assert kinds_of(learner) == ["candidate"]
+
+
 def test_an_open_gate_publishes_every_candidate_untested(tmp_path: Path) -> None:
     bench = Bench(tmp_path, settings_of(quick(kind="open", every=2), batch_games=2))
     with bench.start() as learner:

@@ -53,7 +53,8 @@ class Gatekeeper:
         found = [verdict for row in rows if (verdict := self.deployment.take(row)) is not None]
         for verdict in found:
             self._note(verdict, number)
-        spent = any(r.use == "stale" and r.policy == self.deployment.stable for r in rows)
+        old = any(row.use == "stale" and row.policy == self.deployment.stable for row in rows)
+        spent = old and not any(row.use == "learned" for row in rows)
         if self.deployment.wants_candidate(spent):
             self._offer(number)
         return tuple(found)
