@@ -314,6 +314,20 @@ def test_a_game_that_cannot_be_learned_from_goes_to_bad_and_its_mates_count(
     assert "cannot be learned from" in reason.read_text()
 
 
+def test_a_game_without_finite_answers_that_is_too_old_is_archived(tmp_path: Path) -> None:
+    """Nothing is learned from it, so it breaks nothing, in the book neither."""
+    bench = Bench(tmp_path, settings_of(staleness=1, batch_games=1))
+    with bench.start() as learner:
+        for _ in range(2):
+            bench.play(1)
+            bench.learn(learner)
+        game = numbered(99, bench.stable)
+        game.observations[:, 1:] = 3e38
+        bench.spool.write(game)
+        bench.learn(learner)
+        assert [row.use for row in learner.ledger.games()] == ["learned", "learned", "stale"]
+
+
 def test_what_the_gate_saw_is_not_forgotten_over_a_game_that_cannot_be_learned_from(
     tmp_path: Path,
 ) -> None:

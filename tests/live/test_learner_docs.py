@@ -1,0 +1,72 @@
+"""docs/learner.md: its commands do what it says, and what it names is there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from practice import Bench
+from toy import agent_of, view
+
+from lanista.cli.main import main
+from lanista.live.ledger import TABLES, reading
+from lanista.live.settings import Gate
+from lanista.live.spool import FOLDERS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "learner.md").read_text(encoding="utf-8")
+
+
+def commands() -> list[list[str]]:
+    fenced = [text for text in PAGE.split("```")[1::2] if text.startswith("\n")]
+    lines = [line for text in fenced for line in text.splitlines() if line.startswith("lanista")]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def test_the_commands_of_the_page_do_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(tmp_path)
+    found = commands()
+    assert len(found) == 8
+    for words in found:
+        bench.play(1, -1)
+        if words[0] == "learn":
+            words = [*words, "--once"] if "--once" not in words else words
+            words = [*words, "--nice", "0"]
+        capsys.readouterr()
+        code = main(words)
+        told = capsys.readouterr()
+        assert code == 0 or words[0] == "doctor", told.err
+        if "--show-settings" in words:
+            Path("learn.yaml").write_text(told.out)
+    assert "gate.every=500" in " ".join(found[5])
+    assert "every: 500" in Path("policy/learner/settings.yaml").read_text()
+    with reading(Path("policy/learner/learn.db")) as ledger:
+        assert ledger.count() == 2 * 6  # Of the last commands nobody learned.
+    assert f"`{'`, `'.join(TABLES)}`" in PAGE
+
+
+def test_the_page_names_every_folder_and_every_kind_of_gate() -> None:
+    for name in FOLDERS:
+        assert f"| `spool/{name}/` |" in PAGE
+    for kind in re.findall(r"'(\w+)'", str(Gate.__annotations__["kind"])) or ["live"]:
+        assert f"| `{kind}` |" in PAGE
+
+
+def test_the_statistics_on_the_page_have_the_words_of_real_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = Bench(tmp_path)
+    with agent_of(tmp_path) as agent, agent.game("one") as game:
+        game.act(view())
+        game.end(1)
+    where = ["--spool", str(bench.spool.folder), "--policy", str(bench.folder.folder)]
+    assert main(["learn", *where, "--once", "--nice", "0"]) == 0
+    (shown,) = [text for text in PAGE.split("```")[1::2] if text.startswith("text\n")]
+    words = [re.sub(r"-?[\d.,]+|\b[0-9a-f]{12}\b", "#", text).split() for text in (
+        shown.removeprefix("text\n"), capsys.readouterr().out,
+    )]  # fmt: skip
+    assert words[0] == words[1]
