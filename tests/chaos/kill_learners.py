@@ -182,7 +182,7 @@ def kill_learners(folder: Path, kills: int, seed: int) -> dict[str, int]:
             kind = (turn // 2) % len(KINDS)
             armed = kind, 1 + int(drawn.integers(1 + 4 * (kind < 4)))
         child = started(learning, folder, armed)
-        last = time.monotonic() + (10.0 if armed else 0.05 + 0.6 * drawn.random())
+        last = time.monotonic() + (3.0 if armed else 0.05 + 0.6 * drawn.random())
         status = None
         while status is None and time.monotonic() < last:
             time.sleep(0.005)

@@ -45,7 +45,7 @@ def sizes(bench):
 def test_once_learns_what_is_there_prints_the_statistics_and_ends(bench, capsys):
     bench.play(1, -1, 0)
     (bench.spool.new / "bad.npz").write_text("no game")
-    assert learn(bench, "--once") == 0
+    assert learn(bench, "--once", "--set", "distance=1e9") == 0  # They name no real chances.
     told = capsys.readouterr()
     assert "games 3 (learned from 3, too old 0, copies 0, refused 1, waiting 0)" in told.out
     assert "batches 1, samples 9, passes over each 2.00, average loss " in told.out

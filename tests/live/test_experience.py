@@ -14,7 +14,7 @@ from practice import learner_of, settings_of, written
 from toy import agent_of, files_all, view
 
 from lanista.learn.learner import Learner
-from lanista.live.experience import Lesson, predictions, unrolls_of
+from lanista.live.experience import Lesson, distances, predictions, unrolls_of
 from lanista.live.game_files import GameFile
 from lanista.live.settings import LiveSettings
 from lanista.nets.settings import Network
@@ -254,6 +254,20 @@ def test_what_was_overruled_and_what_is_padded_changes_no_loss(
 def updated(path: Path, network: Network, games: list[GameFile]) -> dict[str, float]:
     learner = learner_of(path, SETTINGS, network)
     return learner.update(unrolls_of([lesson(game) for game in games], SETTINGS, learner))
+
+
+def test_the_distance_of_a_game_is_its_mean_estimate_of_the_divergence(tmp_path: Path) -> None:
+    learner = learner_of(tmp_path, SETTINGS)
+    games = [
+        written(ACTIONS, [0] * 6, 1, overruled=[2], log_prob=-0.7),
+        written(ACTIONS[:2], [0, 0], 1, seed=1),
+    ]
+    unrolls, known = known_of(learner, games, SETTINGS)
+    gap = known.chosen.detach().double().numpy() - unrolls.log_prob
+    each = np.exp(gap) - 1 - gap
+    wanted = [each[:5].mean(), each[5:].mean()]
+    np.testing.assert_allclose(distances(unrolls, learner, 2), wanted, rtol=1e-5)
+    assert min(wanted) > 0
 
 
 def test_the_last_decision_of_a_game_has_a_gradient(tmp_path: Path) -> None:

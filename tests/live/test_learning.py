@@ -168,6 +168,49 @@ def test_games_too_old_are_archived_and_not_learned_from(tmp_path: Path) -> None
         assert {row.policy for row in rows} == {old}
 
 
+def test_games_of_a_policy_too_far_away_are_archived_and_not_learned_from(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, settings_of(distance=0.3))
+    with agent_of(tmp_path) as agent, agent.game("near") as game:
+        game.act(view())
+        game.end(1)
+    # Ratios of e and more to what the weights say: e - 1 - 1 is above 0.3.
+    far = written([(0, 0)] * 3, [0] * 3, 1, log_prob=-30.0, policy=bench.stable, game_id="far")
+    bench.spool.write(far)
+    with bench.learn() as learner:
+        found = {row.game_id: row for row in learner.ledger.games()}
+    assert found["near"].use == "learned"
+    assert found["near"].distance == pytest.approx(0, abs=1e-5)
+    assert found["far"].use == "stale"
+    assert found["far"].distance > 0.3
+
+
+def test_an_update_waits_for_its_least_games_but_not_for_ever(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, settings_of(least_games=3))
+    with bench.start() as learner:
+        bench.play(1, 1)
+        assert learner.step(3) is None
+        assert len(bench.spool.waiting()) == 2
+        bench.play(1)
+        batch = learner.step(3)
+        assert batch is not None
+        assert batch.games == 3
+        bench.play(1)
+        found = serve(learner, Service(once=True), threading.Event())
+        assert found.totals.games == 4
+
+
+def test_games_without_a_decision_of_the_policy_count_and_teach_nothing(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    given = {"policy": bench.stable, "serial": 1}
+    bench.spool.write(written([], [], 1, game_id="none", **given))
+    bench.spool.write(written([(0, 0)], [1], None, game_id="cut", **given))
+    bench.spool.write(written([(0, 0)], [0], -1, overruled=[0], game_id="ruled", **given))
+    with bench.learn() as learner:
+        assert [row.use for row in learner.ledger.games()] == ["empty"] * 3
+        assert learner.ledger.totals().samples == 0
+        assert learner.weights.learner.update_count == 0
+
+
 def test_a_flood_of_old_games_delays_no_new_one(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     flood = bench.play(*[-1] * 30)
