@@ -14,6 +14,7 @@ from toy import agent_of, view
 
 from lanista.errors import LanistaError
 from lanista.games import registry
+from lanista.live import simulated as simulated_trials
 from lanista.live.folder import PolicyFolder
 from lanista.live.learning import BackgroundLearner
 from lanista.live.opinion import recorded_opinion
@@ -398,6 +399,24 @@ def test_every_candidate_is_tried_on_deals_of_its_own(tmp_path: Path) -> None:
     ]
     assert found[0] == found[1]
     assert found[0] != found[2]
+
+
+@pytest.mark.parametrize("opponents", [(), ("random",)])
+def test_matches_that_are_all_cut_off_end_a_simulation_at_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opponents: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(simulated_trials, "unit_scores", lambda results: np.full(32, np.nan))
+    gate = quick(kind="simulator", rule=Rule(limit=100, futile=0.0), opponents=opponents)
+    path, looks = kuhn(tmp_path / "a", 0), iter(range(20))
+
+    def stop() -> bool:
+        next(looks)  # An error once it has gone on for too long.
+        return False
+
+    found = simulate(path, path, settings_of(gate), stop=stop)
+    assert found is not None
+    assert (found[0].verdict, found[0].games) == ("reject", 100)
+    assert found[1]["difference"] == 0
 
 
 @pytest.mark.parametrize("option", ["hands", "hands=many", "=3"])

@@ -79,14 +79,16 @@ def _scores(
     size: int,
     options: dict[str, int],
 ) -> Scores:
-    """Return the candidate's score of each deal that was played to its end, ½ for an equal."""
+    """Return the candidate's score of each deal, ½ for an equal.
+
+    A deal that was cut off says nothing: it is ½ too, and counts towards the trial's limit.
+    """
     if other is None:
-        results = _played(game, both[0], both[1], deal, size, options)
-        found = unit_scores(results)
-        return found[~np.isnan(found)]
-    new, old = (unit_scores(_played(game, one, other, deal, size, options)) for one in both)
-    apart = 0.5 + (new - old) / 2
-    return apart[~np.isnan(apart)]
+        found = unit_scores(_played(game, both[0], both[1], deal, size, options))
+    else:
+        new, old = (unit_scores(_played(game, one, other, deal, size, options)) for one in both)
+        found = 0.5 + (new - old) / 2
+    return np.where(np.isnan(found), 0.5, found)
 
 
 def _played(
