@@ -22,7 +22,7 @@ from lanista.live.settings import Gate, LiveSettings
 from lanista.live.spool import Spool
 from lanista.live.weights import Weights
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import policy_bytes
+from lanista.nets.policy_file import load_policy, policy_bytes
 from lanista.nets.settings import Network
 
 NETWORK = Network("mlp", width=8, layers=1)
@@ -174,3 +174,24 @@ def same_weights(one: Any, other: Any) -> bool:
     """Whether two modules hold the same numbers to the last bit."""
     mine, theirs = one.state_dict(), other.state_dict()
     return mine.keys() == theirs.keys() and all(torch.equal(mine[k], theirs[k]) for k in mine)
+
+
+def contents(folder: Path) -> list[str]:
+    """Return the names of all files below a folder."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def offered(bench: Bench, learner: BackgroundLearner) -> str:
+    """Let a candidate be offered; return its digest."""
+    bench.play(1, -1)
+    bench.learn(learner)
+    candidate = bench.folder.pointer().candidate
+    assert candidate is not None
+    return candidate
+
+
+def is_policy(learner: BackgroundLearner, digest: str) -> bool:
+    """Whether the weights are a policy's, and the optimiser remembers nothing."""
+    held = load_policy(learner.folder.path_of(digest)).policy
+    same = same_weights(learner.weights.learner.policy, held)
+    return same and not learner.weights.learner.optimiser.state

@@ -1,0 +1,156 @@
+"""Candidates that are tried in a simulator, on the same deals as the stable policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from practice import (
+    is_policy,
+    kinds_of,
+    quick,
+    settings_of,
+)
+from toy import agent_of
+
+from lanista.errors import LanistaError
+from lanista.games import registry
+from lanista.live import simulated as simulated_trials
+from lanista.live.folder import PolicyFolder
+from lanista.live.learning import BackgroundLearner
+from lanista.live.sequential import Rule
+from lanista.live.simulated import simulate
+from lanista.nets.policy import Policy
+from lanista.nets.policy_file import policy_bytes
+from lanista.nets.settings import Network
+
+
+def kuhn(path: Path, seed: int, bluff: float | None = None) -> Path:
+    """Write a policy for Kuhn poker: random, or one that always folds to a bet."""
+    spec = registry.make("kuhn").spec
+    torch.manual_seed(seed)
+    policy = Policy(spec, Network("mlp", width=8, layers=1))
+    if bluff is not None:
+        with torch.no_grad():
+            policy.head.weight.zero_()
+            policy.head.bias.copy_(torch.tensor([bluff, -bluff]))
+    path.write_bytes(policy_bytes(policy, spec))
+    return path
+
+
+def test_in_a_simulator_a_better_policy_is_published_and_an_equal_one_is_not(
+    tmp_path: Path,
+) -> None:
+    settings = settings_of(quick(kind="simulator", rule=Rule(limit=2000)))
+    passes, plays = kuhn(tmp_path / "a", 0, 8.0), kuhn(tmp_path / "b", 0)
+    better = simulate(plays, passes, settings, stop=lambda: False)
+    worse = simulate(passes, plays, settings, stop=lambda: False)
+    equal = simulate(plays, kuhn(tmp_path / "c", 0), settings, stop=lambda: False)
+    assert better is not None
+    assert worse is not None
+    assert equal is not None
+    assert (better[0].verdict, better[0].reason) == ("publish", "better")
+    assert better[1]["low"] > 0
+    assert worse[0].verdict == "reject"
+    assert equal[0].verdict == "reject"
+    assert equal[0].games <= 2000
+    assert simulate(plays, passes, settings, stop=lambda: True) is None
+
+
+def test_in_a_simulator_both_meet_the_same_bots(tmp_path: Path) -> None:
+    settings = settings_of(quick(kind="simulator", rule=Rule(limit=3000), opponents=("random",)))
+    passes, plays = kuhn(tmp_path / "a", 0, 8.0), kuhn(tmp_path / "b", 0)
+    found = simulate(plays, passes, settings, stop=lambda: False)
+    assert found is not None
+    assert found[0].verdict in ("publish", "reject")
+    same = simulate(plays, plays, settings, stop=lambda: False)
+    assert same is not None
+    assert same[0].verdict == "reject"
+    assert same[1]["difference"] == 0
+
+
+def test_every_candidate_is_tried_on_deals_of_its_own(tmp_path: Path) -> None:
+    """Else the luck of one set of deals would decide about all of them alike."""
+    settings = settings_of(quick(kind="simulator", rule=Rule(limit=300)))
+    one, other = kuhn(tmp_path / "a", 0), kuhn(tmp_path / "b", 1)
+    found = [
+        simulate(one, other, settings, number=number, stop=lambda: False) for number in (3, 3, 4)
+    ]
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+
+
+@pytest.mark.parametrize("opponents", [(), ("random",)])
+def test_matches_that_are_all_cut_off_end_a_simulation_at_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opponents: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(simulated_trials, "unit_scores", lambda results: np.full(32, np.nan))
+    gate = quick(kind="simulator", rule=Rule(limit=100, futile=0.0), opponents=opponents)
+    path, looks = kuhn(tmp_path / "a", 0), iter(range(20))
+
+    def stop() -> bool:
+        next(looks)  # An error once it has gone on for too long.
+        return False
+
+    found = simulate(path, path, settings_of(gate), stop=stop)
+    assert found is not None
+    assert (found[0].verdict, found[0].games) == ("reject", 100)
+    assert found[1]["difference"] == 0
+
+
+@pytest.mark.parametrize("option", ["hands", "hands=many", "=3"])
+def test_an_option_that_is_none_is_refused(tmp_path: Path, option: str) -> None:
+    settings = settings_of(quick(kind="simulator", options=(option,)))
+    path = kuhn(tmp_path / "a", 0)
+    with pytest.raises(LanistaError, match="give NAME=NUMBER"):
+        simulate(path, path, settings, stop=lambda: False)
+
+
+def simulated(tmp_path: Path, liked: int) -> Any:
+    """Return the folder of a policy that nearly always passes, settings with a simulator, and
+    leave games in which one action was liked."""
+    folder = PolicyFolder(tmp_path / "policy")
+    folder.publish(folder.add(kuhn(tmp_path / "a", 0, 1.0).read_bytes()))
+    gate = quick(kind="simulator", every=20, rule=Rule(limit=3000))
+    settings = settings_of(gate, {"lr": 0.2, "epochs": 10}, batch_games=20)
+    spec = registry.make("kuhn").spec
+    with agent_of(tmp_path, spec=spec) as agent:
+        for number in range(20):
+            game = agent.game(f"g{number}")
+            seen = np.zeros(spec.observation.length, spec.observation.dtype)
+            game.end(1 if game.act(seen) == liked else -1)
+    return folder, settings
+
+
+@pytest.mark.parametrize(("liked", "kind"), [(1, "published"), (0, "rejected")])
+def test_a_learner_with_a_simulator_publishes_what_is_better_there(
+    tmp_path: Path, liked: int, kind: str
+) -> None:
+    folder, settings = simulated(tmp_path, liked)
+    first = folder.pointer().stable
+    with BackgroundLearner(tmp_path / "spool", folder.folder, settings, say=str) as learner:
+        learner.step()
+        assert kinds_of(learner)[:2] == ["candidate", kind]
+        (event,) = learner.ledger.events(kind)
+        assert event.body["simulated"]
+        assert event.body["games"] <= 3000
+        if kind == "published":
+            assert folder.pointer().stable == event.body["digest"] != first
+        else:
+            assert folder.pointer().stable == first
+            assert is_policy(learner, first)
+
+
+def test_a_stop_in_the_middle_of_a_simulation_puts_it_off(tmp_path: Path) -> None:
+    folder, settings = simulated(tmp_path, 1)
+    with BackgroundLearner(
+        tmp_path / "spool", folder.folder, settings, say=str, stop=lambda: True
+    ) as learner:
+        learner.step()
+        assert learner.ledger.count() == 20
+        assert learner.gatekeeper.deployment.learned >= settings.gate.every
+        assert not learner.ledger.events("published", "rejected")
+    assert folder.pointer().serial == 1
