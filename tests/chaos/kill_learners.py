@@ -271,11 +271,14 @@ def run(
     ]
     counts = kill_learners(folder, kills, seed=1)
     last = started(learning, folder, None)
-    for child in each:
-        assert os.waitpid(child, 0)[1] == 0
-    while bench.spool.waiting() or bench.spool.taken():
-        time.sleep(0.02)
-    os.kill(last, signal.SIGKILL)  # The last of all, when nothing is left to do.
+    try:
+        for child in each:
+            assert os.waitpid(child, 0)[1] == 0
+        while bench.spool.waiting() or bench.spool.taken():
+            assert os.waitpid(last, os.WNOHANG)[0] == 0, "the last learner ended by itself"
+            time.sleep(0.02)
+    finally:
+        os.kill(last, signal.SIGKILL)  # The last of all, when nothing is left to do.
     os.waitpid(last, 0)
     with bench.start():
         pass
