@@ -1,7 +1,8 @@
 """What learners read: the decisions of learning seats, as columns, with an index `[T, B]`.
 
 An unroll is up to T consecutive decisions of one seat in one match. One that is shorter is padded
-after its last decision, whether the match ended there or goes on. Knows nothing of games and networks.
+after its last decision, whether the match ended there or goes on. Knows nothing of games and
+networks.
 """
 
 from __future__ import annotations

@@ -16,9 +16,15 @@ import torch
 from numpy.typing import NDArray
 
 from lanista.data.trajectory import Unrolls
+from lanista.learn.batch import Batch
+from lanista.learn.forward import Views
 from lanista.learn.learner import Learner
 from lanista.live.game_files import GameFile
 from lanista.live.settings import LiveSettings
+from lanista.nets.policy import Policy
+
+_LARGEST_GAP = 40.0
+"""Of log-probabilities: beyond it a ratio says only "far away", and must not overflow."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,33 @@ def _memories(
                 out = learner.critic(judged)
                 value[after[step]] = float(learner.critic.value_of(out))
     return {"state": state, "next_value": value}
+
+
+@torch.no_grad()
+def log_probs_of(unrolls: Unrolls, learner: Learner, policy: Policy) -> NDArray[np.float32]:
+    """Return the log-probability of each decision under a policy of the learner's kind, `[N]`."""
+    views = Views(Batch(unrolls, learner.device), learner.settings)
+    if policy.state_size:
+        # From the memory before each unroll, which went through overruled steps too.
+        logits, _ = views.policy(policy)
+        log_probs = policy.heads.log_probs(logits.float(), views.mask)
+    else:
+        log_probs = views.log_probs(policy)
+    action = views.batch.tensor("action").long()
+    found: NDArray[np.float32] = policy.heads.joint(log_probs, action).cpu().numpy()
+    return found
+
+
+def distances(unrolls: Unrolls, learner: Learner, games: int) -> NDArray[np.float64]:
+    """Return how far each game's policy is from the weights that learn, in nats a decision.
+
+    The mean of r - 1 - log r over a game's decisions, r = π(a)/μ(a): it has the mean KL(μ‖π) and
+    is never below 0.
+    """
+    gap = log_probs_of(unrolls, learner, learner.policy).astype(np.float64) - unrolls.log_prob
+    apart = np.exp(np.minimum(gap, _LARGEST_GAP)) - 1 - gap
+    total = np.bincount(unrolls.match, apart, minlength=games)
+    return total / np.maximum(np.bincount(unrolls.match, minlength=games), 1)
 
 
 @torch.no_grad()

@@ -178,8 +178,9 @@ def all_stale(service: Service) -> Finding | None:
     return Finding(
         name="all_stale",
         gravity="stops",
-        sentence=f"{len(stale)} of the last {len(rows)} games were too old to be learned from; "
-        f"half of them were played by weights {middle} or more updates old"
+        sentence=f"{len(stale)} of the last {len(rows)} games were of weights too "
+        f"old or too far to be learned from; half of them were played "
+        f"by weights {middle} or more updates old"
         + (f", and {limit} are the most." if limit is not None else "."),
         meaning="The bot plays with weights that the learner left behind long ago.",
         remedy="See that candidates are published and that bots take them up; raise `staleness`, "

@@ -36,9 +36,11 @@ class Intake:
     def __init__(self, spool: Spool, ledger: Ledger, say: Callable[[str], None]) -> None:
         self.spool, self.ledger, self.say = spool, ledger, say
 
-    def take(self, most: int, header: PolicyHeader) -> Taken:
-        """Take the newest games of a policy's layout; those left wait for the next call."""
+    def take(self, most: int, header: PolicyHeader, least: int = 1) -> Taken:
+        """Take the newest games of a policy's layout, if there are `least`; the rest waits."""
         waiting = self.spool.waiting()
+        if len(waiting) < least:
+            return Taken(waiting=len(waiting))
         chosen = self.spool.take(waiting[:most])
         games: dict[str, tuple[Path, GameFile]] = {}
         repeated = refused = 0

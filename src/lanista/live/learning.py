@@ -7,6 +7,7 @@ next start. Owns this order; what is published is the gatekeeper's matter.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -18,7 +19,7 @@ from lanista.files import remove_leftovers
 from lanista.learn.checkpoint import Checkpoints
 from lanista.learn.learner import BrokenLossError
 from lanista.live.deployment import Deployment, Verdict
-from lanista.live.experience import Lesson, predictions, unrolls_of
+from lanista.live.experience import Lesson, distances, predictions, unrolls_of
 from lanista.live.folder import PolicyFolder
 from lanista.live.game_files import GameFile
 from lanista.live.gatekeeping import Gatekeeper
@@ -29,8 +30,9 @@ from lanista.live.spool import Spool
 from lanista.live.weights import Weights
 from lanista.lock import holding
 
-WARM_UP = ("value",)
-"""The terms that count while the critic is new."""
+WARM_UP = ("value", "upgo")
+"""The terms that count while the critic is new: upgoing returns follow what was played where it
+turned out well, and so depend on the critic least."""
 FOLDER = "learner"
 """Of the policy folder: what the learner alone needs."""
 
@@ -100,10 +102,10 @@ class BackgroundLearner:
         """Let go of the folders."""
         self._stack.close()
 
-    def step(self) -> Batch | None:
-        """Take a batch of games and make it take effect; None if there was nothing to do."""
+    def step(self, least: int = 1) -> Batch | None:
+        """Take a batch of games and make it take effect; None if fewer than `least` wait."""
         self.gatekeeper.look(self.number + 1)
-        taken = self.intake.take(self.settings.batch_games, self.weights.header)
+        taken = self.intake.take(self.settings.batch_games, self.weights.header, least)
         if not taken.games and not taken.repeated:
             return Batch(refused=taken.refused) if taken.refused else None
         try:
@@ -152,10 +154,10 @@ class BackgroundLearner:
             Lesson.of(game, self.settings, learner.update_count - max(age, 0))
             for game, age in zip(games, ages, strict=True)
         ]
-        expected = predictions(lessons, learner)
+        expected, apart = predictions(lessons, learner), self._distances(lessons)
         rows = [
-            self._row(lesson, age, number, value)
-            for lesson, age, value in zip(lessons, ages, expected, strict=True)
+            self._row(lesson, age, far, number, value)
+            for lesson, age, far, value in zip(lessons, ages, apart, expected, strict=True)
         ]
         fresh = [lesson for lesson, row in zip(lessons, rows, strict=True) if row.use == "learned"]
         if not fresh:
@@ -164,6 +166,17 @@ class BackgroundLearner:
         new = learner.update_count < self.settings.warm_up and learner.critic.torso is not None
         only = WARM_UP if new else None
         return rows, unrolls.decisions, learner.update(unrolls, only)
+
+    def _distances(self, lessons: Sequence[Lesson]) -> list[float]:
+        """Return how far each game's policy is from the weights; 0 for one without decisions."""
+        found = [0.0] * len(lessons)
+        known = [place for place, lesson in enumerate(lessons) if len(lesson.own)]
+        if known:
+            learner = self.weights.learner
+            unrolls = unrolls_of([lessons[place] for place in known], self.settings, learner)
+            for place, far in zip(known, distances(unrolls, learner, len(known)), strict=True):
+                found[place] = float(far)
+        return found
 
     def _age(self, policy: str) -> int:
         """Return how many updates ago the weights were a policy's; -1 if that is not known.
@@ -174,9 +187,12 @@ class BackgroundLearner:
         then = self.ledger.update_of(policy)
         return -1 if then is None else self.ledger.learned_since(then)
 
-    def _row(self, lesson: Lesson, age: int, number: int, predicted: float | None) -> GameRow:
+    def _row(
+        self, lesson: Lesson, age: int, far: float, number: int, predicted: float | None
+    ) -> GameRow:
         game, header = lesson.game, lesson.game.header
-        use = "stale" if age > self.settings.staleness else "learned"
+        stale = age > self.settings.staleness or far > self.settings.distance
+        use = "stale" if stale else "learned"
         return GameRow(
             update_number=number,
             content=game.content,
@@ -191,6 +207,8 @@ class BackgroundLearner:
             reward=float(game.rewards.sum()),
             log_prob=float(game.log_probs.sum()),
             staleness=age,
+            # The book holds no NaN; what cannot be told is as far as can be.
+            distance=math.inf if math.isnan(far) else far,
             use=use if len(lesson.own) else "empty",
             predicted=predicted,
             came=lesson.came(self.settings.learning.gamma),

@@ -28,7 +28,8 @@ CREATE TABLE games (
     policy TEXT NOT NULL, serial INTEGER NOT NULL, candidate INTEGER NOT NULL, outcome REAL,
     crashed INTEGER NOT NULL, steps INTEGER NOT NULL, overruled INTEGER NOT NULL,
     reward REAL NOT NULL, log_prob REAL NOT NULL, staleness INTEGER NOT NULL,
-    use TEXT NOT NULL, predicted REAL, came REAL, at REAL NOT NULL, opponent TEXT NOT NULL
+    use TEXT NOT NULL, predicted REAL, came REAL, at REAL NOT NULL, opponent TEXT NOT NULL,
+    distance REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX games_by_update ON games (update_number);
 CREATE TABLE batches (
@@ -77,7 +78,7 @@ class GameRow:
     staleness: int
     """Updates between the weights that played it and those that met it; -1: not known."""
     use: str
-    """`learned`, `stale` (too old to learn from) or `empty` (no decision of the policy)."""
+    """`learned`, `stale` (too old or too far to learn from) or `empty` (no own decision)."""
     predicted: float | None
     """What the critic expected at the policy's first decision, before it learned from the game."""
     came: float | None
@@ -86,6 +87,8 @@ class GameRow:
     """When it was taken in, in seconds since 1970."""
     opponent: str = ""
     """Whom the bot said it played against."""
+    distance: float = 0.0
+    """Between the policy that played it and the weights that met it, in nats a decision."""
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,20 @@ Reads the archive, asks both networks, and leaves the judgement to `off_policy`.
 
 from __future__ import annotations
 
-import numpy as np
-import torch
+from collections.abc import Sequence
 
-from lanista.learn.batch import Batch
-from lanista.learn.forward import Views
+import numpy as np
+
 from lanista.learn.learner import Learner
-from lanista.live.experience import Lesson, unrolls_of
-from lanista.live.game_files import GameFile, read
+from lanista.live.experience import Lesson, log_probs_of, unrolls_of
+from lanista.live.game_files import read
 from lanista.live.game_header import GameFileError
-from lanista.live.ledger import Ledger
-from lanista.live.off_policy import Opinion, opinion, per_game
+from lanista.live.ledger import GameRow, Ledger
+from lanista.live.off_policy import LEAST, Opinion, opinion, per_game
 from lanista.live.settings import LiveSettings
 from lanista.live.spool import Spool
-from lanista.nets.policy import Policy
 
-MOST_GAMES = 500
+MOST_GAMES, FEW = 500, 100
 _LOOKED_AT = 5000
 
 
@@ -28,16 +26,24 @@ def recorded_opinion(
     spool: Spool, ledger: Ledger, stable: str, learner: Learner, settings: LiveSettings
 ) -> Opinion:
     """Return what the last games of the stable policy say about the learner's weights."""
-    lessons = [
-        Lesson.of(game, settings, 0) for game in _games(spool, ledger, stable) if len(game.actions)
-    ]
-    lessons = [lesson for lesson in lessons if len(lesson.own)]
+    rows = [
+        row
+        for row in ledger.games(last=_LOOKED_AT)
+        if row.policy == stable and row.outcome is not None
+    ][-MOST_GAMES:]
+    few = _opinion(_lessons(spool, rows[-FEW:], settings), learner, settings)
+    # Where a few games are worth next to nothing, many are worth little; reading them takes long.
+    if len(rows) <= FEW or few.effective * len(rows) < LEAST * FEW:
+        return few
+    return _opinion(_lessons(spool, rows, settings), learner, settings)
+
+
+def _opinion(lessons: list[Lesson], learner: Learner, settings: LiveSettings) -> Opinion:
     if not lessons:
         nothing = np.zeros(0)
         return opinion(nothing, nothing, nothing, nothing)
     unrolls = unrolls_of(lessons, settings, learner)
-    batch = Batch(unrolls, learner.device)
-    said = _chosen(Views(batch, settings.learning), learner.best)
+    said = log_probs_of(unrolls, learner, learner.best)
     count = len(lessons)
     played = per_game(unrolls.log_prob, unrolls.match, count)
     asked = per_game(said, unrolls.match, count)
@@ -45,30 +51,15 @@ def recorded_opinion(
     return opinion(score, played, asked, played)
 
 
-def _games(spool: Spool, ledger: Ledger, stable: str) -> list[GameFile]:
-    """Return the last games of a policy that ended with a result and are still archived."""
-    rows = [
-        row
-        for row in ledger.games(last=_LOOKED_AT)
-        if row.policy == stable and row.outcome is not None
-    ]
+def _lessons(spool: Spool, rows: Sequence[GameRow], settings: LiveSettings) -> list[Lesson]:
+    """Return those of the games that are still archived and have a decision of the policy."""
     found = []
-    for row in rows[-MOST_GAMES:]:
+    for row in rows:
         try:
-            found.append(read(spool.archived(row.content)))
+            game = read(spool.archived(row.content))
         except GameFileError:
             continue  # The archive is the operator's to tidy; what is gone says nothing.
-    return found
-
-
-@torch.no_grad()
-def _chosen(views: Views, policy: Policy) -> np.ndarray:
-    if policy.state_size:
-        # From the memory before each unroll, which went through overruled steps too.
-        logits, _ = views.policy(policy)
-        log_probs = policy.heads.log_probs(logits.float(), views.mask)
-    else:
-        log_probs = views.log_probs(policy)
-    action = views.batch.tensor("action").long()
-    found: np.ndarray = policy.heads.joint(log_probs, action).cpu().numpy()
+        lesson = Lesson.of(game, settings, 0)
+        if len(lesson.own):
+            found.append(lesson)
     return found

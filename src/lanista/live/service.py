@@ -49,8 +49,9 @@ class Statistics:
         loss = "none yet" if totals.loss is None else f"{totals.loss:.4f}"
         ratio = totals.trained / totals.samples if totals.samples else 0.0
         return [
-            f"games {totals.games:,} (learned from {totals.learned:,}, too old {totals.stale:,}, "
-            f"copies {totals.repeated:,}, refused {self.errors:,}, waiting {self.waiting:,})",
+            f"games {totals.games:,} (learned from {totals.learned:,}, too old "
+            f"{totals.stale:,}, copies {totals.repeated:,}, refused {self.errors:,}, "
+            f"waiting {self.waiting:,})",
             f"batches {totals.batches:,}, samples {totals.samples:,}, passes over each "
             f"{ratio:.2f}, average loss {loss}",
             f"time {totals.seconds:,.1f} s (CPU {totals.cpu_seconds:,.1f} s), published "
@@ -82,7 +83,7 @@ def serve(
     for _ in _occasions(learner, how, stop):
         while files < most and not stop.is_set():
             began = time.monotonic()
-            batch = learner.step()
+            batch = learner.step(1 if how.once else learner.settings.least_games)
             if batch is None:
                 break
             told(batch)

@@ -31,6 +31,9 @@ class Gate:
     """Of the games, played by the candidate while it is tried."""
     rule: Rule = field(default_factory=Rule)
     """Error rates of the trial."""
+    refresh: int = 0
+    """After so many games newer weights take the place of a candidate that is not ahead by the
+    rule's margin so far, so that there are games of weights close to those that learn; 0: never."""
     patience: int = 1000
     """After so many games without a decision newer weights take the candidate's place, with a
     trial of their own; 0: never."""
@@ -46,8 +49,9 @@ class Gate:
     def __post_init__(self) -> None:
         if self.every < 1:
             raise LanistaError(f"gate.every is {self.every}; give 1 or more games.")
-        if self.patience < 0:
-            raise LanistaError(f"gate.patience is {self.patience}; give 0 or more games.")
+        for name in ("patience", "refresh"):
+            if getattr(self, name) < 0:
+                raise LanistaError(f"gate.{name} is {getattr(self, name)}; give 0 or more games.")
         if not 0 < self.share < 1:
             raise LanistaError(f"gate.share is {self.share}; give a share between 0 and 1.")
         if not 0 <= self.watch_share < 1:
@@ -64,13 +68,18 @@ class LiveSettings:
     gate: Gate = field(default_factory=Gate)
     batch_games: int = 10
     """Most games of one update."""
+    least_games: int = 1
+    """An update waits for so many games."""
     warm_up: int = 10
-    """Updates in which only the critic learns, since it begins knowing nothing; for a critic with
-    a network of its own."""
+    """Updates in which the critic learns, and `upgo` where it has a weight, and nothing else, since
+    the critic begins knowing nothing; for one with a network of its own."""
     unroll_length: int = 512
     """Games are cut to unrolls of so many decisions."""
     staleness: int = 200
     """Games of weights that are older than so many updates are not learned from."""
+    distance: float = 0.5
+    """Nor are games of a policy this far from the weights that learn: the Kullback-Leibler
+    divergence between the two, in nats a decision, as the game's own decisions estimate it."""
     outcome_weight: float = 1.0
     """What the outcome counts as a reward at a game's last decision."""
     reward_weight: float = 1.0
@@ -81,9 +90,22 @@ class LiveSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_games", "unroll_length", "staleness", "keep_checkpoints"):
+        for name in (
+            "batch_games",
+            "least_games",
+            "unroll_length",
+            "staleness",
+            "keep_checkpoints",
+        ):
             if getattr(self, name) < 1:
                 raise LanistaError(f"{name} is {getattr(self, name)}; give 1 or more.")
+        if self.distance <= 0:
+            raise LanistaError(f"distance is {self.distance}; give a number above 0.")
+        if self.least_games > self.batch_games:
+            raise LanistaError(
+                f"least_games is {self.least_games} and batch_games {self.batch_games}; an update "
+                "cannot wait for more games than it takes."
+            )
         if self.warm_up < 0:
             raise LanistaError(f"warm_up is {self.warm_up}; give 0 or more updates.")
         if self.learning.policy != "vtrace":

@@ -198,9 +198,9 @@ def _learning(story: LiveStory) -> Section:
     ratio = totals.trained / totals.samples if totals.samples else 0.0
     loss = "not known yet" if totals.loss is None else f"{totals.loss:.4f}"
     words = Words(
-        f"{totals.learned:,} games were learned from, {totals.stale:,} were too old, "
-        f"{totals.repeated:,} files were copies. Each decision was gone over {ratio:.2f} times on "
-        f"average; the average loss is {loss}."
+        f"{totals.learned:,} games were learned from, {totals.stale:,} were of weights "
+        f"too old or too far, {totals.repeated:,} files were copies. Each "
+        f"decision was gone over {ratio:.2f} times on average; the average loss is {loss}."
     )
     return Section("The learner", [words, *([Panels(panels)] if panels else [])])
 
