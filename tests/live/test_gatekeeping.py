@@ -313,7 +313,7 @@ def test_games_of_the_stable_policy_that_are_too_old_call_for_a_candidate_only_w
         assert kinds_of(learner) == []
         bench.play(1)
         bench.learn(learner)
-        assert kinds_of(learner) == ["candidate"]
+        assert kinds_of(learner) == ["candidate", "published"]
 
 
 def test_an_open_gate_publishes_every_candidate_untested(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_an_open_gate_publishes_every_candidate_untested(tmp_path: Path) -> None
         for _ in range(3):
             bench.play(1, -1)
             bench.learn(learner)
-        assert kinds_of(learner) == ["candidate"] * 3
+        assert kinds_of(learner) == ["candidate", "published"] * 3
         assert [c.reason for c in bench.folder.history()][1:] == ["published untested"] * 3
         assert bench.folder.pointer().candidate is None
         tried = {event.body["digest"] for event in learner.ledger.events("candidate")}

@@ -126,6 +126,7 @@ class Gatekeeper:
             self.deployment.try_out(digest, f"candidate of update {number}")
             self.say(f"The candidate {digest[:12]} plays {share:.0%} of the games from now on.")
         elif gate.kind == "open":
+            self.ledger.add_event(number, "published", digest=digest, reason="untested")
             self.deployment.publish(digest, "published untested")
             self.say(f"The policy {digest[:12]} is published untested, as the gate is open.")
         else:
