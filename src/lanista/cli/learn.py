@@ -19,7 +19,6 @@ from lanista.errors import LanistaError
 if TYPE_CHECKING:
     from lanista.live.settings import LiveSettings
 
-SETTINGS = "settings.yaml"
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
 
 
@@ -94,7 +93,7 @@ class Learn:
 
     def _settings(self) -> LiveSettings:
         """Return the settings asked for, or those of the last start."""
-        from lanista.live.learning import FOLDER
+        from lanista.live.learning import FOLDER, SETTINGS
         from lanista.live.settings import LiveSettings
         from lanista.pipeline.plain import load, overridden
 
@@ -108,6 +107,7 @@ class Learn:
 
     def _keep(self, settings: LiveSettings, home: Path) -> None:
         from lanista.files import write_text
+        from lanista.live.learning import SETTINGS
         from lanista.pipeline.plain import commented
 
         write_text(home / SETTINGS, commented(settings))

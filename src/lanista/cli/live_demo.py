@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import dataclass
@@ -45,12 +46,13 @@ class LiveDemo:
 
     def run(self) -> int:
         """Play, learn, report."""
-        if self.minutes <= 0 or self.players < 1:
+        if not 0 < self.minutes < math.inf or self.players < 1:
             raise LanistaError(
                 f"--minutes is {self.minutes} and --players {self.players}; give more than 0 each."
             )
         import torch
 
+        from lanista.cli.paths import refuse_unwritable_folder
         from lanista.pipeline.live_demo import Demo, prepare, run, settings_of
         from lanista.pipeline.plain import overridden
         from lanista.report.live_story import live_story
@@ -60,8 +62,8 @@ class LiveDemo:
         given = [text for group in self.settings for text in group]
         settings = overridden(settings_of(self.seed), given)
         demo = Demo(self.output, self.opponent, self.players, self.seed, hints=1.0)
-        say_on_error("making the first policy: a clone of a weak bot, some seconds …")
-        prepare(demo)
+        refuse_unwritable_folder("--output", self.output)
+        prepare(demo, say_on_error)
         said = f"{self.players} players against {self.opponent} for {self.minutes:g} minutes"
         say_on_error(f"{said}; Ctrl-C stops early, and nothing is lost.")
         with stopping() as stop:

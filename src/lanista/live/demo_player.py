@@ -1,7 +1,7 @@
 """A bot that plays on and on with a live agent: `python -m lanista.live.demo_player`.
 
 A process of its own, as a bot in the wild would be: it shares two folders with the learner, and
-ends when the process that started it does. Rewards are the game's own hints, outcomes its
+ends when the process that it was started for does. Rewards are the game's own hints, outcomes its
 results. The game is the policy's, of two seats that act at the same time.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Game
@@ -26,22 +27,35 @@ from lanista.nets.policy_format import read_header
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Play until told to stop, or until the parent is gone."""
+    """Play until told to stop, or until the process that wants it is gone."""
     given = _parser().parse_args(arguments)
     stopped: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: stopped.append(number))
-    parent = os.getppid()
+
+    def over() -> bool:
+        # A process whose parent ends gets another one.
+        return bool(stopped) or (given.parent is not None and os.getppid() != given.parent)
+
+    try:
+        play_on(given, over)
+    except LanistaError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def play_on(given: argparse.Namespace, over: Callable[[], bool]) -> None:
+    """Play match after match until `over` says so."""
     folder = PolicyFolder(given.policy)
     header = read_header(folder.path_of(folder.pointer().stable))
     game = registry.make(header.game, slots=1, seed=given.seed, **dict(header.settings))
     bot = registry.make_bot(header.game, given.opponent, game.spec, given.seed)
     with Agent(given.policy, given.spool, spec=game.spec, seed=given.seed) as agent:
         for match in _matches():
-            if stopped or os.getppid() != parent:
-                return 0
-            play(agent, game, bot, match, given.hints, lambda: bool(stopped))
-    return 0
+            if over():
+                return
+            play(agent, game, bot, match, given.hints, over)
 
 
 def play(
@@ -51,7 +65,7 @@ def play(
     seat = match % 2
     game.start([0], [match])
     rows = np.arange(2)
-    with agent.game(f"{_RUN}-{match}") as live:
+    with agent.game(f"{_RUN}-{match}", opponent=bot.name) as live:
         while not stop():
             asked = game.decisions()
             mine = int(np.flatnonzero(asked.seat == seat)[0])
@@ -85,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--opponent", default="kiter")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hints", type=float, default=1.0)
+    parser.add_argument("--parent", type=int, help="the process with which this one ends")
     return parser
 
 

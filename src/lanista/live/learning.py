@@ -35,6 +35,8 @@ WARM_UP = ("value", "upgo")
 turned out well, and so depend on the critic least."""
 FOLDER = "learner"
 """Of the policy folder: what the learner alone needs."""
+SETTINGS = "settings.yaml"
+"""Of that folder: what the last learner was started with."""
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanista.errors import LanistaError
-from lanista.files import write_bytes
+from lanista.files import write_bytes, write_text
 from lanista.games import registry
 from lanista.learn.imitation_settings import Imitation
 from lanista.learn.settings import Learning
 from lanista.live.folder import PolicyFolder
-from lanista.live.learning import BackgroundLearner, Batch
+from lanista.live.learning import SETTINGS, BackgroundLearner, Batch
 from lanista.live.sequential import Rule
 from lanista.live.service import Service, serve
 from lanista.live.settings import Gate, LiveSettings
+from lanista.nets.policy_format import read_header
 from lanista.nets.settings import Network
 from lanista.pipeline.imitate import Task, imitate
+from lanista.pipeline.plain import commented
 from lanista.rollout.play import Table, play
 from lanista.rollout.record import Recorder
 from lanista.rollout.seating import rotations
@@ -78,14 +80,25 @@ def settings_of(seed: int) -> LiveSettings:
     return LiveSettings(learning, gate, batch_games=50, least_games=50, warm_up=20, seed=seed)
 
 
-def prepare(demo: Demo) -> None:
+def prepare(demo: Demo, say: Callable[[str], None]) -> None:
     """Publish a clone of a weak bot as the first policy, unless there is one."""
+    game = registry.make(GAME, slots=1, seed=demo.seed, **GAME_SETTINGS)
+    registry.make_bot(GAME, demo.opponent, game.spec, demo.seed)  # Refuses one that is not known.
+    game.close()
     folder = PolicyFolder(demo.policy)
-    if folder.found() is not None:
+    found = folder.found()
+    if found is not None:
+        played = read_header(folder.path_of(found.stable)).game
+        if played != GAME:
+            raise LanistaError(
+                f"{demo.policy} holds a policy for {played}, and this plays {GAME}; name another "
+                "folder."
+            )
         return
     demo.folder.mkdir(parents=True, exist_ok=True)
     path = demo.folder / "first.safetensors"
     if not path.exists():
+        say(f"Making the first policy: a clone of the bot {TEACHER}, some seconds …")
         with tempfile.TemporaryDirectory(dir=demo.folder, prefix="first-") as work:
             clone = Path(work) / path.name
             _record(Path(work) / "data", demo.seed)
@@ -132,6 +145,7 @@ def run(
         BackgroundLearner(demo.spool, demo.policy, settings, say=say, stop=stop.is_set) as learner,
         playing(demo) as alive,
     ):
+        write_text(learner.home / SETTINGS, commented(settings))
         ends = time.monotonic() + seconds
         watch = threading.Thread(target=_watch, args=(alive, ends, stop), daemon=True)
         watch.start()
@@ -153,8 +167,8 @@ def playing(demo: Demo) -> Iterator[Callable[[], None]]:
             if process.poll() is not None:
                 last = log.read_text(errors="replace").strip().splitlines()[-1:]
                 raise LanistaError(
-                    f"A player ended with code {process.returncode}: {' '.join(last) or 'no word'} "
-                    f"(see {log})."
+                    f"A player ended with code {process.returncode}: "
+                    f"{(last or ['it said nothing'])[0].rstrip('.')} (see {log})."
                 )
 
     try:
@@ -176,14 +190,16 @@ def _start(demo: Demo, number: int, log: Path) -> subprocess.Popen[bytes]:
     command = [
         sys.executable, "-m", PLAYER, "--policy", str(demo.policy), "--spool", str(demo.spool),
         "--opponent", demo.opponent, "--seed", str(demo.seed + number),
-        "--hints", str(demo.hints),
+        "--hints", str(demo.hints), "--parent", str(os.getpid()),
     ]  # fmt: skip
     # Networks this small are slower with several threads, and the learner needs a core too.
     one = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    with log.open("ab") as file:
+    with log.open("wb") as file:
+        # A group of its own: Ctrl-C is for the learner, which ends the players when it is done.
         return subprocess.Popen(
-            command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=one
-        )
+            command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=one,
+            start_new_session=True,
+        )  # fmt: skip
 
 
 def _watch(alive: Callable[[], None], ends: float, stop: threading.Event) -> None:
