@@ -27,6 +27,7 @@ class Hasty(Trial):
     """Makes its bets anew after 1, 2, 4 … games, so that few games show all of it."""
 
     first_block = 1
+    least_each = 0
 
 
 class HastyPairs(PairedTrial):
@@ -279,6 +280,25 @@ def test_a_share_that_is_not_the_stated_one_voids_the_trial():
     rng, test = np.random.default_rng(3), Trial()
     candidate, score = World(share=0.3).games(rng, 2000)
     assert test.extend(candidate, score, 0.5).verdict == "void"
+
+
+@pytest.mark.parametrize("kind", [Trial, Watch])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("score", [0.0, 1.0, None])
+@pytest.mark.parametrize("candidate", [False, True])
+def test_games_of_one_side_alone_compare_nothing_and_make_it_void(kind, share, score, candidate):
+    test = kind()
+    decision = test.extend([candidate] * 2000, [score] * 2000, share)
+    assert (decision.verdict, decision.reason) == ("void", "share")
+
+
+def test_a_decision_waits_until_both_have_played_and_is_then_made_at_once():
+    wins, losses = [True] * 12, [False] * Trial.least_each
+    waiting = Trial(Rule(share=0))
+    assert waiting.extend([*wins, *losses[:-1]], [1.0] * 12 + [0.0] * 7, 0.5) is None
+    assert waiting.evidence()["better"] > 1 / waiting.rule.publish
+    decision = waiting.add(False, 0.0, 0.5)
+    assert (decision.reason, decision.games) == ("better", 12 + Trial.least_each)
 
 
 def test_a_share_may_change_on_the_way():

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
 from lanista.live.betting import Claim, Increment, Key, Values, log_factors, stakes
@@ -55,6 +57,9 @@ class Trial(Sequential):
     claims = (
         "better", "worse", "futile", "not_worse", "missing", "share_high", "share_low",
     )  # fmt: skip
+    least_each: ClassVar[int] = 8
+    """Games of either policy before they are compared. Where one's never arrive the first guess of
+    the score would decide, and before the check of the share."""
 
     def endings(self) -> tuple[tuple[str, float, str, str], ...]:
         """Return what ends the trial; doubts about the games themselves come first."""
@@ -95,6 +100,15 @@ class Trial(Sequential):
         games = zip(candidate, score, strict=True)
         keys = [(float(new), _checked(result)) for new, result in games]
         return self.fold(keys, {"share": float(share)})
+
+    def _may_end(self, keys: Sequence[Key]) -> NDArray[np.bool_]:
+        before = sum(n for key, n in self.totals.items() if key[0])
+        new = before + np.cumsum([bool(key[0]) for key in keys])
+        old = self.games + np.arange(1, len(keys) + 1) - new
+        both = np.minimum(new, old) >= self.least_each
+        doubts = np.array([claim.startswith("share") for claim in self.claims])
+        may: NDArray[np.bool_] = both[:, None] | doubts
+        return may
 
     def _facts(self) -> dict[str, float]:
         """Return guesses of score, variance and share of missing games, as if 4 games had come

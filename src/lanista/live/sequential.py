@@ -139,19 +139,29 @@ class Sequential:
     def _take(self, keys: Sequence[Key]) -> int:
         """Count `keys` up to the one that decides; return how many."""
         path = self._purses.path(keys)[1:]
+        reached = path.max(axis=2) >= self._lines
         # All purses together never hold more than the fullest would alone.
-        hit = (path.max(axis=2) >= self._lines).any(axis=1)
-        hit[hit] = (log_evidence(path[hit]) >= self._lines).any(axis=1)
+        near = reached.any(axis=1)
+        reached[near] = log_evidence(path[near]) >= self._lines
+        reached &= self._may_end(keys)
+        hit = reached.any(axis=1)
         taken = int(hit.argmax()) + 1 if hit.any() else len(keys)
         self._purses.add(keys[:taken])
         for key in keys[:taken]:
             self.totals[key] = self.totals.get(key, 0) + 1
         self.games += taken
         if hit.any():
-            self.decision = self._ending(log_evidence(path[taken - 1]) >= self._lines)
+            self.decision = self._ending(reached[taken - 1])
         elif self.games >= self.rule.limit:
             self.decision = Decision(*self.last(), self.games)
         return taken
+
+    def _may_end(self, keys: Sequence[Key]) -> NDArray[np.bool_]:
+        """Return whether each claim may decide after each of `keys`, `[games, claims]`.
+
+        To wait longer than the bets ask for makes no error likelier.
+        """
+        return np.ones((len(keys), len(self.claims)), np.bool_)
 
     def _room(self) -> int:
         """Return how many games may come before bets are made anew or the limit is reached."""
