@@ -26,6 +26,7 @@ from toy import HERE, view
 from lanista.errors import LanistaError, RefusedError
 from lanista.learn.checkpoint import write_state
 from lanista.live.learning import BackgroundLearner
+from lanista.live.ledger import NAME, GameRow, reading
 from lanista.nets.policy_file import load_policy
 
 SECOND = """
@@ -107,6 +108,33 @@ def test_games_of_a_damaged_checkpoint_come_back_and_take_effect_once(tmp_path: 
         assert learner.number == 3
         assert same_weights(weights, learner.weights.learner.policy)
     assert len(contents(bench.spool.archive)) == 9
+
+
+def test_games_of_a_damaged_checkpoint_that_were_deleted_are_told_to_be_lost(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    with bench.start() as learner:
+        for _ in range(2):
+            bench.play(1, -1, 1)
+            bench.learn(learner)
+        newest = learner.checkpoints.path(learner.number)
+    (newest / "values.json").write_text("{}")
+    gone = [row.content for row in learner_rows(bench) if row.update_number == 2][:2]
+    for content in gone:
+        bench.spool.archived(content).unlink()
+    with bench.start() as learner:
+        assert any(said.startswith("2 games took effect after update 1") for said in bench.said)
+        (event,) = learner.ledger.events("lost")
+        assert event.body == {"games": 2, "contents": gone}
+        bench.learn(learner)
+        assert learner.ledger.count() == 4
+
+
+def learner_rows(bench: Bench) -> list[GameRow]:
+    """Return what a learner that is not running has in its book."""
+    with reading(bench.folder.folder / "learner" / NAME) as ledger:
+        return ledger.games()
 
 
 def test_without_a_whole_checkpoint_the_learner_does_not_begin_anew_by_itself(

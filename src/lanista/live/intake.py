@@ -74,18 +74,35 @@ class Intake:
         Games that took effect after it go back to `new/`, and their rows are deleted. What lies in
         `work/` is archived if the checkpoint holds it, and waits again otherwise.
         """
-        for content in self.ledger.newer_than(held):
+        newer = self.ledger.newer_than(held)
+        for content in newer:
             if self.spool.is_archived(content):
                 self.spool.bring_back(content)
+        # What a start that was killed here brought back has kept that name.
+        found = {path.stem for path in self.spool.waiting()}
         self.ledger.forget_after(held)
         for path in self.spool.taken():
             game = self._read(path)
             if game is None:
                 continue
+            found.add(game.content)
             if self.ledger.knows(game.content):
                 self.spool.put_away(path, game.content)
             else:
                 self.spool.give_back(path)
+        self._tell_lost([content for content in newer if content not in found], held)
+        self._recover_journals()
+
+    def _tell_lost(self, contents: list[str], held: int) -> None:
+        if contents:
+            self.ledger.add_event(held, "lost", games=len(contents), contents=contents[:100])
+            self.say(
+                f"{len(contents)} games took effect after update {held}, whose checkpoint is the "
+                f"newest that is whole, and are no longer in {self.spool.folder}: what was learned "
+                "from them is lost."
+            )
+
+    def _recover_journals(self) -> None:
         found = self.spool.recover()
         if found.games or found.refused:
             self.say(

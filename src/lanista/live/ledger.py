@@ -17,6 +17,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from lanista.data.databases import opened_to_read
 from lanista.data.text import printable
 from lanista.errors import RefusedError
 
@@ -122,7 +123,7 @@ class Event:
     at: float
     kind: str
     """started, stopped, candidate, published, rejected, void, kept, rolled_back, vetoed,
-    returned, changed, broken, trial."""
+    superseded, returned, changed, broken, lost."""
     body: Mapping[str, Any]
 
 
@@ -156,8 +157,7 @@ class Ledger:
                 # A checkpoint promises that its rows are there, so a commit must reach the disk.
                 self._connection.execute("PRAGMA synchronous=FULL")
             else:
-                where = f"{path.absolute().as_uri()}?mode=ro"
-                self._connection = sqlite3.connect(where, uri=True, isolation_level=None)
+                self._connection = opened_to_read(path)
             self._prepare(write)
         except sqlite3.DatabaseError as error:
             raise RefusedError(
@@ -170,6 +170,11 @@ class Ledger:
         if version == 0 and write:
             self._connection.executescript(
                 f"BEGIN; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;"
+            )
+        elif version == 0:
+            raise RefusedError(
+                f"{printable(self.path)} is empty: its learner has only just begun, or was killed "
+                "when it did; look again when it runs."
             )
         elif version != VERSION:
             raise RefusedError(
