@@ -27,8 +27,8 @@ class Service:
     """One policy and its games."""
 
     digest: str
-    update: int
-    """After which it was made."""
+    update: int | None
+    """After which it was made; None: by nobody that the learner knows."""
     stable: Estimate | None
     """Its score as the stable policy."""
     second: Estimate | None
@@ -52,13 +52,24 @@ class LiveStory:
     events: Sequence[Event]
     totals: Totals
     services: Sequence[Service]
-    """In the order in which they first played."""
+    """In the order in which they were made."""
     metrics: dict[str, list[tuple[int, float]]]
 
     @property
     def ladder(self) -> list[Service]:
-        """The policies that were stable, in order."""
+        """The policies that were stable and have results as such, in order."""
         return [service for service in self.services if service.published and service.stable]
+
+    @property
+    def now(self) -> Service | None:
+        """The stable policy; None if it has not played yet."""
+        found = (service for service in self.services if service.digest == self.stable)
+        return next(found, None)
+
+    @property
+    def publications(self) -> list[Event]:
+        """When another policy became stable for the better, or by hand."""
+        return [event for event in self.events if _publishes(event)]
 
 
 def is_live(folder: Path) -> bool:
@@ -98,15 +109,22 @@ def score_of(row: GameRow) -> float | None:
     return None if row.outcome is None else 0.5 + 0.5 * float(np.sign(row.outcome))
 
 
+def _publishes(event: Event) -> bool:
+    by_hand = event.kind == "changed" and event.body.get("stable") != event.body.get("before")
+    return by_hand or event.kind == "published"
+
+
 def _services(games: Sequence[GameRow], made: dict[str, int], stable: set[str]) -> list[Service]:
-    order = list(dict.fromkeys(row.policy for row in games))
+    # Of a backlog the newest games come first, so it is not who played first; one that the learner
+    # did not make or meet is older than it.
+    order = sorted(dict.fromkeys(row.policy for row in games), key=lambda d: made.get(d, -1))
     found = []
     for digest in order:
         mine = [row for row in games if row.policy == digest]
         found.append(
             Service(
                 digest=digest,
-                update=made.get(digest, 0),
+                update=made.get(digest),
                 stable=mean_score(_scores(row for row in mine if not row.candidate)),
                 second=mean_score(_scores(row for row in mine if row.candidate)),
                 published=digest in stable,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from lanista.report.live_story import DECIDED, LiveStory, Service, score_of
 from lanista.report.page_parts import (
     Chart,
     Facts,
+    Folded,
     Panels,
+    Part,
     Section,
     Table,
     Words,
@@ -29,8 +32,9 @@ from lanista.report.page_parts import (
 )
 
 _WINDOWS = 40
-"""Points of the curve of the score."""
+"""Most points of the curve of the score."""
 _LEAST_WINDOW = 50
+"""Games of a point, if there are as many."""
 
 
 def live_page(story: LiveStory) -> str:
@@ -51,14 +55,22 @@ def write_live_report(story: LiveStory, output: Path) -> list[Path]:
 def headline(story: LiveStory) -> list[str]:
     """Return what came of it in two sentences."""
     ladder = story.ladder
-    played = f"{story.totals.games:,} games were learned from or counted."
+    played = f"{story.totals.games:,} {_plural(story.totals.games, 'game')} took effect."
     if not ladder:
-        return [f"No game with a result yet; {played}"]
-    first, last = ladder[0], ladder[-1]
+        return ["No policy has a result in service yet.", played]
+    first, times = ladder[0], len(story.publications)
     said = f"The first policy scores {_said(first.stable)} in service"
-    if last is first:
-        return [f"{said}; none was better so far.", played]
-    return [f"{said}, the stable one of now, the {len(ladder)}th, {_said(last.stable)}.", played]
+    if story.stable == first.digest:
+        again = f"after {times} {_plural(times, 'publication')} it is the one in service again"
+        return [f"{said}; {again if times else 'none was better so far'}.", played]
+    now = None if story.now is None else story.now.stable
+    scores = "has no result yet" if now is None else f"scores {_said(now)}"
+    later = f"{times} {_plural(times, 'publication')} later"
+    return [f"{said}; the policy in service now, {later}, {scores}.", played]
+
+
+def _plural(number: int, word: str) -> str:
+    return word if number == 1 else f"{word}s"
 
 
 def live_summary(story: LiveStory) -> dict[str, Any]:
@@ -70,6 +82,7 @@ def live_summary(story: LiveStory) -> dict[str, Any]:
         "share": story.share,
         "games": story.totals.games,
         "learned": story.totals.learned,
+        "publications": len(story.publications),
         "batches": story.totals.batches,
         "samples": story.totals.samples,
         "average_loss": story.totals.loss,
@@ -97,7 +110,7 @@ def _facts(story: LiveStory) -> Facts:
     return Facts(
         [
             ("Games", count(totals.games)),
-            ("Published", count(sum(event.kind == "published" for event in story.events))),
+            ("Publications", count(len(story.publications))),
             ("Updates", count(totals.batches)),
             ("Decisions learned from", count(totals.samples)),
             ("Learner's CPU seconds", count(totals.cpu_seconds)),
@@ -111,17 +124,17 @@ def _score(story: LiveStory) -> Section:
     known = [(number, score) for number, score in scores if score is not None]
     if len(known) < 2:
         return Section("Score over games", [Words("There are too few games with a result.")])
-    width = max(_LEAST_WINDOW, -(-len(known) // _WINDOWS))
-    parts = [known[at : at + width] for at in range(0, len(known), width)]
-    means = [mean_score(np.array([score for _, score in part])) for part in parts]
-    x = [float(np.mean([number for number, _ in part])) for part in parts]
-    found = [mean for mean in means if mean is not None]
+    points = max(1, min(_WINDOWS, len(known) // _LEAST_WINDOW))
+    parts = np.array_split(np.array(known), points)
+    x = [float(part[:, 0].mean()) for part in parts]
+    found = [mean for part in parts if (mean := mean_score(part[:, 1])) is not None]
     line = Line(
         "all games", x, [m.value for m in found], [m.low for m in found], [m.high for m in found]
     )
     figure = chart([line], "score", share=True, even=0.5, digits=".3f", x_name="game")
     lines = _marked(story, figure)
-    caption = f"Each point is {width} games one after another; the band is its 95 % interval."
+    width = len(known) // points
+    caption = f"Each point is {width:,} games in a row, or one more; the band is a 95 % interval."
     if lines:
         caption += " Upright lines: a policy was published."
     says = "The live score over games, with its interval and the moments of publication."
@@ -131,8 +144,7 @@ def _score(story: LiveStory) -> Section:
 def _marked(story: LiveStory, figure: Figure) -> int:
     """Draw an upright line at each publication; return how many."""
     ends = np.array([row.update_number for row in story.games])
-    published = [event for event in story.events if event.kind == "published"]
-    for event in published:
+    for event in story.publications:
         at = int(np.searchsorted(ends, event.update_number, side="right"))
         figure["layout"]["shapes"].append(
             {
@@ -140,17 +152,25 @@ def _marked(story: LiveStory, figure: Figure) -> int:
                 "line": {"color": GREY, "width": 1, "dash": "dash"}, "layer": "below",
             }
         )  # fmt: skip
-    return len(published)
+    return len(story.publications)
 
 
 def _policies(story: LiveStory) -> Section:
-    rows = [_row(service, story) for service in story.services]
-    columns = ("policy", "made after update", "score in service", "score as second", "no result")
+    shown = {story.stable, story.candidate}
+    served = [each for each in story.services if each.published or each.digest in shown]
+    others = [_row(each, story) for each in story.services if each not in served]
+    parts: list[Part] = [Table(_COLUMNS, [_row(each, story) for each in served])]
+    if others:
+        title = f"{len(others):,} that were never in service"
+        parts.append(Folded(title, _lines(_COLUMNS, others)))
     lead = (
         "In service: as the stable policy. As second: as a candidate on trial, or kept beside a "
         "newer one; a published policy's trial leans upwards, since it is why it was published."
     )
-    return Section("Policies that played", [Table(columns, rows)], lead)
+    return Section("Policies in service", parts, lead)
+
+
+_COLUMNS = ("policy", "made after update", "score in service", "score as second", "no result")
 
 
 def _row(service: Service, story: LiveStory) -> list[str]:
@@ -158,33 +178,66 @@ def _row(service: Service, story: LiveStory) -> list[str]:
     mark = " (second)" if service.digest == story.candidate else mark
     return [
         f"{service.digest[:12]}{mark}",
-        f"{service.update:,}",
+        "–" if service.update is None else f"{service.update:,}",
         _said(service.stable),
         _said(service.second),
         f"{service.missing:,}",
     ]
 
 
+def _lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as plain text."""
+    widths = [max(len(row[at]) for row in (columns, *rows)) for at in range(len(columns))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (columns, *rows)
+    )
+
+
+_TURNS = ("published", "kept", "rolled_back", "void", "changed", "broken")
+"""What changes who plays, or says that something is wrong; of the rest there is too much."""
+
+
 def _decisions(story: LiveStory) -> Section:
     told = ("candidate", *DECIDED, "returned", "changed", "broken")
-    rows = [_event(event) for event in story.events if event.kind in told]
-    if not rows:
+    events = [event for event in story.events if event.kind in told]
+    if not events:
         return Section("What the gate decided", [Words("No candidate was offered yet.")])
     columns = ("update", "when", "what", "policy", "reason", "games", "difference")
-    table = Table(columns, rows, words=(1, 2, 3, 4))
-    lead = "The difference is the candidate's score less the stable policy's, as it was tested."
-    return Section("What the gate decided", [table], lead)
+    turns = [_event(event) for event in events if event.kind in _TURNS]
+    parts: list[Part] = [Words(_counted(story))]
+    if turns:
+        parts.append(Table(columns, turns, words=(1, 2, 3, 4)))
+    parts.append(Folded("Everything in order", _lines(columns, [_event(e) for e in events])))
+    lead = "The difference is the new policy's score less the other's, as it was tested."
+    return Section("What the gate decided", parts, lead)
+
+
+def _counted(story: LiveStory) -> str:
+    """Say what became of the candidates."""
+    kinds = Counter(event.kind for event in story.events)
+    offered = kinds["candidate"] + kinds["vetoed"]
+    ends = [
+        (kinds["published"], "published"),
+        (kinds["rejected"], "rejected"),
+        (kinds["vetoed"], "vetoed by recorded games before they played"),
+        (kinds["superseded"], "replaced by newer weights before a decision"),
+    ]
+    said = ", ".join(f"{number:,} {what}" for number, what in ends if number)
+    return f"Candidates: {offered:,}" + (f"; {said}." if said else ".")
 
 
 def _event(event: Event) -> list[str]:
     body = event.body
-    when = datetime.datetime.fromtimestamp(event.at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    moment = datetime.datetime.fromtimestamp(event.at, datetime.UTC)
+    # Not broken over two lines.
+    when = moment.strftime("%Y-%m-%d\u00a0%H:%M:%S")
     apart = body.get("difference")
     said = "" if apart is None else f"{apart:+.3f} [{body['low']:+.3f}, {body['high']:+.3f}]"
     reason = str(body.get("reason") or body.get("said") or body.get("sentence") or "")
     who = str(body.get("digest") or body.get("stable") or "")[:12]
     games = f"{body['games']:,}" if "games" in body else ""
-    kind = event.kind.replace("_", " ")
+    kind = "changed by hand" if event.kind == "changed" else event.kind.replace("_", " ")
     return [f"{event.update_number:,}", when, kind, who, reason, games, said]
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from lanista.data.databases import opened_to_read
 from lanista.errors import LanistaError
 from lanista.report.source import (
     Drawn,
@@ -69,7 +70,7 @@ def story_of_run(folder: Path) -> Story:
     if not path.is_file():
         raise LanistaError(f"{folder} is no run: there is no {DATABASE} in it.")
     try:
-        with closing(_connected(path)) as database:
+        with closing(opened_to_read(path)) as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version == 0:
                 raise LanistaError(f"{path} is no run's database, or is empty; put back a copy.")
@@ -90,20 +91,6 @@ def story_of_run(folder: Path) -> Story:
 def _why(error: Exception) -> str:
     missing = isinstance(error, KeyError)
     return f"{error} is missing" if missing else str(error).rstrip(".") or type(error).__name__
-
-
-def _connected(path: Path) -> sqlite3.Connection:
-    address = f"{path.absolute().as_uri()}?mode=ro"
-    waiting = path.parent / f"{path.name}-wal"
-    try:
-        database = sqlite3.connect(address, uri=True, isolation_level=None)
-        database.execute("SELECT 1 FROM sqlite_master")
-    except sqlite3.OperationalError:
-        # In a folder nobody may write to, SQLite cannot share the file; nobody else has it open.
-        if waiting.exists():
-            raise
-        database = sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None)
-    return database
 
 
 def _story(database: sqlite3.Connection, folder: Path) -> Story:
