@@ -11,7 +11,7 @@ from patients import book_of, found, healthy, learn, offered, only, play, sight
 from toy import HERE, agent_of, folder_of, spec_of
 
 from lanista.live.doctor import examine
-from lanista.live.ledger import BatchRow
+from lanista.live.ledger import BatchRow, Ledger
 from lanista.live.spool import Spool
 from lanista.lock import holding
 
@@ -22,7 +22,25 @@ def test_games_that_are_all_too_old_are_found(tmp_path: Path) -> None:
     learn(tmp_path, use="stale", staleness=431)
     (tmp_path / "policy" / "learner" / "settings.yaml").write_text("staleness: 200\n")
     evidence = only(tmp_path, "all_stale").evidence
-    assert evidence == {"games": 20, "stale": 20, "median": 431, "limit": 200}
+    assert evidence == {
+        "games": 20, "stale": 20, "median": 431, "limit": 200,
+        "far": 0, "median_distance": 0.0, "limit_distance": None,
+    }  # fmt: skip
+
+
+def test_games_that_are_all_too_far_from_the_weights_are_found_as_such(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 20)
+    learn(tmp_path, use="stale", staleness=3, distance=0.75)
+    settings = tmp_path / "policy" / "learner" / "settings.yaml"
+    settings.write_text("staleness: 200\ndistance: 0.5\n")
+    finding = only(tmp_path, "all_stale")
+    assert finding.evidence == {
+        "games": 20, "stale": 20, "median": 3, "limit": 200,
+        "far": 20, "median_distance": 0.75, "limit_distance": 0.5,
+    }  # fmt: skip
+    assert "20 of them too far" in finding.sentence
+    assert "`distance`" in finding.remedy
 
 
 @pytest.mark.parametrize(
@@ -53,6 +71,27 @@ def test_some_rejections_after_a_publication_are_no_finding(tmp_path: Path) -> N
         assert found(tmp_path) == []
         offered(ledger, 12, "rejected", "futile")
     assert only(tmp_path, "gate_never_passes").gravity == "doubt"
+
+
+def test_candidates_that_nobody_ever_decides_on_are_found(tmp_path: Path) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 20)
+    learn(tmp_path)
+    with book_of(tmp_path) as ledger:
+        for update in range(9):
+            replaced(ledger, update)
+        assert found(tmp_path) == []
+        replaced(ledger, 9)
+    finding = only(tmp_path, "gate_never_passes")
+    assert finding.evidence["reasons"] == {"undecided": 10}
+    assert (finding.evidence["offered"], finding.evidence["judged"]) == (10, 10)
+    assert "gate.refresh" in finding.remedy
+
+
+def replaced(ledger: Ledger, update: int) -> None:
+    """Write down a candidate that made room for newer weights."""
+    ledger.add_event(update, "candidate", digest="cd" * 32, stable="ab" * 32, share=0.5)
+    ledger.add_event(update, "superseded", digest="cd" * 32, games=60, difference=0.0)
 
 
 def test_a_learner_that_offers_no_candidate_is_found(tmp_path: Path) -> None:

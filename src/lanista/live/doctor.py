@@ -22,7 +22,9 @@ from lanista.live.recorded import Recorded, column_names, stacked
 
 GAMES = 200
 """Games that are read, of the newest and of the oldest."""
-_JUDGED = ("candidate", "vetoed", "rejected", "void", "published", "kept", "rolled_back")
+_JUDGED = (
+    "candidate", "vetoed", "rejected", "void", "superseded", "published", "kept", "rolled_back",
+)  # fmt: skip
 
 
 def examine(

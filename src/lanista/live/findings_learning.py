@@ -6,6 +6,7 @@ long is too long depends on the bot. Knows nothing of what is in a game.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,20 @@ from lanista.live.findings import Finding, Gravity, short
 PILE = 10
 """Files that may wait without anybody being missed."""
 ENDED = ("rejected", "void", "vetoed")
+UNDECIDED = "superseded"
+_SAID_BY = {"vetoed": "veto", UNDECIDED: "undecided"}
+"""Reasons of events that name none."""
 _WHY = {
     "futile": "they are not better by the margin that is worth waiting for; offer fewer of them "
     "(gate.every), or look for another finding that keeps the learner from learning",
     "worse": "they are worse; lower learning.lr, or learn from more games at once (batch_games)",
     "missing": "more of their games have no result; look for what makes the bot give up or crash",
     "share": "they play another share of the games than the pointer says; see that all bots read "
-    "this policy folder and that no game file is lost",
+    "this policy folder and that no game file is lost. Where a hundred games or more are played at "
+    "once and last longer with one policy than with the other, that is no fault: set "
+    "gate.rule.share=0",
+    "undecided": "newer weights took their place before a decision; raise gate.refresh or "
+    "gate.patience",
     "limit": "the trial's limit came first; raise gate.rule.limit or gate.rule.margin",
     "veto": "recorded games already speak against them; lower learning.lr",
 }
@@ -173,19 +181,31 @@ def all_stale(service: Service) -> Finding | None:
     stale = sorted(row.staleness for row in rows if row.use == "stale")
     if len(rows) < PILE or len(stale) < 0.5 * len(rows):
         return None
-    limit = service.settings.get("staleness")
+    limit, farthest = service.settings.get("staleness"), service.settings.get("distance")
     middle = stale[len(stale) // 2]
+    # A distance that is not finite could not be told, and JSON has no word for it.
+    apart = sorted(min(row.distance, sys.float_info.max) for row in rows if row.use == "stale")
+    far = sum(one > farthest for one in apart) if isinstance(farthest, int | float) else 0
     return Finding(
         name="all_stale",
         gravity="stops",
         sentence=f"{len(stale)} of the last {len(rows)} games were of weights too "
         f"old or too far to be learned from; half of them were played "
         f"by weights {middle} or more updates old"
-        + (f", and {limit} are the most." if limit is not None else "."),
-        meaning="The bot plays with weights that the learner left behind long ago.",
-        remedy="See that candidates are published and that bots take them up; raise `staleness`, "
-        "or let the learner wait for more games at a time.",
-        evidence={"games": len(rows), "stale": len(stale), "median": middle, "limit": limit},
+        + (f", and {limit} are the most." if limit is not None else ".")
+        + (f" {far} of them too far, the most being {farthest:g} nats." if far else ""),
+        meaning="The bot plays with weights that the learner has left behind.",
+        remedy="See that candidates are published and that bots take them up; raise `staleness` "
+        "or `distance`, or let the learner wait for more games at a time.",
+        evidence={
+            "games": len(rows),
+            "stale": len(stale),
+            "median": middle,
+            "limit": limit,
+            "far": far,
+            "median_distance": apart[len(apart) // 2],
+            "limit_distance": farthest,
+        },
     )
 
 
@@ -196,12 +216,12 @@ def gate_never_passes(service: Service) -> Finding | None:
         return None
     passed = [i for i, event in enumerate(book.events) if event.kind == "published"]
     since = book.events[passed[-1] + 1 :] if passed else book.events
-    ended = [event for event in since if event.kind in ENDED]
-    if len(ended) < (10 if passed else 3):
+    ended = [event for event in since if event.kind in (*ENDED, UNDECIDED)]
+    undecided = sum(event.kind == UNDECIDED for event in ended)
+    # That a candidate makes room for another is the rule; that all of them do is not.
+    if len(ended) - undecided < (10 if passed else 3) and undecided < (30 if passed else 10):
         return None
-    reasons = Counter(
-        "veto" if event.kind == "vetoed" else str(event.body.get("reason", "")) for event in ended
-    )
+    reasons = Counter(_SAID_BY.get(e.kind) or str(e.body.get("reason", "")) for e in ended)
     counted = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
     why = reasons.most_common(1)[0][0]
     offered = sum(event.kind == "candidate" for event in since)
