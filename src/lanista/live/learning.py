@@ -25,14 +25,11 @@ from lanista.live.game_files import GameFile
 from lanista.live.gatekeeping import Gatekeeper
 from lanista.live.intake import Intake, Taken
 from lanista.live.ledger import NAME, BatchRow, GameRow, Ledger
-from lanista.live.settings import LiveSettings
+from lanista.live.settings import WARM_UP, LiveSettings
 from lanista.live.spool import Spool
 from lanista.live.weights import Weights
 from lanista.lock import holding
 
-WARM_UP = ("value", "upgo")
-"""The terms that count while the critic is new: upgoing returns follow what was played where it
-turned out well, and so depend on the critic least."""
 FOLDER = "learner"
 """Of the policy folder: what the learner alone needs."""
 SETTINGS = "settings.yaml"

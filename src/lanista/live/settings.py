@@ -6,8 +6,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lanista.errors import LanistaError
+from lanista.learn.schedules import parse_schedule
 from lanista.learn.settings import Learning
 from lanista.live.sequential import Rule
+
+WARM_UP = ("value", "upgo")
+"""The terms that count while the critic is new: upgoing returns follow what was played where it
+turned out well, and so depend on the critic least."""
+_ANY_LENGTH = 1_000_000
 
 
 def _vtrace() -> Learning:
@@ -96,6 +102,7 @@ class LiveSettings:
             "unroll_length",
             "staleness",
             "keep_checkpoints",
+            "keep_policies",
         ):
             if getattr(self, name) < 1:
                 raise LanistaError(f"{name} is {getattr(self, name)}; give 1 or more.")
@@ -115,3 +122,23 @@ class LiveSettings:
             )
         if self.learning.critic_sees == "privileged":
             raise LanistaError("A live bot has no privileged view; set learning.critic_sees.")
+        own_critic = self.learning.critic_sees == "seat"
+        if self.warm_up and own_critic and not any(self.learning.uses(term) for term in WARM_UP):
+            raise LanistaError(
+                f"warm_up is {self.warm_up}, in which only the terms value and upgo count, and "
+                "neither has a weight; give them one, or set warm_up to 0."
+            )
+        self._refuse_whole_runs()
+
+    def _refuse_whole_runs(self) -> None:
+        """Refuse schedules over a whole run, which would be at their end after one update."""
+        learning = self.learning
+        given = {"lr": learning.lr, "temperature": learning.temperature}
+        given |= {f"terms.{name}": weight for name, weight in learning.terms.items()}
+        for name, value in given.items():
+            schedule = parse_schedule(value)
+            if not schedule.needs() and schedule(1, 1) != schedule(1, _ANY_LENGTH):
+                raise LanistaError(
+                    f"learning.{name} changes over a whole run, and a live learner's has no end; "
+                    "give the schedule its steps."
+                )
