@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from practice import policy_of, published
 
 from lanista.live.deployment import Deployment
-from lanista.live.folder import PolicyFolder
+from lanista.live.folder import Pointer, PolicyFolder
 from lanista.live.gate import Trial, Watch
 from lanista.live.ledger import GameRow
 from lanista.live.sequential import Rule
@@ -53,6 +56,38 @@ def play(found: Deployment, second: float, stable: float, most: int = 200) -> An
         if verdict is not None:
             return verdict
     return None
+
+
+def deployed(watch: bool, number: int, limit: int) -> Any:
+    """Let two equal policies play, chosen as agents choose; return the verdict and the test."""
+    gate = Gate(share=0.3, watch_share=0.2, rule=Rule(limit=limit), watch=Rule(limit=limit))
+    second = hashlib.sha256(f"policy {number}".encode()).hexdigest()
+    pointer = Pointer("ab" * 32, second, gate.watch_share if watch else gate.share, serial=7)
+    found = Deployment(gate, pointer)
+    found.second, found.share = second, pointer.share
+    found.test = test = Watch(gate.watch) if watch else Trial(gate.rule)
+    drawn, verdict = np.random.default_rng([3, number]), None
+    while verdict is None:
+        mine = pointer.gives_candidate(f"game {test.games}")
+        verdict = found.take(row(found, mine, 1.0 if drawn.random() < 0.8 else -1.0))
+    return verdict, test
+
+
+@pytest.mark.parametrize(("watch", "share"), [(False, 0.3), (True, 0.8)])
+def test_the_share_that_is_tested_is_the_one_that_agents_give(watch: bool, share: float) -> None:
+    verdict, test = deployed(watch, 0, 400)
+    assert verdict.kind != "void"
+    new, old = test.side(True).games, test.side(False).games
+    assert new / (new + old) == pytest.approx(share, abs=0.07)
+
+
+@pytest.mark.slow
+def test_of_200_deployments_of_an_equal_at_most_5_percent_are_published_or_rolled_back() -> None:
+    trials = Counter(deployed(False, number, 1000)[0].kind for number in range(200))
+    watches = Counter(deployed(True, number, 1000)[0].kind for number in range(200))
+    assert trials["published"] <= 10
+    assert watches["rolled_back"] <= 10
+    assert trials["void"] + watches["void"] <= 2
 
 
 def test_a_better_candidate_is_published_and_then_watched(folder: PolicyFolder) -> None:
