@@ -266,3 +266,18 @@ def test_patience_lets_newer_weights_take_a_candidates_place(folder: PolicyFolde
     found.learned = 4
     assert not found.wants_candidate(False)
     assert found.wants_candidate(True)  # Nothing more can be learned from what plays.
+
+
+@pytest.mark.parametrize(("stable", "makes_room"), [(1.0, True), (-1.0, False)])
+def test_a_candidate_that_is_not_ahead_makes_room_early_and_one_that_is_does_not(
+    folder: PolicyFolder, stable: float, makes_room: bool
+) -> None:
+    gate = replace(GATE, refresh=10, patience=0, rule=Rule(futile=0, share=0))
+    found, _ = trying(folder, gate)
+    found.learned = 5
+    play(found, 1, stable, 9)
+    assert not found.undecided
+    play(found, 1, stable, 1)
+    assert found.test is not None
+    assert found.undecided is makes_room
+    assert found.wants_candidate(False) is makes_room
