@@ -247,6 +247,35 @@ def test_weights_that_run_out_of_fresh_games_are_offered_so_that_learning_goes_o
 # Serving.
 
 
+def test_while_the_critic_is_new_it_alone_learns(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, settings_of(warm_up=2))
+    with bench.start() as learner:
+        learning = learner.weights.learner
+        for number in (1, 2, 3):
+            policy, critic = copy.deepcopy(learning.policy), copy.deepcopy(learning.critic)
+            bench.play(1, -1, 1)
+            bench.learn(learner)
+            assert same_weights(policy, learning.policy) is (number <= 2)
+            assert not same_weights(critic, learning.critic)
+
+
+def test_weights_that_are_still_the_stable_ones_are_no_candidate_and_learning_goes_on(
+    tmp_path: Path,
+) -> None:
+    settings = settings_of(quick(), warm_up=6, staleness=2)
+    bench = Bench(tmp_path, settings)
+    with bench.start() as learner:
+        for _ in range(6):
+            bench.play(1, -1)
+            bench.learn(learner)
+        assert learner.ledger.events("candidate") == []
+        assert bench.folder.pointer().candidate is None
+        assert [batch.learned for batch in learner.ledger.batches()] == [2] * 6
+        bench.play(1, -1)
+        bench.learn(learner)
+        assert len(learner.ledger.events("candidate")) == 1
+
+
 def test_statistics_are_in_the_book_and_add_up(tmp_path: Path) -> None:
     bench = Bench(tmp_path, settings_of(batch_games=2))
     bench.play(1, -1, 0, 1, 1)

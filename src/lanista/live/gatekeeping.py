@@ -104,10 +104,12 @@ class Gatekeeper:
     def _offer(self, number: int) -> None:
         """Let the weights of now become a candidate, unless recorded games speak against them."""
         stable, gate = self.deployment.stable, self.settings.gate
-        digest = self.folder.add(self.weights.candidate(number))
         self.deployment.learned = 0
-        if digest == stable:
+        if self.weights.are(stable):
+            # A trial would compare it with itself; and its games cannot be too old.
+            self.ledger.add_policy(number, stable, None)
             return
+        digest = self.folder.add(self.weights.candidate(number))
         self.ledger.add_policy(number, digest, self.weights.base)
         found = recorded_opinion(
             self.spool, self.ledger, stable, self.weights.learner, self.settings

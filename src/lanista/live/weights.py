@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
 from lanista.learn.learner import Learner
 from lanista.live.folder import PolicyFolder
 from lanista.live.settings import LiveSettings
 from lanista.nets.policy_file import load_policy, policy_bytes, spec_of
+from lanista.nets.policy_format import PolicyFileError
 
 
 class Weights:
@@ -42,6 +45,17 @@ class Weights:
             return
         self.learner.return_to(loaded.policy)
         self.base, self.header = digest, loaded.header
+
+    def are(self, digest: str) -> bool:
+        """Whether they are those of a policy in the folder, to the last bit."""
+        try:
+            theirs = load_policy(self.folder.path_of(digest)).policy.state_dict()
+        except PolicyFileError:
+            return False  # It is lost or damaged.
+        mine = self.learner.best.state_dict()
+        return mine.keys() == theirs.keys() and all(
+            torch.equal(value.cpu(), theirs[name]) for name, value in mine.items()
+        )
 
     def candidate(self, number: int) -> bytes:
         """Return the weights of update `number` as a policy file."""
