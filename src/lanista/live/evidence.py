@@ -167,10 +167,9 @@ def _book(path: Path, most: int) -> Book | None:
     if not path.is_file():
         return None
     with reading(path) as ledger:
-        rows = ledger.games()
         return Book(
-            rows=tuple(rows[-most:]),
-            learned=frozenset(row.content for row in rows if row.use == "learned"),
+            rows=tuple(ledger.games(most)),
+            learned=frozenset(ledger.learned()),
             batches=tuple(ledger.batches()),
             events=tuple(ledger.events()),
             made={digest: update for digest, (update, _) in ledger.policies().items()},

@@ -270,6 +270,11 @@ class Ledger:
         )
         return [_game(row) for row in found][::-1]
 
+    def learned(self) -> list[str]:
+        """Return the contents of all games that were learned from."""
+        found = self._connection.execute("SELECT content FROM games WHERE use = 'learned'")
+        return [content for (content,) in found]
+
     def batches(self) -> list[BatchRow]:
         """Return all updates in order."""
         found = self._connection.execute("SELECT * FROM batches ORDER BY update_number")
