@@ -5,6 +5,12 @@ process.py talks to one worker, battles.py to several, views.py holds what they 
 formats.py names the formats, orders.py numbers what a player can choose, teams.py reads team files.
 Nothing of Pokémon's rules is written here.
 
+From lines to an observation: tracker.py follows a battle for one player, lines.py, minor_lines.py
+and volatile_lines.py say what each kind of line tells (naming.py, effects.py: whom and what it
+names), requests.py what a request tells; knowledge.py is what is known then, speeds.py and
+belief.py what follows from it; vocabulary.py numbers names (dex.json, made by dex.mjs), fields.py
+lays an observation out and encoding.py writes it.
+
 What a step hands over (views.py). `Battles.start` and `Battles.choose` return an `Update` for every
 battle that moved on:
 
@@ -28,6 +34,18 @@ battle that moved on:
 Seat 0 is p1 and seat 1 is p2. A battle is the same again for the same format, seed, teams and
 choices: the views are equal, line for line.
 
-A live player gets the same two things from a server: lines of a battle room and request JSON. So
-an encoder fed with (lines, request) serves both.
+How to follow a battle, in a worker's battles and on a server alike: a `Tracker` for each seat, fed
+after every update with that seat's `View` and nothing else.
+
+    tracker = Tracker(format_named("gen9vgc2025regi"), seat, belief)
+    tracker.hear(view.lines)          first the lines
+    tracker.ask(view.request)         then the request, unless it is None; `wait` ones too
+    tracker.encode(row)               `row` has observation_of(format).length entries of int16
+
+`belief` is `Belief.of_teams(team.packed for team in pool.teams)`, made once and shared, or None.
+`hear` and `ask` raise `GameError` where a message cannot be read. `tracker.strange` counts what was
+ignored because nobody here knows it. A refused choice (`View.refused`) comes without lines: ask
+with the new request and encode. Token i of the own party is position i + 1 of the simulator, so
+orders.py's switches and the moves of place 0 and 1 are in the order of the tokens. A new
+observation goes with `OBSERVATION_VERSION` of encoding.py.
 """
