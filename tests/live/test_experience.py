@@ -256,7 +256,7 @@ def updated(path: Path, network: Network, games: list[GameFile]) -> dict[str, fl
     return learner.update(unrolls_of([lesson(game) for game in games], SETTINGS, learner))
 
 
-def test_the_distance_of_a_game_is_its_mean_estimate_of_the_divergence(tmp_path: Path) -> None:
+def test_the_distance_of_a_policy_is_the_mean_estimate_of_the_divergence(tmp_path: Path) -> None:
     learner = learner_of(tmp_path, SETTINGS)
     games = [
         written(ACTIONS, [0] * 6, 1, overruled=[2], log_prob=-0.7),
@@ -266,8 +266,11 @@ def test_the_distance_of_a_game_is_its_mean_estimate_of_the_divergence(tmp_path:
     gap = known.chosen.detach().double().numpy() - unrolls.log_prob
     each = np.exp(gap) - 1 - gap
     wanted = [each[:5].mean(), each[5:].mean()]
-    np.testing.assert_allclose(distances(unrolls, learner, 2), wanted, rtol=1e-5)
+    apart = distances(unrolls, learner, np.array([0, 1]))
+    np.testing.assert_allclose(apart, wanted, rtol=1e-5)
     assert min(wanted) > 0
+    together = distances(unrolls, learner, np.array([0, 0]))
+    np.testing.assert_allclose(together, [each.mean()], rtol=1e-5)
 
 
 def test_the_last_decision_of_a_game_has_a_gradient(tmp_path: Path) -> None:

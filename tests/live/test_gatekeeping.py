@@ -21,6 +21,7 @@ from practice import (
 from toy import agent_of, view
 
 from lanista.live.folder import PolicyFolder
+from lanista.live.learning import BackgroundLearner
 from lanista.live.opinion import recorded_opinion
 from lanista.live.sequential import Rule
 from lanista.nets.policy_file import load_policy
@@ -232,6 +233,28 @@ def test_a_pointer_changed_by_hand_in_mid_trial_is_followed(tmp_path: Path) -> N
         assert (event.body["stable"], event.body["before"]) == (mine, before.stable)
         assert learner.weights.base == mine
         assert "published" not in kinds_of(learner)
+
+
+def test_a_decision_that_an_operator_came_before_is_dropped_and_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path)
+    with bench.start(settings_of(quick())) as learner:
+        offered(bench, learner)
+        mine = bench.folder.add(policy_of(7))
+        save = BackgroundLearner._save
+
+        def overtaken(self: BackgroundLearner, number: int) -> None:
+            save(self, number)
+            if learner.gatekeeper.deployment.due is not None:
+                bench.folder.publish(mine, "by hand")
+
+        monkeypatch.setattr(BackgroundLearner, "_save", overtaken)
+        bench.duel(80, 1, -1)
+        bench.learn(learner)
+        assert bench.folder.pointer().stable == mine
+        dropped, *_ = learner.ledger.events("dropped")
+        assert dropped.body["verb"] == "publish"
 
 
 def test_a_candidate_withdrawn_by_hand_costs_the_learner_nothing(tmp_path: Path) -> None:

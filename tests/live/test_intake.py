@@ -9,7 +9,6 @@ import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -170,22 +169,28 @@ def test_who_counts_what_waits_does_not_mind_that_a_learner_takes_it(
 ) -> None:
     bench = Bench(tmp_path)
     first, second = bench.play(1, 1)
-    usual = os.scandir
+    usual = os.listdir
 
-    class Looking:
-        """Lists a folder from which a file is taken in the meantime."""
+    def looking(folder: Path) -> list[str]:
+        """List a folder from which a file is taken in the meantime."""
+        names = usual(folder)
+        first.rename(bench.spool.work / first.name)
+        return names
 
-        def __init__(self, folder: Path) -> None:
-            self.entries = list(usual(folder))
-            first.rename(bench.spool.work / first.name)
-
-        def __enter__(self) -> list[Any]:
-            return self.entries
-
-        def __exit__(self, *_: object) -> None: ...
-
-    monkeypatch.setattr(os, "scandir", Looking)
+    monkeypatch.setattr(os, "listdir", looking)
     assert bench.spool.waiting() == [second]
+
+
+def test_what_waits_is_listed_newest_first_also_when_it_was_seen_before(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    first, second = bench.play(1, 1)
+    os.utime(first, ns=(1, 1))
+    os.utime(second, ns=(2, 2))
+    assert bench.spool.waiting() == [second, first]
+    (third,) = bench.play(1)
+    os.utime(third, ns=(3, 3))
+    second.unlink()
+    assert bench.spool.waiting() == [third, first]
 
 
 def test_what_killed_writers_left_is_removed_and_is_no_error(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_games_of_a_policy_too_far_away_are_archived_and_not_learned_from(tmp_pa
         game.act(view())
         game.end(1)
     # Ratios of e and more to what the weights say: e - 1 - 1 is above 0.3.
-    far = written([(0, 0)] * 3, [0] * 3, 1, log_prob=-30.0, policy=bench.stable, game_id="far")
+    far = written([(0, 0)] * 3, [0] * 3, 1, log_prob=-30.0, policy="cd" * 32, game_id="far")
     bench.spool.write(far)
     with bench.learn() as learner:
         found = {row.game_id: row for row in learner.ledger.games()}

@@ -192,16 +192,18 @@ def log_probs_of(unrolls: Unrolls, learner: Learner, policy: Policy) -> NDArray[
     return found
 
 
-def distances(unrolls: Unrolls, learner: Learner, games: int) -> NDArray[np.float64]:
-    """Return how far each game's policy is from the weights that learn, in nats a decision.
+def distances(unrolls: Unrolls, learner: Learner, member: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return how far each policy is from the weights that learn, in nats a decision.
 
-    The mean of r - 1 - log r over a game's decisions, r = π(a)/μ(a): it has the mean KL(μ‖π) and
-    is never below 0.
+    `member` numbers each game's policy from 0. The mean of r - 1 - log r over a policy's decisions,
+    r = π(a)/μ(a): it has the mean KL(μ‖π) and is never below 0.
     """
+    policy, policies = member[unrolls.match], int(member.max()) + 1
     gap = log_probs_of(unrolls, learner, learner.policy).astype(np.float64) - unrolls.log_prob
     apart = np.exp(np.minimum(gap, _LARGEST_GAP)) - 1 - gap
-    total = np.bincount(unrolls.match, apart, minlength=games)
-    return total / np.maximum(np.bincount(unrolls.match, minlength=games), 1)
+    total = np.bincount(policy, apart, minlength=policies)
+    found: NDArray[np.float64] = total / np.maximum(np.bincount(policy, minlength=policies), 1)
+    return found
 
 
 @torch.no_grad()

@@ -59,11 +59,16 @@ class Gatekeeper:
             self._offer(number)
         return tuple(found)
 
-    def carry_out(self) -> None:
-        """Change the pointer as the checkpoint on the disk says."""
+    def carry_out(self, number: int) -> None:
+        """Change the pointer as the checkpoint of update `number`, on the disk by now, says."""
         due = self.deployment.due
-        if due is not None and self.deployment.carry_out(self.folder):
+        if due is None:
+            return
+        if self.deployment.carry_out(self.folder):
             self.folder.prune(self.settings.keep_policies, {self.weights.base})
+        elif self.deployment.overtaken(self.folder.pointer()):
+            self.ledger.add_event(number, "dropped", verb=due.verb, digest=due.digest)
+            self.say(f"Somebody changed the pointer first: {due.verb} of {due.digest[:12]} is off.")
 
     def look(self, number: int) -> None:
         """Follow what somebody else made of the pointer, as part of update `number`."""

@@ -14,6 +14,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from lanista.errors import RefusedError
 from lanista.files import remove_leftovers
 from lanista.learn.checkpoint import Checkpoints
@@ -137,7 +139,7 @@ class BackgroundLearner:
         self._save(number)
         for path, game in taken.games:
             self.spool.put_away(path, game.content)
-        self.gatekeeper.carry_out()
+        self.gatekeeper.carry_out(self.number)
         return Batch(
             batch.games, batch.learned, taken.repeated, taken.refused, taken.waiting, verdicts
         )
@@ -167,15 +169,22 @@ class BackgroundLearner:
         return rows, unrolls.decisions, learner.update(unrolls, only)
 
     def _distances(self, lessons: Sequence[Lesson]) -> list[float]:
-        """Return how far each game's policy is from the weights; 0 for one without decisions."""
-        found = [0.0] * len(lessons)
-        known = [place for place, lesson in enumerate(lessons) if len(lesson.own)]
-        if known:
-            learner = self.weights.learner
-            unrolls = unrolls_of([lessons[place] for place in known], self.settings, learner)
-            for place, far in zip(known, distances(unrolls, learner, len(known)), strict=True):
-                found[place] = float(far)
-        return found
+        """Return how far each game's policy is from the weights; 0 for one without decisions.
+
+        All of a policy's games in the batch are judged together: alone, a short game would be left
+        out for the actions that it happens to hold.
+        """
+        known = [lesson for lesson in lessons if len(lesson.own)]
+        if not known:
+            return [0.0] * len(lessons)
+        unrolls = unrolls_of(known, self.settings, self.weights.learner)
+        policies = [lesson.game.header.policy for lesson in known]
+        names = sorted(set(policies))
+        member = np.array([names.index(policy) for policy in policies])
+        far = dict(
+            zip(names, distances(unrolls, self.weights.learner, member).tolist(), strict=True)
+        )
+        return [far.get(lesson.game.header.policy, 0.0) for lesson in lessons]
 
     def _age(self, policy: str) -> int:
         """Return how many updates ago the weights were a policy's; -1 if that is not known.
@@ -244,7 +253,7 @@ class BackgroundLearner:
         """Undo what was learned and noted since the last checkpoint, and see the pointer anew."""
         self.ledger.forget_after(self.number)
         self._load(self.checkpoints.newest_good()[1])
-        self.gatekeeper.carry_out()
+        self.gatekeeper.carry_out(self.number)
         self.gatekeeper.look(self.number + 1)
 
     def _save(self, number: int) -> None:
@@ -300,4 +309,4 @@ class BackgroundLearner:
             self._load(state)
         self.ledger.add_event(self.number, "started", spool=str(self.spool.folder.absolute()))
         self._stack.callback(lambda: self.ledger.add_event(self.number, "stopped"))
-        self.gatekeeper.carry_out()
+        self.gatekeeper.carry_out(self.number)

@@ -122,7 +122,7 @@ class Event:
     update_number: int
     at: float
     kind: str
-    """started, stopped, candidate, published, rejected, void, kept, rolled_back, vetoed,
+    """started, stopped, dropped, candidate, published, rejected, void, kept, rolled_back, vetoed,
     superseded, returned, changed, broken, lost."""
     body: Mapping[str, Any]
 

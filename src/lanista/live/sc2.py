@@ -16,11 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.data.text import printable
 from lanista.errors import LanistaError
 from lanista.games.contract import Abilities, Facts, Field, Head, Observation, Spec
 from lanista.games.streams import Stream
 from lanista.live.agent import Agent, Report
 from lanista.live.folder import Pointer, PolicyFolder
+from lanista.live.game_header import LONGEST_ID
 from lanista.nets.policy_format import PolicyHeader, encode
 from lanista.nets.settings import Network
 
@@ -224,6 +226,8 @@ class MacroAgent:
     """Seconds of game time between two questions to the policy."""
     macro_game_id: str | None = None
     """What the next game is called; a name of its own unless given."""
+    macro_opponent: str | None = None
+    """Whom this bot plays against; what a ladder told burnysc2 (`opponent_id`) unless given."""
     _macro_agent: Agent | None = None
     _macro_game: MacroGame | None = None
     _macro_client: Any = None
@@ -259,6 +263,12 @@ class MacroAgent:
     def _seconds(self) -> float:
         return float(self._bot.time)
 
+    @property
+    def _macro_opponent(self) -> str:
+        known = self.macro_opponent or getattr(self, "opponent_id", None)
+        # A ladder may call it anything, and a game is not given up for a name.
+        return printable(known or "", LONGEST_ID)
+
     def _observe(self) -> Floats:
         return features(situation_of(self))
 
@@ -273,7 +283,8 @@ class MacroAgent:
         if self._macro_agent is None:
             self._macro_agent = Agent(self.macro_policies, self.macro_spool, spec=SPEC)
         name = self.macro_game_id or secrets.token_hex(16)
-        self._macro_game = MacroGame(self._macro_agent.game(name), self.macro_interval)
+        game = self._macro_agent.game(name, opponent=self._macro_opponent)
+        self._macro_game = MacroGame(game, self.macro_interval)
         self._macro_client, self.macro_game_id = client, None
         return self._macro_game
 

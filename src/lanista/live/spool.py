@@ -49,6 +49,8 @@ class Spool:
         self.open, self.new, self.work, self.archive, self.bad = (
             self.folder / name for name in FOLDERS
         )
+        self._seen: dict[str, int] = {}
+        """When each file in `new/` was written, so that a flood is not asked about every time."""
 
     def create(self) -> None:
         """Make the folders that are missing."""
@@ -68,7 +70,7 @@ class Spool:
 
     def waiting(self) -> list[Path]:
         """Return what lies in `new/`, the newest first, so that a flood of old games waits."""
-        return _entries(self.new)
+        return _entries(self.new, self._seen)
 
     def taken(self) -> list[Path]:
         """Return what lies in `work/`, the newest first."""
@@ -145,18 +147,22 @@ def plain_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", text).strip(".-")[:60] or "game"
 
 
-def _entries(folder: Path) -> list[Path]:
-    found = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            # What begins with a dot is still being written.
-            if not entry.name.startswith("."):
-                try:
-                    about = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue  # Moved on since the folder was listed.
-                found.append((about.st_mtime_ns, entry.name))
-    return [folder / name for _, name in sorted(found, reverse=True)]
+def _entries(folder: Path, seen: dict[str, int] | None = None) -> list[Path]:
+    """Return what lies in a folder, the newest first; `seen` is kept from one call to the next."""
+    seen = {} if seen is None else seen
+    # What begins with a dot is still being written. A name tells what a game says, so a file that
+    # comes back under it is as old as it was.
+    names = {name for name in os.listdir(folder) if not name.startswith(".")}  # noqa: PTH208
+    for name in seen.keys() - names:
+        del seen[name]
+    for name in names - seen.keys():
+        try:
+            seen[name] = (folder / name).lstat().st_mtime_ns
+        except FileNotFoundError:
+            continue  # Moved on since the folder was listed.
+    return [
+        folder / name for _, name in sorted(((at, name) for name, at in seen.items()), reverse=True)
+    ]
 
 
 def _move(path: Path, place: Path) -> Path:
