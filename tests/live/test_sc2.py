@@ -365,3 +365,21 @@ def test_the_mix_in_needs_neither_torch_nor_burnysc2():
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("own", "ladder", "kept"),
+    [
+        (None, None, ""),
+        (None, "c0ffee", "c0ffee"),
+        ("a friend", "c0ffee", "a friend"),
+        (None, "two\nlines" + "x" * 500, None),
+    ],
+)
+def test_whom_the_game_was_against_is_kept_with_it(bot, own, ladder, kept):
+    bot.macro_opponent, bot.opponent_id = own, ladder
+    bot.begin("one")
+    bot.macro_strategy()
+    bot.finish(Result.Victory)
+    found = games_of(bot)["one"].header.opponent
+    assert found == kept if kept is not None else found.startswith("two") and len(found) == 200
