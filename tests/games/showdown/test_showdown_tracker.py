@@ -187,11 +187,13 @@ def test_lost_turns_count_sleep_and_reveal_moves_and_abilities() -> None:
         "|cant|p2b: Gholdengo|slp",
         "|cant|p2b: Gholdengo|slp",
         "|cant|p2b: Gholdengo|move: Taunt|Protect",
-        "|cant|p1a: Incineroar|ability: Armor Tail|Fake Out|[of] p2a: Farigiraf",
+        "|cant|p2a: Farigiraf|ability: Armor Tail|Fake Out|[of] p1a: Incineroar",
     )
     mon = foe(tracker, "Gholdengo")
     assert (mon.status, mon.slept, mon.moves) == ("slp", 2, {"protect": 0})
     assert foe(tracker, "Farigiraf").ability == "armortail"
+    assert foe(tracker, "Farigiraf").moves == {}
+    assert (last(tracker).actor, last(tracker).move) == (0, "fakeout")
     tracker.hear(["|-curestatus|p2b: Gholdengo|slp|[msg]"])
     assert (mon.status, mon.slept) == ("", 0)
 

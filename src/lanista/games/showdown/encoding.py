@@ -214,7 +214,9 @@ class Writer:
             return self._no_place
         moves = list(mon.moves if place.moves is None else place.moves)
         ability = place.ability or mon.ability
-        if not ability:
+        if place.moves is not None:
+            ability = place.ability  # Transformed: its own does not act.
+        elif not ability:
             possible = self._dex.species_of(mon.species).abilities
             ability = possible[0] if len(possible) == 1 else ""
         return (

@@ -124,7 +124,7 @@ def place_columns(places: int) -> tuple[Column, ...]:
         *_scaled(SINGLE, 1.0, "now_"),
         *_scaled(VOLATILES, 3.0),
         *per_move,
-        *_scaled(REQUEST_FLAGS, 1.0),
+        *_scaled(REQUEST_FLAGS, 1.0, "asked_"),
     )
 
 

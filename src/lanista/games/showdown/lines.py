@@ -181,15 +181,17 @@ def _aim(known: Known, event: Event, target: str) -> None:
 
 
 def _cant(known: Known, parts: Parts) -> None:
-    found = standing(known, parts[2])
+    mover, reason = parts[2], parts[3]
+    if reason.startswith("ability: "):
+        holder = mon_of(known, mover)
+        if holder is not None:
+            credit_ability(known, holder, effect_of(reason))
+        # An ability that stops another's move is named with its holder; the mover comes after.
+        mover = tag(parts, OF) or mover
+    found = standing(known, mover)
     if found is None:
         return
     place, mon = found
-    reason = parts[3]
-    if reason.startswith("ability: "):
-        holder = mon_of(known, tag(parts, OF) or parts[2])
-        if holder is not None:
-            credit_ability(known, holder, effect_of(reason))
     if reason == "slp":
         mon.slept += 1
     place.volatiles.pop("mustrecharge", None)

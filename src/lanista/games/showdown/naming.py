@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from lanista.games.showdown.effects import plain
 from lanista.games.showdown.knowledge import FOE, OWN, Known, Mon, Place, Side
-from lanista.games.showdown.vocabulary import to_id
+from lanista.games.showdown.vocabulary import dex, to_id
 
 Parts = list[str]
 """A protocol line cut at its bars: nothing, the kind, and what follows."""
@@ -80,8 +80,13 @@ def credit(known: Known, parts: Parts) -> None:
 
 def credit_ability(known: Known, mon: Mon, ability: str) -> None:
     """Know a Pokémon's ability from its effect, unless it is acting with another's."""
+    possible = dex().species_of(mon.species).abilities
+    if ability not in possible and len(possible) == 1:
+        ability = possible[0]  # One that acts under several names, such as As One.
     place = next((place for place in known.places if place.mon is mon), None)
-    if place is None or not place.ability:
+    if place is not None and place.moves is not None:
+        place.ability = ability  # Transformed: it acts with another's.
+    elif place is None or not place.ability:
         mon.ability = ability
 
 

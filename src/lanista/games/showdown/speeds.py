@@ -119,7 +119,9 @@ def stat_range(base: int, level: int) -> tuple[int, int]:
 
 
 def bounds(mon: Mon) -> tuple[int, int]:
-    """Return the least and the most that an opponent's acting speed can be."""
+    """Return the least and the most that an opponent's acting speed can be; 0, 0 if unknown."""
+    if mon.species not in dex().species:
+        return 0, 0
     low, high = stat_range(dex().species_of(mon.species).stats[5], mon.level)
     if mon.item is None or mon.item == SCARF:
         high = int(high * SCARF_FACTOR)

@@ -145,10 +145,13 @@ def _transform(known: Known, parts: Parts) -> None:
     (place, mon), (model, other) = found, into
     place.forme, place.types, place.added = model.species, model.types, model.added
     place.boosts = list(model.boosts)
-    place.ability = model.ability or other.ability
     place.volatiles["transform"] = known.turn
-    own = model.index < len(known.sides[OWN].places)
-    copied = known.own_moves.get(other.name, ()) if own else tuple(model.moves or other.moves)
+    if model.index < len(known.sides[OWN].places):
+        place.ability = model.ability or known.own_speeds.get(other.name, (0, "", ""))[2]
+        copied = known.own_moves.get(other.name, ())
+    else:
+        place.ability = model.ability or other.ability
+        copied = tuple(model.moves or other.moves)
     place.moves = dict.fromkeys(copied, 0)
     known.unclear.add(mon)
 
