@@ -127,6 +127,15 @@ def test_an_ability_is_known_from_what_it_does(line: str, ability: str) -> None:
     assert foe(tracker, "Farigiraf").ability == ""
 
 
+def test_two_abilities_as_one_are_one() -> None:
+    tracker = after_leads(
+        "|switch|p2b: Calyrex|Calyrex-Shadow, L50|100/100",
+        "|-ability|p2b: Calyrex|As One",
+        "|-ability|p2b: Calyrex|Unnerve",
+    )
+    assert foe(tracker, "Calyrex").ability == "asonespectrier"
+
+
 def test_a_traced_ability_tells_of_both() -> None:
     tracker = after_leads(
         f"|-ability|{HOLDER}|Intimidate|[from] ability: Trace|[of] p1a: Incineroar"

@@ -81,8 +81,8 @@ def credit(known: Known, parts: Parts) -> None:
 def credit_ability(known: Known, mon: Mon, ability: str) -> None:
     """Know a Pokémon's ability from its effect, unless it is acting with another's."""
     possible = dex().species_of(mon.species).abilities
-    if ability not in possible and len(possible) == 1:
-        ability = possible[0]  # One that acts under several names, such as As One.
+    if possible and possible[0].startswith("asone"):
+        ability = possible[0]  # It acts under the names of the two abilities it joins.
     place = next((place for place in known.places if place.mon is mon), None)
     if place is not None and place.moves is not None:
         place.ability = ability  # Transformed: it acts with another's.
