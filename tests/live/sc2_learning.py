@@ -1,6 +1,6 @@
 """Lets the example's bot learn on the stand-in: scores before, while and after, by build.
 
-    python tests/live/sc2_learning.py --games 150 --judged 45 --seed 0
+    python tests/live/sc2_learning.py --games 150 --judged 30 --seed 0
 
 The first policy holds all strategies alike. It plays with fixed weights, then with a learner that
 takes up every ten games and an open gate, and what came of it plays with fixed weights again, on
@@ -120,7 +120,7 @@ def said(scores: Sequence[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--games", type=int, default=150)
-    parser.add_argument("--judged", type=int, default=45)
+    parser.add_argument("--judged", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     began = time.process_time()

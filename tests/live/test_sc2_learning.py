@@ -96,7 +96,7 @@ def test_a_candidate_plays_its_share_of_the_games_and_they_count_for_it(tmp_path
 
 @pytest.mark.slow
 def test_what_is_learned_on_the_stand_in_wins_more_of_its_games(tmp_path: Path) -> None:
-    found = story(tmp_path, games=150, judging=45)
+    found = story(tmp_path, games=150, judging=30)
     before, after = (mean_score(np.array(found[name])) for name in ("before", "after"))
     assert before is not None
     assert after is not None
