@@ -101,7 +101,11 @@ def _look_up(name: str) -> tuple[Entry, Spec | None]:
             if "pip install" in str(error):
                 raise
         return found, None
-    return found, registry.make(name).spec
+    game = registry.make(name)
+    try:
+        return found, game.spec
+    finally:
+        game.close()
 
 
 def _settings(found: Entry) -> list[str]:

@@ -31,6 +31,7 @@ BUILT_IN = {
     "liars_dice": "lanista.games.small:LIARS_DICE",
     "phantom_ttt": "lanista.games.small:PHANTOM_TTT",
     "microrts": "lanista.games.microrts:ENTRY",
+    "showdown": "lanista.games.showdown.entry:ENTRY",
     "openspiel": "lanista.games.adapters.openspiel:ENTRY",
     "pettingzoo": "lanista.games.adapters.from_pettingzoo:ENTRY",
 }

@@ -5,6 +5,11 @@ process.py talks to one worker, battles.py to several, views.py holds what they 
 formats.py names the formats, orders.py numbers what a player can choose, teams.py reads team files.
 Nothing of Pokémon's rules is written here.
 
+On top, game.py is the contract (entry.py its place in the registry, description.py its spec,
+dealing.py what a deal fixes, match.py one battle in a slot, tables.py the arrays, saves.py and
+redraw.py what is played again, draw.py a picture). bots.py and heuristic.py are our own bots; they
+see through sight.py and options.py and reckon with damage.py.
+
 From lines to an observation: tracker.py follows a battle for one player, lines.py, minor_lines.py
 and volatile_lines.py say what each kind of line tells (naming.py, effects.py: whom and what it
 names), requests.py what a request tells; knowledge.py is what is known then, speeds.py and

@@ -6,8 +6,8 @@ are cut off and the others go on. Knows nothing of observations, policies or sco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
@@ -15,6 +15,9 @@ from lanista.games.contract import GameError
 from lanista.games.showdown.process import Worker, WorkerGoneError
 from lanista.games.showdown.views import SEATS, Update, View, lines_for
 from lanista.games.streams import Stream
+
+Changes = Sequence[tuple[int, Mapping[str, str]]]
+"""For places in a team, counted from 0: words of the simulator's sets and what they become."""
 
 NOTHING = View((), None)
 _SEED_PARTS = 4
@@ -34,13 +37,17 @@ class Setup:
     """Where the format makes the teams: the seed of each; equal seeds give equal teams."""
     choices: tuple[tuple[int, str], ...] = ()
     """Choices (seat, text) to be made at once: how a battle is taken up again."""
+    changes: Mapping[int, Changes] = field(default_factory=dict)
+    """By seat: what is to be put otherwise in its team, such as another Tera type."""
 
     def message(self) -> dict[str, Any]:
         """Return the setup as the worker reads it."""
         key, given = ("team", self.teams) if self.teams else ("seed", self.team_seeds)
         if given is None:
             raise GameError(f"A battle of {self.format} needs teams or seeds for them.")
-        players = [{key: each} for each in given]
+        players: list[dict[str, Any]] = [{key: each} for each in given]
+        for seat, changes in self.changes.items():
+            players[seat]["changes"] = changes
         head = {"slot": self.slot, "format": self.format, "seed": self.seed}
         return {**head, "players": players, "choices": self.choices}
 
@@ -117,6 +124,12 @@ class Battles:
             shares[self._home(slot)].append(slot)
             self._running.discard(slot)
         self._lost = self._ask("drop", "slots", shares)
+
+    def reseed(self, slot: int, seed: str) -> None:
+        """Throw other dice in a battle from now on."""
+        shares: list[list[Any]] = [[] for _ in self._workers]
+        shares[self._home(slot)].append((slot, seed))
+        self._lost = self._ask("reseed", "seeds", shares)
 
     def validate(self, format: str, teams: Sequence[str]) -> list[tuple[str, list[str]]]:
         """Return each team text packed, and what the simulator has against it."""

@@ -14,7 +14,7 @@ import { speedUp } from './speedups.mjs';
 const [folder, mode] = process.argv.slice(2);
 const require = createRequire(`${folder}/package.json`);
 const simulator = require('pokemon-showdown');
-const { Battle, Dex, Teams, TeamValidator } = simulator;
+const { Battle, Dex, PRNG, Teams, TeamValidator } = simulator;
 const { version } = require('pokemon-showdown/package.json');
 
 const SIDES = ['p1', 'p2'];
@@ -32,9 +32,16 @@ class Running {
 			seed,
 			send: (kind, data) => this.hear(kind, data),
 		});
-		for (const [seat, player] of players.entries()) {
+		for (const [seat, { changes, ...player }] of players.entries()) {
+			if (changes) player.team = this.changed(this.battle.getTeam(player), changes);
 			this.battle.setPlayer(SIDES[seat], { name: NAMES[seat], ...player });
 		}
+	}
+
+	/** A team with other words in some of its sets: [place in the team, {teraType, ...}]. */
+	changed(team, changes) {
+		for (const [at, words] of changes) if (team[at]) Object.assign(team[at], words);
+		return team;
 	}
 
 	/** Keep what the simulator says about a choice it did not take. */
@@ -131,6 +138,15 @@ const COMMANDS = {
 
 	drop({ slots }) {
 		for (const slot of slots) running.delete(slot);
+		return {};
+	},
+
+	/** Throw other dice from now on: [slot, seed]. */
+	reseed({ seeds }) {
+		for (const [slot, seed] of seeds) {
+			const found = running.get(slot);
+			if (found) found.battle.prng = new PRNG(seed);
+		}
 		return {};
 	},
 

@@ -1,0 +1,25 @@
+"""Showdown as the registry knows it: its settings and bots."""
+
+from lanista.games.registry import Entry, Setting
+from lanista.games.showdown.bots import Damage, MaxPower
+from lanista.games.showdown.formats import FORMATS
+from lanista.games.showdown.game import DEFAULT_FORMAT, Showdown
+from lanista.games.showdown.heuristic import Heuristic
+from lanista.games.showdown.teams import MODES
+
+ENTRY = Entry(
+    "showdown",
+    Showdown,
+    about="Pokémon Showdown: battles on the real simulator, in doubles from team preview on.",
+    settings={
+        "format": Setting(DEFAULT_FORMAT, "The simulator's format.", choices=tuple(FORMATS)),
+        "team_pool_path": Setting(
+            "", "A folder of PokePaste files to draw teams from; empty: two that come along."
+        ),
+        "mode": Setting(
+            "mirror", "Whether both seats get one team or each its own.", choices=MODES
+        ),
+        "workers": Setting(1, "How many Node processes run the battles."),
+    },
+    bots={bot.name: bot for bot in (MaxPower, Damage, Heuristic)},
+)

@@ -1,0 +1,80 @@
+"""The arrays of a game's slots: what is seen and allowed, and what has come of it.
+
+Fills them from a match. Knows nothing of workers, answers or the order of things.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.games.contract import Spec
+from lanista.games.showdown.description import write_mask
+from lanista.games.showdown.match import Match
+from lanista.games.showdown.orders import Orders
+from lanista.games.showdown.views import SEATS, Update
+
+
+class Tables:
+    """Arrays `[slots, seats, …]`; the first seven are those of the contract."""
+
+    def __init__(self, slots: int, spec: Spec, orders: Orders, previews: int) -> None:
+        shape = (slots, SEATS)
+        self.reward = np.zeros(shape, np.float32)
+        self.shaping = np.zeros(shape, np.float32)
+        self.returns = np.zeros(shape, np.float32)
+        self.score = np.zeros(shape, np.float32)
+        self.done = np.zeros(shape, np.bool_)
+        self.cut_off = np.zeros(shape, np.bool_)
+        self.place = np.zeros(shape, np.int32)
+        self.material = np.zeros(shape, np.float64)
+        self.mask = np.zeros((*shape, spec.choices), np.bool_)
+        self.observation = np.zeros((*shape, spec.observation.length), spec.observation.dtype)
+        self._orders, self._previews = orders, previews
+
+    def all(self) -> tuple[NDArray[Any], ...]:
+        """Return every array, to be kept and put back."""
+        results = (self.reward, self.shaping, self.returns, self.score, self.place)
+        flags = (self.done, self.cut_off)
+        return (*results, *flags, self.material, self.mask, self.observation)
+
+    def clear(self, slot: int) -> None:
+        """Make a slot ready for another match."""
+        for array in self.all():
+            array[slot] = 0
+
+    def pay_out(self, slot: int, match: Match) -> None:
+        """Let go what was paid to seats that have decided since."""
+        for seat in match.answers:
+            self.reward[slot, seat] = self.shaping[slot, seat] = 0
+
+    def show(self, slot: int, match: Match) -> None:
+        """Write what each seat that is asked sees and may choose, and pay the shaping.
+
+        Shaping is what the lead in material has grown by, so it sums to zero over the seats.
+        """
+        for seat in range(SEATS):
+            if match.asks(seat):
+                match.trackers[seat].encode(self.observation[slot, seat])
+                request = match.requests[seat]
+                write_mask(request, self._orders, self._previews, self.mask[slot, seat])
+        first, second = match.material()
+        if match.turn:
+            before = self.material[slot]
+            gain = (first - before[0]) - (second - before[1])
+            self.shaping[slot, 0] += gain
+            self.shaping[slot, 1] -= gain
+        self.material[slot] = first, second
+
+    def finish(self, slot: int, match: Match, update: Update) -> None:
+        """Write a match's result, or that it has none."""
+        self.done[slot] = True
+        if update.ended and update.winner >= 0:
+            self.returns[slot] = -1
+            self.returns[slot, update.winner] = 1
+        self.cut_off[slot] = not update.ended
+        self.reward[slot] += self.returns[slot]
+        self.score[slot] = match.standing(update) if update.ended else 0
+        self.place[slot] = 1 + (self.returns[slot] < self.returns[slot].max())
