@@ -245,6 +245,9 @@ def test_a_forme_for_good_stays_and_one_for_now_goes() -> None:
     assert place(tracker, "p2a").species == "morpekohangry"
     tracker.hear(["|switch|p2a: Palafin|Palafin-Hero, L77, M|100/100"])
     assert len(tracker.known.sides[FOE].mons) == 2
+    tracker.hear(["|detailschange|p2: Morpeko|Morpeko-Hangry, L77, M|[silent]"])
+    assert foe(tracker, "Morpeko").species == "morpekohangry", "on the bench too"
+    assert len(tracker.known.sides[FOE].mons) == 2
 
 
 def test_a_team_sheet_shows_all_but_the_stats() -> None:

@@ -89,6 +89,17 @@ def test_a_trick_changes_what_is_held_but_not_what_was_brought() -> None:
     assert (mon.item, mon.brought) == ("choicescarf", "")
 
 
+def test_an_item_that_is_used_as_it_arrives_is_gone() -> None:
+    tracker = after_leads(
+        f"|move|{HOLDER}|Trick|p1a: Incineroar",
+        "|-item|p1a: Incineroar|Leftovers|[from] move: Trick",
+        f"|-enditem|{HOLDER}|White Herb",
+        f"|-clearnegativeboost|{HOLDER}|[silent]",
+        f"|-item|{HOLDER}|White Herb|[from] move: Trick",
+    )
+    assert foe(tracker, "Gholdengo").item == ""
+
+
 def test_a_thiefs_ability_is_not_taken_for_its_victims() -> None:
     tracker = after_leads(
         f"|-enditem|{HOLDER}|Leftovers|[silent]|[from] ability: Pickpocket|[of] {HOLDER}",

@@ -54,7 +54,7 @@ OBSERVATION_VERSION = 1
 """Moves exactly when the same battle can give another observation."""
 Token = list[int]
 Written = NDArray[np.int16]
-MOST = 99
+MOST = 20
 """Where counts that could grow for ever stop."""
 _STATUS = {"": 0} | {status: at for at, status in enumerate(STATUSES, 1)}
 _WEATHER = {"": 0} | {name: at for at, name in enumerate(WEATHERS, 1)}

@@ -239,6 +239,8 @@ class Known:
         """The next event is the first of a new turn."""
         self.gap = False
         """What comes next is not put down to the last move."""
+        self.used_up: tuple[Mon, str] | None = None
+        """Who has lost which item in the event that is going on."""
         self.strange: Counter[str] = Counter()
         """Lines and effects that nobody here knows, ignored and counted."""
         self.own_speeds: dict[str, tuple[int, str, str]] = {}
@@ -258,6 +260,7 @@ class Known:
             self.events.clear()
             self.turn_over = False
         self.gap = False
+        self.used_up = None
         event = Event(kind, len(self.places), actor)
         self.events.append(event)
         return event

@@ -135,12 +135,12 @@ def _swap(known: Known, parts: Parts) -> None:
 
 def _forme(known: Known, parts: Parts) -> None:
     """A change of forme for good."""
-    found = standing(known, parts[2])
-    if found is None:
+    mon, place = mon_of(known, parts[2]), place_of(known, parts[2])
+    if mon is None:
         return
-    place, mon = found
     mon.species = read_details(parts[3])[0]
-    place.forme, place.types = "", ()
+    if place is not None:
+        place.forme, place.types = "", ()
     mon.ability = ""
     mon.speed_low = mon.speed_high = 0
     known.unclear.add(mon)

@@ -102,8 +102,10 @@ def _item(known: Known, parts: Parts) -> None:
     if mon.item is None and (not cause or cause == "ability: Frisk"):
         mon.show_item(item)
         return
-    mon.take_item(item)
     known.unclear.add(mon)
+    if known.used_up == (mon, item):
+        return  # Used on arrival: its end is told before it comes.
+    mon.take_item(item)
     victim = mon_of(known, tag(parts, OF)) if cause == "ability: Magician" else None
     if victim is not None:
         victim.lose_item(item)
@@ -115,6 +117,7 @@ def _enditem(known: Known, parts: Parts) -> None:
     if mon is not None:
         mon.lose_item(to_id(parts[3]))
         known.unclear.add(mon)
+        known.used_up = mon, mon.lost_item
 
 
 def _ability(known: Known, parts: Parts) -> None:
