@@ -100,6 +100,15 @@ def test_an_item_that_is_used_as_it_arrives_is_gone() -> None:
     assert foe(tracker, "Gholdengo").item == ""
 
 
+def test_a_berry_that_grows_again_is_held_again() -> None:
+    tracker = after_leads(
+        "|",
+        f"|-enditem|{HOLDER}|Sitrus Berry|[eat]",
+        f"|-item|{HOLDER}|Sitrus Berry|[from] ability: Harvest",
+    )
+    assert foe(tracker, "Gholdengo").item == "sitrusberry"
+
+
 def test_a_thiefs_ability_is_not_taken_for_its_victims() -> None:
     tracker = after_leads(
         f"|-enditem|{HOLDER}|Leftovers|[silent]|[from] ability: Pickpocket|[of] {HOLDER}",

@@ -103,7 +103,7 @@ def _item(known: Known, parts: Parts) -> None:
         mon.show_item(item)
         return
     known.unclear.add(mon)
-    if known.used_up == (mon, item):
+    if cause == "move: Trick" and known.used_up == (mon, item):
         return  # Used on arrival: its end is told before it comes.
     mon.take_item(item)
     victim = mon_of(known, tag(parts, OF)) if cause == "ability: Magician" else None
