@@ -85,7 +85,7 @@ class LiveSettings:
     """Games of weights that are older than so many updates are not learned from."""
     distance: float = 0.5
     """Nor are games of a policy this far from the weights that learn: the Kullback-Leibler
-    divergence between the two, in nats a decision, as the game's own decisions estimate it."""
+    divergence between the two, in nats a decision, as its games in the batch estimate it."""
     outcome_weight: float = 1.0
     """What the outcome counts as a reward at a game's last decision."""
     reward_weight: float = 1.0
