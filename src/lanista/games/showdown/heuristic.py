@@ -1,8 +1,9 @@
 """`heuristic`: a bot that thinks of what comes back.
 
-Beside damage it looks at who is faster and what its own Pokémon stand to lose: it guards and
-switches when outclassed, brings in what fares better, flinches, slows, disables and sets up when
-that is worth more. Written by us in the spirit of the simple heuristics that others use.
+Beside damage it looks at who is faster and what its own Pokémon stand to lose: it guards when it
+would fall, leaves when nothing it can do there is worth a turn, makes flinch, slows, puts to sleep
+and sets up where that is worth more. Written by us in the spirit of the simple heuristics that
+others use.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from lanista.games.showdown.damage import SPEED, Fighter, Ground, expected_share
 from lanista.games.showdown.knowledge import FOE, OWN, Mon, Place
 from lanista.games.showdown.options import MOVE, SWITCH, Option, options_of
 from lanista.games.showdown.requests import FORCED
-from lanista.games.showdown.sight import Standing, foe_fighter, foes, ground_of, own_fighter
+from lanista.games.showdown.sight import Standing, foes, ground_of, own_fighter
 from lanista.games.showdown.tracker import Tracker
 from lanista.games.showdown.vocabulary import Move, dex
 
@@ -43,15 +44,7 @@ class Heuristic(Damage):
 
     name = "heuristic"
 
-    def value_party(self, tracker: Tracker) -> list[float]:
-        """Return what each could do to the opponent's team, less what that could do to it."""
-        ground, known = ground_of(tracker), tracker.known
-        against = [(mon, foe_fighter(known, mon)) for mon in known.sides[FOE].mons]
-        attack = super().value_party(tracker)
-        return [
-            value - 0.5 * _mean_threat(against, own_fighter(tracker, at), ground)
-            for at, value in enumerate(attack)
-        ]
+    tera_cost = 0.0
 
     def value_slot(self, tracker: Tracker, slot: int, worth: Values, harm: Values) -> None:
         """Correct what damage alone would say."""
@@ -67,16 +60,14 @@ class Heuristic(Damage):
                 worth[option.order] += _aside(option, around)
 
     def _switch(self, tracker: Tracker, option: Option, around: _Around) -> float:
+        """Return what bringing one in is worth: little by choice, for it costs the turn."""
         against = [each.fighter for each in around.standing]
-        comes = own_fighter(tracker, option.party)
-        value = self._prowess(tracker, option.party, against, around.ground)
-        value -= 0.5 * min(around.threat(comes), 1.5)
+        prowess = self._prowess(tracker, option.party, against, around.ground)
         if tracker.own.kind == FORCED:
-            return value
-        stays = self._prowess(tracker, around.slot, against, around.ground)
-        stays -= 0.5 * min(around.danger, 1.5)
-        # Coming in costs the turn, in which the opponent goes on.
-        return 0.8 * (value - stays) - 0.35 - 0.25 * min(around.threat(comes), 1.5)
+            return prowess
+        comes = own_fighter(tracker, option.party)
+        risk = min(1.0, around.threat(comes) / max(comes.hp, 0.01))
+        return 0.4 * prowess - 0.3 * risk + (0.25 if around.doomed else 0.0) + 0.1
 
 
 class _Around:
@@ -129,11 +120,6 @@ def threat(mon: Mon, attacker: Fighter, target: Fighter, ground: Ground) -> floa
     return max(shares, default=0.0)
 
 
-def _mean_threat(against: list[tuple[Mon, Fighter]], target: Fighter, ground: Ground) -> float:
-    shares = [min(1.0, threat(mon, foe, target, ground)) for mon, foe in against]
-    return sum(shares) / len(shares) if shares else 0.0
-
-
 def _pace(fighter: Fighter, tailwind: bool) -> float:
     pace = fighter.stat(SPEED) * (2 if tailwind else 1)
     if fighter.item == "choicescarf":
@@ -148,7 +134,7 @@ def _aside(option: Option, around: _Around) -> float:
         return _guard(place, around)
     if move in FIRST_TURN:
         fresh = not place.last_move
-        return (0.45 if move == "fakeout" else 0.0) if fresh else -3.0
+        return (0.9 if move == "fakeout" else 0.0) if fresh else -3.0
     if move in HEALS:
         return 0.9 * (1 - around.fighter.hp) if not around.doomed else 0.0
     if move in SELF_BOOSTS:
