@@ -55,7 +55,10 @@ def test_a_game_whose_library_is_missing_is_listed_with_the_remedy(monkeypatch, 
     monkeypatch.setattr("lanista.games.adapters.openspiel.ENTRY", entry)
     assert main(["games"]) == 0
     text = capsys.readouterr().out
-    assert "unusable  OpenSpiel is not installed; run: pip install 'lanista[openspiel]'" in text
+    assert (
+        "unusable  OpenSpiel is not installed; run in a checkout: pip install '.[openspiel]'"
+        in text
+    )
     assert "kuhn\n" in text
 
 

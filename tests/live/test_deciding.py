@@ -155,7 +155,7 @@ def test_without_onnx_runtime_numpy_plays_and_the_reason_is_told(
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     decider = load(folder.path_of(digest), digest)
     assert decider.by == "numpy"
-    assert "pip install 'lanista[onnx]'" in decider.remark
+    assert "pip install '.[onnx]'" in decider.remark
 
 
 def through(decider: Decider) -> tuple[list[Any], list[float]]:

@@ -113,6 +113,7 @@ def test_a_missing_extra_is_named(
     loaded, game = saved(tmp_path, "kuhn", "mlp"), table("kuhn")
     for name in ("onnx", "onnxscript", "onnxruntime"):
         monkeypatch.setitem(sys.modules, name, sys if name != module else None)
-    said = rf"ONNX needs {module}, .* `pip install 'lanista\[onnx\]'`, or export with --to numpy\.$"
+    remedy = r"`pip install '\.\[onnx\]'` in a checkout, or export with --to numpy\.$"
+    said = rf"ONNX needs {module}, .* {remedy}"
     with pytest.raises(export.ExportError, match=said):
         export.export_policy(tmp_path / "out", loaded, game, "onnx")

@@ -64,7 +64,7 @@ class Entry:
     takes_name: bool = False
     """`name:WORD` makes a game of the family; WORD reaches `make` as `name`."""
     extra: str = ""
-    """What `pip install 'lanista[EXTRA]'` must have brought before `make` works; empty: nothing."""
+    """What `pip install '.[EXTRA]'` must have brought before `make` works; empty: nothing."""
 
 
 def names() -> list[str]:

@@ -48,5 +48,6 @@ def needed(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise OnnxError(
-            f"ONNX needs {module}, which is not installed; run `pip install 'lanista[onnx]'`."
+            f"ONNX needs {module}, which is not installed; run `pip install '.[onnx]'` in a "
+            "checkout."
         ) from error

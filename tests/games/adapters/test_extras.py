@@ -42,10 +42,10 @@ def run(code: str) -> list[str]:
 
 def test_without_the_extra_one_sentence_says_what_to_install() -> None:
     assert run(BLOCK + USE) == [
-        "OpenSpiel is not installed; run: pip install 'lanista[openspiel]'",
-        "PettingZoo is not installed; run: pip install 'lanista[environments]'",
-        "PettingZoo is not installed; run: pip install 'lanista[environments]'",
-        "Gymnasium is not installed; run: pip install 'lanista[environments]'",
+        "OpenSpiel is not installed; run in a checkout: pip install '.[openspiel]'",
+        "PettingZoo is not installed; run in a checkout: pip install '.[environments]'",
+        "PettingZoo is not installed; run in a checkout: pip install '.[environments]'",
+        "Gymnasium is not installed; run in a checkout: pip install '.[environments]'",
     ]
 
 

@@ -41,7 +41,7 @@ def test_the_page_trains_by_recipes_that_are_there_for_this_game():
 
 def test_the_page_installs_the_engine_that_is_looked_for():
     (text,) = blocks("")
-    assert "'lanista[microrts]'" in text
+    assert "'.[microrts]'" in text
     assert "/share/lanista/microrts" in text
     assert text.endswith(f"gym-microrts=={VERSION}\n")
 

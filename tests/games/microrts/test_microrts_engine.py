@@ -43,7 +43,7 @@ sys.meta_path.insert(0, Block())
 def test_without_the_engine_one_sentence_says_what_to_run(tmp_path):
     done = run(MAKE, **{PLACE: str(tmp_path)})
     assert done.stdout.startswith(
-        "The MicroRTS engine is not installed; run: pip install 'lanista[microrts]' && "
+        "The MicroRTS engine is not installed; run in a checkout: pip install '.[microrts]' && "
         "pip install --no-deps --target "
     )
     assert done.stdout.endswith(" gym-microrts==0.4.3\n")
@@ -52,7 +52,7 @@ def test_without_the_engine_one_sentence_says_what_to_run(tmp_path):
 @needs_engine
 def test_without_jpype_one_sentence_says_what_to_run():
     assert run(BLOCK + MAKE).stdout == (
-        "JPype is not installed; run: pip install 'lanista[microrts]'\n"
+        "JPype is not installed; run in a checkout: pip install '.[microrts]'\n"
     )
 
 

@@ -117,5 +117,5 @@ def test_a_game_without_an_exact_answer_is_refused() -> None:
 
 def test_missing_openspiel_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspiel", None)
-    with pytest.raises(GameError, match=r"pip install 'lanista\[openspiel\]'"):
+    with pytest.raises(GameError, match=r"pip install '\.\[openspiel\]'"):
         exact_nash_conv("kuhn", uniform)

@@ -15,4 +15,4 @@ ENVIRONMENTS = "environments"
 
 def missing_extra(library: str, extra: str) -> GameError:
     """Return the error of an adapter whose library is not installed."""
-    return GameError(f"{library} is not installed; run: pip install 'lanista[{extra}]'")
+    return GameError(f"{library} is not installed; run in a checkout: pip install '.[{extra}]'")

@@ -147,7 +147,7 @@ def _started() -> Engine:
         import jpype
         import jpype.config
     except ModuleNotFoundError as error:
-        raise GameError(f"JPype is not installed; run: {_first_command()}") from error
+        raise GameError(f"JPype is not installed; run in a checkout: {_first_command()}") from error
     jars = [str(folder / jar) for jar in JARS]
     if jpype.isJVMStarted():
         for jar in jars:
@@ -196,7 +196,8 @@ def find_folder() -> Path:
         if (folder / JARS[0]).is_file():
             return folder
     raise GameError(
-        f"The MicroRTS engine is not installed; run: {_first_command()} && {second_command()}"
+        f"The MicroRTS engine is not installed; run in a checkout: {_first_command()} && "
+        f"{second_command()}"
     )
 
 
@@ -215,7 +216,7 @@ def second_command() -> str:
 
 
 def _first_command() -> str:
-    return f"pip install 'lanista[{EXTRA}]'"
+    return f"pip install '.[{EXTRA}]'"
 
 
 def _places() -> list[Path]:
