@@ -14,11 +14,11 @@ COMPILED := $(shell find src -name '*.pyx' -o -name '*.pxd')
 demo: build
 	$(BIN)/lanista run beastybar-quick
 
-test: check
+test: check $(VENV)/showdown
 	$(BIN)/pytest -n $(JOBS)
 
 # The long forms too; the outcome goes into docs/results.md.
-test-slow: check
+test-slow: check $(VENV)/showdown
 	$(BIN)/python tests/record_slow.py -n $(JOBS)
 
 check: build
@@ -61,6 +61,15 @@ $(VENV)/built: setup.py $(COMPILED) | $(VENV)/ready
 		$(BIN)/python setup.py --quiet build_ext --inplace --parallel $(JOBS); \
 	fi
 	touch $@
+
+# Showdown's simulator, from npm. Where it cannot be had, the tests that need it say so and skip.
+$(VENV)/showdown: src/lanista/games/showdown/package-lock.json | $(VENV)/built
+	@if command -v npm > /dev/null; then \
+		$(BIN)/python -m lanista.games.showdown.install && touch $@ \
+			|| echo 'Without its simulator the tests of Showdown are skipped.'; \
+	else \
+		echo 'npm is not installed: the tests of Showdown are skipped.'; \
+	fi
 
 clean:
 	rm -rf $(VENV) $(PEERS) build dist src/*.egg-info
