@@ -7,11 +7,11 @@ import platform
 import subprocess
 import sys
 
-from bench import blocks, games, league, learning, live, microrts
+from bench import blocks, games, league, learning, live, microrts, showdown
 
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning, league.league,
-    blocks.blocks, live.live, microrts.microrts,
+    blocks.blocks, live.live, microrts.microrts, showdown.showdown,
 )  # fmt: skip
 
 
