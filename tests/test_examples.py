@@ -12,6 +12,8 @@ import pytest
 
 from lanista.games import check_game, entry, make, make_bot
 from lanista.games.streams import Stream
+from lanista.live.folder import PolicyFolder
+from lanista.live.game_files import read
 
 ROOT = Path(__file__).parents[1]
 GAME = str(ROOT / "examples" / "my_game.py")
@@ -118,3 +120,23 @@ def test_thrifty_beats_random_from_both_seats():
 
 def test_the_example_bot_is_known_by_the_game_file():
     assert set(entry(GAME).bots) == {"thrifty"}
+
+
+def test_the_example_live_bot_plays_from_nothing_and_goes_on(tmp_path):
+    command = [sys.executable, str(ROOT / "examples" / "my_live_bot.py"), "--folder", str(tmp_path)]
+    for session in ("one", "two"):
+        words = ["--games", "3", "--session", session]
+        done = subprocess.run([*command, *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "3 games written; no problem" in done.stdout
+    pointer = PolicyFolder(tmp_path / "policy").pointer()
+    assert pointer.serial == 1
+    games = [read(path) for path in (tmp_path / "spool" / "new").iterdir()]
+    ids = {f"{session}-{number}" for session in ("one", "two") for number in range(3)}
+    assert {game.header.game_id for game in games} == ids
+    for game in games:
+        assert game.header.policy == pointer.stable
+        # A round's result counts a ninth, and the match's is the sign of their sum.
+        lead = round(float(game.rewards.sum()) * 9)
+        assert game.outcome.tolist() == [np.sign(lead)]
+        assert len(game.actions) == 9

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import files_all, game_of, policy_bytes, view
+from toy import game_of, policy_bytes
 
 from lanista.cli.main import main
+from lanista.live.agent import Report
 from lanista.live.folder import PolicyFolder
-from lanista.live.game_files import ARRAYS
+from lanista.live.game_files import ARRAYS, read
+from lanista.live.writer import Written
+from lanista.nets.policy_format import read_header
 
 PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-8")
 
@@ -38,13 +43,13 @@ class Match:
         return self.turn == 10
 
     def observation(self) -> Any:
-        return view(self.turn)
+        return [self.turn % 3, 100 - self.turn, 30, self.turn]
 
     def must_defend(self) -> bool:
         return self.turn % 3 == 0
 
-    def defence(self) -> tuple[int, int]:
-        return (0, 0)
+    def defence(self) -> int:
+        return 0
 
     def play(self, action: Any) -> float:
         self.turn += 1
@@ -58,11 +63,12 @@ def test_the_code_on_the_page_plays_a_game(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "first.safetensors").write_bytes(policy_bytes())
-    (play,) = blocks("python")
+    play, make = blocks("python")
+    exec(make, {})
     assert main(commands("first.safetensors")[0]) == 0
     exec(play, {"match": Match()})
-    (game,) = files_all(tmp_path)
+    (path,) = (tmp_path / "spool" / "new").iterdir()
+    game = read(path, read_header(tmp_path / "first.safetensors"))
     assert game.header.game_id == "ladder-0017"
     assert game.overruled.tolist() == [turn % 3 == 0 for turn in range(10)]
     assert game.rewards.sum() + game.header.early_reward == 10
@@ -99,3 +105,11 @@ def test_the_page_names_every_array_of_a_game() -> None:
     for name in (*ARRAYS, "header"):
         assert f"| `{name}` |" in PAGE
     assert set(ARRAYS) <= set(vars(game_of()))
+
+
+def test_the_page_names_every_number_of_a_report() -> None:
+    table = PAGE[PAGE.index("## The report") : PAGE.index("## Which policy plays")]
+    named = set(re.findall(r"`([a-z_.]+)`", table))
+    told = {entry.name for entry in fields(Report)} - {"games"}
+    told |= {f"games.{entry.name}" for entry in fields(Written)}
+    assert told <= named
