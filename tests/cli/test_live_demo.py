@@ -213,10 +213,10 @@ def test_a_player_that_cannot_play_says_why_in_its_last_line(folder, capsys):
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--minutes", "0"], "--minutes is 0.0 and --players 2; give more than 0 each."),
+        (["--minutes", "0"], "--minutes is 0.0; give a number above 0."),
         (["--minutes", "nan"], "--minutes is nan"),
         (["--minutes", "inf"], "--minutes is inf"),
-        (["--players", "0"], "--players 0"),
+        (["--players", "0"], "--players is 0; give 1 or more."),
         (["--opponent", "nobody"], "arena has no bot 'nobody'; known: kiter"),
         (["--seed", "-1"], "seed is -1"),
         (["--set", "gate.evry=3"], "'gate.evry'; did you mean 'every'"),
@@ -260,5 +260,7 @@ def test_the_first_policy_is_the_same_file_for_the_same_seed(tmp_path, clone, mo
     assert header.game == "arena"
     assert dict(header.settings).items() >= live_demo.GAME_SETTINGS.items()
     # Made anew it would be published anew; once there, it stays.
-    prepare(demo_of(tmp_path / "again", 1), print)
+    prepare(demo_of(tmp_path / "again", 0), print)
     assert folder.pointer().serial == 1
+    with pytest.raises(LanistaError, match=r"--seed is 1, and .* was begun with 0; give that"):
+        prepare(demo_of(tmp_path / "again", 1), print)

@@ -13,7 +13,7 @@ from toy import folder_of, policy_bytes, spec_of
 
 from lanista import files
 from lanista.errors import LanistaError, RefusedError
-from lanista.live.folder import POINTER, Pointer, PolicyFolder
+from lanista.live.folder import POINTER, Pointer, PolicyFolder, PolicyFolderError
 
 HERE = Path(__file__).parent
 
@@ -273,3 +273,16 @@ def reader(tmp_path: Path, run: int) -> Any:
     return subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
+
+
+def test_a_damaged_pointer_is_replaced_by_a_publication(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    other = folder.publish(folder.add(policy_bytes(1)))
+    (tmp_path / "current.json").write_text('{"broken')
+    with pytest.raises(PolicyFolderError):
+        folder.pointer()
+    pointer = folder.publish(folder.add(policy_bytes(2)), "mended")
+    assert pointer.serial == other.serial + 1
+    assert folder.pointer() == pointer
+    assert folder.history()[-1].before == other.stable
+    assert folder.roll_back().stable == other.stable

@@ -193,9 +193,9 @@ def test_the_headline_names_the_first_policy_and_the_one_of_now(bot: Bot) -> Non
     before = bot.digests[1]
     bot.folder.publish(bot.digests[2], "by hand")
     bot.ledger.add_event(5, "changed", serial=3, stable=bot.digests[2], before=before)
-    assert "now, 2 publications later, has no result yet." in said(bot)
+    assert "now, 1 publication and 1 change by hand later, has no result yet." in said(bot)
     bot.folder.publish(bot.digests[0], "the first again")
-    assert "after 2 publications it is the one in service again." in said(bot)
+    assert "after 1 publication and 1 change by hand it is the one in service again." in said(bot)
 
 
 def test_a_bot_at_its_beginning_has_a_page_too(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_where_nobody_may_write_a_book_is_read_with_its_log_or_not_at_all(bot: B
     bot.path.with_name(f"{NAME}-shm").unlink()  # What a log is read by.
     with (
         unwritable(bot.folder.folder) as copy,
-        pytest.raises(RefusedError, match="cannot be read"),
+        pytest.raises(RefusedError, match="cannot be opened"),
         reading(copy / "learner" / NAME),
     ):
         pass

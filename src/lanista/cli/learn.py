@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
@@ -17,6 +18,7 @@ from lanista.cli.flags import number, optional, switch
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
+    from lanista.live.learning import BackgroundLearner
     from lanista.live.settings import LiveSettings
 
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
@@ -56,40 +58,53 @@ class Learn:
 
     def run(self) -> int:
         """Learn until stopped."""
+        self._refuse_nonsense()
         settings = self._settings()
         if self.show_settings:
             from lanista.pipeline.plain import commented
 
             print(commented(settings), end="")
             return 0
-        self._refuse_nonsense()
         from lanista.live.learning import BackgroundLearner
         from lanista.live.service import Service, serve, step_back
 
         step_back(self.nice, self.threads)
+        known = self.spool.exists()
         with stopping() as stop:
             learner = BackgroundLearner(
                 self.spool, self.policy, settings, say=say_on_error, stop=stop.is_set
             )
             with learner:
                 self._keep(settings, learner.home)
-                say_on_error(f"learning from {self.spool} for {self.policy}; stop with Ctrl-C.")
+                self._greet(learner, known)
                 how = Service(self.once, self.poll, self.cpu_share, self.report_every)
                 found = serve(learner, how, stop)
         for line in found.lines():
             print(line)
         return 0
 
+    def _greet(self, learner: BackgroundLearner, known: bool) -> None:
+        """Say what is read, and where that is surprising."""
+        say_on_error(f"learning from {self.spool} for {self.policy}; stop with Ctrl-C.")
+        if not known:
+            say_on_error(f"The spool {self.spool} is new and empty; bots must be given it too.")
+        starts = learner.ledger.events("started")
+        if len(starts) > 1 and starts[-2].body["spool"] != starts[-1].body["spool"]:
+            say_on_error(f"The learner before read another spool: {starts[-2].body['spool']}.")
+
     def _refuse_nonsense(self) -> None:
         if not 0 < self.cpu_share <= 1:
             raise LanistaError(f"--cpu-share is {self.cpu_share}; give a share above 0, at most 1.")
-        if self.poll <= 0:
+        if not 0 < self.poll < math.inf:
             raise LanistaError(f"--poll is {self.poll}; give seconds above 0.")
-        if self.threads < 1 or self.report_every < 0 or not 0 <= self.nice <= 19:
-            raise LanistaError(
-                f"--threads is {self.threads}, --report-every {self.report_every} and --nice "
-                f"{self.nice}; give at least 1, at least 0, and 0 to 19."
-            )
+        if self.threads < 1:
+            raise LanistaError(f"--threads is {self.threads}; give 1 or more.")
+        if self.report_every < 0:
+            raise LanistaError(f"--report-every is {self.report_every}; give 0 or more games.")
+        if not 0 <= self.nice <= 19:
+            raise LanistaError(f"--nice is {self.nice}; give 0 to 19.")
+        if self.max_batch_files is not None and self.max_batch_files < 1:
+            raise LanistaError(f"--max-batch-files is {self.max_batch_files}; give 1 or more.")
 
     def _settings(self) -> LiveSettings:
         """Return the settings asked for, or those of the last start."""

@@ -46,22 +46,22 @@ class LiveDemo:
 
     def run(self) -> int:
         """Play, learn, report."""
-        if not 0 < self.minutes < math.inf or self.players < 1:
-            raise LanistaError(
-                f"--minutes is {self.minutes} and --players {self.players}; give more than 0 each."
-            )
+        if not 0 < self.minutes < math.inf:
+            raise LanistaError(f"--minutes is {self.minutes}; give a number above 0.")
+        if self.players < 1:
+            raise LanistaError(f"--players is {self.players}; give 1 or more.")
         import torch
 
         from lanista.cli.paths import refuse_unwritable_folder
-        from lanista.pipeline.live_demo import Demo, prepare, run, settings_of
+        from lanista.pipeline.live_demo import Demo, kept_settings, prepare, run, settings_of
         from lanista.pipeline.plain import overridden
         from lanista.report.live_story import live_story
         from lanista.report.page_live import headline, write_live_report
 
         torch.set_num_threads(1)
         given = [text for group in self.settings for text in group]
-        settings = overridden(settings_of(self.seed), given)
         demo = Demo(self.output, self.opponent, self.players, self.seed, hints=1.0)
+        settings = overridden(kept_settings(demo) or settings_of(self.seed), given)
         refuse_unwritable_folder("--output", self.output)
         prepare(demo, say_on_error)
         said = f"{self.players} players against {self.opponent} for {self.minutes:g} minutes"

@@ -29,7 +29,7 @@ from lanista.live.deciding import Decider, DecisionError
 from lanista.live.folder import PolicyFolder
 from lanista.live.game_header import GameHeader, Layout, refuse_id, refuse_opponent
 from lanista.live.journal import EARLY, END, OVERRULED, RESULT, Recording, Rows
-from lanista.live.spool import Spool
+from lanista.live.spool import Spool, refuse_one_folder
 from lanista.live.writer import Writer, Written
 from lanista.nets.policy_format import PolicyHeader
 from lanista.nets.settings import Network
@@ -89,6 +89,7 @@ class Agent:
         """
         if type(seed) is not int or not 0 <= seed < 1 << 63:
             raise AgentError(f"An agent's seed is {seed!r}; give a whole number from 0 to 2^63-1.")
+        refuse_one_folder(Path(spool_folder), Path(policy_folder))
         layout = None if spec is None else Layout.of(PolicyHeader.of(spec, Network()))
         self._current = Current(PolicyFolder(policy_folder), layout)
         spool = Spool(spool_folder)

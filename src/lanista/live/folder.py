@@ -121,6 +121,14 @@ class PolicyFolder:
         """Return which policies play now; None in a folder where none was published yet."""
         return self.pointer() if (self.folder / POINTER).exists() else None
 
+    def _last(self) -> Pointer | None:
+        """Return which policies play now; of a damaged pointer, what the history says it was."""
+        try:
+            return self.found()
+        except PolicyFolderError:
+            serials = [int(path.stem) for path in self.history_folder.glob("[0-9]*.json")]
+            return self._entry(max(serials)).pointer if serials else None
+
     def add(self, data: bytes) -> str:
         """Put the bytes of a policy file into the folder; return its digest. Nobody plays it."""
         digest = hashlib.sha256(data).hexdigest()
@@ -144,7 +152,7 @@ class PolicyFolder:
         """
         _refuse_share(watch_share)
         with self.changing():
-            now = self.found()
+            now = self._last()
             if now is not None:
                 self._refuse_other(digest, now.stable)
             new = now is not None and now.stable != digest
@@ -251,7 +259,7 @@ class PolicyFolder:
         self, pointer: Pointer, before: str | None, reason: str, *, watched: bool = False
     ) -> Pointer:
         policy_format.read_header(self.path_of(pointer.stable))
-        now = self.found()
+        now = self._last()
         serial = 1 if now is None else now.serial + 1
         pointer = Pointer(pointer.stable, pointer.candidate, pointer.share, serial)
         told: dict[str, Any] = asdict(pointer) | {"format": FORMAT}

@@ -128,8 +128,9 @@ def read(path: str | Path, policy: PolicyHeader | None = None) -> GameFile:
             _refuse_categories(game, policy)
         return game
     except GameFileError as error:
+        # In quotes of our own: repr would write what is escaped a second time.
         name = printable(path.name, 80)
-        raise GameFileError(f"The game file {name!r} is refused: {error}.") from error
+        raise GameFileError(f"The game file '{name}' is refused: {error}.") from error
 
 
 def _opened(path: Path) -> BinaryIO:

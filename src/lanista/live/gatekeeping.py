@@ -90,8 +90,11 @@ class Gatekeeper:
         decision = verdict.decision
         facts = {"digest": verdict.digest, "reason": decision.reason, **verdict.facts}
         self.ledger.add_event(number, verdict.kind, **facts)
+        said = _SAID[verdict.kind]
+        if (verdict.kind, decision.reason) == ("kept", "limit"):
+            said = "is kept: it was not seen to be worse than the one before"
         self.say(
-            f"The policy {verdict.digest[:12]} {_SAID[verdict.kind]} ({decision.reason}, after "
+            f"The policy {verdict.digest[:12]} {said} ({decision.reason}, after "
             f"{decision.games:,} games)."
         )
         if verdict.kind in ("rejected", "rolled_back"):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanista.data.text import printable
 from lanista.live.game_files import GameFile, read
 from lanista.live.game_header import GameFileError
 from lanista.live.ledger import Ledger
@@ -65,8 +66,8 @@ class Intake:
 
     def reject(self, path: Path, reason: str) -> None:
         """Set a file aside, the reason beside it."""
-        self.say(reason)
-        self.spool.reject(path, reason)
+        place = self.spool.reject(path, reason)
+        self.say(f"{reason} It is in {printable(place, 300)} now.")
 
     def recover(self, held: int) -> None:
         """Undo what a checkpoint of update `held` does not hold; finish what it does hold.

@@ -28,9 +28,11 @@ from lanista.live.gatekeeping import Gatekeeper
 from lanista.live.intake import Intake, Taken
 from lanista.live.ledger import NAME, BatchRow, GameRow, Ledger
 from lanista.live.settings import WARM_UP, LiveSettings
-from lanista.live.spool import Spool
+from lanista.live.simulated import refuse_unknown_game
+from lanista.live.spool import Spool, refuse_one_folder
 from lanista.live.weights import Weights
 from lanista.lock import holding
+from lanista.nets.policy_format import read_header
 
 FOLDER = "learner"
 """Of the policy folder: what the learner alone needs."""
@@ -73,7 +75,10 @@ class BackgroundLearner:
         self.number = 0
         """Updates that took effect."""
         self.home = self.folder.folder / FOLDER
+        refuse_one_folder(self.spool.folder, self.folder.folder)
         stable = self.folder.pointer().stable
+        if self.settings.gate.kind == "simulator":
+            refuse_unknown_game(read_header(self.folder.path_of(stable)).game)
         self.home.mkdir(exist_ok=True)
         self.spool.create()
         self._stack = ExitStack()
@@ -310,3 +315,4 @@ class BackgroundLearner:
         self.ledger.add_event(self.number, "started", spool=str(self.spool.folder.absolute()))
         self._stack.callback(lambda: self.ledger.add_event(self.number, "stopped"))
         self.gatekeeper.carry_out(self.number)
+        self.gatekeeper.look(self.number + 1)

@@ -159,9 +159,15 @@ class Ledger:
             else:
                 self._connection = opened_to_read(path)
             self._prepare(write)
+        except sqlite3.OperationalError as error:
+            # Full, locked or without the right to write: nothing is wrong with what is there.
+            raise RefusedError(
+                f"{printable(path)} cannot be opened: {error}; see that there is room, and that "
+                f"you may read and write in {printable(path.parent)}."
+            ) from error
         except sqlite3.DatabaseError as error:
             raise RefusedError(
-                f"{printable(path)} cannot be read: {error}; put back a copy, or move the folder "
+                f"{printable(path)} is damaged: {error}; put back a copy, or move the folder "
                 "it lies in away to begin a new learner from the stable policy."
             ) from error
 

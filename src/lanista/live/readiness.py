@@ -234,7 +234,11 @@ def _calibration(error: Calibration | None, demands: Demands) -> _Result:
 def _drift(found: Drift | None, demands: Demands) -> _Result:
     rule = f"no number surely drifted by more than {demands.most_drift:g}"
     if found is None:
-        return "drift", "unknown: no games before and after this policy was made", rule, None
+        said = (
+            "unknown: no games before and after this policy was made; a first policy has none "
+            "before it, so give --leave-out drift"
+        )
+        return "drift", said, rule, None
     games = f"{found.games[0]} games before, {found.games[1]} since"
     if not found.can_tell:
         return "drift", f"cannot tell from {games}", rule, None
@@ -251,7 +255,9 @@ def _played(played: Played) -> _Result:
     if not played.games:
         return "played", "no games since it became stable", rule, None
     shares = ", ".join(f"{digest[:12]} {n / played.games:.0%}" for digest, n in played.by[:5])
-    said = f"{played.games:,} games since: {shares}; {played.late:,} late"
+    said = f"{played.games:,} games since: {shares}"
+    if played.late:
+        said += f"; {played.late:,} late: taken in since, but begun before it was stable"
     if played.unnamed:
         said += f"; never named: {', '.join(digest[:12] for digest in played.unnamed[:3])}"
     return "played", said, rule, not played.unnamed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,6 +21,10 @@ def _vtrace() -> Learning:
     return Learning(policy="vtrace", critic_sees="seat", epochs=2)
 
 
+def _trial() -> Rule:
+    return Rule(futile=0)
+
+
 def _watch() -> Rule:
     return Rule(limit=1000)
 
@@ -35,9 +40,10 @@ class Gate:
     """Games to learn from before the next candidate is offered."""
     share: float = 0.5
     """Of the games, played by the candidate while it is tried."""
-    rule: Rule = field(default_factory=Rule)
-    """Error rates of the trial."""
-    refresh: int = 0
+    rule: Rule = field(default_factory=_trial)
+    """Error rates of the trial. `futile` is 0 unless set: a candidate that is not ahead makes room
+    for newer weights, while a rejection would send them back to the stable policy."""
+    refresh: int = 200
     """After so many games newer weights take the place of a candidate that is not ahead by the
     rule's margin so far, so that there are games of weights close to those that learn; 0: never."""
     patience: int = 1000
@@ -81,7 +87,7 @@ class LiveSettings:
     the critic begins knowing nothing; for one with a network of its own."""
     unroll_length: int = 512
     """Games are cut to unrolls of so many decisions."""
-    staleness: int = 200
+    staleness: int = 2000
     """Games of weights that are older than so many updates are not learned from."""
     distance: float = 0.5
     """Nor are games of a policy this far from the weights that learn: the Kullback-Leibler
@@ -106,6 +112,8 @@ class LiveSettings:
         ):
             if getattr(self, name) < 1:
                 raise LanistaError(f"{name} is {getattr(self, name)}; give 1 or more.")
+        if isinstance(self.learning.lr, int | float) and not 0 <= self.learning.lr < math.inf:
+            raise LanistaError(f"learning.lr is {self.learning.lr}; give 0 or more.")
         if self.distance <= 0:
             raise LanistaError(f"distance is {self.distance}; give a number above 0.")
         if self.least_games > self.batch_games:

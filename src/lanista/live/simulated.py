@@ -71,6 +71,16 @@ def simulate(
     return trial.decision, facts | {"high": compared.high, "simulated": True}
 
 
+def refuse_unknown_game(name: str) -> None:
+    """Refuse a game that cannot be played here, before anything is learned."""
+    try:
+        registry.entry(name)
+    except LanistaError as error:
+        raise LanistaError(
+            f"gate.kind is simulator, and {name!r} cannot be played here; set it to live."
+        ) from error
+
+
 def _scores(
     game: Game,
     both: Sequence[Player],

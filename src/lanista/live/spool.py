@@ -142,6 +142,14 @@ class Spool:
         return Recovered(games, refused)
 
 
+def refuse_one_folder(spool: Path, policy: Path) -> None:
+    """Refuse a spool that is the policy folder too: neither would be told from the other."""
+    if spool.resolve() == policy.resolve():
+        raise SpoolError(
+            f"{printable(spool)} is given as spool and as policy folder; name two folders."
+        )
+
+
 def plain_name(text: str) -> str:
     """Return a text as part of a file name that leads nowhere else."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", text).strip(".-")[:60] or "game"

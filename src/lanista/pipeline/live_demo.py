@@ -6,6 +6,7 @@ players by their process ids, and writes the report. Knows nothing of how is lea
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -23,14 +24,14 @@ from lanista.games import registry
 from lanista.learn.imitation_settings import Imitation
 from lanista.learn.settings import Learning
 from lanista.live.folder import PolicyFolder
-from lanista.live.learning import SETTINGS, BackgroundLearner, Batch
+from lanista.live.learning import FOLDER, SETTINGS, BackgroundLearner, Batch
 from lanista.live.sequential import Rule
 from lanista.live.service import Service, serve
 from lanista.live.settings import Gate, LiveSettings
 from lanista.nets.policy_format import read_header
 from lanista.nets.settings import Network
 from lanista.pipeline.imitate import Task, imitate
-from lanista.pipeline.plain import commented
+from lanista.pipeline.plain import commented, load
 from lanista.rollout.play import Table, play
 from lanista.rollout.record import Recorder
 from lanista.rollout.seating import rotations
@@ -53,6 +54,11 @@ class Demo:
     """What the game's hints count as rewards."""
 
     @property
+    def facts(self) -> dict[str, str | int]:
+        """What must stay the same when it is started again."""
+        return {"opponent": self.opponent, "seed": self.seed}
+
+    @property
     def policy(self) -> Path:
         return self.folder / "policy"
 
@@ -61,6 +67,7 @@ class Demo:
         return self.folder / "spool"
 
 
+FACTS = "demo.json"
 GAME, TEACHER = "arena", "scavenger"
 GAME_SETTINGS = {"ticks_per_decision": 10}
 _RECORDED = 300
@@ -94,8 +101,10 @@ def prepare(demo: Demo, say: Callable[[str], None]) -> None:
                 f"{demo.policy} holds a policy for {played}, and this plays {GAME}; name another "
                 "folder."
             )
+        _refuse_others(demo)
         return
     demo.folder.mkdir(parents=True, exist_ok=True)
+    write_text(demo.folder / FACTS, json.dumps(demo.facts) + "\n")
     path = demo.folder / "first.safetensors"
     if not path.exists():
         say(f"Making the first policy: a clone of the bot {TEACHER}, some seconds …")
@@ -105,6 +114,24 @@ def prepare(demo: Demo, say: Callable[[str], None]) -> None:
             imitate(_task(Path(work) / "data", clone))
             write_bytes(path, clone.read_bytes())
     folder.publish(folder.add(path.read_bytes()), f"a clone of {TEACHER}")
+
+
+def _refuse_others(demo: Demo) -> None:
+    """Refuse to go on against another opponent: two scores would then not be comparable."""
+    path = demo.folder / FACTS
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    for name, value in kept.items():
+        if demo.facts[name] != value:
+            raise LanistaError(
+                f"--{name} is {demo.facts[name]}, and {demo.folder} was begun with {value}; give "
+                "that, or another --output."
+            )
+
+
+def kept_settings(demo: Demo) -> LiveSettings | None:
+    """Return the settings of the last start; None before the first."""
+    path = demo.policy / FOLDER / SETTINGS
+    return load(LiveSettings, path) if path.exists() else None
 
 
 def _record(data: Path, seed: int) -> None:

@@ -69,7 +69,13 @@ class LiveStory:
     @property
     def publications(self) -> list[Event]:
         """When another policy became stable for the better, or by hand."""
-        return [event for event in self.events if _publishes(event)]
+        return [event for event in self.events if event.kind == "published"]
+
+    @property
+    def by_hand(self) -> list[Event]:
+        """The moments when somebody else changed the stable policy."""
+        changed = [event for event in self.events if event.kind == "changed"]
+        return [event for event in changed if event.body["stable"] != event.body["before"]]
 
 
 def is_live(folder: Path) -> bool:
@@ -96,7 +102,8 @@ def live_story(folder: Path) -> LiveStory:
             stable=pointer.stable,
             candidate=pointer.candidate,
             share=pointer.share,
-            games=games,
+            # Of a backlog the newest games took effect first; the pointer's number tells when.
+            games=sorted(games, key=lambda row: row.serial),
             events=ledger.events(),
             totals=ledger.totals(),
             services=_services(games, {digest: at for digest, (at, _) in made.items()}, stable),
@@ -107,11 +114,6 @@ def live_story(folder: Path) -> LiveStory:
 def score_of(row: GameRow) -> float | None:
     """Return a game's score: 1 won, ½ drawn, 0 lost; None without a result."""
     return None if row.outcome is None else 0.5 + 0.5 * float(np.sign(row.outcome))
-
-
-def _publishes(event: Event) -> bool:
-    by_hand = event.kind == "changed" and event.body.get("stable") != event.body.get("before")
-    return by_hand or event.kind == "published"
 
 
 def _services(games: Sequence[GameRow], made: dict[str, int], stable: set[str]) -> list[Service]:

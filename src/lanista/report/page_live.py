@@ -58,15 +58,22 @@ def headline(story: LiveStory) -> list[str]:
     played = f"{story.totals.games:,} {_plural(story.totals.games, 'game')} took effect."
     if not ladder:
         return ["No policy has a result in service yet.", played]
-    first, times = ladder[0], len(story.publications)
+    first, steps = ladder[0], _steps(story)
     said = f"The first policy scores {_said(first.stable)} in service"
     if story.stable == first.digest:
-        again = f"after {times} {_plural(times, 'publication')} it is the one in service again"
-        return [f"{said}; {again if times else 'none was better so far'}.", played]
+        again = f"after {steps} it is the one in service again"
+        return [f"{said}; {again if steps else 'none was better so far'}.", played]
     now = None if story.now is None else story.now.stable
     scores = "has no result yet" if now is None else f"scores {_said(now)}"
-    later = f"{times} {_plural(times, 'publication')} later"
-    return [f"{said}; the policy in service now, {later}, {scores}.", played]
+    later = f", {steps} later," if steps else ""
+    return [f"{said}; the policy in service now{later} {scores}.", played]
+
+
+def _steps(story: LiveStory) -> str:
+    """Return how often the stable policy changed, and by whom."""
+    counts = {"publication": len(story.publications), "change": len(story.by_hand)}
+    said = [f"{times} {_plural(times, what)}" for what, times in counts.items() if times]
+    return " and ".join(said) + (" by hand" if story.by_hand else "")
 
 
 def _plural(number: int, word: str) -> str:
