@@ -22,10 +22,13 @@ class RefusedError(LanistaError):
     exit_code = 3
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a remedy for an unknown `word`: the nearest known one, or all of them."""
+def nearest(word: str, known: Iterable[str], inside: str = "") -> str:
+    """Return a remedy for an unknown `word`: the nearest known one, or all of them.
+
+    `inside` is what the nearest one must be written with, such as `gate.`
+    """
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1)
     if close:
-        return f"did you mean {close[0]!r}?"
+        return f"did you mean {inside + close[0]!r}?"
     return f"known: {', '.join(names)}." if names else "none is known."

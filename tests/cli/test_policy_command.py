@@ -257,3 +257,21 @@ def test_an_operator_rolls_back_without_torch_and_in_a_process_of_its_own(publis
     assert done.stderr == ""
     assert done.stdout.splitlines()[-1] == "False"
     assert PolicyFolder(folder).pointer().stable == two
+
+
+def test_a_file_where_a_folder_is_meant_is_called_one(tmp_path, capsys):
+    file, _ = policy_file(tmp_path / "first.safetensors")
+    before = file.read_bytes()
+    for words in (["list", str(file)], ["publish", str(file), str(file)], ["rollback", str(file)]):
+        assert main(["policy", *words]) == 2
+        said = capsys.readouterr().err
+        assert f"{str(file)!r} is a file, and no folder; name a policy folder." in said
+    assert file.read_bytes() == before
+
+
+def test_the_number_of_a_change_and_its_time_have_columns_of_their_own(published, capsys):
+    folder, _ = published
+    assert main(["policy", "list", str(folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (head,) = (line.split() for line in lines if "candidate" in line)
+    assert head == ["change", "time", "stable", "candidate", "reason", "share"]

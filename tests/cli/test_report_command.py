@@ -4,6 +4,8 @@ import shutil
 import pytest
 
 from lanista.cli import main as cli
+from lanista.live.ledger import NAME, Ledger
+from lanista.live.sc2 import first_policy
 
 FILES = {
     "summary.json", "league_state.json", "matches.jsonl", "exploiter_registry.json", "report.html",
@@ -127,3 +129,23 @@ def test_an_output_that_is_a_folder_is_refused(policy, tmp_path, capsys):
     code, said = refused([*words, "--output", tmp_path], capsys)
     assert code == 2
     assert "which is a folder" in said
+
+
+def test_a_policy_folder_without_a_learner_is_told_what_to_run(tmp_path, capsys):
+    first_policy(tmp_path / "policy")
+    for path in (tmp_path / "policy", tmp_path):
+        assert cli.main(["report", str(path)]) == 2
+        said = capsys.readouterr().err
+        assert f"No learner has run on {str(tmp_path / 'policy')!r} yet; run `lanista learn" in said
+        assert not (path / "report").exists()
+
+
+def test_a_demonstrations_folder_means_its_policies_and_has_the_report(tmp_path, capsys):
+    first_policy(tmp_path / "policy")
+    (tmp_path / "policy" / "learner").mkdir()
+    Ledger(tmp_path / "policy" / "learner" / NAME, write=True).close()
+    assert cli.main(["report", str(tmp_path)]) == 0
+    assert str(tmp_path / "report" / "report.html") in capsys.readouterr().out
+    assert (tmp_path / "report" / "report.html").is_file()
+    assert cli.main(["report", str(tmp_path / "policy"), "--anchor", "x"]) == 2
+    assert "--anchor is 'x', and a live bot's policies have no ratings" in capsys.readouterr().err

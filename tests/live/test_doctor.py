@@ -327,3 +327,21 @@ def test_training_data_is_read_from_replays_and_from_spools(sound: Path, tmp_pat
     assert main(["doctor", spool, "--policy", policy, "--training", spool]) == 0
     with pytest.raises(LanistaError, match="11 numbers in an observation, and the games have 6"):
         found(sound, training=seen)
+
+
+def test_a_folder_that_is_not_there_is_told_by_its_option(
+    sound: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = str(tmp_path / "nowhere")
+    for kind, flag in (("spool", "--training"), ("spool", "--policy"), ("policy", "--spool")):
+        assert main(["doctor", str(sound / kind), flag, nowhere]) == 2
+        assert f"{flag} is {nowhere!r}, and there is no such folder" in capsys.readouterr().err
+
+
+def test_the_folder_of_a_demonstration_means_both_folders_in_it(
+    sound: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", str(sound)]) == 0
+    said = capsys.readouterr().out
+    assert f"Spool {sound / 'spool'}: " in said
+    assert f"Policy folder {sound / 'policy'}: " in said

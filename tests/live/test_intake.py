@@ -216,3 +216,13 @@ def test_the_archive_holds_every_game_under_its_content(tmp_path: Path) -> None:
         for row in learner.ledger.games():
             assert read(bench.spool.archived(row.content)).content == row.content
     assert not Spool(bench.spool.folder).taken()
+
+
+def test_a_refused_file_is_told_by_name_escaped_once_and_where_it_is_now(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    (bench.spool.new / "j\x1bunk.npz").write_text("not a game, and long enough to be looked at")
+    bench.learn().close()
+    (place,) = (path for path in bench.spool.bad.iterdir() if path.suffix == ".npz")
+    (said,) = (sentence for sentence in bench.said if "unk.npz" in sentence)
+    assert said.startswith(r"The game file 'j\x1bunk.npz' is refused: it is no npz file")
+    assert said.endswith(f" It is in {place} now.")

@@ -236,3 +236,43 @@ def test_the_command_refuses_a_folder_without_a_learner(
     folder_of(tmp_path / "policy")
     assert main(["policy", "ready", str(tmp_path / "policy")]) == 2
     assert "lanista learn" in capsys.readouterr().err
+
+
+def test_the_command_names_the_option_and_the_folder_that_cannot_be_used(
+    service: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, policy = tmp_path / "file", str(service / "policy")
+    file.write_text("")
+    nowhere = str(tmp_path / "nowhere")
+    slips = {
+        (policy, "--least-games", "-1"): "--least-games is -1; give 1 or more.",
+        (policy, "--most-drift", "2"): "--most-drift is 2.0; give 0 to 1.",
+        (policy, "--spool", nowhere): f"There is no folder {nowhere!r}; give --spool a spool.",
+        (str(file),): f"{str(file)!r} is a file, and no folder; name a policy folder.",
+    }
+    for words, sentence in slips.items():
+        assert main(["policy", "ready", *words]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_the_command_says_which_games_it_counts_and_what_a_first_policy_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder_of(tmp_path / "policy")
+    play(tmp_path, 20, prefix="first")
+    learn(tmp_path, update=1)
+    assert main(["policy", "ready", str(tmp_path / "policy"), "--games", "15"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert ", of the newest 15 games: " in said
+    assert "--leave-out drift" in said
+    assert " late" not in said
+
+
+def test_late_games_are_explained() -> None:
+    played = Played(300, ((A, 300),), (), 3)
+    found = assess(
+        A, honest(), played, score=GOOD, win_rate=GOOD, drift=drifted(0.0), demands=Demands()
+    )
+    assert found.checks[-1].found.endswith(
+        "; 3 late: taken in since, but begun before it was stable"
+    )

@@ -70,7 +70,7 @@ def test_every_field_has_its_sentence(cls):
     ("values", "said"),
     [
         ({"iteration": 3}, "no setting 'iteration'; did you mean 'iterations'?"),
-        ({"learning": {"lrr": 1}}, "no setting 'learning.lrr'; did you mean 'lr'?"),
+        ({"learning": {"lrr": 1}}, "no setting 'learning.lrr'; did you mean 'learning.lr'?"),
         ({"learning": {"terms": {"entropi": 1}}}, "term 'entropi'; did you mean 'entropy'?"),
         ({"network": {"kind": "mpl"}}, "network.kind is 'mpl'; did you mean 'mlp'?"),
         ({"rollouts": {"mode": "streem"}}, "rollouts.mode is 'streem'; did you mean 'stream'?"),
@@ -160,7 +160,7 @@ def test_overrides_reach_every_depth():
         ("iterations", "write it as key=value"),
         ("=3", "write it as key=value"),
         ("iteration=3", "did you mean 'iterations'?"),
-        ("learning.lrr=3", "did you mean 'lr'?"),
+        ("learning.lrr=3", "did you mean 'learning.lr'?"),
         ("learnin.lr=3", "did you mean 'learning'?"),
         ("learning.terms.entropi=3", "did you mean 'entropy'?"),
         ("game.x=3", "game is 'arena' and has no parts"),

@@ -26,7 +26,7 @@ class Doctor:
     """
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
-    """A spool, a policy folder, or a run."""
+    """A spool, a policy folder, a run, or what `lanista live-demo` made."""
     policy: Annotated[Path | None, optional("FOLDER")] = None
     """The policy folder that belongs to a spool."""
     spool: Annotated[Path | None, optional("FOLDER")] = None
@@ -57,8 +57,10 @@ class Doctor:
 
     def _examine(self) -> Examination:
         from lanista.live.doctor import examine
+        from lanista.report.reading import policies_in
 
-        kind = kind_of(self.folder)
+        inside = policies_in(self.folder)
+        kind = kind_of(inside or self.folder)
         if kind == "run":
             from lanista.report.diagnosis import examine_run
             from lanista.report.reading import find_run, story_of_run
@@ -70,9 +72,14 @@ class Doctor:
                 )
             return examine_run(story_of_run(find_run(self.folder)))
         spool = self.folder if kind == "spool" else self.spool
-        policy = self.folder if kind == "policy" else self.policy
+        policy = (inside or self.folder) if kind == "policy" else self.policy
+        if spool is None and inside != self.folder and (self.folder / "spool").is_dir():
+            spool = self.folder / "spool"
         for flag, given, wanted in (("--spool", spool, "spool"), ("--policy", policy, "policy")):
-            if given is not None and kind_of(given) != wanted:
+            if given is None:
+                continue
+            refuse_nowhere(flag, given)
+            if kind_of(given) != wanted:
                 raise LanistaError(f"{flag} is {str(given)!r}, which is a {kind_of(given)}.")
         if kind == "spool" and self.spool is not None:
             raise LanistaError(f"{self.folder} is a spool already; leave out --spool.")
@@ -97,6 +104,12 @@ def kind_of(folder: Path) -> str:
     return "run"
 
 
+def refuse_nowhere(flag: str, folder: Path) -> None:
+    """Refuse a folder that is not there, by the flag that named it."""
+    if not folder.exists():
+        raise LanistaError(f"{flag} is {str(folder)!r}, and there is no such folder; name another.")
+
+
 def training_of(folder: Path, most: int) -> Seen:
     """Return what was seen in replays, or in the games of another spool."""
     import numpy as np
@@ -107,6 +120,7 @@ def training_of(folder: Path, most: int) -> Seen:
     from lanista.live.recorded import MOST_DECISIONS, read_games
     from lanista.live.spool import Spool
 
+    refuse_nowhere("--training", folder)
     if kind_of(folder) == "spool":
         seen = seen_in(read_games(Spool(folder), most).newest)
         if seen is None:

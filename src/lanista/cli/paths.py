@@ -1,4 +1,4 @@
-"""Whether a file can be written where the user wants it, asked before the work is done."""
+"""Whether a path that the user named can serve, asked before the work is done."""
 
 from __future__ import annotations
 
@@ -26,3 +26,9 @@ def refuse_unwritable_folder(flag: str, folder: Path) -> None:
         raise LanistaError(
             f"{flag} cannot write into {str(folder)!r}: {why}; choose another folder."
         ) from error
+
+
+def refuse_file(folder: Path) -> None:
+    """Refuse a file where a policy folder is meant; what is not there yet is let pass."""
+    if folder.exists() and not folder.is_dir():
+        raise LanistaError(f"{str(folder)!r} is a file, and no folder; name a policy folder.")

@@ -38,11 +38,12 @@ class PolicyList:
         import json
         from dataclasses import asdict
 
-        from lanista.cli.paths import refuse_unwritable
+        from lanista.cli.paths import refuse_file, refuse_unwritable
         from lanista.cli.policy_view import look, show
         from lanista.cli.table import console
         from lanista.files import write_text
 
+        refuse_file(self.folder)
         if self.json_file is not None:
             refuse_unwritable("--json", self.json_file)
         view = look(self.folder)
@@ -69,9 +70,11 @@ class PolicyPublish:
 
     def run(self) -> int:
         """Publish, say so, and return 0."""
+        from lanista.cli.paths import refuse_file
         from lanista.live.folder import PolicyFolder
         from lanista.nets.policy_format import read
 
+        refuse_file(self.folder)
         read(self.file)  # What is wrong with it is said of the file that the user named.
         folder, data = PolicyFolder(self.folder), self.file.read_bytes()
         with folder.changing(create=True):
@@ -103,8 +106,10 @@ class PolicyRollback:
 
     def run(self) -> int:
         """Roll back, say so, and return 0."""
+        from lanista.cli.paths import refuse_file
         from lanista.live.folder import PolicyFolder
 
+        refuse_file(self.folder)
         folder = PolicyFolder(self.folder)
         folder.pointer()
         _say(folder, folder.roll_back(self.reason, to=self._target(folder)))

@@ -54,28 +54,42 @@ class Ready:
 
     def run(self) -> int:
         """Print the report and return the exit code."""
-        from lanista.cli.paths import refuse_unwritable
+        from lanista.cli.paths import refuse_file, refuse_unwritable
         from lanista.files import write_text
-        from lanista.live.readiness import Demands
 
         if self.games < 1:
             raise LanistaError(f"--games is {self.games}; give 1 or more.")
-        demands = Demands(
-            least_games=self.least_games,
-            most_missing=self.most_missing,
-            least_score=self.least_score,
-            most_error=self.most_error,
-            most_drift=self.most_drift,
-            leave_out=self.leave_out,
-        )
+        if self.spool is not None and not self.spool.is_dir():
+            raise LanistaError(f"There is no folder {str(self.spool)!r}; give --spool a spool.")
+        refuse_file(self.folder)
+        demands = self._demands()
         if self.json_file is not None:
             refuse_unwritable("--json", self.json_file)
         found = ready(self.folder, self.spool, demands, games=self.games)
         if self.json_file is not None:
             told = {**asdict(found), "ready": found.ready, "demands": asdict(demands)}
             write_text(self.json_file, json.dumps(told, indent=2) + "\n")
-        _show(found)
+        _show(found, self.games)
         return 0 if found.ready else 1
+
+    def _demands(self) -> Demands:
+        from lanista.live.readiness import Demands
+
+        try:
+            return Demands(
+                least_games=self.least_games,
+                most_missing=self.most_missing,
+                least_score=self.least_score,
+                most_error=self.most_error,
+                most_drift=self.most_drift,
+                leave_out=self.leave_out,
+            )
+        except LanistaError as error:
+            # A demand is named as in Python; whoever typed an option looks for that.
+            name, _, rest = str(error).partition(" ")
+            if name not in Demands.__dataclass_fields__:
+                raise
+            raise LanistaError(f"--{name.replace('_', '-')} {rest}") from error
 
 
 def ready(folder: Path, spool: Path | None, demands: Demands, *, games: int = 1000) -> Readiness:
@@ -141,13 +155,13 @@ def _contents(rows: list[GameRow]) -> list[str]:
     return [row.content for row in rows[-_MOST_DRIFT_GAMES:]]
 
 
-def _show(found: Readiness) -> None:
+def _show(found: Readiness, games: int) -> None:
     from lanista.cli.table import UNKNOWN, console, table
 
     out = console()
     out.print(
-        f"policy {found.policy[:12]}: {found.wins:,} won, {found.draws:,} drawn, "
-        f"{found.losses:,} lost, {found.missing:,} without a result"
+        f"policy {found.policy[:12]}, of the newest {games:,} games: {found.wins:,} won, "
+        f"{found.draws:,} drawn, {found.losses:,} lost, {found.missing:,} without a result"
     )
     rate = found.win_rate
     if rate is not None and rate.low is not None and rate.high is not None:

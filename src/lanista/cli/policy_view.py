@@ -194,7 +194,8 @@ def show(out: Console, view: FolderView) -> None:
     shown = view.history[-_LAST_CHANGES:]
     rows = [
         [
-            f"{one.serial} {_when(one.at)}",
+            str(one.serial),
+            _when(one.at),
             one.stable[:_SHORT],
             _short(one.candidate),
             printable(one.reason, 200),
@@ -202,7 +203,8 @@ def show(out: Console, view: FolderView) -> None:
         ]
         for one in shown
     ]
-    out.print(table(["change", "stable", "candidate", "reason", "share"], rows, left=4))
+    columns = ["change", "time", "stable", "candidate", "reason", "share"]
+    out.print(table(columns, rows, left=5))
     if len(shown) < len(view.history):
         out.print(f"and {len(view.history) - len(shown)} changes before; --json has them all")
 

@@ -28,8 +28,8 @@ class Report:
     run_folder: Annotated[
         tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="RUN", help_behavior_hint="")
     ] = None
-    """A run's folder, a policy file with its .run folder beside it, a pipeline's folder, or the
-    policy folder of a live bot."""
+    """A run's folder, a policy file with its .run folder beside it, a pipeline's folder, the
+    policy folder of a live bot, or what `lanista live-demo` made."""
     output_dir: Annotated[Path | None, optional("FOLDER")] = None
     """Where the files go; RUN/report unless given."""
     league_state: Annotated[Path | None, optional("FILE")] = None
@@ -60,11 +60,10 @@ class Report:
     def _from_run(self, path: Path) -> int:
         from lanista.cli.paths import refuse_unwritable_folder
         from lanista.report import exports
-        from lanista.report.live_story import is_live
-        from lanista.report.reading import find_run, story_of_run
+        from lanista.report.reading import find_run, policies_in, story_of_run
 
-        if is_live(path):
-            return self._from_policies(path)
+        if (policies := policies_in(path)) is not None:
+            return self._from_policies(policies, self.output_dir or path / "report")
         folder = find_run(path)
         story = story_of_run(folder)
         output = self.output_dir or (path if path.is_dir() else folder) / "report"
@@ -76,13 +75,22 @@ class Report:
         say(story, found, [output / name for name in (*names, exports.PAGE)])
         return 0
 
-    def _from_policies(self, path: Path) -> int:
+    def _from_policies(self, path: Path, output: Path) -> int:
         """Report on a live bot's policy folder."""
         from lanista.cli.paths import refuse_unwritable_folder
-        from lanista.report.live_story import live_story
+        from lanista.report.live_story import is_live, live_story
         from lanista.report.page_live import headline, write_live_report
 
-        output = self.output_dir or path / "report"
+        if self.anchor is not None:
+            raise LanistaError(
+                f"--anchor is {self.anchor!r}, and a live bot's policies have no ratings; leave "
+                "it out."
+            )
+        if not is_live(path):
+            raise LanistaError(
+                f"No learner has run on {str(path)!r} yet; run `lanista learn --spool SPOOL "
+                f"--policy {path}`, and see `lanista policy list {path}` till then."
+            )
         refuse_unwritable_folder("--output-dir", output)
         story = live_story(path)
         for sentence in headline(story):

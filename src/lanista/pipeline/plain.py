@@ -45,7 +45,8 @@ def build(cls: type[T], values: object, where: str = "") -> T:
     for key in values:
         if key not in hints:
             raise SettingsError(
-                f"There is no setting {_join(where, str(key))!r}; {nearest(str(key), hints)}"
+                f"There is no setting {_join(where, str(key))!r}; "
+                f"{nearest(str(key), hints, _join(where, ''))}"
             )
     given = {
         str(key): read(hints[str(key)], value, _join(where, str(key)))
@@ -160,14 +161,17 @@ def _put(values: dict[str, Any], parts: Sequence[str], value: Any, key: str) -> 
     for depth, part in enumerate(parts[:-1]):
         inside = ".".join(parts[: depth + 1])
         if part not in here:
-            raise SettingsError(f"There is no setting {key!r}; {nearest(part, here)}")
+            above = _join(".".join(parts[:depth]), "")
+            raise SettingsError(f"There is no setting {key!r}; {nearest(part, here, above)}")
         if here[part] is None or not isinstance(here[part], dict):
             if not inside.startswith("learning."):
                 raise SettingsError(f"{inside} is {here[part]!r} and has no parts; set it whole.")
             here[part] = {}
         here = here[part]
-    if parts[-1] not in here and ".".join(parts[:-1]) not in _OPEN and len(parts) < 3:
-        raise SettingsError(f"There is no setting {key!r}; {nearest(parts[-1], here)}")
+    above = ".".join(parts[:-1])
+    if parts[-1] not in here and above not in _OPEN and len(parts) < 3:
+        remedy = nearest(parts[-1], here, _join(above, ""))
+        raise SettingsError(f"There is no setting {key!r}; {remedy}")
     here[parts[-1]] = value
 
 

@@ -20,6 +20,7 @@ import yaml
 
 from lanista.data.databases import opened_to_read
 from lanista.errors import LanistaError
+from lanista.live.folder import POINTER
 from lanista.report.source import (
     Drawn,
     Event,
@@ -58,6 +59,14 @@ def find_run(path: Path) -> Path:
         names = ", ".join(each.name for each in inside)
         raise LanistaError(f"{path} holds several runs ({names}); name one of them.")
     raise LanistaError(f"{path} is no run: there is no {DATABASE} in it, in league/ or in *.run.")
+
+
+def policies_in(path: Path) -> Path | None:
+    """Return the policy folder that `path` means: itself, or the one of a demonstration."""
+    for folder in (path, path / "policy"):
+        if (folder / POINTER).is_file():
+            return folder
+    return None
 
 
 def _inside(path: Path) -> list[Path]:
