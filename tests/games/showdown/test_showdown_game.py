@@ -110,6 +110,14 @@ def test_a_format_without_a_choice_at_preview_has_one_head(new: Make) -> None:
     assert sorted(game.returns[0].tolist()) in ([-1, 1], [0, 0])
 
 
+def test_choices_are_labelled_in_the_simulators_words(new: Make) -> None:
+    preview, turn = new(4).spec.heads
+    assert preview.labels[0] == "team 1234"
+    # Slot 0: its second move at the opponent's first place; slot 1: party position 3 comes in.
+    assert turn.labels[45 * (5 * 1 + 1 + 2) + 40] == "move 2 1, switch 3"
+    assert new(2, format=SINGLES).spec.heads[0].labels[5] == "move 2 terastallize"
+
+
 def test_a_seat_that_waits_is_not_asked_and_turns_count_up_by_one(new: Make) -> None:
     game = new(4)
     game.start(range(4), range(4))
@@ -407,3 +415,24 @@ def test_the_game_obeys_what_is_quickly_checked_of_the_contract() -> None:
 @pytest.mark.parametrize("format", MAIN_FORMATS)
 def test_the_game_obeys_the_contract_in_every_format(format: str) -> None:
     check_game("showdown", matches=8, effort=4_000, settings={"format": format, "mode": "cross"})
+
+
+@pytest.mark.slow
+def test_ten_thousand_matches_leave_nothing_behind(fresh: Make) -> None:
+    game = fresh(32, mode="cross")
+    bot = player(game, "random")
+    game.start(range(32), range(32))
+    memory, ended = [], 0
+    while ended < 10_000:
+        decisions = game.decisions()
+        rows = np.arange(len(decisions))
+        over = game.act(rows, bot.act(decisions, rows))
+        for _ in over:
+            ended += 1
+            if ended % 100 == 0:
+                memory.append(game.battles.usage()[1])
+        if len(over):
+            game.start(over, range(ended + 32, ended + 32 + len(over)))
+    assert len(game._running) == len(game.battles._running) == 32
+    # Node collects when it likes: the least of a stretch is what it needs.
+    assert min(memory[-25:]) < 1.25 * min(memory[10:35])

@@ -6,6 +6,7 @@ Puts the observation, the heads and the mask together. Knows nothing of matches.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,16 @@ from numpy.typing import NDArray
 from lanista.games.contract import Abilities, Facts, Head, Spec
 from lanista.games.showdown.encoding import OBSERVATION_VERSION, observation_of
 from lanista.games.showdown.formats import Format
-from lanista.games.showdown.orders import PREVIEWS, Orders, legal_previews, orders_of
+from lanista.games.showdown.orders import (
+    PREVIEWS,
+    SLOT_ORDERS,
+    Orders,
+    Singles,
+    legal_previews,
+    orders_of,
+    preview_text,
+    slot_text,
+)
 from lanista.games.showdown.views import SEATS, Request
 
 NAME = "showdown"
@@ -30,8 +40,9 @@ def previews_of(format: Format) -> int:
 
 def describe(format: Format, mode: str, team_pool_path: str, version: str) -> Spec:
     """Return the game's spec; how many workers there are changes no match and is left out."""
-    turn = Head("turn", orders_of(format).size)
+    turn = Head("turn", orders_of(format).size, _order_labels(format.doubles))
     previews = previews_of(format)
+    preview = Head("preview", previews, tuple(map(preview_text, range(previews))))
     return Spec(
         name=NAME,
         facts=Facts(
@@ -45,10 +56,20 @@ def describe(format: Format, mode: str, team_pool_path: str, version: str) -> Sp
             symmetric=True,
         ),
         observation=observation_of(format),
-        heads=(Head("preview", previews), turn) if previews else (turn,),
+        heads=(preview, turn) if previews else (turn,),
         abilities=Abilities(simulator="pokemon-showdown", simulator_version=version),
         settings={"format": format.name, "team_pool_path": team_pool_path, "mode": mode},
     )
+
+
+@cache
+def _order_labels(doubles: bool) -> tuple[str, ...]:
+    """Return each turn order in the simulator's words; one that revives is called a move here."""
+    if not doubles:
+        singles = Singles()
+        return tuple(singles.text({}, order) for order in range(singles.size))
+    texts = [slot_text(order) for order in range(SLOT_ORDERS)]
+    return tuple(f"{first}, {second}" for first in texts for second in texts)
 
 
 def write_mask(request: Request, orders: Orders, previews: int, out: NDArray[np.bool_]) -> None:
