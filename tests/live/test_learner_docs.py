@@ -12,8 +12,9 @@ from toy import agent_of, view
 
 from lanista.cli.main import main
 from lanista.live.ledger import TABLES, reading
-from lanista.live.settings import Gate
+from lanista.live.settings import Gate, LiveSettings
 from lanista.live.spool import FOLDERS
+from lanista.pipeline.plain import flat
 
 PAGE = (Path(__file__).parents[2] / "docs" / "learner.md").read_text(encoding="utf-8")
 
@@ -70,3 +71,12 @@ def test_the_statistics_on_the_page_have_the_words_of_real_ones(
         shown.removeprefix("text\n"), capsys.readouterr().out,
     )]  # fmt: skip
     assert words[0] == words[1]
+
+
+def test_the_advice_names_settings_that_there_are() -> None:
+    advice = PAGE[PAGE.index("### Which settings") : PAGE.index("## What it says")]
+    known = dict(flat(LiveSettings()))
+    rows = [line.split("|")[1] for line in advice.splitlines() if line.startswith("| `")]
+    named = [name for row in rows for name in re.findall(r"`([a-z_.]+)`", row)]
+    assert {"gate.refresh", "gate.patience", "least_games", "learning.lr"} <= set(named)
+    assert set(named) <= set(known)

@@ -253,6 +253,13 @@ def test_an_empty_journal_is_removed_and_a_damaged_one_goes_to_bad(spool: Spool)
     assert spool.waiting() == []
 
 
+def test_the_name_of_a_damaged_journal_is_escaped_once(spool: Spool) -> None:
+    (spool.open / "j\x1bunk.journal").write_bytes(b"neither a journal nor empty")
+    spool.recover()
+    (reason,) = spool.bad.glob(f"*{REASON}")
+    assert reason.read_text().startswith(r"The journal 'j\x1bunk.journal' is refused: ")
+
+
 def test_a_journal_is_found_by_its_suffix_alone(spool: Spool) -> None:
     (spool.open / "notes.txt").write_text("mine")
     spool.recover()

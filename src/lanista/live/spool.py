@@ -127,13 +127,13 @@ class Spool:
                         self.write(game)
                         games += 1
             except GameFileError as error:
-                self.reject(path, f"The journal {printable(path.name)!r} is refused: {error}.")
+                self.reject(path, f"The journal '{printable(path.name)}' is refused: {error}.")
                 refused += 1
             except FileNotFoundError:
                 continue  # Its process ended it, or another one recovered it.
             except OSError as error:
                 if path.is_symlink():
-                    self.reject(path, f"The journal {printable(path.name)!r} is a link.")
+                    self.reject(path, f"The journal '{printable(path.name)}' is a link.")
                     refused += 1
                 else:
                     raise SpoolError(
