@@ -192,7 +192,7 @@ def _refuse_directory(file: BinaryIO) -> None:
     """Refuse an archive whose directory is anything but short, before a reader believes it."""
     size = file.seek(0, 2)
     if size < _END.size:
-        raise GameFileError("it is empty or cut short")
+        raise GameFileError("it is no npz file: empty, or cut short")
     file.seek(max(0, size - _END.size - 20))
     last = file.read()
     magic, _, _, _, entries, length, _, remark = _END.unpack(last[-_END.size :])
