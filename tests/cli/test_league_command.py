@@ -103,7 +103,7 @@ def test_a_pipelines_league_stage_can_be_run_alone(tmp_path):
         (["--rounds", "0"], "--rounds is 0"),
         (["--rl-iterations-per-round", "-1"], "--rl-iterations-per-round is -1"),
         (["--set", "league.main=3"], "league.main"),
-        (["--set", "league.rond=3"], "did you mean 'round'"),
+        (["--set", "league.rond=3"], "did you mean 'league.round'"),
         (["--resume"], "no run"),
         (["--supervised-checkpoint", "nowhere.pt"], "no policy file 'nowhere.pt'"),
     ],

@@ -116,7 +116,7 @@ def test_what_show_settings_prints_can_be_given_back(bench, tmp_path, capsys):
         (["--poll", "nan"], "--poll is nan; give seconds above 0."),
         (["--set", "learning.lr=-1"], "learning.lr is -1; give 0 or more."),
         (["--set", "gate.kind=simulator"], "gate.kind is simulator, and 'toy' cannot be played"),
-        (["--set", "gate.evry=3"], "'gate.evry'; did you mean 'every'"),
+        (["--set", "gate.evry=3"], "'gate.evry'; did you mean 'gate.every'"),
         (["--set", "gate.share=1"], "gate.share is 1"),
         (["--set", "learning.policy=ppo"], "learned from by vtrace"),
         (["--set", "learning.critic_sees=privileged"], "no privileged view"),

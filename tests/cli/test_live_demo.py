@@ -219,7 +219,7 @@ def test_a_player_that_cannot_play_says_why_in_its_last_line(folder, capsys):
         (["--players", "0"], "--players is 0; give 1 or more."),
         (["--opponent", "nobody"], "arena has no bot 'nobody'; known: kiter"),
         (["--seed", "-1"], "seed is -1"),
-        (["--set", "gate.evry=3"], "'gate.evry'; did you mean 'every'"),
+        (["--set", "gate.evry=3"], "'gate.evry'; did you mean 'gate.every'"),
         (["--set", "batch_games=2"], "least_games is 50 and batch_games 2"),
     ],
 )

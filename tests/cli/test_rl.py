@@ -127,7 +127,7 @@ def test_an_existing_run_ends_with_exit_code_3(tmp_path, capsys):
     [
         (["--resume"], 2, "There is no run"),
         (["--config", "kuhn-pp"], 2, "did you mean 'kuhn-ppo'?"),
-        ([*KUHN, "--set", "learning.lrr=1"], 2, "did you mean 'lr'?"),
+        ([*KUHN, "--set", "learning.lrr=1"], 2, "did you mean 'learning.lr'?"),
         (["--game", "khun"], 2, "did you mean 'kuhn'?"),
         ([*KUHN, "--opponents", "randon"], 2, "did you mean 'random'?"),
         (["--supervised-checkpoint", "nowhere.pt"], 2, "no policy file 'nowhere.pt'"),

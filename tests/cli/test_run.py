@@ -60,7 +60,7 @@ def test_flags_reach_the_recipe(here):
     [
         (["beastybar-quik"], 2, "neither a settings file"),
         (["nowhere"], 2, "neither a settings file nor"),
-        ([str(TINY), "--set", "stages.rl.iteration=1"], 2, "did you mean 'iterations'?"),
+        ([str(TINY), "--set", "stages.rl.iteration=1"], 2, "did you mean 'stages.rl.iterations'?"),
         ([str(TINY), "--set", "game=ledux"], 2, "did you mean 'leduc'?"),
         ([str(TINY), "--budget", "soon"], 2, "--budget is 'soon'; write it as 90s, 30m or 2h"),
         ([str(TINY), "--budget", "0m"], 2, "--budget is '0m'"),

@@ -84,7 +84,7 @@ def test_a_recipe_may_be_a_file_beside_the_experiment(tmp_path: Path) -> None:
         ("recipe: {}\narms: {../a: {}}", "cannot name a folder"),
         ("recipe: {}\narms: {a: {}}\nsedes: [1]", "did you mean 'seeds'"),
         ("recipe: {gane: kuhn}\narms: {a: {}}", "did you mean 'game'"),
-        ("recipe: {}\narms: {a: {learning.lrr: 1}}", "Arm 'a'.*did you mean 'lr'"),
+        ("recipe: {}\narms: {a: {learning.lrr: 1}}", "Arm 'a'.*did you mean 'learning.lr'"),
         ("recipe: nowhere\narms: {a: {}}", "nowhere"),
         ("recipe: {}\narms: {a: {}}\nmetric: 3", "metric is 3; give a text"),
         ("recipe: [", "is no YAML"),
