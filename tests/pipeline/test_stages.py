@@ -246,12 +246,12 @@ def test_a_plain_run_is_a_pipeline_of_one_stage(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("stages.rl.iteration=5", "did you mean 'iterations'"),
-        ("stages.rll.iterations=5", "did you mean 'rl'"),
+        ("stages.rl.iteration=5", "did you mean 'stages.rl.iterations'"),
+        ("stages.rll.iterations=5", "did you mean 'stages.rl'"),
         ("sed=5", "did you mean 'seed'"),
-        ("stages.record.match=5", "did you mean 'matches'"),
+        ("stages.record.match=5", "did you mean 'stages.record.matches'"),
         ("stages.record.seats=[]", "seats is empty"),
-        ("stages.imitate.imitation.epoch=1", "did you mean 'epochs'"),
+        ("stages.imitate.imitation.epoch=1", "did you mean 'stages.imitate.imitation.epochs'"),
         ("stages.rl.game=kuhn", "the pipeline's is 'leduc'"),
         ("shares.rll=1", "did you mean 'rl'"),
         ("shares.rl=0", "shares.rl is 0"),
