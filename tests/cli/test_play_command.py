@@ -244,6 +244,8 @@ def test_an_interrupt_keeps_every_complete_block(tmp_path):
         [sys.executable, "-m", "lanista", "play", "kuhn", "--seats", "random,random",
          "--matches", "2000000", "--record", str(tmp_path / "replays")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # Tests that run in the background may have been told to ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     while process.poll() is None and not list(tmp_path.glob("replays/*.jsonl.gz")):
         time.sleep(0.02)
