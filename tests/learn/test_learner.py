@@ -131,36 +131,6 @@ def test_an_update_takes_epochs_times_minibatches_steps() -> None:
     assert steps == {12}
 
 
-def test_the_loss_of_an_update_is_the_mean_over_its_steps() -> None:
-    run = kuhn_run(Learning(terms=VALUE, epochs=2, minibatches=3))
-    found: list[tuple[float, int]] = []
-    step = run.learner._step
-
-    def counted(part: Unrolls, weights: dict[str, float]) -> dict[str, float]:
-        log = step(part, weights)
-        parts = sum(weight * log[f"{name}/loss"] for name, weight in VALUE.items())
-        found.append((parts, part.decisions))
-        return log
-
-    run.learner._step = counted  # type: ignore[method-assign]
-    log = run.train(1)[0]
-    assert len(found) == 6
-    mean = sum(loss * size for loss, size in found) / sum(size for _, size in found)
-    assert log["loss"] == pytest.approx(mean, rel=1e-5)
-
-
-def test_a_policy_that_returns_has_the_old_weights_and_an_optimiser_without_memory() -> None:
-    run = kuhn_run(Learning(terms=VALUE, average=0.9))
-    before = copy.deepcopy(run.learner.policy)
-    run.train(2)
-    run.learner.return_to(before)
-    for network in (run.learner.policy, run.learner.best):
-        pairs = zip(network.parameters(), before.parameters(), strict=True)
-        assert all(torch.equal(one, other) for one, other in pairs)
-    assert not run.learner.optimiser.state
-    run.train(1)
-
-
 def test_a_policy_that_moved_too_far_ends_its_update() -> None:
     settings = Learning(terms=VALUE, epochs=50, lr=0.05, target_kl=0.02)
     log = kuhn_run(settings).train(1)[0]

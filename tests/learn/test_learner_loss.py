@@ -1,0 +1,42 @@
+"""What an update says of its loss, and what is left of a learner that goes back."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from small_runs import VALUE, kuhn_run
+
+from lanista.data.trajectory import Unrolls
+from lanista.learn.settings import Learning
+
+
+def test_the_loss_of_an_update_is_the_mean_over_its_steps() -> None:
+    run = kuhn_run(Learning(terms=VALUE, epochs=2, minibatches=3))
+    found: list[tuple[float, int]] = []
+    step = run.learner._step
+
+    def counted(part: Unrolls, weights: dict[str, float]) -> dict[str, float]:
+        log = step(part, weights)
+        parts = sum(weight * log[f"{name}/loss"] for name, weight in VALUE.items())
+        found.append((parts, part.decisions))
+        return log
+
+    run.learner._step = counted  # type: ignore[method-assign]
+    log = run.train(1)[0]
+    assert len(found) == 6
+    mean = sum(loss * size for loss, size in found) / sum(size for _, size in found)
+    assert log["loss"] == pytest.approx(mean, rel=1e-5)
+
+
+def test_a_policy_that_returns_has_the_old_weights_and_an_optimiser_without_memory() -> None:
+    run = kuhn_run(Learning(terms=VALUE, average=0.9))
+    before = copy.deepcopy(run.learner.policy)
+    run.train(2)
+    run.learner.return_to(before)
+    for network in (run.learner.policy, run.learner.best):
+        pairs = zip(network.parameters(), before.parameters(), strict=True)
+        assert all(torch.equal(one, other) for one, other in pairs)
+    assert not run.learner.optimiser.state
+    run.train(1)
