@@ -51,7 +51,7 @@ $(VENV)/ready: pyproject.toml
 	@printf '[build_ext]\nparallel = %s\n' $(JOBS) > $(VENV)/build.cfg
 	@echo 'What comes now installs the rest and compiles the games: some minutes, once.'
 	DIST_EXTRA_CONFIG='$(abspath $(VENV))/build.cfg' \
-		$(INSTALL) --no-build-isolation --editable '.[dev,openspiel,environments,onnx]'
+		$(INSTALL) --no-build-isolation --editable '.[dev,openspiel,environments,onnx,showdown]'
 	touch $@
 
 # Installing has compiled everything; only what changed since is left to do.
