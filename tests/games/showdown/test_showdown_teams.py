@@ -11,7 +11,7 @@ from showdown_play import needs_simulator
 from lanista.games.contract import GameError
 from lanista.games.showdown.battles import Battles
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.teams import EXAMPLES, Pool, Team, load_pool
+from lanista.games.showdown.teams import BUILT_IN, EXAMPLES, Pool, Team, load_pool, pool_folder
 from lanista.games.streams import Stream
 
 
@@ -51,10 +51,35 @@ def test_an_unknown_mode_or_format_is_refused() -> None:
 
 @needs_simulator
 @pytest.mark.parametrize("format", ["gen9vgc2024regg", "gen9vgc2025regi"])
-def test_the_example_teams_are_legal(battles: Battles, format: str) -> None:
-    found = load_pool(EXAMPLES, format, battles)
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_teams_that_come_along_are_legal(battles: Battles, name: str, format: str) -> None:
+    folder = pool_folder(name)
+    found = load_pool(folder, format, battles)
     assert not found.left_out
-    assert len(found.teams) == len(list(EXAMPLES.glob("*.txt")))
+    assert len(found.teams) == len(list(folder.glob("*.txt")))
+    assert all(team.packed.count("]") == 5 for team in found.teams)
+
+
+def test_no_held_out_team_is_among_the_two_and_each_has_four_moves_and_an_item() -> None:
+    texts = {path.stem: path.read_text() for path in pool_folder("held-out").glob("*.txt")}
+    assert len(texts) >= 10
+    assert not set(texts) & {path.stem for path in pool_folder("two").glob("*.txt")}
+    for text in texts.values():
+        sets = text.strip().split("\n\n")
+        heads = [each.split("\n")[0].split(" @ ") for each in sets]
+        assert len({species for species, _ in heads}) == len({item for _, item in heads}) == 6
+        for each in sets:
+            assert each.count("\n- ") == 4
+            assert all(f"\n{word}: " in each for word in ("Ability", "Tera Type", "EVs"))
+    leads = {text.split(" @ ")[0] for text in texts.values()}
+    assert len(leads) == len(texts)
+
+
+def test_a_pool_is_a_folder_or_the_name_of_one_that_comes_along(tmp_path: Path) -> None:
+    assert pool_folder("") == pool_folder("two") == EXAMPLES
+    assert pool_folder(str(tmp_path)) == tmp_path
+    with pytest.raises(GameError, match=r"no team pool 'heldout'; .* two, held-out"):
+        pool_folder("heldout")
 
 
 @needs_simulator

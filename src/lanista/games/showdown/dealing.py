@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from pathlib import Path
 
 from lanista.games.contract import GameError
 from lanista.games.showdown.battles import Battles, Setup, simulator_seed
 from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import Format
-from lanista.games.showdown.teams import EXAMPLES, MODES, Pool, load_pool
+from lanista.games.showdown.teams import MODES, Pool, load_pool, pool_folder
 from lanista.games.streams import Stream
 
 _log = logging.getLogger("lanista.games")
@@ -55,7 +54,7 @@ def _read_pool(format: Format, path: str, battles: Battles) -> Pool | None:
         if path:
             raise GameError(f"Nobody brings a team to {format.name}; leave the team pool out.")
         return None
-    pool = load_pool(Path(path) if path else EXAMPLES, format.name, battles)
+    pool = load_pool(pool_folder(path), format.name, battles)
     for name, why in pool.left_out.items():
         _log.warning("%s is left out: no legal team of %s: %s", name, format.name, why)
     return pool

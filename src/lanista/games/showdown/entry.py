@@ -14,7 +14,8 @@ ENTRY = Entry(
     settings={
         "format": Setting(DEFAULT_FORMAT, "The simulator's format.", choices=tuple(FORMATS)),
         "team_pool_path": Setting(
-            "", "A folder of PokePaste files to draw teams from; empty: two that come along."
+            "",
+            "A folder of PokePaste files, or a pool that comes along: two (also empty), held-out.",
         ),
         "mode": Setting(
             "mirror", "Whether both seats get one team or each its own.", choices=MODES

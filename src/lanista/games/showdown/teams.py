@@ -15,7 +15,11 @@ from lanista.games.showdown.formats import format_named
 from lanista.games.streams import Stream
 
 EXAMPLES = Path(__file__).parent / "example_teams"
-"""A pool of teams that are legal in `gen9vgc2024regg` and `gen9vgc2025regi`."""
+BUILT_IN = {"two": EXAMPLES, "held-out": Path(__file__).parent / "held_out_teams"}
+"""Pools that come along, all of them legal in `gen9vgc2024regg` and `gen9vgc2025regi`.
+
+A player that was trained on `two` can be judged with teams that it never had on `held-out`.
+"""
 MODES = ("mirror", "cross")
 PATTERN = "*.txt"
 
@@ -51,6 +55,16 @@ class Pool:
             return self.teams[first], self.teams[first]
         second = stream.below(len(self.teams) - 1)
         return self.teams[first], self.teams[second + (second >= first)]
+
+
+def pool_folder(path: str) -> Path:
+    """Return where the teams of a pool lie: a built-in pool's name, or a folder; empty: `two`."""
+    if path in BUILT_IN:
+        return BUILT_IN[path]
+    if path and not Path(path).is_dir():
+        known = ", ".join(BUILT_IN)
+        raise GameError(f"There is no team pool {path!r}; give a folder or one of {known}.")
+    return Path(path) if path else EXAMPLES
 
 
 def load_pool(folder: str | Path, format: str, battles: Battles) -> Pool:
