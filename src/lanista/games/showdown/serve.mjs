@@ -1,0 +1,26 @@
+// Runs one Showdown server for a Python parent.
+//
+//     node serve.mjs FOLDER PORT
+//
+// FOLDER is what server_folder.py lays out; with PORT 0 the system picks one. The port is written
+// to FOLDER/port once the server listens. The end of standard input ends the process, and the
+// server's own children end with it, so nothing is left behind when the parent is killed.
+// server.py is the other side.
+
+import cluster from 'node:cluster';
+import { renameSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const [folder] = process.argv.slice(2);
+
+process.stdin.resume();
+process.stdin.on('end', () => process.exit(0));
+process.stdin.on('error', () => process.exit(0));
+cluster.on('listening', (worker, { port }) => {
+	// Under another name first: whoever sees the file sees all of it.
+	writeFileSync(`${folder}/port.new`, `${port}\n`);
+	renameSync(`${folder}/port.new`, `${folder}/port`);
+});
+
+process.chdir(folder);
+createRequire(`${folder}/package.json`)('./dist/server/index.js');
