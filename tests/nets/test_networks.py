@@ -8,10 +8,11 @@ import torch
 from positions import GAMES, IDS, KINDS, anything, eager_policy, positions, small, spec_of
 
 from lanista.errors import LanistaError
-from lanista.games.contract import Facts, Field, Head, Observation, Spec
+from lanista.games.contract import Facts, Field, GameError, Head, Observation, Spec
 from lanista.nets.encoders import FlatEncoder, TokenEncoder
 from lanista.nets.policy import Critic, Policy, parameter_count
 from lanista.nets.settings import Network, network_from
+from lanista.nets.tokens import layout_of
 from lanista.nets.torsos import Transformer
 
 
@@ -101,10 +102,49 @@ def test_a_token_is_what_its_fields_say_and_its_place() -> None:
     )
     encoder = TokenEncoder(layout, 4)
     seen = torch.tensor([[2, 0, 10, 5]], dtype=torch.int32)
-    embedding, linear = encoder.parts
-    first = encoder.places[0][0] + embedding.weight[2] + linear(torch.tensor([2.0]))
-    second = encoder.places[0][1] + embedding.weight[0] + linear(torch.tensor([1.0]))
+    assert encoder.embedding is not None
+    rows, into = encoder.embedding.weight, encoder.inputs[0]
+    first = encoder.places[0][0] + into(torch.cat([rows[2], torch.tensor([2.0])]))
+    second = encoder.places[0][1] + into(torch.cat([rows[0], torch.tensor([1.0])]))
     torch.testing.assert_close(encoder(seen)[0], torch.stack([first, second]))
+
+
+def test_fields_of_one_table_share_their_embedding_and_others_have_their_own() -> None:
+    fields = (
+        Field("mine", 2, classes=5, group="x", table="card"),
+        Field("kind", 2, classes=5, group="x"),
+        Field("top", 1, classes=5, table="card"),
+    )
+    layout = layout_of(Observation(fields, "uint8"))
+    assert layout.rows == 10
+    assert [kind.rows.tolist() for kind in layout.kinds] == [[0, 5], [0]]
+    assert [kind.categories.tolist() for kind in layout.kinds] == [[[0, 2], [1, 3]], [[4]]]
+
+
+def test_what_is_learned_of_a_part_holds_in_every_choice_that_has_it() -> None:
+    layout = Observation((Field("x", 3),), "float32")
+    spec = Spec("pairs", Facts(1, 1), layout, (Head("a", 2), Head("b", 6, parts=(2, 3))))
+    policy = eager_policy(spec, small("mlp"))
+    assert policy.head.parts is not None
+    first, second = policy.head.parts[:2], policy.head.parts[2:]
+    expected = policy.head.weight.clone()
+    for choice in range(6):
+        expected[2 + choice] += first[choice // 3] + second[choice % 3]
+    torch.testing.assert_close(policy.head.whole(), expected)
+    before = policy(torch.ones(1, 3)).detach()
+    optimiser = torch.optim.SGD([policy.head.parts], 0.1)
+    policy(torch.ones(1, 3))[0, 2 + 1 * 3 + 2].neg().backward()
+    optimiser.step()
+    moved = (policy(torch.ones(1, 3)).detach() - before)[0, 2:].view(2, 3)
+    # Its first part and its second were learned: 1 in each of their choices, 2 in their own.
+    share = moved[0, 2]
+    assert share > 0
+    torch.testing.assert_close(moved, share * torch.tensor([[0.0, 0, 1], [1, 1, 2]]))
+
+
+def test_parts_that_do_not_make_all_choices_are_refused() -> None:
+    with pytest.raises(GameError, match=r"has 6 choices, and parts \(2, 2\) make 4"):
+        Head("b", 6, parts=(2, 2))
 
 
 def test_fields_without_groups_are_tokens_of_their_own_where_no_field_has_one() -> None:

@@ -10,8 +10,9 @@ import pytest
 import torch
 from positions import GAMES, IDS, KINDS, eager_policy, positions, small, spec_of
 
+from lanista.games.contract import Facts, Field, Head, Observation, Spec
 from lanista.games.streams import uniforms
-from lanista.nets.policy_file import PolicyFileError, save_policy
+from lanista.nets.policy_file import PolicyFileError, load_policy, save_policy
 from lanista.nets.portable import load_portable
 from lanista.nets.settings import Network
 
@@ -36,6 +37,28 @@ def test_numpy_says_what_torch_says(
         assert said.dtype == carried.dtype == np.float32
         np.testing.assert_allclose(said, wanted.numpy(), atol=1e-5)
         np.testing.assert_allclose(carried, state.numpy(), atol=1e-5)
+
+
+def test_numpy_adds_up_what_is_known_of_parts_and_shares_tables_as_torch_does(
+    tmp_path: Path,
+) -> None:
+    fields = (
+        Field("mine", 2, classes=5, group="x", table="card"),
+        Field("worth", 2, scale=3, group="x"),
+        Field("top", 1, classes=5, table="card"),
+    )
+    heads = (Head("a", 2), Head("b", 6, parts=(2, 3)))
+    spec = Spec("pairs", Facts(1, 1), Observation(fields, "int16"), heads)
+    policy = eager_policy(spec, small("transformer"))
+    assert policy.head.parts is not None
+    torch.nn.init.normal_(policy.head.parts)
+    save_policy(tmp_path / "p", policy, spec)
+    assert load_policy(tmp_path / "p", spec).header.heads == heads
+    seen = np.array([[4, 1, 2, 9, 3], [0, 2, 1, 5, 0]], np.int16)
+    mask = np.array([[1, 1, 1, 0, 1, 1, 1, 1]] * 2, np.bool_)
+    wanted = policy.heads.log_probs(policy(torch.from_numpy(seen)), torch.from_numpy(mask))
+    said = load_portable(tmp_path / "p", spec).log_probs(seen, mask)[0]
+    np.testing.assert_allclose(said, wanted.detach().numpy(), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["beastybar", "arena"])

@@ -6,6 +6,7 @@ match is scored against another.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -43,6 +44,9 @@ class Field:
     group: str = ""
     """Fields of one group, all of one size, describe the same things, an entry each (the places in
     a line, the animals of a seat): a network that looks at tokens makes a token of each."""
+    table: str = ""
+    """Categories of fields that name one table mean the same (a move, wherever it stands): a
+    network that looks at tokens learns one embedding for all of them."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,16 @@ class Head:
     size: int
     labels: tuple[str, ...] = ()
     """What each choice is called, where that helps a reader."""
+    parts: tuple[int, ...] = ()
+    """Where a choice is made of parts: how many each has, the last counting fastest, so that
+    choice = first * parts[1] + second. A network then learns each part for all others at once."""
+
+    def __post_init__(self) -> None:
+        if self.parts and math.prod(self.parts) != self.size:
+            raise GameError(
+                f"The head {self.name} has {self.size} choices, and parts {self.parts} make "
+                f"{math.prod(self.parts)}; parts must make all choices."
+            )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lanista.games.contract import Field, Observation
+from lanista.nets.tokens import depth_of, layout_of
 
 
 def _runs(observation: Observation) -> list[tuple[int, int, Field]]:
@@ -76,56 +77,43 @@ class FlatEncoder(nn.Module):
 class TokenEncoder(nn.Module):
     """`[N, length]` to tokens `[N, tokens, width]`.
 
-    Fields of one group describe the same tokens, an entry each; a token is the sum of what its
-    fields say and of its own place. Fields without a group are one more token together; where no
-    field has a group, each field is a token.
+    A token is one layer over all its entries, embeddings of the categories and scaled numbers,
+    and its own place; tokens.py says which entries those are.
     """
 
     def __init__(self, observation: Observation, width: int) -> None:
         super().__init__()
-        self.parts = nn.ModuleList()
-        self.places = nn.ParameterList()
-        self.inputs = nn.ModuleList()
-        self.groups: list[list[tuple[int, int, int, int, float]]] = []
-        """By group: (part, start, stop, classes, 1 / scale) of each field."""
-        self.rest = nn.ModuleList()
-        runs = _runs(observation)
-        for group in dict.fromkeys(field.group for _, _, field in runs if field.group):
-            self._add_group([run for run in runs if run[2].group == group], width)
-        plain = [run for run in runs if not run[2].group]
-        for together in [plain] if self.groups and plain else [[run] for run in plain]:
-            self._add_rest(together, observation.dtype, width)
-
-    def _add_group(self, runs: list[tuple[int, int, Field]], width: int) -> None:
-        entries = []
-        for start, stop, field in runs:
-            entries.append((len(self.parts), start, stop, field.classes, 1.0 / field.scale))
-            part = nn.Embedding(field.classes, width) if field.classes else nn.Linear(1, width)
-            self.parts.append(part)
-        self.groups.append(entries)
-        places = torch.empty(runs[0][1] - runs[0][0], width)
-        self.places.append(nn.Parameter(nn.init.normal_(places, std=0.1)))
-
-    def _add_rest(self, runs: list[tuple[int, int, Field]], dtype: str, width: int) -> None:
-        encoder = FlatEncoder(Observation(tuple(field for _, _, field in runs), dtype))
-        at = [entry for start, stop, _ in runs for entry in range(start, stop)]
-        self.register_buffer(f"rest_at{len(self.rest)}", torch.tensor(at, device="cpu"), False)
-        self.rest.append(encoder)
-        self.inputs.append(nn.Linear(encoder.width, width))
+        layout, depth = layout_of(observation), depth_of(width)
+        # One table below the other, so that all categories of a token are looked up at once.
+        self.embedding = nn.Embedding(layout.rows, depth) if layout.rows else None
+        self.inputs = nn.ModuleList(nn.Linear(kind.inputs(depth), width) for kind in layout.kinds)
+        self.places = nn.ParameterList(
+            nn.Parameter(nn.init.normal_(torch.empty(kind.count, width), std=0.1))
+            for kind in layout.kinds
+        )
+        for number, kind in enumerate(layout.kinds):
+            for name in ("categories", "rows", "numbers", "scale"):
+                held = torch.from_numpy(getattr(kind, name)).to("cpu")
+                self.register_buffer(f"{name}{number}", held, False)
 
     def forward(self, observation: Tensor) -> Tensor:
-        tokens = []
-        for entries, place in zip(self.groups, self.places, strict=True):
-            total: Tensor = place
-            for part, start, stop, classes, scale in entries:
-                values = observation[..., start:stop]
-                if classes:
-                    total = total + self.parts[part](values.long())
-                else:
-                    numbers = values.to(place.dtype).unsqueeze(-1) * scale
-                    total = total + self.parts[part](numbers)
-            tokens.append(total)
-        for number, (encoder, into) in enumerate(zip(self.rest, self.inputs, strict=True)):
-            seen = observation.index_select(-1, self.get_buffer(f"rest_at{number}"))
-            tokens.append(into(encoder(seen)).unsqueeze(-2))
+        tokens = [
+            into(self._seen(observation, number)) + place
+            for number, (into, place) in enumerate(zip(self.inputs, self.places, strict=True))
+        ]
         return torch.cat(tokens, -2)
+
+    def _seen(self, observation: Tensor, number: int) -> Tensor:
+        """Return `[N, tokens, inputs]`: what the tokens of one kind are made of."""
+        parts = []
+        categories = self.get_buffer(f"categories{number}")
+        if self.embedding is not None and categories.shape[1]:
+            values = observation.index_select(-1, categories.flatten()).long()
+            rows = values.view(-1, *categories.shape) + self.get_buffer(f"rows{number}")
+            parts.append(self.embedding(rows).flatten(-2))
+        numbers = self.get_buffer(f"numbers{number}")
+        if numbers.shape[1]:
+            scale = self.get_buffer(f"scale{number}")
+            values = observation.index_select(-1, numbers.flatten()).to(scale.dtype)
+            parts.append(values.view(-1, *numbers.shape) * scale)
+        return parts[0] if len(parts) == 1 else torch.cat(parts, -1)

@@ -5,17 +5,52 @@ Knows nothing of how either is trained, of games' rules, or of files.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
-from lanista.games.contract import Observation, Spec
+from lanista.games.contract import Head, Observation, Spec
 from lanista.nets.distribution import Heads
 from lanista.nets.settings import Network
 from lanista.nets.torsos import Torso, make_torso
 
 CriticOutput = Literal["value", "outcome", "q"]
+
+
+class Choices(nn.Linear):
+    """One linear layer with all heads' choices.
+
+    Where a head's choices are made of parts, a choice's weights are the sum of its own and those
+    of its parts: what is learned of a part in one choice holds in all.
+    """
+
+    def __init__(self, width: int, heads: Sequence[Head]) -> None:
+        super().__init__(width, sum(head.size for head in heads))
+        self.sizes = [(head.size, head.parts) for head in heads]
+        # Without such heads there is no further tensor, in files either.
+        count = sum(sum(head.parts) for head in heads)
+        self.parts = nn.Parameter(torch.zeros(count, width)) if count else None
+
+    def forward(self, features: Tensor) -> Tensor:
+        return linear(features, self.whole(), self.bias)
+
+    def whole(self) -> Tensor:
+        """Return the weights `[choices, width]` of a plain layer that does the same."""
+        if self.parts is None:
+            return self.weight
+        pieces, at = [], 0
+        owns = torch.split(self.weight, [size for size, _ in self.sizes])
+        for own, (_, parts) in zip(owns, self.sizes, strict=True):
+            piece = own.view(*(parts or (len(own),)), -1)
+            for axis, part in enumerate(parts):
+                shape = [part if axis == other else 1 for other in range(len(parts))]
+                piece = piece + self.parts[at : at + part].view(*shape, -1)
+                at += part
+            pieces.append(piece.flatten(0, -2))
+        return torch.cat(pieces)
 
 
 class Policy(nn.Module):
@@ -26,7 +61,7 @@ class Policy(nn.Module):
         self.network = network
         self.heads = Heads(tuple(head.size for head in spec.heads))
         self.torso: Torso = make_torso(spec.observation, network)
-        self.head = nn.Linear(self.torso.width, spec.choices)
+        self.head = Choices(self.torso.width, spec.heads)
         _start(self)
         # A policy that starts near uniform explores everything the rules allow.
         nn.init.orthogonal_(self.head.weight, 0.01)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import stat
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -69,7 +69,7 @@ class PolicyHeader:
             rules_version=spec.facts.rules_version,
             observation_version=spec.facts.observation_version,
             observation=spec.observation,
-            heads=tuple(Head(head.name, head.size) for head in spec.heads),
+            heads=tuple(Head(head.name, head.size, parts=head.parts) for head in spec.heads),
             network=network.resolved,
             **about,
         )
@@ -287,14 +287,25 @@ def _as_json(header: PolicyHeader) -> dict[str, Any]:
     about: dict[str, Any] = {name: getattr(header, name) for name in _FIELDS}
     about["settings"], about["extra"] = dict(header.settings), dict(header.extra)
     about["network"] = asdict(header.network)
-    about["heads"] = [[head.name, head.size] for head in header.heads]
+    about["heads"] = [_head_as_json(head) for head in header.heads]
     about["observation"] = {
         "dtype": header.observation.dtype,
-        "fields": [
-            [f.name, f.size, f.classes, f.scale, f.group] for f in header.observation.fields
-        ],
+        "fields": [_field_as_json(field) for field in header.observation.fields],
     }
     return about | {"format": FORMAT}
+
+
+def _head_as_json(head: Head) -> list[Any]:
+    return [head.name, head.size, *([list(head.parts)] if head.parts else [])]
+
+
+def _field_as_json(field: Field) -> list[Any]:
+    told = [field.name, field.size, field.classes, field.scale, field.group]
+    return [*told, field.table] if field.table else told
+
+
+def _head(name: str, size: int, parts: Sequence[int] = ()) -> Head:
+    return Head(name, size, parts=tuple(parts))
 
 
 def _header(about: Any) -> PolicyHeader:
@@ -309,7 +320,7 @@ def _header(about: Any) -> PolicyHeader:
         layout = values["observation"]
         parts = tuple(Field(*entry) for entry in layout["fields"])
         values["observation"] = Observation(parts, layout["dtype"])
-        values["heads"] = tuple(Head(name, size) for name, size in values["heads"])
+        values["heads"] = tuple(_head(*entry) for entry in values["heads"])
         values["network"] = network_from(values["network"])
         values["parents"] = tuple(values["parents"])
         values["settings"], values["extra"] = dict(values["settings"]), dict(values["extra"])
@@ -328,9 +339,9 @@ def refuse_nonsense(header: PolicyHeader) -> None:
     """Refuse a header with values that no policy has."""
     whole = [header.seats, header.rules_version, header.observation_version, header.step]
     whole += [number for f in header.observation.fields for number in (f.size, f.classes)]
-    whole += [head.size for head in header.heads]
+    whole += [number for head in header.heads for number in (head.size, *head.parts)]
     texts = [header.game, header.name, *header.parents, *header.extra, *header.extra.values()]
-    texts += [text for f in header.observation.fields for text in (f.name, f.group)]
+    texts += [text for f in header.observation.fields for text in (f.name, f.group, f.table)]
     texts += [head.name for head in header.heads]
     scales = [f.scale for f in header.observation.fields]
     sound = (

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.games.contract import Field, Observation, Spec
+from lanista.games.contract import Observation, Spec
 from lanista.nets.policy_format import (
     PolicyContent,
     PolicyFileError,
@@ -21,6 +21,7 @@ from lanista.nets.policy_format import (
     read,
     refused,
 )
+from lanista.nets.tokens import depth_of, layout_of
 
 Floats = NDArray[np.float32]
 ILLEGAL = np.float32(-1e9)
@@ -37,7 +38,7 @@ class PortablePolicy:
         weights = _Weights(content.arrays)
         torso = _TORSOS[self.header.network.kind]
         self._torso: _Torso = torso(self.header, weights)
-        self._head = weights.layer("head", _width(self.header), self._choices)
+        self._head = _choices(self.header, weights)
         weights.refuse_rest()
 
     @property
@@ -165,6 +166,31 @@ class _Weights:
     def refuse_rest(self) -> None:
         if self.left:
             raise PolicyFileError(f"its tensor {next(iter(self.left))!r:.80} belongs nowhere")
+
+
+def _choices(header: PolicyHeader, weights: _Weights) -> _Layer:
+    """Return the layer of all choices; weights of parts are added up once and for all."""
+    width = _width(header)
+    own = weights.take("head.weight", sum(head.size for head in header.heads), width).copy()
+    count = sum(sum(head.parts) for head in header.heads)
+    parts = weights.take("head.parts", count, width) if count else None
+    bias = weights.take("head.bias", len(own))
+    start = at = 0
+    for head in header.heads:
+        for axis, part in enumerate(head.parts):
+            assert parts is not None
+            piece = own[start : start + head.size].reshape(*head.parts, width)
+            shape = [part if axis == other else 1 for other in range(len(head.parts))]
+            piece += parts[at : at + part].reshape(*shape, width)
+            at += part
+        start += head.size
+    weight = own.T
+
+    def layer(x: Floats) -> Floats:
+        out: Floats = x @ weight + bias
+        return out
+
+    return layer
 
 
 def _relu(x: Floats) -> Floats:
@@ -320,46 +346,29 @@ def _tokens(
     observation: Observation, width: int, weights: _Weights
 ) -> Callable[[NDArray[Any]], Floats]:
     """Return what makes tokens of observations, as nets/encoders does."""
-    runs, start = [], 0
-    for field in observation.fields:
-        runs.append((start, start + field.size, field))
-        start += field.size
-    names = list(dict.fromkeys(field.group for field in observation.fields if field.group))
-    groups, count = [], 0
-    for number, group in enumerate(names):
-        members = [run for run in runs if run[2].group == group]
-        place = weights.take(f"torso.encoder.places.{number}", members[0][1] - members[0][0], width)
-        parts = []
-        for begin, end, field in members:
-            parts.append((begin, end, _part(f"torso.encoder.parts.{count}", field, width, weights)))
-            count += 1
-        groups.append((place, parts))
-    plain = [run for run in runs if not run[2].group]
-    rest = []
-    for number, together in enumerate([plain] if groups and plain else [[run] for run in plain]):
-        flat = _Flat(Observation(tuple(field for _, _, field in together), observation.dtype))
-        at = [entry for begin, end, _ in together for entry in range(begin, end)]
-        rest.append((at, flat, weights.layer(f"torso.encoder.inputs.{number}", flat.width, width)))
+    layout, depth = layout_of(observation), depth_of(width)
+    table = np.zeros((0, depth), np.float32)
+    if layout.rows:
+        table = weights.take("torso.encoder.embedding.weight", layout.rows, depth)
+    kinds = [
+        (
+            kind,
+            weights.layer(f"torso.encoder.inputs.{number}", kind.inputs(depth), width),
+            weights.take(f"torso.encoder.places.{number}", kind.count, width),
+        )
+        for number, kind in enumerate(layout.kinds)
+    ]
 
     def run(seen: NDArray[Any]) -> Floats:
-        tokens = [
-            np.asarray(place + sum(part(seen[:, begin:end]) for begin, end, part in parts))
-            for place, parts in groups
-        ]
-        tokens += [layer(flat(seen[:, at]))[:, None] for at, flat, layer in rest]
+        tokens = []
+        for kind, into, place in kinds:
+            found = table[seen[:, kind.categories].astype(np.int64) + kind.rows]
+            numbers = seen[:, kind.numbers].astype(np.float32) * kind.scale
+            parts = [found.reshape(len(seen), kind.count, -1), numbers]
+            tokens.append(into(np.concatenate(parts, -1)) + place)
         return np.concatenate(tokens, -2)
 
     return run
-
-
-def _part(
-    name: str, field: Field, width: int, weights: _Weights
-) -> Callable[[NDArray[Any]], Floats]:
-    if field.classes:
-        table = weights.take(f"{name}.weight", field.classes, width)
-        return lambda values: table[values.astype(np.int64)]
-    layer, scale = weights.layer(name, 1, width), np.float32(1 / field.scale)
-    return lambda values: layer(values[..., None].astype(np.float32) * scale)
 
 
 _TORSOS: dict[str, Callable[[PolicyHeader, _Weights], _Torso]] = {

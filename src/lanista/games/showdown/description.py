@@ -40,7 +40,8 @@ def previews_of(format: Format) -> int:
 
 def describe(format: Format, mode: str, team_pool_path: str, version: str) -> Spec:
     """Return the game's spec; how many workers there are changes no match and is left out."""
-    turn = Head("turn", orders_of(format).size, _order_labels(format.doubles))
+    parts = (SLOT_ORDERS, SLOT_ORDERS) if format.doubles else ()
+    turn = Head("turn", orders_of(format).size, _order_labels(format.doubles), parts)
     previews = previews_of(format)
     preview = Head("preview", previews, tuple(map(preview_text, range(previews))))
     return Spec(

@@ -54,6 +54,14 @@ REQUEST_FLAGS = (
 )
 EVENT_FLAGS = ("crit", "missed", "failed", "blocked", "immune", "effective")
 
+TABLES = {
+    SPECIES_CLASSES: "species",
+    MOVE_CLASSES: "move",
+    ITEM_CLASSES: "item",
+    ABILITY_CLASSES: "ability",
+    TYPE_CLASSES: "type",
+}
+"""By number of classes: what a category is one of, wherever it stands."""
 Column = tuple[str, int, float]
 """A field: name, classes, scale."""
 
@@ -167,7 +175,7 @@ def layout(places: int) -> Observation:
         ("event", EVENTS[places], event_columns(places)),
     )
     fields = [
-        Field(f"{group}.{name}", size, classes, scale, group)
+        Field(f"{group}.{name}", size, classes, scale, group, TABLES.get(classes, ""))
         for group, size, columns in groups
         for name, classes, scale in columns
     ]
