@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.games.bots import bot_digest
-from lanista.games.contract import Decisions, GameError, Ints, Spec
+from lanista.games.contract import Decisions, Ints, Spec
 from lanista.games.showdown.damage import Fighter, Ground, expected_share, hit_chance
-from lanista.games.showdown.game import Sight
+from lanista.games.showdown.game import sight_of
 from lanista.games.showdown.knowledge import FOE
 from lanista.games.showdown.options import MOVE, PASS, SWITCH, Option, options_of
 from lanista.games.showdown.orders import PREVIEWS, SINGLES_ORDERS, SLOT_ORDERS
@@ -45,16 +45,12 @@ class SightBot:
 
     def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
         """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
-        if not isinstance(decisions, Sight):
-            raise GameError(
-                f"The bot {self.name!r} thinks from what its seat was told; give it what the "
-                "game's decisions() returned, not a copy."
-            )
+        sight = sight_of(decisions, self.name)
         actions = np.zeros((len(rows), len(self.spec.heads)), np.int32)
         for number, row in enumerate(rows):
             key = (int(decisions.match[row]), int(decisions.seat[row]))
             stream = Stream.keyed(self.seed, *key, "act", int(decisions.turn[row]))
-            tracker, mask = decisions.trackers[row], decisions.mask[row]
+            tracker, mask = sight.trackers[row], sight.mask[row]
             if tracker.own.kind == PREVIEW:
                 values = self.value_previews(tracker)
                 actions[number, 0] = _best(values, mask[: len(PREVIEWS)], stream)

@@ -5,7 +5,10 @@ from lanista.games.showdown.bots import Damage, MaxPower
 from lanista.games.showdown.formats import FORMATS
 from lanista.games.showdown.game import DEFAULT_FORMAT, Showdown
 from lanista.games.showdown.heuristic import Heuristic
+from lanista.games.showdown.poke_env_bots import BOTS, MISSING, is_installed
 from lanista.games.showdown.teams import MODES
+
+OURS = (MaxPower, Damage, Heuristic)
 
 ENTRY = Entry(
     "showdown",
@@ -22,5 +25,6 @@ ENTRY = Entry(
         ),
         "workers": Setting(1, "How many Node processes run the battles."),
     },
-    bots={bot.name: bot for bot in (MaxPower, Damage, Heuristic)},
+    bots={bot.name: bot for bot in (*OURS, *(BOTS if is_installed() else ()))},
+    missing_bots={} if is_installed() else {bot.name: MISSING for bot in BOTS},
 )

@@ -39,7 +39,7 @@ from lanista.games.showdown.description import (
 )
 from lanista.games.showdown.draw import picture
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.match import Match
+from lanista.games.showdown.match import Match, Told
 from lanista.games.showdown.orders import orders_of
 from lanista.games.showdown.redraw import redraw
 from lanista.games.showdown.saves import foreign, histories, put_away, refuse_unfit
@@ -58,6 +58,18 @@ class Sight(Decisions):
     """Decisions, and for each row what its seat knows: bots of ours think from that."""
 
     trackers: Sequence[Tracker]
+    told: Sequence[Told]
+    """What the seat was told from the first line on."""
+
+
+def sight_of(decisions: Decisions, bot: str) -> Sight:
+    """Return decisions with what the seats know, as a bot needs them."""
+    if not isinstance(decisions, Sight):
+        raise GameError(
+            f"The bot {bot!r} thinks from what its seat was told; give it what the game's "
+            "decisions() returned, not a copy."
+        )
+    return decisions
 
 
 class Showdown:
@@ -130,6 +142,7 @@ class Showdown:
             observation=self._tables.observation[slot, seat],
             mask=self._tables.mask[slot, seat],
             trackers=[match.trackers[seat] for _, seat, match, _ in self._rows],
+            told=[match.told[seat] for _, seat, match, _ in self._rows],
         )
 
     def act(self, rows: Any, actions: Any) -> Ints:
@@ -164,6 +177,7 @@ class Showdown:
         self._leave([match])
         match.setup = replace(found, slot=self._number(slot))
         match.trackers = (self._tracker(0), self._tracker(1))
+        match.told = (Told(), Told())
         match.redrawn = True
         self._running[match.setup.slot] = match
         for update in self._play_again(match, match.setup):

@@ -12,7 +12,15 @@ from typing import Any
 from lanista.games.showdown.battles import Setup
 from lanista.games.showdown.orders import Orders, fainted, preview_text
 from lanista.games.showdown.tracker import Tracker
-from lanista.games.showdown.views import SEATS, Request, Update
+from lanista.games.showdown.views import SEATS, Request, Update, View
+
+
+@dataclass(eq=False)
+class Told:
+    """Everything one seat of a match was told. No two are equal, so it may stand for its match."""
+
+    views: list[View] = field(default_factory=list)
+    """Oldest first; the last ends with what the seat is asked now."""
 
 
 @dataclass(eq=False)
@@ -34,6 +42,8 @@ class Match:
     """Every answer so far: turn, seat, choice."""
     said: list[tuple[int, int, str]] = field(default_factory=list)
     """The same in the simulator's words."""
+    told: tuple[Told, Told] = field(default_factory=lambda: (Told(), Told()))
+    """What each seat was told, for bots that keep track in their own way."""
     redrawn: bool = False
     """What was hidden has been redrawn, so that the deal no longer tells the battle."""
 
@@ -54,6 +64,7 @@ class Match:
         """Hand each seat what it was told."""
         for seat, view in enumerate(update.views):
             tracker = self.trackers[seat]
+            self.told[seat].views.append(view)
             if view.lines:
                 tracker.hear(view.lines)
             if view.request is not None:

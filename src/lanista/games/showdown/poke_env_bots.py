@@ -1,0 +1,196 @@
+"""poke-env's own players as bots of ours: simple heuristics, highest base power, random.
+
+Each seat of each match has a battle object of poke-env that hears what the seat hears; the player's
+method chooses, untouched; its words are read as the simulator reads them. What is random in them
+is seeded for each decision. A choice that the simulator would refuse is made anew as on a server.
+Knows nothing of servers: no player here is ever connected.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.games.bots import bot_digest
+from lanista.games.contract import Decisions, GameError, Ints, Spec
+from lanista.games.showdown.formats import format_named
+from lanista.games.showdown.game import Sight, sight_of
+from lanista.games.showdown.match import Told
+from lanista.games.showdown.orders import PREVIEWS, Flags
+from lanista.games.showdown.views import Request, View
+from lanista.games.showdown.words import read_preview, read_turn
+from lanista.games.streams import Stream
+
+EXTRA = "showdown"
+MISSING = f"poke-env is not installed; run in a checkout: pip install '.[{EXTRA}]'"
+GENERATION = 9
+PLAYERS = ("Player 1", "Player 2")
+"""What the worker calls the seats."""
+# What a player of poke-env keeps from its battle objects, and what is told to clients alone.
+UNHEARD = frozenset(("win", "tie", "t:", "expire", "uhtmlchange", "tempnotify", "tempnotifyoff"))
+SILENT = logging.getLogger("lanista.games.showdown.poke_env")
+SILENT.setLevel(logging.CRITICAL)
+
+
+def is_installed() -> bool:
+    """Return whether poke-env is there, without importing it."""
+    return find_spec("poke_env") is not None
+
+
+class PokeEnvBot:
+    """A player of poke-env; what it answers is counted in `counts`."""
+
+    name = ""
+    player = ""
+    """The class in `poke_env.player`."""
+    version = 1
+
+    def __init__(self, spec: Spec, seed: int) -> None:
+        self.spec, self.seed = spec, seed
+        self.digest = bot_digest(spec.name, self.name, self.version)
+        self.counts: Counter[str] = Counter()
+        """Decisions; those whose first words would be refused; those the simulator made."""
+        self._format = format_named(spec.settings["format"])
+        self._player, self._battle = _made(self.player, self._format.name, self._format.doubles)
+        self._battles: WeakKeyDictionary[Told, Followed] = WeakKeyDictionary()
+
+    def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
+        """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
+        sight = sight_of(decisions, self.name)
+        actions = np.zeros((len(rows), len(self.spec.heads)), np.int32)
+        for number, row in enumerate(rows):
+            key = (int(sight.match[row]), int(sight.seat[row]))
+            stream = Stream.keyed(self.seed, *key, "act", int(sight.turn[row]))
+            previews, choice = self._decide(sight, row, stream)
+            actions[number, 0 if previews else -1] = choice
+        return actions
+
+    def _decide(self, sight: Sight, row: int, stream: Stream) -> tuple[bool, int]:
+        followed = self.follow(sight.told[row], int(sight.seat[row]))
+        request = followed.request
+        self.counts["decisions"] += 1
+        with seeded(stream.next_word()):
+            if request.get("teamPreview"):
+                words = self._player.teampreview(followed.battle).removeprefix("/team ")
+                choice = read_preview(words, len(request["side"]["pokemon"]))
+                if choice is None:
+                    raise GameError(f"{self.name} chose {words!r} at team preview.")
+                return True, choice
+            mask = sight.mask[row][len(PREVIEWS) if self._format.brings_team else 0 :]
+            return False, self._order(followed, mask, stream)
+
+    def _order(self, followed: Followed, mask: Flags, stream: Stream) -> int:
+        """Ask until the words are legal; whoever would always repeat itself gets `default`."""
+        foes, refused = followed.foes(), False
+        while True:
+            before = random.getstate()
+            words = self._player.choose_move(followed.battle).message.removeprefix("/choose ")
+            order = read_turn(followed.request, words, mask, foes, stream)
+            if order is not None:
+                return order
+            if not refused:
+                refused = True
+                self.counts["refused"] += 1
+            repeats = random.getstate() == before
+            if repeats or random.random() < self._player.DEFAULT_CHOICE_CHANCE:
+                self.counts["default"] += 1
+                order = read_turn(followed.request, "default", mask, foes, stream)
+                assert order is not None
+                return order
+
+    def follow(self, told: Told, seat: int) -> Followed:
+        """Return the battle of a seat, up to what it is asked now."""
+        followed = self._battles.get(told)
+        if followed is None:
+            followed = self._battles[told] = Followed(self._battle(seat))
+        followed.hear(told)
+        return followed
+
+
+class Followed:
+    """A battle object of poke-env and how much of what the seat was told it has heard."""
+
+    def __init__(self, battle: Any) -> None:
+        self.battle = battle
+        self.request: Request = {}
+        self._heard = 0
+
+    def hear(self, told: Told) -> None:
+        """Let the battle object hear what is new."""
+        for view in told.views[self._heard :]:
+            self._take(view)
+        self._heard = len(told.views)
+
+    def foes(self) -> list[int]:
+        """Return the opponent's places, 1 and 2, where one stands."""
+        standing = self.battle.opponent_active_pokemon
+        standing = standing if isinstance(standing, list) else [standing]
+        return [at + 1 for at, mon in enumerate(standing) if mon is not None]
+
+    def _take(self, view: View) -> None:
+        for line in view.lines:
+            parts = line.split("|")
+            if len(parts) > 1 and parts[1] not in UNHEARD:
+                self.battle.parse_message(parts)
+        if view.request is not None:
+            self.battle.parse_request(view.request)
+            self.request = view.request
+
+
+class SimpleHeuristics(PokeEnvBot):
+    """Weighs types, stats and power, sets up and switches out of bad matchups."""
+
+    name, player = "simple_heuristics", "SimpleHeuristicsPlayer"
+
+
+class MaxBasePower(PokeEnvBot):
+    """Takes the move with the highest base power at either opponent."""
+
+    name, player = "max_base_power", "MaxBasePowerPlayer"
+
+
+class PokeEnvRandom(PokeEnvBot):
+    """Draws among the orders that poke-env calls valid."""
+
+    name, player = "poke_env_random", "RandomPlayer"
+
+
+BOTS = (SimpleHeuristics, MaxBasePower, PokeEnvRandom)
+
+
+@contextmanager
+def seeded(word: int) -> Iterator[None]:
+    """Seed Python's own generator, which poke-env draws from, and put it back afterwards."""
+    state = random.getstate()
+    random.seed(word)
+    try:
+        yield
+    finally:
+        random.setstate(state)
+
+
+def _made(name: str, format: str, doubles: bool) -> tuple[Any, Any]:
+    """Return a player and what makes a battle object for it."""
+    try:
+        from poke_env import battle, player
+    except ImportError as error:
+        raise GameError(MISSING) from error
+    kind = getattr(player, name)
+    # Its constructor makes a client of a server; to choose, the format is all it needs.
+    made = kind.__new__(kind)
+    made._format = format
+    battle_kind = battle.DoubleBattle if doubles else battle.Battle
+
+    def begin(seat: int) -> Any:
+        return battle_kind(f"battle-{format}-1", PLAYERS[seat], SILENT, gen=GENERATION)
+
+    return made, begin
