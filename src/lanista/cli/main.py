@@ -86,6 +86,7 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.rl import RL
     from lanista.cli.roundrobin import RoundRobin
     from lanista.cli.run import RunCommand
+    from lanista.cli.showdown import SHOWDOWN
     from lanista.cli.usage import Group, read
     from lanista.cli.watch import Watch
 
@@ -111,6 +112,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "experiment": ExperimentCommand,
         "policy": POLICY,
         "doctor": Doctor,
+        "showdown": SHOWDOWN,
     }
     return cast(Command, read(commands, arguments, ABOUT))
 

@@ -41,7 +41,7 @@ def test_the_lock_file_names_no_download_address() -> None:
 def test_what_is_missing_is_said_in_one_sentence(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(GameError, match=f"not in {place}; run: python -m lanista"):
+    with pytest.raises(GameError, match=f"not in {place}; run: lanista showdown install"):
         find()
     tools(tmp_path / "none", monkeypatch)
     with pytest.raises(GameError, match=r"^Node.js is not installed.*install Node.js 18"):

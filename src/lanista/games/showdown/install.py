@@ -1,4 +1,4 @@
-"""Brings the simulator: `python -m lanista.games.showdown.install`.
+"""Brings the simulator: `lanista showdown install`, or this module run by itself.
 
 Runs `npm ci` on our lock file in a folder of the user, once for each lock file, and finds Node.
 Knows nothing of battles.
@@ -23,7 +23,7 @@ PLACE = "LANISTA_SHOWDOWN"
 OLDEST_NODE = 18
 PATIENCE = 600.0
 """How many seconds to wait for another process that is installing."""
-COMMAND = "python -m lanista.games.showdown.install"
+COMMAND = "lanista showdown install"
 # Without the last two npm would compile databases that only a public server needs.
 NPM = ("npm", "ci", "--no-audit", "--no-fund", "--omit=optional", "--ignore-scripts")
 LISTS = ("package.json", "package-lock.json")
@@ -105,10 +105,15 @@ def _missing(name: str) -> str:
     )
 
 
+def installed() -> str:
+    """Install unless that is done, and return the sentence that says where."""
+    return f"The Showdown simulator is in {install()}."
+
+
 def main() -> int:
     """Install and say where."""
     try:
-        print(f"The Showdown simulator is in {install()}.")
+        print(installed())
     except LanistaError as error:
         print(error, file=sys.stderr)
         return error.exit_code

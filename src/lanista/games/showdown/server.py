@@ -45,11 +45,17 @@ class Server:
     """
 
     def __init__(
-        self, folder: Path | None = None, port: int = 0, *, keep_battles: bool = False
+        self,
+        folder: Path | None = None,
+        port: int = 0,
+        *,
+        keep_battles: bool = False,
+        wait: bool = True,
     ) -> None:
         """Start a server in `folder` (a temporary one unless given) on `port` (0: a free one).
 
-        `keep_battles` lets it write the challenges that end below `folder`/logs.
+        `keep_battles` lets it write the challenges that end below `folder`/logs. Without `wait`
+        call `wait` before the address is used; so several servers start at the same time.
         """
         command = [find_node(), str(SCRIPT)]
         find()
@@ -62,7 +68,8 @@ class Server:
             """Where everything goes that the server prints."""
             self.port = port
             self._start([*command, str(self.folder), str(port)])
-            self._wait()
+            if wait:
+                self.wait()
         except BaseException:
             self.close()
             raise
@@ -87,6 +94,24 @@ class Server:
         at: TracebackType | None,
     ) -> None:
         self.close()
+
+    def wait(self) -> None:
+        """Return once the server greets whoever connects; `port` is known from then on."""
+        last = time.monotonic() + PATIENCE
+        while not self._greets():
+            if not self.alive:
+                raise GameError(
+                    f"The Showdown server in {self.folder} ended with code "
+                    f"{self.process.returncode} before it answered: {self.last_words()}"
+                )
+            if "EADDRINUSE" in self.last_words():
+                raise GameError(_in_use(self.port))
+            if time.monotonic() > last:
+                raise GameError(
+                    f"The Showdown server in {self.folder} did not answer within {PATIENCE:g} "
+                    f"seconds: {self.last_words()}"
+                )
+            time.sleep(_BETWEEN_LOOKS)
 
     def close(self) -> None:
         """End the server and its children; a second call does nothing."""
@@ -137,24 +162,6 @@ class Server:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.stdin.close()
         self.process.wait()
-
-    def _wait(self) -> None:
-        """Return once the server greets whoever connects."""
-        last = time.monotonic() + PATIENCE
-        while not self._greets():
-            if not self.alive:
-                raise GameError(
-                    f"The Showdown server in {self.folder} ended with code "
-                    f"{self.process.returncode} before it answered: {self.last_words()}"
-                )
-            if "EADDRINUSE" in self.last_words():
-                raise GameError(_in_use(self.port))
-            if time.monotonic() > last:
-                raise GameError(
-                    f"The Showdown server in {self.folder} did not answer within {PATIENCE:g} "
-                    f"seconds: {self.last_words()}"
-                )
-            time.sleep(_BETWEEN_LOOKS)
 
     def _greets(self) -> bool:
         told = self.folder / "port"

@@ -1,0 +1,14 @@
+"""`lanista showdown`: Pokémon Showdown's simulator and real servers. A table of its verbs."""
+
+from __future__ import annotations
+
+from lanista.cli.showdown_serve import Install, Serve
+from lanista.cli.usage import Group
+
+SHOWDOWN = Group(
+    "Install Pokémon Showdown's simulator and run real servers on this machine.",
+    {
+        "install": Install,
+        "serve": Serve,
+    },
+)
