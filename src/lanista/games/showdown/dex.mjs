@@ -70,6 +70,9 @@ for (const one of species) {
 	if (one.isCosmeticForme) cosmetic[one.id] = toID(one.baseSpecies);
 	for (const name of one.cosmeticFormes ?? []) cosmetic[toID(name)] = one.id;
 }
+// By what a player must aim at: the moves of that kind.
+const targets = {};
+for (const [id] of tables.moves) (targets[Dex.moves.get(id).target] ??= []).push(id);
 const order = [...items, ...abilities].filter(changesOrder).map(effect => effect.id).sort();
 
 const lines = rows => `[\n${rows.map(row => JSON.stringify(row)).join(',\n')}\n]`;
@@ -77,6 +80,7 @@ const parts = Object.entries(tables).map(([name, rows]) => `"${name}": ${lines(r
 process.stdout.write(`{
 "simulator": ${JSON.stringify(version)},
 ${parts.join(',\n')},
+"targets": ${JSON.stringify(targets)},
 "order": ${JSON.stringify(order)},
 "cosmetic": ${JSON.stringify(cosmetic)}
 }

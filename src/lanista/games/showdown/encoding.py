@@ -48,7 +48,7 @@ from lanista.games.showdown.formats import Format
 from lanista.games.showdown.knowledge import FOE, FULL, OWN, Event, Known, Mon, Place, Side
 from lanista.games.showdown.requests import PREVIEW, Own, OwnMon
 from lanista.games.showdown.speeds import bounds
-from lanista.games.showdown.vocabulary import NONE, OTHER, UNKNOWN, Dex, dex, effectiveness
+from lanista.games.showdown.vocabulary import NONE, UNKNOWN, Dex, dex, effectiveness, number_of
 
 OBSERVATION_VERSION = 1
 """Moves exactly when the same battle can give another observation."""
@@ -127,9 +127,9 @@ class Writer:
         dex = self._dex
         told = dex.species_of(mon.species)
         types = (mon.tera,) if mon.terastallized and mon.tera != "stellar" else told.types
-        ability = dex.abilities.get(mon.ability, OTHER) if mon.ability else NONE
+        ability = number_of(dex.abilities, mon.ability) if mon.ability else NONE
         return [
-            *(told.number, fate, *self._types(types), dex.types.get(mon.tera, OTHER)),
+            *(told.number, fate, *self._types(types), number_of(dex.types, mon.tera)),
             self._item(mon.item),
             self._item(lost),
             *(ability, NONE, NONE, _STATUS.get(mon.status, 0), GENDERS[mon.gender]),
@@ -171,7 +171,7 @@ class Writer:
         moves = list(mon.moves)
         return [
             *(told.number, fate, *self._types(types)),
-            dex.types.get(mon.tera, OTHER) if mon.tera else UNKNOWN,
+            number_of(dex.types, mon.tera) if mon.tera else UNKNOWN,
             UNKNOWN if mon.item is None else self._item(mon.item),
             self._item(mon.lost_item),
             *self._abilities(mon.ability, told.abilities),
@@ -243,7 +243,7 @@ class Writer:
         return [
             dex.species_of(species).number,
             *self._types(place.current_types()),
-            dex.abilities.get(ability, OTHER) if ability else UNKNOWN,
+            number_of(dex.abilities, ability) if ability else UNKNOWN,
             dex.move_of(place.last_move).number if place.last_move else NONE,
             hp,
             int(place.mon is not None and place.mon.terastallized),
@@ -267,7 +267,7 @@ class Writer:
                 continue
             move = self._dex.move_of(moves[at])
             out += (
-                self._dex.types.get(move.type, OTHER),
+                number_of(self._dex.types, move.type),
                 move.category,
                 move.power,
                 move.accuracy,
@@ -314,11 +314,11 @@ class Writer:
         numbers = self._dex.types
         if not types:
             return NONE, NONE
-        second = numbers.get(types[1], OTHER) if len(types) > 1 else NONE
-        return numbers.get(types[0], OTHER), second
+        second = number_of(numbers, types[1]) if len(types) > 1 else NONE
+        return number_of(numbers, types[0]), second
 
     def _item(self, item: str) -> int:
-        return self._dex.items.get(item, OTHER) if item else NONE
+        return number_of(self._dex.items, item) if item else NONE
 
     def _moves(self, moves: Sequence[str], rest: int) -> Token:
         numbers = [self._dex.move_of(move).number for move in moves[:MOVES]]
@@ -328,8 +328,8 @@ class Writer:
         """Return the ability, or up to three that it may be."""
         numbers = self._dex.abilities
         if ability:
-            return [numbers.get(ability, OTHER), NONE, NONE]
-        found = [numbers.get(each, OTHER) for each in possible[:3]]
+            return [number_of(numbers, ability), NONE, NONE]
+        found = [number_of(numbers, each) for each in possible[:3]]
         return (found or [UNKNOWN]) + [NONE] * (3 - max(len(found), 1))
 
 

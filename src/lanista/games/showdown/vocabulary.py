@@ -29,6 +29,8 @@ TYPE_CLASSES = 24
 CATEGORIES = ("Physical", "Special", "Status")
 CATEGORY_CLASSES = 4
 """0 is none; a category of `CATEGORIES` is one more than its place there."""
+UNTOLD = "unknown"
+"""The name of whatever nobody has said, where a name must stand; it gets the number `UNKNOWN`."""
 RECHARGE = "recharge"
 """What a request calls the turn after Hyper Beam; the dex has no such move."""
 
@@ -76,25 +78,34 @@ class Dex:
     """By (attack's type, target's type): 1 doubled, -1 halved, `IMMUNE` nothing."""
     order: frozenset[str]
     """Items and abilities that change who acts first, apart from the Speed stat."""
+    targets: dict[str, str]
+    """By move: what the simulator lets it be aimed at."""
 
     def species_of(self, name: str) -> Species:
         """Return a species by its id; `NO_SPECIES` if the dex does not have it."""
-        return self.species.get(name, NO_SPECIES)
+        return self.species.get(name) or (UNTOLD_SPECIES if name == UNTOLD else NO_SPECIES)
 
     def move_of(self, name: str) -> Move:
         """Return a move by its id; `NO_MOVE` if the dex does not have it."""
-        return self.moves.get(name, NO_MOVE)
+        return self.moves.get(name) or (UNTOLD_MOVE if name == UNTOLD else NO_MOVE)
 
 
 IMMUNE = -8
 NO_SPECIES = Species(OTHER, "", (), (), (0,) * 6)
 NO_MOVE = Move(OTHER, "", 0, 0, 0, 0, False)
+UNTOLD_SPECIES = Species(UNKNOWN, UNTOLD, (UNTOLD, UNTOLD), (), (0,) * 6)
+UNTOLD_MOVE = Move(UNKNOWN, UNTOLD, 0, 0, 0, 0, False)
 
 
 @lru_cache(maxsize=1 << 14)
 def to_id(name: str) -> str:
     """Return a name as the simulator's id: small letters and figures alone."""
     return "".join(letter for letter in name.lower() if letter.isascii() and letter.isalnum())
+
+
+def number_of(table: dict[str, int], name: str) -> int:
+    """Return the number of an item, an ability or a type."""
+    return table.get(name) or (UNKNOWN if name == UNTOLD else OTHER)
 
 
 @cache
@@ -123,6 +134,7 @@ def read_dex(text: str) -> Dex:
         types=_numbered(row[0] for row in told["types"]),
         weak=_weaknesses(told["types"]),
         order=frozenset(told["order"]),
+        targets={move: aim for aim, moves in told["targets"].items() for move in moves},
     )
     _check_room(told)
     return found
