@@ -15,7 +15,7 @@ from lanista.errors import LanistaError
 if TYPE_CHECKING:
     from lanista.cli.lineup import Lineup
     from lanista.pipeline.gauntlet import Gauntlet
-    from lanista.rollout import Results, Table
+    from lanista.rollout import Results
 
 ALL = "all"
 
@@ -58,7 +58,7 @@ class Evaluate:
         mine, others = self._lineups()
         if self.output:
             refuse_unwritable("--output", self.output)
-        spec = mine.make().spec
+        spec = mine.spec
         deals = self._deals(spec.seats, len(others.players))
         parts = self._play(mine, others, deals)
         asked = deals * spec.seats * len(others.players)
@@ -92,21 +92,17 @@ class Evaluate:
         from lanista.cli.progress import progress_of
         from lanista.pipeline.gauntlet import play_gauntlet
 
-        each = mine.make().spec.seats * len(others.players)
-        tables = [
-            seated(mine, table) for table in others.tables(self.threads, self.slots, deals * each)
-        ]
+        each = mine.spec.seats * len(others.players)
         complete: list[Results] = []
-        try:
-            with progress_of(deals * each, "matches") as progress:
-                for part in play_gauntlet(tables, deals, progress=progress):
-                    with finishing():
-                        complete.append(part)
-        except KeyboardInterrupt:
-            pass  # What is complete is summed up; the exit code tells.
-        finally:
-            for table in tables:
-                table.game.close()
+        with others.tables(self.threads, self.slots, deals * each) as tables:
+            both = [replace(table, players=(*mine.seated(), *table.players)) for table in tables]
+            try:
+                with progress_of(deals * each, "matches") as progress:
+                    for part in play_gauntlet(both, deals, progress=progress):
+                        with finishing():
+                            complete.append(part)
+            except KeyboardInterrupt:
+                pass  # What is complete is summed up; the exit code tells.
         return complete
 
     def _lineups(self) -> tuple[Lineup, Lineup]:
@@ -154,19 +150,10 @@ class Evaluate:
         from lanista.pipeline.gauntlet import described
 
         assert self.output is not None
-        values = described(found, mine.make().spec, self.seed, self._manner(mine))
+        values = described(found, mine.spec, self.seed, self._manner(mine))
         values |= {"games": self.games, "complete": complete}
         write_text(self.output, json.dumps(values, indent=2) + "\n")
         print(f"numbers: {self.output}")
-
-
-def seated(mine: Lineup, table: Table) -> Table:
-    """Return a table with the player before its opponents."""
-    from lanista.rollout import Table as AnyTable
-
-    own = mine.table(1)
-    own.game.close()
-    return AnyTable(table.game, (*own.players, *table.players))
 
 
 def say(found: Gauntlet, mine: Lineup, manner: str) -> None:
@@ -176,7 +163,7 @@ def say(found: Gauntlet, mine: Lineup, manner: str) -> None:
     from lanista.league.meter import pool_reading
 
     out = console()
-    spec = mine.make().spec
+    spec = mine.spec
     where = "both seats" if spec.seats == 2 else f"all {spec.seats} seats"
     each = found.bouts[0].standing.matches
     out.print(

@@ -101,11 +101,7 @@ def _look_up(name: str) -> tuple[Entry, Spec | None]:
             if "pip install" in str(error):
                 raise
         return found, None
-    game = registry.make(name)
-    try:
-        return found, game.spec
-    finally:
-        game.close()
+    return found, registry.spec_of(name)
 
 
 def _settings(found: Entry) -> list[str]:

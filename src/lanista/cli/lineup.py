@@ -6,8 +6,10 @@ and tables of results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from lanista.errors import LanistaError, nearest
 from lanista.games import registry
 from lanista.games.bot_files import bot_from_file, is_bot_file
 from lanista.games.bots import Player
-from lanista.games.contract import Game, Spec
+from lanista.games.contract import Spec
 from lanista.rollout.play import Table
 
 MOST_MATCHES = 10_000_000
@@ -49,17 +51,25 @@ class Lineup:
             labels.append(player if seen[player] == 1 else f"{player} #{seen[player]}")
         return tuple(labels)
 
-    def make(self, slots: int = 1) -> Game:
-        """Return the game."""
-        return registry.make(self.game, slots=slots, seed=self.seed, **self.settings)
+    @cached_property
+    def spec(self) -> Spec:
+        """What the game is."""
+        return registry.spec_of(self.game, seed=self.seed, **self.settings)
 
-    def table(self, slots: int) -> Table:
-        """Return the game with the players at it, shared with no other table."""
-        game = self.make(slots)
-        return Table(game, tuple(self._player(word, game.spec) for word in self.players))
+    @contextmanager
+    def table(self, slots: int) -> Iterator[Table]:
+        """Give the game with the players at it, shared with no other table; close it afterwards."""
+        game = registry.make(self.game, slots=slots, seed=self.seed, **self.settings)
+        with closing(game):
+            yield Table(game, self.seated())
 
-    def tables(self, count: int, slots: int, matches: int) -> list[Table]:
-        """Return a table for each thread, no more of them and of slots than matches need."""
+    def seated(self) -> tuple[Player, ...]:
+        """Return the players, shared with nobody."""
+        return tuple(self._player(word, self.spec) for word in self.players)
+
+    @contextmanager
+    def tables(self, count: int, slots: int, matches: int) -> Iterator[list[Table]]:
+        """Give a table for each thread, no more of them and of slots than matches need."""
         for name, value in (("threads", count), ("slots", slots)):
             if value < 1:
                 raise LanistaError(f"--{name} is {value}; give a number of at least 1.")
@@ -67,7 +77,8 @@ class Lineup:
             raise LanistaError(f"--threads is {count}; give at most {MOST_THREADS}.")
         count = min(count, matches)
         slots = min(slots, -(-matches // count))
-        return [self.table(slots) for _ in range(count)]
+        with ExitStack() as opened:
+            yield [opened.enter_context(self.table(slots)) for _ in range(count)]
 
     def _player(self, word: str, spec: Spec) -> Player:
         if is_bot_file(word):
@@ -116,7 +127,7 @@ def lineup(
         settings.setdefault("seats", seats)
     rest = {name: text for name, text in given.items() if name not in found.settings}
     plain = Lineup(game, tuple(players), seed, settings)
-    spec = plain.make().spec
+    spec = plain.spec
     known = {option.name: option.default for option in spec.options}
     for name in rest:
         if name not in known:

@@ -99,31 +99,31 @@ class Play:
         from lanista.rollout import play_blocks
         from lanista.rollout.record import Recorder, block_size
 
-        block = block_size(lineup.make().spec)
-        tables = lineup.tables(self.threads, self.slots, min(len(schedule), block))
+        block = block_size(lineup.spec)
         folder = self.record or (REPLAYS if self.record_replay else None)
-        recorder = None
-        if folder:
-            recorder = Recorder(folder, tables[0].game, tables[0].players, lineup.options)
-            recorder.refuse_existing(schedule.blocks(block))
-            refuse_unwritable_folder("--record", folder)
         complete: list[Results] = []
-        try:
-            with progress_of(len(schedule), "matches") as progress:
-                for played in play_blocks(
-                    tables,
-                    schedule,
-                    block=block,
-                    options=lineup.options,
-                    record=recorder is not None,
-                    progress=progress,
-                ):
-                    with finishing():
-                        if recorder:
-                            recorder.write(played)
-                        complete.append(replace(played, actions=None))
-        except KeyboardInterrupt:
-            pass  # What is complete is on disk and is summed up; the exit code tells.
+        with lineup.tables(self.threads, self.slots, min(len(schedule), block)) as tables:
+            recorder = None
+            if folder:
+                recorder = Recorder(folder, tables[0].game, tables[0].players, lineup.options)
+                recorder.refuse_existing(schedule.blocks(block))
+                refuse_unwritable_folder("--record", folder)
+            try:
+                with progress_of(len(schedule), "matches") as progress:
+                    for played in play_blocks(
+                        tables,
+                        schedule,
+                        block=block,
+                        options=lineup.options,
+                        record=recorder is not None,
+                        progress=progress,
+                    ):
+                        with finishing():
+                            if recorder:
+                                recorder.write(played)
+                            complete.append(replace(played, actions=None))
+            except KeyboardInterrupt:
+                pass  # What is complete is on disk and is summed up; the exit code tells.
         return complete, folder
 
     def _lineup(self) -> Lineup:

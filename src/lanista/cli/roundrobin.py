@@ -93,16 +93,16 @@ class RoundRobin:
 
         count = len(lineup.players)
         total = count * (count - 1) // 2 * self._each()
-        tables = lineup.tables(self.threads, self.slots, self._each())
         played: dict[Pair, Results] = {}
-        try:
-            with progress_of(total, "matches") as progress:
-                for pair, results in meetings(
-                    tables, self.matches, options=lineup.options, progress=progress
-                ):
-                    played[pair] = results
-        except KeyboardInterrupt:
-            pass  # Pairs that are complete are printed; the exit code tells.
+        with lineup.tables(self.threads, self.slots, self._each()) as tables:
+            try:
+                with progress_of(total, "matches") as progress:
+                    for pair, results in meetings(
+                        tables, self.matches, options=lineup.options, progress=progress
+                    ):
+                        played[pair] = results
+            except KeyboardInterrupt:
+                pass  # Pairs that are complete are printed; the exit code tells.
         return played
 
     def _differences(self, lineup: Lineup) -> Differences:
@@ -112,6 +112,9 @@ class RoundRobin:
         count = len(lineup.players)
         # Every bot answers every decision, so fewer matches say as much and cost as much.
         matches = min(100, self._each())
-        table = lineup.table(min(self.slots, matches))
-        with progress_of(count * (count - 1) // 2 * matches, "differences") as progress:
+        total = count * (count - 1) // 2 * matches
+        with (
+            lineup.table(min(self.slots, matches)) as table,
+            progress_of(total, "differences") as progress,
+        ):
             return disagreement(table.game, table.players, matches=matches, progress=progress)

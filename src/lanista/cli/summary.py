@@ -98,7 +98,7 @@ def speed(decisions: int, wall_seconds: float, cpu_seconds: float) -> str:
 
 def write_json(path: Path, lineup: Lineup, summary: Any) -> None:
     """Write a summary with all it takes to play it again."""
-    spec = lineup.make().spec
+    spec = lineup.spec
     value = {
         "game": spec.name,
         "settings": dict(spec.settings),

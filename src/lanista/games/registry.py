@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -98,6 +99,12 @@ def make(name: str, *, slots: int = 1, seed: int = 0, **settings: Any) -> Game:
     if found.takes_name:
         return found.make(name=word, slots=slots, seed=seed, **chosen)
     return found.make(slots=slots, seed=seed, **chosen)
+
+
+def spec_of(name: str, *, seed: int = 0, **settings: Any) -> Spec:
+    """Return the spec of a game; whatever making it started outside this process is ended."""
+    with closing(make(name, seed=seed, **settings)) as game:
+        return game.spec
 
 
 def make_bot(game: str, bot: str, spec: Spec, seed: int = 0) -> Player:

@@ -13,6 +13,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -49,13 +50,15 @@ def play_on(given: argparse.Namespace, over: Callable[[], bool]) -> None:
     """Play match after match until `over` says so."""
     folder = PolicyFolder(given.policy)
     header = read_header(folder.path_of(folder.pointer().stable))
-    game = registry.make(header.game, slots=1, seed=given.seed, **dict(header.settings))
-    bot = registry.make_bot(header.game, given.opponent, game.spec, given.seed)
-    with Agent(given.policy, given.spool, spec=game.spec, seed=given.seed) as agent:
-        for match in _matches():
-            if over():
-                return
-            play(agent, game, bot, match, given.hints, over)
+    with closing(
+        registry.make(header.game, slots=1, seed=given.seed, **dict(header.settings))
+    ) as game:
+        bot = registry.make_bot(header.game, given.opponent, game.spec, given.seed)
+        with Agent(given.policy, given.spool, spec=game.spec, seed=given.seed) as agent:
+            for match in _matches():
+                if over():
+                    return
+                play(agent, game, bot, match, given.hints, over)
 
 
 def play(

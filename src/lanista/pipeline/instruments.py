@@ -34,16 +34,15 @@ class Exact:
 
     def read(self, subject: str | Path) -> Reading:
         """Measure a player that can tell how it chooses."""
-        made = registry.make(self.game, **self.game_settings)
-        made.close()
-        player = player_of(self.game, str(subject), made.spec, 0)
+        spec = registry.spec_of(self.game, **self.game_settings)
+        player = player_of(self.game, str(subject), spec, 0)
         policy = probabilities_of(player)
         if policy is None:
             raise LanistaError(
                 f"{subject} cannot tell how it chooses, so it has no exact reading; use the "
                 "learned instrument."
             )
-        return exact_reading(made.spec.name, policy, str(subject), player.digest)
+        return exact_reading(spec.name, policy, str(subject), player.digest)
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,8 @@ class Learned:
 
     def read(self, subject: str | Path) -> Reading:
         """Train against the subject, or go on where that was left, and measure."""
-        made = registry.make(self.settings.game, **self.settings.game_settings)
-        made.close()
-        player = player_of(self.settings.game, str(subject), made.spec, self.settings.seed)
+        spec = registry.spec_of(self.settings.game, **self.settings.game_settings)
+        player = player_of(self.settings.game, str(subject), spec, self.settings.seed)
         output = self.folder / f"{player.digest[:16]}.safetensors"
         found = best_response(subject, self.settings, output, resume=True)
         assert found is not None  # Nothing stops it.

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,16 @@ from lanista.data.trajectory import Unrolls
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.learn.learner import PRECISIONS, BrokenLossError, Learner
-from lanista.nets.policy import Policy
+from lanista.nets.policy import Critic, Policy
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline.metrics import Row
 from lanista.pipeline.players import refuse_other
 from lanista.pipeline.run import policy_path
-from lanista.pipeline.settings import RunSettings
+from lanista.pipeline.settings import MOST_PROCESSES, RunSettings
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import LEARNER, Collector
 from lanista.rollout.company import seating_of
+from lanista.rollout.fleet import Fleet, packed, unpacked
 from lanista.rollout.tally import Count
 
 Values = dict[str, float]
@@ -62,12 +64,7 @@ class Training:
         """`find` gives an opponent by its name; `number` tells the run's learners apart."""
         self.settings, self.find, self.name, self.number = settings, find, name, number
         prepare_torch(settings)
-        spec = registry.make(settings.game, seed=settings.seed, **settings.game_settings).spec
-        slots = settings.rollouts.resolved_slots(spec.seats)
-        self.game = registry.make(
-            settings.game, slots=slots, seed=settings.seed, **settings.game_settings
-        )
-        self.spec = self.game.spec
+        self.spec = registry.spec_of(settings.game, seed=settings.seed, **settings.game_settings)
         self.anchor = anchor_of(settings, folder)
         self.learner = self._learner(self.anchor, settings.seed + number)
         self.chairs: list[tuple[str, str]] = []
@@ -96,25 +93,24 @@ class Training:
             anchor=self.anchor,
         )
 
-    def _actor(self) -> Actor:
-        return Actor(
-            self.learner.policy,
-            self.settings.seed,
-            self.learner.critic if self._values_while_acting else None,
-            precision=PRECISIONS[self.settings.learning.precision],
-        )
+    def _collector(self) -> Collector | Fleet:
+        settings, learner = self.settings, self.learner
+        critic = learner.critic if self._values_while_acting else None
+        actor = actor_of(settings, learner.policy, critic)
+        first = self.number * _MATCHES_EACH
+        processes = settings.rollouts.processes
+        if not processes:
+            return collector_of(settings, actor, first)
+        alone = replace(settings.rollouts, slots=-(-self._slots // processes))
+        told = replace(settings, rollouts=alone)
+        firsts = [first + at * (_MATCHES_EACH // MOST_PROCESSES) for at in range(processes)]
+        networks = packed((learner.policy, critic))
+        builds = [partial(_collector_elsewhere, told, networks, each) for each in firsts]
+        return Fleet(builds, firsts, actor, self.spec.seats)
 
-    def _collector(self) -> Collector:
-        settings = self.settings
-        return Collector(
-            self.game,
-            self._actor(),
-            unroll_length=settings.rollouts.unroll_length,
-            shaping_scale=settings.rollouts.shaping_scale,
-            keep_log_probs=settings.learning.uses("behaviour"),
-            keep_privileged=settings.learning.critic_sees == "privileged",
-            first_match=self.number * _MATCHES_EACH,
-        )
+    @property
+    def _slots(self) -> int:
+        return self.settings.rollouts.resolved_slots(self.spec.seats)
 
     def meet(self, meetings: Sequence[Met]) -> None:
         """Draw opponents from these meetings, which stand in the run's record, from now on."""
@@ -146,6 +142,7 @@ class Training:
         """
         self.learner = self._learner(start, self.settings.seed + self.number + 1000 * times)
         following = self.collector.next_match
+        self.collector.close()
         self.collector = self._collector()
         self.collector.next_match = following
         self.chairs = []
@@ -178,19 +175,23 @@ class Training:
 
     def iterate(self) -> Iterator[tuple[int, Values]]:
         """Make experience and learn from it; give the number and the log of each update."""
-        cpu, wall = time.process_time(), time.perf_counter()
+        cpu, wall = self._cpu(), time.perf_counter()
         self.collector.tally.clear()
         unrolls = self._experience()
         for _ in range(self.settings.learner_updates):
             if self.replay is not None:
                 unrolls = self._remembered()
             log = self.learner.update(unrolls)
-            now_cpu, now_wall = time.process_time(), time.perf_counter()
+            now_cpu, now_wall = self._cpu(), time.perf_counter()
             self.cpu_seconds += now_cpu - cpu
             self.wall_seconds += now_wall - wall
             yield self.learner.update_count, log | self._counters()
-            cpu, wall = time.process_time(), time.perf_counter()
+            cpu, wall = self._cpu(), time.perf_counter()
         self.iteration += 1
+
+    def _cpu(self) -> float:
+        elsewhere = self.collector.cpu_seconds if isinstance(self.collector, Fleet) else 0.0
+        return time.process_time() + elsewhere
 
     def _experience(self) -> Unrolls:
         rollouts, collector = self.settings.rollouts, self.collector
@@ -329,6 +330,10 @@ class Training:
         if self.replay is not None:
             self.replay.load(state["replay"])
 
+    def close(self) -> None:
+        """End whatever playing started outside this process."""
+        self.collector.close()
+
     def refuse_broken(self) -> None:
         """Refuse weights that are no numbers, before they are saved as good ones."""
         for module in (self.learner.policy, self.learner.critic):
@@ -338,6 +343,35 @@ class Training:
                         f"The weights {name} are no longer finite at update "
                         f"{self.learner.update_count}; lower the learning rate."
                     )
+
+
+def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Actor:
+    """Return what plays for a learner."""
+    precision = PRECISIONS[settings.learning.precision]
+    return Actor(policy, settings.seed, critic, precision=precision)
+
+
+def collector_of(settings: RunSettings, actor: Actor, first_match: int) -> Collector:
+    """Return a game with a learner at it, as the settings want it."""
+    rollouts, learning = settings.rollouts, settings.learning
+    told = {"seed": settings.seed, **settings.game_settings}
+    spec = registry.spec_of(settings.game, **told)
+    return Collector(
+        registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **told),
+        actor,
+        unroll_length=rollouts.unroll_length,
+        shaping_scale=rollouts.shaping_scale,
+        keep_log_probs=learning.uses("behaviour"),
+        keep_privileged=learning.critic_sees == "privileged",
+        first_match=first_match,
+    )
+
+
+def _collector_elsewhere(settings: RunSettings, networks: bytes, first_match: int) -> Collector:
+    """Return a collector in a process of its own, with networks on the CPU."""
+    prepare_torch(replace(settings, device="cpu", threads=1))
+    policy, critic = unpacked(networks)
+    return collector_of(settings, actor_of(settings, policy, critic), first_match)
 
 
 def _pair(count: Count, seat: int, other: int) -> tuple[int, int, int]:

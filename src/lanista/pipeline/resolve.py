@@ -22,9 +22,7 @@ def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
     entry = registry.entry(settings.game)
     chosen = registry.check_settings(entry, settings.game_settings)
     settings = replace(settings, game_settings=chosen)
-    game = registry.make(settings.game, seed=settings.seed, **chosen)
-    spec = game.spec
-    game.close()
+    spec = registry.spec_of(settings.game, seed=settings.seed, **chosen)
     digests: dict[str, str] = {}
     data: dict[str, bytes] = {}
     for word in files_named(settings):

@@ -64,6 +64,11 @@ class Squad:
         self.in_force: dict[str, list[Row]] = {}
         """By learner: the rows of the record that its opponents are drawn from."""
 
+    def close(self) -> None:
+        """End whatever the learners' games started outside this process."""
+        for training in self.trainings.values():
+            training.close()
+
     @property
     def main(self) -> Training:
         return next(iter(self.trainings.values()))

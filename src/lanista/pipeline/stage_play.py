@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from lanista.files import write_text
 from lanista.games import registry
 from lanista.games.adapters.exact import OPENSPIEL_NAMES
 from lanista.games.bots import Player
-from lanista.games.contract import Game, GameError
+from lanista.games.contract import GameError, Spec
 from lanista.league.meter import exact_reading
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline.evaluation import probabilities
@@ -73,40 +75,48 @@ def _play_lineup(
         if stop():
             raise KeyboardInterrupt
 
-    threads = asked.threads or os.cpu_count() or 1
-    tables = [_table(story, players, min(len(schedule), _SLOTS)) for _ in range(threads)]
+    def seated(spec: Spec) -> tuple[Player, ...]:
+        if spec.seats != len(players):
+            raise SettingsError(
+                f"stages.record.seats names {','.join(players)}, and {story.game} has "
+                f"{spec.seats} seats; name one for each."
+            )
+        return tuple(_player(story, spec, word) for word in players)
+
     try:
-        recorder = Recorder(DATA, tables[0].game, tables[0].players)
-        for block in schedule.blocks(block_size(tables[0].game.spec)):
-            if recorder.path_of(block).exists():
-                onlooker.done(len(block))
-                continue
-            shared = tables[: max(1, min(threads, len(block)))]
-            recorder.write(play(shared, block, record=True, progress=ended))
+        with _tables(story, asked.threads, min(len(schedule), _SLOTS), seated) as tables:
+            recorder = Recorder(DATA, tables[0].game, tables[0].players)
+            for block in schedule.blocks(block_size(tables[0].game.spec)):
+                if recorder.path_of(block).exists():
+                    onlooker.done(len(block))
+                    continue
+                shared = tables[: max(1, min(len(tables), len(block)))]
+                recorder.write(play(shared, block, record=True, progress=ended))
     except KeyboardInterrupt:
         if stop():
             return False
         raise
-    finally:
-        for table in tables:
-            table.game.close()
     return not stop()
 
 
-def _table(story: Story, players: tuple[str, ...], slots: int) -> Table:
-    game = registry.make(story.game, slots=slots, seed=story.seed, **story.game_settings)
-    if game.spec.seats != len(players):
-        raise SettingsError(
-            f"stages.record.seats names {','.join(players)}, and {story.game} has "
-            f"{game.spec.seats} seats; name one for each."
-        )
-    return Table(game, tuple(_player(story, game, word) for word in players))
+@contextmanager
+def _tables(
+    story: Story, threads: int, slots: int, seated: Callable[[Spec], tuple[Player, ...]]
+) -> Iterator[list[Table]]:
+    """Give a table with players of its own for each thread; close the games afterwards."""
+    with ExitStack() as opened:
+        tables = []
+        for _ in range(threads or os.cpu_count() or 1):
+            game = registry.make(story.game, slots=slots, seed=story.seed, **story.game_settings)
+            opened.callback(game.close)
+            tables.append(Table(game, seated(game.spec)))
+        yield tables
 
 
-def _player(story: Story, game: Game, word: str) -> Player:
+def _player(story: Story, spec: Spec, word: str) -> Player:
     if not is_bot(story.game, word) and Path(word).is_file():
-        return policy_player(word, game.spec, story.seed, name=Path(word).stem)
-    return registry.make_bot(story.game, word, game.spec, story.seed)
+        return policy_player(word, spec, story.seed, name=Path(word).stem)
+    return registry.make_bot(story.game, word, spec, story.seed)
 
 
 def evaluate_stage(story: Story) -> Stage:
@@ -132,30 +142,37 @@ def _judge(
     story: Story, asked: Evaluating, policy: str, onlooker: Onlooker, stop: Stop
 ) -> dict[str, Any] | None:
     """Return what the policy's matches say, without clocks; None: stopped."""
-    words = opponents_of(story)
-    tables = _gauntlets(story, asked, policy, words)
-    spec = tables[0].game.spec
-    deals = -(-asked.games // spec.seats)
-    onlooker.begins(deals * spec.seats * len(words), "matches")
+    words, name = opponents_of(story), Path(policy).stem
 
     def ended(matches: int) -> None:
         onlooker.done(matches)
         if stop():
             raise KeyboardInterrupt
 
+    def seated(spec: Spec) -> tuple[Player, ...]:
+        mine = policy_player(
+            policy,
+            spec,
+            story.seed,
+            greedy=asked.greedy,
+            temperature=asked.temperature or 1.0,
+            name=name,
+        )
+        return (mine, *(_player(story, spec, word) for word in words))
+
+    slots = min(asked.games * len(words), _SLOTS)
     try:
-        parts = list(play_gauntlet(tables, deals, progress=ended))
+        with _tables(story, asked.threads, slots, seated) as tables:
+            spec = tables[0].game.spec
+            deals = -(-asked.games // spec.seats)
+            onlooker.begins(deals * spec.seats * len(words), "matches")
+            parts = list(play_gauntlet(tables, deals, progress=ended))
     except KeyboardInterrupt:
         if stop():
             return None
         raise
-    finally:
-        for table in tables:
-            table.game.close()
     manner = "greedy" if asked.greedy else f"temperature {asked.temperature or 1:g}"
-    found = described(
-        gauntlet_of(join(parts), [Path(policy).stem, *words]), spec, story.seed, manner
-    )
+    found = described(gauntlet_of(join(parts), [name, *words]), spec, story.seed, manner)
     for clock in ("wall_seconds", "cpu_seconds"):  # What is evaluated again is the same again.
         del found[clock]
     return found | {"exact": _exact(policy)}
@@ -182,21 +199,3 @@ def opponents_of(story: Story) -> list[str]:
     bots = registry.bot_names(registry.entry(story.game))
     words = [name for word in asked.opponents for name in (bots if word == "all" else [word])]
     return list(dict.fromkeys(words))
-
-
-def _gauntlets(story: Story, asked: Evaluating, policy: str, words: list[str]) -> list[Table]:
-    """Return a table for each thread, the policy first and its opponents after it."""
-    tables = []
-    slots = min(asked.games * len(words), _SLOTS)
-    for _ in range(asked.threads or os.cpu_count() or 1):
-        game = registry.make(story.game, slots=slots, seed=story.seed, **story.game_settings)
-        mine = policy_player(
-            policy,
-            game.spec,
-            story.seed,
-            greedy=asked.greedy,
-            temperature=asked.temperature or 1.0,
-            name=Path(policy).stem,
-        )
-        tables.append(Table(game, (mine, *(_player(story, game, word) for word in words))))
-    return tables

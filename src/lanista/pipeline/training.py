@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,36 +56,42 @@ def train(
     else:
         settings, policies = resolve(settings)
         create(output, folder, settings, policies, lambda place: _first_state(settings, place))
-    with Run(output, folder) as run:
-        return _Trainer(run, settings, Observers(observers), stop or (lambda: False)).go(checkpoint)
+    stop = stop or (lambda: False)
+    with Run(output, folder) as run, closing(Squad(settings, folder)) as squad:
+        return _Trainer(run, settings, squad, Observers(observers), stop).go(checkpoint)
 
 
 def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
     """Return the state a run begins with; what cannot be used is refused before it begins."""
     from lanista.pipeline.exploiters import start_of  # See `_wanted`.
 
-    squad = Squad(settings, folder)
-    squad.enter(0, squad.first_rows())
-    squad.meet(squad.matchmake())
-    Evaluator(settings, squad.spec, folder)
-    if settings.league is not None:
-        start_of(settings, settings.league, folder)
-        if settings.league.exploiter_unit == "gain" and not squad.spec.facts.zero_sum:
-            raise LanistaError(
-                f"league.exploiter_unit is gain, and in {squad.spec.name} what one wins another "
-                "need not lose; admit exploiters by their score."
-            )
-    return {"settings": fingerprint(settings), "rows": 0, "learners": squad.state()}
+    with closing(Squad(settings, folder)) as squad:
+        squad.enter(0, squad.first_rows())
+        squad.meet(squad.matchmake())
+        Evaluator(settings, squad.spec, folder)
+        if settings.league is not None:
+            start_of(settings, settings.league, folder)
+            if settings.league.exploiter_unit == "gain" and not squad.spec.facts.zero_sum:
+                raise LanistaError(
+                    f"league.exploiter_unit is gain, and in {squad.spec.name} what one wins "
+                    "another need not lose; admit exploiters by their score."
+                )
+        return {"settings": fingerprint(settings), "rows": 0, "learners": squad.state()}
 
 
 class _Trainer:
     """One process's work on a run."""
 
     def __init__(
-        self, run: Run, settings: RunSettings, observers: Observers, stop: Callable[[], bool]
+        self,
+        run: Run,
+        settings: RunSettings,
+        squad: Squad,
+        observers: Observers,
+        stop: Callable[[], bool],
     ) -> None:
-        self.run, self.settings, self.observers, self.stop = run, settings, observers, stop
-        self.squad = Squad(settings, run.folder)
+        self.run, self.settings, self.squad = run, settings, squad
+        self.observers, self.stop = observers, stop
         self.evaluator = Evaluator(settings, self.squad.spec, run.folder)
         self.champion = Champion()
         self.saved = -1
