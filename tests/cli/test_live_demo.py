@@ -183,7 +183,7 @@ def test_a_player_that_dies_is_told_in_one_sentence(folder, capsys):
     with meanwhile(kill_one):
         code = main(words(folder, "--minutes", "10"))
     told = capsys.readouterr().err.splitlines()[-1]
-    assert code == 2
+    assert code == 1
     assert told.startswith("lanista: A player ended with code -9: it said nothing (see ")
     assert str(folder / "player-") in told
     assert players(folder) == []

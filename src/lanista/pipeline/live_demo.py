@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,9 +89,8 @@ def settings_of(seed: int) -> LiveSettings:
 
 def prepare(demo: Demo, say: Callable[[str], None]) -> None:
     """Publish a clone of a weak bot as the first policy, unless there is one."""
-    game = registry.make(GAME, slots=1, seed=demo.seed, **GAME_SETTINGS)
-    registry.make_bot(GAME, demo.opponent, game.spec, demo.seed)  # Refuses one that is not known.
-    game.close()
+    spec = registry.spec_of(GAME, seed=demo.seed, **GAME_SETTINGS)
+    registry.make_bot(GAME, demo.opponent, spec, demo.seed)  # Refuses one that is not known.
     folder = PolicyFolder(demo.policy)
     found = folder.found()
     if found is not None:
@@ -136,13 +135,12 @@ def kept_settings(demo: Demo) -> LiveSettings | None:
 
 def _record(data: Path, seed: int) -> None:
     for first, other in enumerate(("kiter", "rusher")):
-        game = registry.make(GAME, slots=_RECORDED, seed=seed, **GAME_SETTINGS)
         names = (TEACHER, other)
-        players = tuple(registry.make_bot(GAME, name, game.spec, seed) for name in names)
-        schedule = rotations(2, _RECORDED, first_match=first * _RECORDED)
-        recorder = Recorder(data / other, game, players)
-        recorder.write(play([Table(game, players)], schedule, record=True))
-        game.close()
+        with closing(registry.make(GAME, slots=_RECORDED, seed=seed, **GAME_SETTINGS)) as game:
+            players = tuple(registry.make_bot(GAME, name, game.spec, seed) for name in names)
+            schedule = rotations(2, _RECORDED, first_match=first * _RECORDED)
+            recorder = Recorder(data / other, game, players)
+            recorder.write(play([Table(game, players)], schedule, record=True))
 
 
 def _task(data: Path, output: Path) -> Task:
@@ -183,6 +181,12 @@ def run(
         serve(learner, Service(once=True, report_every=0), threading.Event())
 
 
+class PlayerGoneError(LanistaError):
+    """A player's process has ended, and with it the demonstration."""
+
+    exit_code = 1
+
+
 @contextmanager
 def playing(demo: Demo) -> Iterator[Callable[[], None]]:
     """Start the players; give a function that complains if one has ended; end them at the end."""
@@ -193,7 +197,7 @@ def playing(demo: Demo) -> Iterator[Callable[[], None]]:
         for log, process in zip(logs, started, strict=True):
             if process.poll() is not None:
                 last = log.read_text(errors="replace").strip().splitlines()[-1:]
-                raise LanistaError(
+                raise PlayerGoneError(
                     f"A player ended with code {process.returncode}: "
                     f"{(last or ['it said nothing'])[0].rstrip('.')} (see {log})."
                 )
@@ -236,5 +240,5 @@ def _watch(alive: Callable[[], None], ends: float, stop: threading.Event) -> Non
             stop.set()
         try:
             alive()
-        except LanistaError:
+        except PlayerGoneError:
             stop.set()
