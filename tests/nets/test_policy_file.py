@@ -333,6 +333,16 @@ def test_a_policy_is_refused_by_any_other_game(tmp_path: Path) -> None:
                 load(tmp_path / "p", other)
 
 
+def test_a_policy_is_not_bound_to_settings_that_the_game_calls_free(tmp_path: Path) -> None:
+    spec = spec_of("beastybar")
+    save_policy(tmp_path / "p", eager_policy(spec, small("mlp")), spec)
+    other = replace(spec, settings={**spec.settings, "scoring": "count"})
+    for load in (load_policy, load_portable):
+        load(tmp_path / "p", replace(other, free_settings=("scoring",)))
+        with pytest.raises(PolicyFileError, match="scoring=count"):
+            load(tmp_path / "p", replace(other, free_settings=("seats",)))
+
+
 def test_the_critic_is_not_in_the_file(kuhn_file: bytes) -> None:
     assert set(safetensors.numpy.load(kuhn_file)) == set(
         Policy(spec_of("kuhn"), small("mlp")).state_dict()

@@ -146,6 +146,9 @@ class Spec:
     deal share the game's own chance; it is the match id unless given."""
     privileged: Observation | None = None
     """The layout of `privileged()`, for critics in training; never shown to a policy."""
+    free_settings: tuple[str, ...] = ()
+    """Settings that a policy is not bound to, such as which decks are dealt: whatever they are, a
+    policy sees the same layout and has the same choices."""
 
     @property
     def seats(self) -> int:

@@ -80,7 +80,7 @@ class PolicyHeader:
         if self.game != wanted.game:
             raise PolicyFileError(f"it plays {self.game!r}, and this game is {wanted.game!r}")
         ours, theirs = _plain(self.settings), _plain(wanted.settings)
-        for name in sorted({*ours, *theirs}):
+        for name in sorted({*ours, *theirs} - {*spec.free_settings}):
             if ours.get(name) != theirs.get(name):
                 raise PolicyFileError(
                     f"it plays {self.game} with {name}={ours.get(name)}, and this game has "

@@ -60,6 +60,7 @@ def describe(format: Format, mode: str, team_pool_path: str, version: str) -> Sp
         heads=(preview, turn) if previews else (turn,),
         abilities=Abilities(simulator="pokemon-showdown", simulator_version=version),
         settings={"format": format.name, "team_pool_path": team_pool_path, "mode": mode},
+        free_settings=("team_pool_path", "mode"),
     )
 
 
