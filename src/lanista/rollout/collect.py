@@ -155,6 +155,10 @@ class Collector:
             for actor, memory in zip(self._actors(), saved["memory"], strict=True):
                 actor.restore(memory)
 
+    def close(self) -> None:
+        """End whatever the game started outside this process."""
+        self.game.close()
+
     def _actors(self) -> list[Actor]:
         """Return those at the table that may carry a recurrent state through a match."""
         others = [actor for player in self._distinct for actor in getattr(player, "actors", ())]

@@ -6,8 +6,10 @@ broken off have no result and are not counted. Knows nothing of who the numbers 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +62,17 @@ class Tally:
         self._returns.append(returns)
         self._numbers.append(np.stack([match, update], axis=1))
         self.matches += len(seated)
+
+    def rows(self) -> list[tuple[NDArray[Any], ...]]:
+        """Return the matches so far as `add` took them, for `extend` elsewhere."""
+        numbers = [(each[:, 0], each[:, 1]) for each in self._numbers]
+        parts = zip(self._seated, self._place, self._returns, numbers, strict=True)
+        return [(seated, place, returns, *both) for seated, place, returns, both in parts]
+
+    def extend(self, rows: Sequence[tuple[NDArray[Any], ...]]) -> None:
+        """Take in what `rows` of another tally gave."""
+        for each in rows:
+            self.add(*each)
 
     def counts(self) -> list[Count]:
         """Return the matches so far by seating, in the order of the players' numbers."""

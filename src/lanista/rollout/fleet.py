@@ -1,0 +1,259 @@
+"""Collectors in processes of their own, used as one: for games that keep a whole core busy.
+
+Every process has its own game, its own copy of the learner's networks and of its opponents, and
+its own match ids. An iteration sends all of them the same weights, lets each play its share, and
+joins what they made in a fixed order: as many processes give the same numbers every time, and one
+gives those of a collector in this process. Knows nothing of learning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import signal
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+
+from lanista.data.trajectory import Unrolls, from_arrays, join, to_arrays
+from lanista.errors import LanistaError
+from lanista.games.bots import Player
+from lanista.rollout.actor import Actor
+from lanista.rollout.collect import Collector, Seating
+from lanista.rollout.tally import Tally
+
+Build = Callable[[], Collector]
+"""Makes a process's collector; sent to the process, so it must be a picklable function."""
+PATIENCE = 10.0
+"""How many seconds a process has to end by itself when its work is over."""
+
+
+class Fleet:
+    """Several processes with the calls of one `Collector`."""
+
+    def __init__(
+        self, builds: Sequence[Build], first_matches: Sequence[int], actor: Actor, seats: int
+    ) -> None:
+        """Have a process for each of `builds`, with match ids from `first_matches` on.
+
+        `actor` has the weights they play with. They are started when they are first needed.
+        """
+        self.actor, self.builds = actor, tuple(builds)
+        self.update = 0
+        self.streaming = False
+        self.tally = Tally(seats)
+        self.cpu_seconds = 0.0
+        """What the processes have spent, those of their games not counted."""
+        self._next = list(first_matches)
+        self._members: list[_Member] = []
+        self._company: bytes | None = None
+
+    def meet(self, opponents: Sequence[Player], seating: Seating) -> None:
+        """Let `seating` decide from now on, in every process."""
+        self.seating = seating
+        self._company = packed((list(opponents), seating))
+        if self._members:
+            self._all("meet", self._company)
+
+    def whole_matches(self, matches: int) -> Unrolls:
+        """Play at least `matches` fresh matches to their end; return all unrolls of the learner."""
+        return self._collect("whole_matches", matches)
+
+    def unrolls(self, count: int) -> Unrolls:
+        """Play on until at least `count` unrolls are complete, and return those."""
+        self.streaming = True
+        return self._collect("unrolls", count)
+
+    @property
+    def next_match(self) -> list[int]:
+        """The id of each process's next match."""
+        return list(self._next)
+
+    @next_match.setter
+    def next_match(self, numbers: Sequence[int]) -> None:
+        self._next = list(numbers)
+        if self._members:
+            self._each("go_on_from", self._next)
+
+    def save(self) -> dict[str, Any]:
+        """Return what every process needs to go on exactly so."""
+        if not self._members:
+            return {"processes": [{"next_match": number} for number in self._next]}
+        return {"processes": self._all("save")}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Take up what `save` put away."""
+        parts = saved.get("processes", ())
+        if len(parts) != len(self.builds):
+            raise LanistaError(
+                f"The run was saved with {len(parts) or 'no'} processes that play and is resumed "
+                f"with {len(self.builds)}; set rollouts.processes to what it was."
+            )
+        self._next = [int(part["next_match"]) for part in parts]
+        self._start()
+        self.streaming = any(self._each("load", parts))
+
+    def close(self) -> None:
+        """End the processes; a second call does nothing."""
+        for member in self._members:
+            member.let_go()
+        for member in self._members:
+            member.end()
+        self._members = []
+
+    def _start(self) -> None:
+        if self._members:
+            return
+        try:
+            for build in self.builds:
+                self._members.append(_Member(build))
+            self._each("go_on_from", self._next)
+            if self._company is not None:
+                self._all("meet", self._company)
+        except BaseException:
+            self.close()
+            raise
+
+    def _collect(self, how: str, count: int) -> Unrolls:
+        self._start()
+        share = -(-count // len(self._members))
+        weights = packed(_weights(self.actor))
+        told = (how, share, self.update, self.actor.temperature, weights)
+        parts = []
+        for arrays, ended, following, spent in self._all("collect", told):
+            parts.append(from_arrays(arrays))
+            self.tally.extend(ended)
+            self.cpu_seconds += spent
+            self._next[len(parts) - 1] = following
+        return join(parts)
+
+    def _all(self, what: str, told: Any = None) -> list[Any]:
+        return self._each(what, [told] * len(self._members))
+
+    def _each(self, what: str, told: Sequence[Any]) -> list[Any]:
+        for member, each in zip(self._members, told, strict=True):
+            member.ask(what, each)
+        return [member.answer() for member in self._members]
+
+
+class _Member:
+    """One process, as its parent sees it."""
+
+    def __init__(self, build: Build) -> None:
+        # A fresh interpreter: nothing of this one's threads and devices comes along.
+        context = get_context("spawn")
+        self.pipe, its = context.Pipe()
+        self.process = context.Process(target=_work, args=(its, build), daemon=True)
+        self.process.start()
+        its.close()
+
+    def ask(self, what: str, told: Any) -> None:
+        try:
+            self.pipe.send((what, told))
+        except OSError as error:
+            raise self._gone() from error
+
+    def answer(self) -> Any:
+        try:
+            fine, value = self.pipe.recv()
+        except (EOFError, OSError) as error:
+            raise self._gone() from error
+        if fine:
+            return value
+        raise LanistaError(value)
+
+    def let_go(self) -> None:
+        self.pipe.close()
+
+    def end(self) -> None:
+        self.process.join(PATIENCE)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+    def _gone(self) -> LanistaError:
+        self.process.join(PATIENCE)
+        return LanistaError(
+            f"A process that plays matches ended with code {self.process.exitcode}; what was saved "
+            "is good, so start again with --resume."
+        )
+
+
+def _work(pipe: Connection, build: Build) -> None:
+    """Answer until nobody asks any more: also when the parent was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent is told, and ends this process.
+    torch.set_num_threads(1)
+    crew = None
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            what, told = pipe.recv()
+            try:
+                crew = crew or _Crew(build())
+                answer = (True, getattr(crew, what)(told))
+            except LanistaError as error:
+                answer = (False, str(error))
+            except Exception:
+                answer = (False, f"A process that plays matches failed: {traceback.format_exc()}")
+            pipe.send(answer)
+    if crew is not None:
+        crew.collector.close()
+
+
+class _Crew:
+    """What a process can be asked."""
+
+    def __init__(self, collector: Collector) -> None:
+        self.collector = collector
+
+    def meet(self, message: bytes) -> None:
+        opponents, seating = unpacked(message)
+        for player in opponents:
+            for actor in getattr(player, "actors", ()):
+                actor.device = torch.device("cpu")
+        self.collector.meet(opponents, seating)
+
+    def collect(self, told: tuple[str, int, int, float, bytes]) -> Any:
+        how, count, update, temperature, weights = told
+        collector, began = self.collector, time.process_time()
+        for module, held in zip(_modules(collector.actor), unpacked(weights), strict=True):
+            module.load_state_dict(held)
+        collector.update, collector.actor.temperature = update, temperature
+        collector.tally.clear()
+        unrolls = getattr(collector, how)(count)
+        spent = time.process_time() - began
+        return to_arrays(unrolls), collector.tally.rows(), collector.next_match, spent
+
+    def go_on_from(self, number: int) -> None:
+        self.collector.next_match = number
+
+    def save(self, _: None) -> dict[str, Any]:
+        return self.collector.save()
+
+    def load(self, saved: Mapping[str, Any]) -> bool:
+        self.collector.load(saved)
+        return self.collector.streaming
+
+
+def _modules(actor: Actor) -> list[torch.nn.Module]:
+    return [actor.policy] if actor.critic is None else [actor.policy, actor.critic]
+
+
+def _weights(actor: Actor) -> list[dict[str, Any]]:
+    return [module.state_dict() for module in _modules(actor)]
+
+
+def packed(value: Any) -> bytes:
+    """Return a message for another process; what lies on a device can be read without it."""
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+def unpacked(message: bytes) -> Any:
+    # From a process of our own, never from a file.
+    return torch.load(io.BytesIO(message), map_location="cpu", weights_only=False)
