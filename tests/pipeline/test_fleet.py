@@ -58,7 +58,7 @@ def test_a_game_that_refuses_its_settings_is_refused_as_without_processes(tmp_pa
 
 def test_learners_who_meet_each_other_play_in_one_process():
     values = {**QUICK, "league": {"main_exploiters": 1, "round": 2}}
-    with pytest.raises(SettingsError, match="rollouts.processes plays for one learner"):
+    with pytest.raises(SettingsError, match=r"rollouts\.processes plays for one learner"):
         with_processes(values, 2)
 
 

@@ -20,6 +20,7 @@ from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 from lanista.pipeline.plain import SettingsError, flat, load, overridden, plain
 
+MOST_PROCESSES = 256
 SELF = "self"
 """The opponent that is the learner itself."""
 
@@ -72,6 +73,9 @@ class Rollouts:
     """Longest unroll, in decisions of one seat."""
     slots: int = 0
     """Matches played side by side; 0: as many as an iteration needs."""
+    processes: int = 0
+    """Processes that play, each with its share of the slots and the policy on the CPU: for games
+    that keep a core busy. 0: the matches are played in the learner's own process."""
     opponents: tuple[Opponent, ...] = (Opponent(SELF),)
     """Who is met, and how often: names, NAME=WEIGHT, or keys player and weight."""
     shaping_scale: float = 0.0
@@ -83,6 +87,10 @@ class Rollouts:
                 raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give at least 1.")
         if self.slots < 0:
             raise SettingsError(f"rollouts.slots is {self.slots}; give 0 or more.")
+        if not 0 <= self.processes <= MOST_PROCESSES:
+            raise SettingsError(
+                f"rollouts.processes is {self.processes}; give 0 to {MOST_PROCESSES}."
+            )
         if not self.opponents:
             raise SettingsError("rollouts.opponents is empty; name somebody, such as self.")
         names = [opponent.player for opponent in self.opponents]
@@ -242,6 +250,11 @@ class RunSettings:
             raise SettingsError(
                 "learning.critic_output outcome reads who won off the rewards, which "
                 "rollouts.shaping_scale would blur; set that to 0, or critic_output to value."
+            )
+        if self.rollouts.processes and self.league is not None and len(self.league.learners) > 1:
+            raise SettingsError(
+                "rollouts.processes plays for one learner, and the league has "
+                f"{len(self.league.learners)} who meet each other as they learn; set it to 0."
             )
         for value in self.learning.terms.values():
             parse_schedule(value)
