@@ -7,11 +7,12 @@ import platform
 import subprocess
 import sys
 
-from bench import blocks, games, league, learning, live, microrts, showdown
+from bench import blocks, games, league, learning, live, microrts, showdown, showdown_server
 
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning, league.league,
     blocks.blocks, live.live, microrts.microrts, showdown.showdown,
+    showdown_server.showdown_server,
 )  # fmt: skip
 
 
