@@ -128,12 +128,11 @@ class Evaluate:
         return game_played_by(self.policy, self.game, given)
 
     def _opponents(self, game: str) -> tuple[str, ...]:
-        from lanista.cli.lineup import split_names
-        from lanista.games import registry
+        from lanista.cli.lineup import every_bot, split_names
 
         names: list[str] = []
         for word in split_names(self.opponents, "--opponents"):
-            names += registry.bot_names(registry.entry(game)) if word == ALL else [word]
+            names += every_bot(game) if word == ALL else [word]
         return tuple(dict.fromkeys(names))
 
     def _manner(self, mine: Lineup) -> str:

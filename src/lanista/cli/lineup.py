@@ -180,6 +180,14 @@ def _refuse_manner(
         raise LanistaError(f"--temperature is {temperature}; give a number above 0, or --greedy.")
 
 
+def every_bot(game: str) -> list[str]:
+    """Return all bots of a game, and print why others of it are left out."""
+    found = registry.entry(game)
+    for name, reason in found.missing_bots.items():
+        print(f"{name} is left out: {reason}")
+    return registry.bot_names(found)
+
+
 def is_policy(game: str, word: str) -> bool:
     """Return whether a seat's word names a policy file, or several with `+` between.
 

@@ -70,12 +70,10 @@ class RoundRobin:
         return 0 if whole else INTERRUPTED
 
     def _lineup(self) -> Lineup:
-        from lanista.cli.lineup import lineup, refuse_count, split_names
-        from lanista.games import registry
+        from lanista.cli.lineup import every_bot, lineup, refuse_count, split_names
 
         refuse_count(self.matches)
-        found = registry.entry(self.game)
-        bots = split_names(self.bots, "--bots") if self.bots else registry.bot_names(found)
+        bots = split_names(self.bots, "--bots") if self.bots else every_bot(self.game)
         if len(bots) < 2:
             raise LanistaError(
                 f"A round robin needs two bots, and {self.game} has {', '.join(bots)}; name others "

@@ -38,6 +38,8 @@ def files_named(settings: RunSettings) -> list[str]:
 def refuse_unknown(game: str, word: str, *more: str) -> None:
     """Refuse a word that is neither a bot of the game nor a file."""
     file = split_word(word)[0] if is_bot_file(word) else Path(word)
+    if reason := registry.entry(game).missing_bots.get(word):
+        raise LanistaError(f"The bot {word!r} of {game} cannot be made here: {reason}")
     if not is_bot(game, word) and not file.is_file():
         known = [*more, *registry.bot_names(registry.entry(game))]
         raise LanistaError(

@@ -13,7 +13,9 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,10 +24,11 @@ from numpy.typing import NDArray
 
 from lanista.games.bots import bot_digest
 from lanista.games.contract import Decisions, GameError, Ints, Spec
+from lanista.games.showdown.description import whole_action
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.game import Sight, sight_of
+from lanista.games.showdown.game import sight_of
 from lanista.games.showdown.match import Told
-from lanista.games.showdown.orders import PREVIEWS, Flags
+from lanista.games.showdown.orders import Flags, orders_of
 from lanista.games.showdown.views import Request, View
 from lanista.games.showdown.words import read_preview, read_turn
 from lanista.games.streams import Stream
@@ -37,6 +40,8 @@ PLAYERS = ("Player 1", "Player 2")
 """What the worker calls the seats."""
 # What a player of poke-env keeps from its battle objects, and what is told to clients alone.
 UNHEARD = frozenset(("win", "tie", "t:", "expire", "uhtmlchange", "tempnotify", "tempnotifyoff"))
+_DRAWING = Lock()
+"""There is one such generator for all threads."""
 SILENT = logging.getLogger("lanista.games.showdown.poke_env")
 SILENT.setLevel(logging.CRITICAL)
 
@@ -56,11 +61,14 @@ class PokeEnvBot:
 
     def __init__(self, spec: Spec, seed: int) -> None:
         self.spec, self.seed = spec, seed
-        self.digest = bot_digest(spec.name, self.name, self.version)
+        format = format_named(spec.settings["format"])
+        self._player, self._battle = _made(self.player, format.name, format.doubles)
+        # Whatever another poke-env chooses is another player.
+        made_by = metadata.version("poke-env")
+        self.digest = bot_digest(spec.name, f"{self.name} of poke-env {made_by}", self.version)
         self.counts: Counter[str] = Counter()
         """Decisions; those whose first words would be refused; those the simulator made."""
-        self._format = format_named(spec.settings["format"])
-        self._player, self._battle = _made(self.player, self._format.name, self._format.doubles)
+        self._orders = orders_of(format).size
         self._battles: WeakKeyDictionary[Told, Followed] = WeakKeyDictionary()
 
     def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
@@ -70,23 +78,27 @@ class PokeEnvBot:
         for number, row in enumerate(rows):
             key = (int(sight.match[row]), int(sight.seat[row]))
             stream = Stream.keyed(self.seed, *key, "act", int(sight.turn[row]))
-            previews, choice = self._decide(sight, row, stream)
-            actions[number, 0 if previews else -1] = choice
+            actions[number] = self.answer(sight.told[row], key[1], sight.mask[row], stream)
         return actions
 
-    def _decide(self, sight: Sight, row: int, stream: Stream) -> tuple[bool, int]:
-        followed = self.follow(sight.told[row], int(sight.seat[row]))
-        request = followed.request
+    def answer(self, told: Told, seat: int, mask: Flags, stream: Stream) -> list[int]:
+        """Return the action of a seat that was told `told`."""
+        followed = self.follow(told, seat)
+        request, previews = followed.request, len(mask) - self._orders
         self.counts["decisions"] += 1
         with seeded(stream.next_word()):
             if request.get("teamPreview"):
-                words = self._player.teampreview(followed.battle).removeprefix("/team ")
-                choice = read_preview(words, len(request["side"]["pokemon"]))
-                if choice is None:
-                    raise GameError(f"{self.name} chose {words!r} at team preview.")
-                return True, choice
-            mask = sight.mask[row][len(PREVIEWS) if self._format.brings_team else 0 :]
-            return False, self._order(followed, mask, stream)
+                choice = self._preview(followed)
+            else:
+                choice = self._order(followed, mask[previews:], stream)
+        return whole_action(self.spec.heads, request, choice)
+
+    def _preview(self, followed: Followed) -> int:
+        words = self._player.teampreview(followed.battle).removeprefix("/team ")
+        choice = read_preview(words, len(followed.request["side"]["pokemon"]))
+        if choice is None:
+            raise GameError(f"The bot {self.name!r} chose {words!r} at a team preview of four.")
+        return choice
 
     def _order(self, followed: Followed, mask: Flags, stream: Stream) -> int:
         """Ask until the words are legal; whoever would always repeat itself gets `default`."""
@@ -170,12 +182,13 @@ BOTS = (SimpleHeuristics, MaxBasePower, PokeEnvRandom)
 @contextmanager
 def seeded(word: int) -> Iterator[None]:
     """Seed Python's own generator, which poke-env draws from, and put it back afterwards."""
-    state = random.getstate()
-    random.seed(word)
-    try:
-        yield
-    finally:
-        random.setstate(state)
+    with _DRAWING:
+        state = random.getstate()
+        random.seed(word)
+        try:
+            yield
+        finally:
+            random.setstate(state)
 
 
 def _made(name: str, format: str, doubles: bool) -> tuple[Any, Any]:

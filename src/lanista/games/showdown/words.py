@@ -1,8 +1,9 @@
 """Reads a choice in the simulator's words, as its `Side.choose` does, into our numbers.
 
 For players that speak as on a server: moves and Pokémon by name, passes left out, `default`. What
-the simulator would refuse is None. It draws the target of a move chosen by `default` when the move
-is made; here it is drawn when it is chosen. Knows nothing of who speaks.
+the simulator would refuse is None; so is a target in singles, where no player names one. It draws
+the target of a move chosen by `default` when the move is made; here it is drawn when it is chosen.
+Knows nothing of who speaks.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from lanista.games.streams import Stream
 
 NAMED_TARGET = "normal"
 """What the simulator takes a move for that is chosen by name and is told without a target."""
+STRUGGLE = "struggle"
 _TARGET = re.compile(r"\s([+-]?[1-3])$")
 
 
@@ -121,8 +123,10 @@ class _Spoken:
         if number is None:
             return None
         told = moves[number].get("target") or ("" if text.isdigit() else NAMED_TARGET)
+        # Who is locked into a move, or has none left, is not heard on terastallizing.
+        tera = tera and "target" in moves[number] and moves[number]["id"] != STRUGGLE
         if self.places == 1:
-            return number + (SINGLES_TERA if tera else 0)
+            return None if target else number + (SINGLES_TERA if tera else 0)
         if target not in CHOSEN_TARGETS.get(told, NO_TARGET)[at]:
             return None
         if not moves[number].get("target"):
