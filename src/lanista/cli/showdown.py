@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanista.cli.showdown_evaluate import Evaluate
 from lanista.cli.showdown_serve import Install, Serve
 from lanista.cli.usage import Group
 
@@ -10,5 +11,6 @@ SHOWDOWN = Group(
     {
         "install": Install,
         "serve": Serve,
+        "evaluate": Evaluate,
     },
 )

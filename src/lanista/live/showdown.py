@@ -1,0 +1,154 @@
+"""From words of a user to somebody who plays on a Showdown server.
+
+Finds out who decides (a policy file, a policy folder or a bot), in which format, with which team,
+and what it takes for likely of others' teams. Knows nothing of servers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanista.errors import LanistaError
+from lanista.games import registry
+from lanista.games.bots import Player
+from lanista.games.contract import GameError, Spec
+from lanista.games.showdown.battles import Battles
+from lanista.games.showdown.belief import Belief
+from lanista.games.showdown.description import NAME, describe
+from lanista.games.showdown.formats import Format, format_named
+from lanista.games.showdown.game import DEFAULT_FORMAT
+from lanista.games.showdown.teams import Pool, Team, load_pool, pool_folder
+from lanista.live.folder import PolicyFolder
+from lanista.nets.policy_format import PolicyHeader, read_header
+
+MIRROR = "mirror"
+
+
+@dataclass(frozen=True)
+class Who:
+    """Who is to decide, before it is loaded."""
+
+    word: str
+    """As the user wrote it."""
+    kind: str
+    """`file`, `folder` or `bot`."""
+    format: Format
+    settings: dict[str, Any]
+    """Of the game that the policy was made for; empty for a bot."""
+
+    @property
+    def team_pool(self) -> str:
+        """The pool that the policy learnt with, which it takes others' teams to come from."""
+        return str(self.settings.get("team_pool_path", ""))
+
+    def spec(self, version: str) -> Spec:
+        """Return the game that it plays; `version` is the simulator's."""
+        mode = str(self.settings.get("mode", MIRROR))
+        return describe(self.format, mode, self.team_pool, version)
+
+
+def who_is(word: str, format: str | None = None) -> Who:
+    """Return who is meant by a policy file, a policy folder or the name of a bot."""
+    path = Path(word)
+    if word in registry.bot_names(registry.entry(NAME)):
+        return Who(word, "bot", format_named(format or DEFAULT_FORMAT), {})
+    if path.is_dir():
+        folder = PolicyFolder(path)
+        header = read_header(folder.path_of(folder.pointer().stable))
+        return _of_header(word, "folder", header, format)
+    if not path.is_file():
+        bots = ", ".join(registry.bot_names(registry.entry(NAME)))
+        raise LanistaError(
+            f"POLICY is {word!r}, which is no file, no policy folder and no bot of Showdown; its "
+            f"bots are {bots}."
+        )
+    return _of_header(word, "file", read_header(path), format)
+
+
+def _of_header(word: str, kind: str, header: PolicyHeader, format: str | None) -> Who:
+    if header.game != NAME:
+        raise LanistaError(f"{word} plays {header.game}, and no Showdown; name another policy.")
+    told = str(header.settings.get("format"))
+    if format is not None and format != told:
+        raise LanistaError(
+            f"{word} plays {told}, and --format is {format}; leave --format out, or name a policy "
+            "for that format."
+        )
+    return Who(word, kind, format_named(told), dict(header.settings))
+
+
+def load_player(
+    who: Who, spec: Spec, seed: int, *, greedy: bool = False, temperature: float = 1.0
+) -> Player:
+    """Return the bot, or the policy of a file, as a player."""
+    if who.kind == "bot":
+        return registry.make_bot(NAME, who.word, spec, seed)
+    from lanista.rollout.players import policy_player
+
+    path: str | Path = who.word
+    if who.kind == "folder":
+        folder = PolicyFolder(path)
+        path = folder.path_of(folder.pointer().stable)
+    return policy_player(
+        path, spec, seed, greedy=greedy, temperature=temperature, name=who.word, block=0
+    )
+
+
+@dataclass(frozen=True)
+class Teams:
+    """What is brought, and what others are believed to bring."""
+
+    brought: tuple[Team, ...]
+    """Empty where the format makes the teams."""
+    belief: Belief | None
+    belief_pool: str
+    """What the belief was made of, as it was named."""
+    version: str
+    """The simulator's."""
+    left_out: dict[str, str]
+    """Files of the pool that are no legal team, and why."""
+
+
+def read_teams(
+    format: Format, *, file: Path | None = None, pool: str | None = None, belief_pool: str = ""
+) -> Teams:
+    """Read what is to be brought, and have the simulator judge it before anybody connects."""
+    with Battles(1) as battles:
+        version = battles.simulator_version
+        if not format.brings_team:
+            if file is not None or pool is not None:
+                raise LanistaError(
+                    f"Nobody brings a team to {format.name}; leave --team and --team-pool out."
+                )
+            return Teams((), None, "", version, {})
+        found: Pool | None = None
+        if file is not None:
+            brought: tuple[Team, ...] = (_read_team(file, format, battles),)
+        else:
+            found = load_pool(pool_folder(pool or ""), format.name, battles)
+            brought = found.teams
+        try:
+            known = load_pool(pool_folder(belief_pool), format.name, battles)
+        except GameError as error:
+            raise LanistaError(
+                f"{str(error).rstrip('.')}; the policy believes in those teams: name a pool with "
+                "--belief-pool."
+            ) from error
+    belief = Belief.of_teams(team.packed for team in known.teams)
+    return Teams(brought, belief, belief_pool, version, dict(found.left_out) if found else {})
+
+
+def _read_team(file: Path, format: Format, battles: Battles) -> Team:
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise LanistaError(f"--team is {str(file)!r}, which cannot be read: {why}.") from error
+    ((packed, problems),) = battles.validate(format.name, [text])
+    if problems:
+        raise LanistaError(
+            f"--team is {str(file)!r}, which {format.name} does not allow: {problems[0]}"
+        )
+    return Team(file.stem, packed)

@@ -1,0 +1,127 @@
+"""Gathers the decisions of all battles that wait, so that a network sees them in one call.
+
+Owns when a batch is full and who gets which answer. Knows nothing of servers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lanista.games.bots import Player
+from lanista.games.showdown.game import Sight
+from lanista.live.showdown_battle import Question
+from lanista.rollout.players import PolicyPlayer
+
+MOST = 64
+PATIENCE = 0.002
+"""Seconds that a decision waits for others to keep it company."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a player chose."""
+
+    action: tuple[int, ...]
+    log_prob: float | None
+    """Of the action; None for players that are no policy."""
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    player: Player
+    slot: int
+    match: int
+    turn: int
+    question: Question
+    answer: asyncio.Future[Answer]
+
+
+class Batcher:
+    """Answers questions of many battles, some at a time."""
+
+    def __init__(self, most: int = MOST, patience: float = PATIENCE) -> None:
+        self.most, self.patience = most, patience
+        self.decisions = self.calls = 0
+        """Decisions made so far, and in how many calls."""
+        self._waiting: list[_Waiting] = []
+        self._due: asyncio.Handle | None = None
+        self._slots: set[int] = set()
+
+    def sit(self) -> int:
+        """Return a number for a battle that no other battle has while it lasts."""
+        slot = next(at for at in range(len(self._slots) + 1) if at not in self._slots)
+        self._slots.add(slot)
+        return slot
+
+    def leave(self, slot: int) -> None:
+        """Give a number back."""
+        self._slots.discard(slot)
+
+    async def ask(
+        self, player: Player, slot: int, match: int, turn: int, question: Question
+    ) -> Answer:
+        """Return what `player` chooses at decision `turn` of the battle `match`."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Answer] = loop.create_future()
+        self._waiting.append(_Waiting(player, slot, match, turn, question, answer))
+        # With everybody here there is nobody to wait for.
+        if len(self._waiting) >= min(self.most, len(self._slots)):
+            self._flush()
+        elif self._due is None:
+            self._due = loop.call_later(self.patience, self._flush)
+        return await answer
+
+    def _flush(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+        self._due = None
+        waiting = [each for each in self._waiting if not each.answer.done()]
+        self._waiting = []
+        groups: dict[int, list[_Waiting]] = {}
+        for each in waiting:
+            groups.setdefault(id(each.player), []).append(each)
+        for group in groups.values():
+            self._decide(group)
+
+    def _decide(self, group: Sequence[_Waiting]) -> None:
+        self.decisions += len(group)
+        self.calls += 1
+        try:
+            answers = _answers(group[0].player, _sight(group))
+        except Exception as error:  # Each battle has to know, and decides what that means for it.
+            for each in group:
+                each.answer.set_exception(error)
+            return
+        for each, answer in zip(group, answers, strict=True):
+            each.answer.set_result(answer)
+
+
+def _sight(group: Sequence[_Waiting]) -> Sight:
+    # A policy sees no seat; its streams are those of seat 0, as in every live bot's game files.
+    policy = isinstance(group[0].player, PolicyPlayer)
+    seats = [0 if policy else each.question.tracker.seat for each in group]
+    return Sight(
+        slot=np.array([each.slot for each in group], np.int32),
+        seat=np.array(seats, np.int32),
+        match=np.array([each.match for each in group], np.int64),
+        turn=np.array([each.turn for each in group], np.int32),
+        observation=np.stack([each.question.observation for each in group]),
+        mask=np.stack([each.question.mask for each in group]),
+        trackers=[each.question.tracker for each in group],
+        told=[each.question.told for each in group],
+    )
+
+
+def _answers(player: Player, sight: Sight) -> list[Answer]:
+    rows = np.arange(len(sight))
+    if not isinstance(player, PolicyPlayer):
+        return [Answer(tuple(action), None) for action in player.act(sight, rows).tolist()]
+    chosen = player.actor.choose(sight, rows)
+    return [
+        Answer(tuple(action), log_prob)
+        for action, log_prob in zip(chosen.action.tolist(), chosen.log_prob.tolist(), strict=True)
+    ]

@@ -1,0 +1,204 @@
+"""A connection to a Showdown server that comes back after it was lost.
+
+Logs in and speaks with poke-env's client; hands rooms' messages and what the server says to its
+owner. Knows nothing of battles and policies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from collections.abc import Coroutine
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import websockets
+from poke_env import AccountConfiguration, ServerConfiguration, ShowdownServerConfiguration
+from poke_env.ps_client import PSClient
+
+from lanista.data.text import printable
+from lanista.errors import LanistaError
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+"""Seconds before a lost connection is tried again; twice as many after each failure."""
+MOST_FAILURES = 20
+PATH = "/showdown/websocket"
+SILENT = logging.CRITICAL + 1
+"""Above every level: what poke-env would print is told to the owner instead."""
+
+
+class ServerError(LanistaError):
+    """A Showdown server cannot be used as it was asked to be."""
+
+    exit_code = 1
+
+
+class Owner(Protocol):
+    """Whoever hears what a connection brings."""
+
+    def room(self, tag: str, lines: list[str]) -> None:
+        """Take a room's message."""
+
+    def challenged(self, user: str, format: str) -> None:
+        """Hear that somebody challenges us."""
+
+    def said(self, words: str) -> None:
+        """Hear what the server told this account: a popup, or that a challenge came to nothing."""
+
+    def found(self) -> None:
+        """Hear that the account is logged in, for the first time or again."""
+
+    def lost(self, why: str, pause: float) -> None:
+        """Hear that the connection is gone and is tried again in `pause` seconds."""
+
+    def failed(self, why: str) -> None:
+        """Hear that it will not come back."""
+
+
+def websocket_url(text: str) -> str:
+    """Return a server's address as a websocket takes it; refuse what is none."""
+    given = text if "://" in text else f"ws://{text}"
+    parts = urlsplit(given)
+    schemes = {"ws": "ws", "http": "ws", "wss": "wss", "https": "wss"}
+    try:
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        port = None
+    if parts.scheme not in schemes or not parts.hostname or port is None:
+        raise LanistaError(f"--server is {text!r}; write it as ws://127.0.0.1:8000.")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    path = parts.path if parts.path not in ("", "/") else PATH
+    return f"{schemes[parts.scheme]}://{host}{port}{path}"
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether a server runs on this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Connection(PSClient):  # type: ignore[misc]
+    """poke-env's client, kept alive."""
+
+    def __init__(self, owner: Owner, url: str, name: str, password: str | None = None) -> None:
+        """Prepare a connection; it must be made inside the loop that is to run it."""
+        super().__init__(
+            AccountConfiguration(name, password),
+            log_level=SILENT,
+            server_configuration=ServerConfiguration(
+                url, ShowdownServerConfiguration.authentication_url
+            ),
+            start_listening=False,
+            loop=asyncio.get_running_loop(),
+        )
+        self.owner = owner
+        self._closing = False
+        self._kept: asyncio.Task[None] | None = None
+        self._failures = 0
+
+    def start(self) -> None:
+        """Connect, and come back whenever the connection is lost."""
+        self._kept = asyncio.get_running_loop().create_task(self._keep())
+
+    async def close(self) -> None:
+        """Let go of the server."""
+        self._closing = True
+        if self._kept is not None:
+            self._kept.cancel()
+            await asyncio.gather(self._kept, return_exceptions=True)
+        for task in list(self._active_tasks):
+            task.cancel()
+
+    async def say(self, message: str, room: str = "", more: str | None = None) -> bool:
+        """Send a message; return whether there was a connection to send it on."""
+        try:
+            await self.send_message(message, room, more)
+        except (websockets.ConnectionClosed, AttributeError):
+            return False  # Lost, or not there yet; whoever keeps it alive finds out as well.
+        return True
+
+    async def _keep(self) -> None:
+        while not self._closing:
+            why = await self._connected()
+            self.logged_in.clear()
+            if self._closing:
+                return
+            self._failures += 1
+            if self._failures > MOST_FAILURES:
+                self.owner.failed(f"{self.websocket_url} does not answer: {why}")
+                return
+            pause = min(FIRST_PAUSE * 2 ** (self._failures - 1), LONGEST_PAUSE)
+            self.owner.lost(why, pause)
+            await asyncio.sleep(pause)
+
+    async def _connected(self) -> str:
+        """Stay connected as long as it lasts; return why it ended."""
+        try:
+            async with websockets.connect(
+                self.websocket_url, max_queue=None, open_timeout=10.0
+            ) as websocket:
+                self.websocket = websocket
+                async for message in websocket:
+                    self._receive(str(message))
+            return "the server closed it"
+        except (OSError, TimeoutError, websockets.WebSocketException) as error:
+            return printable(getattr(error, "strerror", None) or error, 200).rstrip(".")
+
+    def _receive(self, message: str) -> None:
+        first, *rest = message.split("\n")
+        if first.startswith(">"):
+            if first.startswith(">battle-"):
+                self.owner.room(first[1:], rest)
+            return
+        for line in (first, *rest):
+            self._hear(line)
+
+    def _hear(self, line: str) -> None:
+        """Act on a line that belongs to no room."""
+        parts = line.split("|")
+        kind = parts[1] if len(parts) > 1 else ""
+        if kind == "challstr" and len(parts) > 3:
+            self._background(self.log_in(parts))
+        elif kind == "updateuser" and len(parts) > 2:
+            if parts[2][1:].partition("@")[0] == self.username:
+                self._failures = 0
+                self.logged_in.set()
+                self.owner.found()
+        elif kind == "nametaken":
+            why = parts[3] if len(parts) > 3 else "the name is taken"
+            self.owner.failed(f"{self.websocket_url} does not give {self.username!r} away: {why}")
+        elif kind == "popup":
+            self.owner.said(line.removeprefix("|popup|").replace("||", " ").strip())
+        elif kind == "pm" and len(parts) > 4:
+            self._private(parts)
+
+    def _private(self, parts: list[str]) -> None:
+        words = "|".join(parts[4:])
+        command, _, rest = words.partition(" ")
+        mine = parts[2].strip() == self.username
+        if command == "/challenge" and rest and not mine:
+            self.owner.challenged(parts[2][1:], rest.partition("|")[0])
+        elif command == "/error" or (command in ("/log", "/text") and _ends_challenge(rest)):
+            self.owner.said(rest)
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._active_tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._active_tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        # While the connection is down logging in cannot work; it is tried again then.
+        if error is None or isinstance(error, websockets.ConnectionClosed | AssertionError):
+            return
+        why = f"{type(error).__name__}: {printable(error, 200)}"
+        self.owner.failed(f"{self.username!r} cannot log in at {self.websocket_url}: {why}")
+
+
+def _ends_challenge(words: str) -> bool:
+    return "rejected" in words or "cancelled" in words

@@ -1,0 +1,201 @@
+"""Lets one player meet poke-env's own players on real servers, teams mirrored, sides swapped.
+
+Fixes beforehand who meets whom with which team on which side, plays that in lanes side by side, and
+hands over what came of each battle. How strong that makes anybody is reckoned elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from poke_env import AccountConfiguration, ServerConfiguration
+from poke_env.player import MaxBasePowerPlayer, RandomPlayer, SimpleHeuristicsPlayer
+
+from lanista.errors import LanistaError, nearest
+from lanista.games.showdown.belief import Belief
+from lanista.games.showdown.formats import Format
+from lanista.games.showdown.teams import Team
+from lanista.live.showdown_batching import Batcher
+from lanista.live.showdown_player import ServerPlayer
+from lanista.live.showdown_players import Source
+from lanista.live.showdown_table import Result
+
+OPPONENTS = {
+    "simple_heuristics": SimpleHeuristicsPlayer,
+    "max_base_power": MaxBasePowerPlayer,
+    "random": RandomPlayer,
+}
+STALLED = 300.0
+"""Seconds after which a battle is given up: an opponent does not answer any more."""
+LINGERS = 20.0
+"""Seconds that an opponent may take to notice that a battle is over."""
+_NO_LOGIN = "https://localhost?"
+
+
+@dataclass(frozen=True)
+class Bout:
+    """A battle as it was fixed beforehand."""
+
+    number: int
+    unit: int
+    """Two battles of one number: the same opponent and team, sides swapped."""
+    opponent: str
+    team: Team | None
+    challenges: bool
+    """The player challenges, which makes it p1; otherwise it is challenged."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A bout and what came of it."""
+
+    bout: Bout
+    result: Result
+    stalled: bool = False
+
+
+def fixed_bouts(opponents: Sequence[str], teams: Sequence[Team], units: int) -> list[Bout]:
+    """Return `units` pairs of battles against each opponent, the teams in turn."""
+    for name in opponents:
+        if name not in OPPONENTS:
+            raise LanistaError(f"poke-env has no player {name!r}; {nearest(name, OPPONENTS)}")
+    bouts: list[Bout] = []
+    for round in range(units):
+        team = teams[round % len(teams)] if teams else None
+        for at, opponent in enumerate(opponents):
+            unit = round * len(opponents) + at
+            for challenges in (True, False):
+                bouts.append(Bout(len(bouts), unit, opponent, team, challenges))
+    return bouts
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all lanes share."""
+
+    urls: Sequence[str]
+    source: Source
+    format: Format
+    belief: Belief | None
+    batcher: Batcher
+    report: Callable[[Played], None]
+    """Called once for each battle, as it ends."""
+    troubles: list[str]
+    """What poke-env's players complained of."""
+
+
+async def play_bouts(setting: Setting, bouts: Sequence[Bout], lanes: int) -> None:
+    """Play all bouts, as many side by side as there are lanes."""
+    waiting = iter(bouts)
+    tasks = [
+        asyncio.create_task(_Lane(setting, number).run(waiting))
+        for number in range(min(lanes, len(bouts)))
+    ]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Lane:
+    """One account of ours and one of each opponent, in one battle at a time."""
+
+    def __init__(self, setting: Setting, number: int) -> None:
+        self.setting, self.number = setting, number
+        self.url = setting.urls[number % len(setting.urls)]
+        self.opponents: dict[str, Any] = {}
+        self.hired = 0
+
+    async def run(self, bouts: Iterator[Bout]) -> None:
+        told = self.setting
+        ours = ServerPlayer(
+            told.source,
+            told.format,
+            self.url,
+            f"lanista {self.number}",
+            belief=told.belief,
+            batcher=told.batcher,
+        )
+        try:
+            await ours.connect()
+            for bout in bouts:
+                theirs = await self._opponent(bout.opponent)
+                told.report(await self._play(bout, ours, theirs))
+        finally:
+            for theirs in self.opponents.values():
+                await self._dismiss(theirs)
+            await ours.close()
+
+    async def _opponent(self, name: str) -> Any:
+        if name not in self.opponents:
+            self.hired += 1
+            made = OPPONENTS[name](
+                AccountConfiguration(_account(name, self.number, self.hired), None),
+                battle_format=self.setting.format.name,
+                server_configuration=ServerConfiguration(self.url, _NO_LOGIN),
+                loop=asyncio.get_running_loop(),
+            )
+            made.logger.handlers[:] = [_Listener(self.setting.troubles)]
+            made.logger.propagate = False
+            made.logger.setLevel(logging.ERROR)
+            self.opponents[name] = made
+            await made.ps_client.logged_in.wait()
+        return self.opponents[name]
+
+    async def _play(self, bout: Bout, ours: ServerPlayer, theirs: Any) -> Played:
+        packed = bout.team.packed if bout.team is not None else None
+        if packed is not None:
+            theirs.update_team(packed)
+        if bout.challenges:
+            other = asyncio.create_task(theirs.accept_challenges(ours.username, 1))
+            mine = ours.challenge(theirs.username, packed, bout.number)
+        else:
+            other = asyncio.create_task(theirs.send_challenges(ours.username, 1))
+            mine = ours.accept(packed, theirs.username, bout.number)
+        battle = asyncio.create_task(mine)
+        try:
+            done, _ = await asyncio.wait({battle}, timeout=STALLED)
+            if not done:
+                ours.give_up()
+            result = await battle
+            await asyncio.wait({other}, timeout=LINGERS)
+            await self._tidy(bout.opponent, sound=other.done() and not other.exception())
+        finally:
+            battle.cancel()
+            other.cancel()
+        return Played(bout, result, stalled=not done)
+
+    async def _tidy(self, name: str, sound: bool) -> None:
+        """Have an opponent forget its battle; one that hangs in it is replaced."""
+        if sound:
+            # Without it poke-env's players get slower and slower.
+            self.opponents[name].reset_battles()
+        else:
+            await self._dismiss(self.opponents.pop(name))
+
+    async def _dismiss(self, theirs: Any) -> None:
+        theirs.logger.setLevel(logging.CRITICAL + 1)
+        await theirs.ps_client._stop_listening()
+
+
+def _account(name: str, lane: int, hired: int) -> str:
+    """Return a name of at most 18 letters that a server leaves as it is."""
+    return f"{name.replace('_', '')[:10]} {lane} {hired}"
+
+
+class _Listener(logging.Handler):
+    """Keeps what a player of poke-env complains of."""
+
+    def __init__(self, troubles: list[str]) -> None:
+        super().__init__(logging.ERROR)
+        self.troubles = troubles
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        self.troubles.append(repr(error) if error is not None else record.getMessage())

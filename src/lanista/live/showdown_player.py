@@ -1,0 +1,253 @@
+"""An account on a Showdown server that plays battles: a player of poke-env's kind.
+
+Challenges, accepts and searches, and takes battles up again after the connection was lost. poke-env
+connects and logs in; its battle objects decide nothing, for every battle has a tracker of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from poke_env.player import Player
+from websockets import ConnectionClosed
+
+from lanista.data.text import printable
+from lanista.games.showdown.belief import Belief
+from lanista.games.showdown.formats import Format
+from lanista.games.showdown.vocabulary import to_id
+from lanista.live.showdown_batching import Batcher
+from lanista.live.showdown_battle import Battle
+from lanista.live.showdown_connection import SILENT, Connection, ServerError
+from lanista.live.showdown_players import Source
+from lanista.live.showdown_table import Result, Table
+
+_log = logging.getLogger("lanista.live")
+TOO_SOON = "less than 10 seconds"
+SOON = 10.0
+"""How often public servers let somebody challenge, in seconds."""
+
+Ask = Callable[[], Awaitable[None]]
+"""Asks the server for a battle."""
+
+
+class ServerPlayer(Player):  # type: ignore[misc]
+    """An account on a server, in any number of battles at once."""
+
+    def __init__(
+        self,
+        source: Source,
+        format: Format,
+        url: str,
+        name: str,
+        *,
+        password: str | None = None,
+        belief: Belief | None = None,
+        batcher: Batcher | None = None,
+        timer: bool = False,
+        tell: Callable[[str], None] = _log.info,
+    ) -> None:
+        """Prepare to play, inside the loop that is to run it; `connect` begins.
+
+        `timer` has the server watch both players' time. `tell` hears sentences for the user.
+        """
+        super().__init__(
+            battle_format=format.name,
+            log_level=SILENT,
+            max_concurrent_battles=0,
+            start_listening=False,
+            loop=asyncio.get_running_loop(),
+        )
+        self.ps_client = self.connection = Connection(self, url, name, password)
+        self.source, self.kind, self.belief = source, format, belief
+        self.batcher = batcher or Batcher()
+        self.timer, self.tell = timer, tell
+        self.reconnections = 0
+        self._tables: dict[str, Table] = {}
+        self._match: int | None = None
+        self._starting = asyncio.Lock()
+        self._news: asyncio.Queue[Table | str | None] = asyncio.Queue()
+        """What may come of asking for a battle: one, words of the server, a lost connection."""
+        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def connect(self) -> None:
+        """Connect and log in; raise `ServerError` where that cannot be."""
+        self.connection.start()
+        await self._or_failure(self.connection.logged_in.wait())
+
+    async def close(self) -> None:
+        """Leave the server; battles in progress are cut off."""
+        for table in list(self._tables.values()):
+            table.finish(cut_off=True)
+        await self.connection.close()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._failure.done():
+            self._failure.exception()  # Or asyncio complains that nobody asked for it.
+
+    async def challenge(self, user: str, team: str | None, match: int | None = None) -> Result:
+        """Challenge somebody and play the battle to its end."""
+        ask = self.connection.challenge
+        return await self._play(lambda: ask(user, self.kind.name, team), match)
+
+    async def search(self, team: str | None, match: int | None = None) -> Result:
+        """Search the ladder for an opponent and play the battle to its end."""
+        ask = self.connection.search_ladder_game
+        return await self._play(lambda: ask(self.kind.name, team), match)
+
+    async def accept(
+        self, team: str | None, user: str | None = None, match: int | None = None
+    ) -> Result:
+        """Accept the next challenge, of `user` if named, and play the battle to its end."""
+
+        async def ask() -> None:
+            while True:
+                found = await self._or_failure(self._challenge_queue.get())
+                if user is None or to_id(found) == to_id(user):
+                    await self.connection.accept_challenge(found, team)
+                    return
+
+        return await self._play(ask, match, accepts=True)
+
+    def give_up(self) -> None:
+        """Forfeit every battle in progress."""
+        for table in list(self._tables.values()):
+            table.forfeit("the player was stopped")
+
+    @property
+    def playing(self) -> int:
+        """How many battles are in progress."""
+        return len(self._tables)
+
+    def choose_move(self, battle: Any) -> Any:
+        """Refuse: requests are answered without poke-env's battle objects."""
+        raise NotImplementedError("A ServerPlayer answers requests itself.")
+
+    # Beginning.
+
+    async def _play(self, ask: Ask, match: int | None, accepts: bool = False) -> Result:
+        async with self._starting:
+            table = await self._begun(ask, match, accepts)
+        # Shielded: whoever stops waiting for a battle does not end it.
+        result: Result = await self._or_failure(asyncio.shield(table.over))
+        return result
+
+    async def _begun(self, ask: Ask, match: int | None, accepts: bool) -> Table:
+        """Ask for a battle until one begins; a lost connection asks again."""
+        while True:
+            await self._or_failure(self.connection.logged_in.wait())
+            while not self._news.empty():
+                self._news.get_nowait()
+            self._match = match
+            try:
+                await ask()
+            except (ConnectionClosed, AssertionError):  # The latter: lost in the last moment.
+                await asyncio.sleep(0)
+                continue
+            news = await self._or_failure(self._news.get())
+            if isinstance(news, Table):
+                await self._battle_semaphore.acquire()
+                return news
+            if news is not None and TOO_SOON in news:
+                await asyncio.sleep(SOON)
+            elif news is not None and not accepts:
+                url = self.connection.websocket_url
+                raise ServerError(f"{url} gave no battle: {printable(news, 300).rstrip('.')}.")
+
+    async def _or_failure(self, awaited: Awaitable[Any]) -> Any:
+        """Wait for something, or raise what ended the connection for good."""
+        task = asyncio.ensure_future(awaited)
+        try:
+            await asyncio.wait({task, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if not task.done():
+            task.cancel()
+            self._failure.result()
+        return task.result()
+
+    # What the connection tells.
+
+    def room(self, tag: str, lines: list[str]) -> None:
+        """Take a battle's message."""
+        table, first = self._tables.get(tag), lines[0] if lines else ""
+        if first.startswith("|init|battle"):
+            if table is None:
+                table = self._open(tag)
+            else:
+                table.begin_again()
+        if table is None:
+            return
+        if first.startswith("|noinit|"):
+            table.finish(cut_off=True)
+        else:
+            table.hear(lines)
+
+    def challenged(self, user: str, format: str) -> None:
+        """Remember a challenge for whoever accepts."""
+        if format == self.kind.name:
+            self._challenge_queue.put_nowait(user)
+
+    def said(self, words: str) -> None:
+        """Hear what the server says to this account."""
+        self.tell(f"The server says: {printable(words, 300)}")
+        self._news.put_nowait(words)
+
+    def found(self) -> None:
+        """Ask for the battles in which the connection was lost."""
+        for tag, table in self._tables.items():
+            if table.adrift:
+                self._send(f"/join {tag}")
+
+    def lost(self, why: str, pause: float) -> None:
+        """Note that battles are adrift, and say so."""
+        self.reconnections += 1
+        for table in self._tables.values():
+            table.adrift = True
+        url = self.connection.websocket_url
+        self.tell(f"The connection to {url} is lost ({why}); trying again in {pause:g} s.")
+        self._news.put_nowait(None)
+
+    def failed(self, why: str) -> None:
+        """End: there is nothing more to wait for."""
+        if not self._failure.done():
+            self._failure.set_exception(ServerError(f"{why.rstrip('.')}."))
+
+    # Battles.
+
+    def _open(self, tag: str) -> Table:
+        battle = Battle(tag, self.kind, self.username, self.belief)
+        match, self._match = self._match, None
+        table = Table(battle, self.source, self.batcher, self._send, self._leave, match)
+        self._tables[tag] = table
+        # poke-env's own ways to begin battles count them so.
+        self._battle_count_queue.put_nowait(None)
+        self._battle_semaphore.release()
+        if self.timer:
+            self._send("/timer on", tag)
+        if self.kind.brings_team:
+            # Policies learn without open team sheets.
+            self._send("/rejectopenteamsheets", tag)
+        self._news.put_nowait(table)
+        return table
+
+    def _leave(self, table: Table) -> None:
+        tag = table.battle.tag
+        del self._tables[tag]
+        self._battle_count_queue.get_nowait()
+        self._battle_count_queue.task_done()
+        self._send(f"/leave {tag}")
+
+    def _send(self, message: str, room: str = "", more: Any = None) -> None:
+        """Send without waiting; a lost connection is noticed where it is kept."""
+        told = None if more is None else str(more)
+        self._work(self.connection.say(message, room, told))
+
+    def _work(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
