@@ -20,17 +20,23 @@ from lanista.data.replay_buffer import ReplayBuffer
 from lanista.data.trajectory import Unrolls
 from lanista.games import registry
 from lanista.games.bots import Player
-from lanista.learn.learner import PRECISIONS, BrokenLossError, Learner
-from lanista.nets.policy import Critic, Policy
-from lanista.nets.policy_file import load_policy
+from lanista.learn.learner import BrokenLossError, Learner
+from lanista.nets.policy import Policy
+from lanista.pipeline.collectors import (
+    Elsewhere,
+    actor_of,
+    anchor_of,
+    collector_elsewhere,
+    collector_of,
+    device_of,
+    prepare_torch,
+)
 from lanista.pipeline.metrics import Row
-from lanista.pipeline.players import refuse_other
-from lanista.pipeline.run import policy_path
+from lanista.pipeline.players import is_bot
 from lanista.pipeline.settings import MOST_PROCESSES, RunSettings
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import LEARNER, Collector
+from lanista.rollout.collect import LEARNER, Collector, Seating
 from lanista.rollout.company import seating_of
-from lanista.rollout.fleet import Fleet, packed, unpacked
+from lanista.rollout.fleet import Fleet, packed
 from lanista.rollout.tally import Count
 
 Values = dict[str, float]
@@ -63,6 +69,7 @@ class Training:
     ) -> None:
         """`find` gives an opponent by its name; `number` tells the run's learners apart."""
         self.settings, self.find, self.name, self.number = settings, find, name, number
+        self.folder = folder
         prepare_torch(settings)
         self.spec = registry.spec_of(settings.game, seed=settings.seed, **settings.game_settings)
         self.anchor = anchor_of(settings, folder)
@@ -105,7 +112,7 @@ class Training:
         told = replace(settings, rollouts=alone)
         firsts = [first + at * (_MATCHES_EACH // MOST_PROCESSES) for at in range(processes)]
         networks = packed((learner.policy, critic))
-        builds = [partial(_collector_elsewhere, told, networks, each) for each in firsts]
+        builds = [partial(collector_elsewhere, told, networks, each) for each in firsts]
         return Fleet(builds, firsts, actor, self.spec.seats)
 
     @property
@@ -127,7 +134,18 @@ class Training:
             numbers.append(LEARNER if each.opponent == self.name else 1 + self.chairs.index(chair))
         weights = [each.weight for each in meetings]
         seating = seating_of(numbers, weights, self.spec.seats, self.settings.seed)
-        self.collector.meet(self._seated(), seating)
+        self._meet(seating)
+
+    def _meet(self, seating: Seating) -> None:
+        seated = self._seated()
+        if isinstance(self.collector, Fleet):
+            self.collector.meet([self._made_elsewhere(name) for name, _ in self.chairs], seating)
+        else:
+            self.collector.meet(seated, seating)
+
+    def _made_elsewhere(self, name: str) -> Elsewhere:
+        digest = "" if is_bot(self.settings.game, name) else self.players[name].digest
+        return Elsewhere(self.settings, self.folder, name, digest)
 
     def _seated(self) -> list[Player]:
         """Return the player of each chair; those that nobody needs any more are let go."""
@@ -325,7 +343,7 @@ class Training:
         self.learner.load_state(learner)
         if "chairs" in state:
             self.chairs = [(str(who), str(reason)) for who, reason in state["chairs"]]
-            self.collector.meet(self._seated(), self.collector.seating)
+            self._meet(self.collector.seating)
         self.collector.load(state["collector"])
         if self.replay is not None:
             self.replay.load(state["replay"])
@@ -345,35 +363,6 @@ class Training:
                     )
 
 
-def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Actor:
-    """Return what plays for a learner."""
-    precision = PRECISIONS[settings.learning.precision]
-    return Actor(policy, settings.seed, critic, precision=precision)
-
-
-def collector_of(settings: RunSettings, actor: Actor, first_match: int) -> Collector:
-    """Return a game with a learner at it, as the settings want it."""
-    rollouts, learning = settings.rollouts, settings.learning
-    told = {"seed": settings.seed, **settings.game_settings}
-    spec = registry.spec_of(settings.game, **told)
-    return Collector(
-        registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **told),
-        actor,
-        unroll_length=rollouts.unroll_length,
-        shaping_scale=rollouts.shaping_scale,
-        keep_log_probs=learning.uses("behaviour"),
-        keep_privileged=learning.critic_sees == "privileged",
-        first_match=first_match,
-    )
-
-
-def _collector_elsewhere(settings: RunSettings, networks: bytes, first_match: int) -> Collector:
-    """Return a collector in a process of its own, with networks on the CPU."""
-    prepare_torch(replace(settings, device="cpu", threads=1))
-    policy, critic = unpacked(networks)
-    return collector_of(settings, actor_of(settings, policy, critic), first_match)
-
-
 def _pair(count: Count, seat: int, other: int) -> tuple[int, int, int]:
     """Return wins, draws and losses of one seat against another."""
     pairs = [(a, b) for a in range(len(count.seating)) for b in range(a + 1, len(count.seating))]
@@ -381,29 +370,3 @@ def _pair(count: Count, seat: int, other: int) -> tuple[int, int, int]:
         return count.pairs[pairs.index((seat, other))]
     won, drawn, lost = count.pairs[pairs.index((other, seat))]
     return lost, drawn, won
-
-
-def prepare_torch(settings: RunSettings) -> None:
-    """Set torch up so that the same run gives the same numbers."""
-    torch.set_num_threads(settings.threads)
-    # The same as use_deterministic_algorithms, which would load a compiler for two seconds first.
-    torch.set_deterministic_debug_mode("error" if device_of(settings) == "cpu" else "default")
-    # We never read memory that was not written; filling it costs time.
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-
-
-def device_of(settings: RunSettings) -> str:
-    """Return where the networks run."""
-    if settings.device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return settings.device
-
-
-def anchor_of(settings: RunSettings, folder: Path) -> Policy | None:
-    """Return the policy the run begins from, which never changes; None where there is none."""
-    if not settings.supervised_digest:
-        return None
-    path = policy_path(folder, settings.supervised_digest)
-    loaded = load_policy(path)
-    refuse_other(path, loaded.digest, settings.supervised_digest)
-    return loaded.policy.to(device_of(settings))

@@ -23,12 +23,15 @@ import torch
 from lanista.data.trajectory import Unrolls, from_arrays, join, to_arrays
 from lanista.errors import LanistaError
 from lanista.games.bots import Player
+from lanista.games.contract import Spec
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import Collector, Seating
 from lanista.rollout.tally import Tally
 
 Build = Callable[[], Collector]
 """Makes a process's collector; sent to the process, so it must be a picklable function."""
+Make = Callable[[Spec], Player]
+"""Makes an opponent, in a process of its own; equal ones make the same opponent."""
 PATIENCE = 10.0
 """How many seconds a process has to end by itself when its work is over."""
 
@@ -53,8 +56,8 @@ class Fleet:
         self._members: list[_Member] = []
         self._company: bytes | None = None
 
-    def meet(self, opponents: Sequence[Player], seating: Seating) -> None:
-        """Let `seating` decide from now on, in every process."""
+    def meet(self, opponents: Sequence[Make], seating: Seating) -> None:
+        """Let `seating` decide from now on; every process makes the opponents for itself."""
         self.seating = seating
         self._company = packed((list(opponents), seating))
         if self._members:
@@ -209,13 +212,14 @@ class _Crew:
 
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
+        self.players: dict[Make, Player] = {}
 
     def meet(self, message: bytes) -> None:
-        opponents, seating = unpacked(message)
-        for player in opponents:
-            for actor in getattr(player, "actors", ()):
-                actor.device = torch.device("cpu")
-        self.collector.meet(opponents, seating)
+        makes, seating = unpacked(message)
+        spec = self.collector.game.spec
+        # Somebody who sits there already goes on with the matches in flight.
+        self.players = {make: self.players.get(make) or make(spec) for make in makes}
+        self.collector.meet([self.players[make] for make in makes], seating)
 
     def collect(self, told: tuple[str, int, int, float, bytes]) -> Any:
         how, count, update, temperature, weights = told

@@ -1,0 +1,97 @@
+"""Sets up what a learner plays with: torch, the device, and a game with the learner at it.
+
+Here or in a process of its own, from the same settings. Knows nothing of iterations and updates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from lanista.games import registry
+from lanista.games.bots import Player
+from lanista.games.contract import Spec
+from lanista.learn.learner import PRECISIONS
+from lanista.nets.policy import Critic, Policy
+from lanista.nets.policy_file import load_policy
+from lanista.pipeline.players import make_player, refuse_other
+from lanista.pipeline.run import policy_path
+from lanista.pipeline.settings import RunSettings
+from lanista.rollout.actor import Actor
+from lanista.rollout.collect import Collector
+from lanista.rollout.fleet import unpacked
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Makes an opponent in another process."""
+
+    settings: RunSettings
+    folder: Path
+    name: str
+    digest: str
+    """Of a policy or of a bot's file; empty: a bot of the game."""
+
+    def __call__(self, spec: Spec) -> Player:
+        settings = self.settings
+        return make_player(settings, self.name, self.digest, spec, self.folder, settings.seed)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.digest))
+
+
+def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Actor:
+    """Return what plays for a learner."""
+    precision = PRECISIONS[settings.learning.precision]
+    return Actor(policy, settings.seed, critic, precision=precision)
+
+
+def collector_of(settings: RunSettings, actor: Actor, first_match: int) -> Collector:
+    """Return a game with a learner at it, as the settings want it."""
+    rollouts, learning = settings.rollouts, settings.learning
+    told = {"seed": settings.seed, **settings.game_settings}
+    spec = registry.spec_of(settings.game, **told)
+    return Collector(
+        registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **told),
+        actor,
+        unroll_length=rollouts.unroll_length,
+        shaping_scale=rollouts.shaping_scale,
+        keep_log_probs=learning.uses("behaviour"),
+        keep_privileged=learning.critic_sees == "privileged",
+        first_match=first_match,
+    )
+
+
+def collector_elsewhere(settings: RunSettings, networks: bytes, first_match: int) -> Collector:
+    """Return a collector in a process of its own, with networks on the CPU."""
+    prepare_torch(replace(settings, device="cpu", threads=1))
+    policy, critic = unpacked(networks)
+    return collector_of(settings, actor_of(settings, policy, critic), first_match)
+
+
+def prepare_torch(settings: RunSettings) -> None:
+    """Set torch up so that the same run gives the same numbers."""
+    torch.set_num_threads(settings.threads)
+    # The same as use_deterministic_algorithms, which would load a compiler for two seconds first.
+    torch.set_deterministic_debug_mode("error" if device_of(settings) == "cpu" else "default")
+    # We never read memory that was not written; filling it costs time.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+
+
+def device_of(settings: RunSettings) -> str:
+    """Return where the networks run."""
+    if settings.device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return settings.device
+
+
+def anchor_of(settings: RunSettings, folder: Path) -> Policy | None:
+    """Return the policy the run begins from, which never changes; None where there is none."""
+    if not settings.supervised_digest:
+        return None
+    path = policy_path(folder, settings.supervised_digest)
+    loaded = load_policy(path)
+    refuse_other(path, loaded.digest, settings.supervised_digest)
+    return loaded.policy.to(device_of(settings))
