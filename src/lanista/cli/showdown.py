@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from lanista.cli.showdown_evaluate import Evaluate
+from lanista.cli.showdown_import import ImportLogs
+from lanista.cli.showdown_play import Play
 from lanista.cli.showdown_serve import Install, Serve
 from lanista.cli.usage import Group
 
@@ -11,6 +13,8 @@ SHOWDOWN = Group(
     {
         "install": Install,
         "serve": Serve,
+        "play": Play,
         "evaluate": Evaluate,
+        "import-logs": ImportLogs,
     },
 )

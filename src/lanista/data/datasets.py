@@ -27,6 +27,8 @@ from lanista.errors import LanistaError
 _PART_MATCHES = 2048
 _PART_CHOICES = 1 << 18
 _EXAMPLES = 10
+PARTIAL = ".partial"
+"""How the name of a folder ends that is being written, or whose writer was stopped."""
 
 
 class DatasetError(LanistaError):
@@ -131,7 +133,10 @@ def check_dataset(
 def find_files(
     folder: Path, broken: list[Broken], ending: str = SUFFIX, what: str = "replays"
 ) -> list[Path]:
-    """Return all files under `folder` whose names end so, in order; links lead nowhere."""
+    """Return all files under `folder` whose names end so, in order; links lead nowhere.
+
+    Folders that are still being written are not looked into.
+    """
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "does not exist"
         raise DatasetError(f"{printable(folder)} {problem}; give a folder of {what}.")
@@ -146,7 +151,7 @@ def find_files(
             broken.append(Broken(here.relative_to(folder), reason))
             continue
         for entry in inside:
-            if entry.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(PARTIAL):
                 folders.append(Path(entry.path))
             if entry.name.endswith(ending):
                 found.append(Path(entry.path))

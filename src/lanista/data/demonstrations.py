@@ -78,6 +78,8 @@ class Demonstrations:
     teacher: NDArray[np.int32]
     """`[S]`: the index of whoever decided, among `teachers`."""
     teachers: tuple[PlayerInfo, ...]
+    sources: tuple[str, ...] = ()
+    """Who saw what the observations show: players themselves, spectators."""
     seeds: tuple[int, ...] = ()
     """The seeds from which the deals of these matches came."""
     extras: Mapping[str, Extra] = field(default_factory=dict)
@@ -235,6 +237,7 @@ class Gathering:
         }
         self._teachers: dict[PlayerInfo, int] = {}
         self._seeds: set[int] = set()
+        self._sources: set[str] = set()
         self._matches = 0
         self._extras: dict[str, _ExtraColumn] = {}
         self._extras_from: int | None = None
@@ -246,6 +249,10 @@ class Gathering:
     def seed(self, seed: int) -> None:
         """Take note of a seed that deals came from."""
         self._seeds.add(seed)
+
+    def source(self, source: str) -> None:
+        """Take note of who saw what is added."""
+        self._sources.add(source)
 
     def add(
         self,
@@ -307,6 +314,7 @@ class Gathering:
             **{name: column.done() for name, column in self._rows.items()},
             **{name: column.done() for name, column in self._trajectories.items()},
             teachers=tuple(self._teachers),
+            sources=tuple(sorted(self._sources)),
             seeds=tuple(sorted(self._seeds)),
             extras={name: column.done() for name, column in self._extras.items()},
             extras_from=self._extras_from or 0,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lanista.data.feedback_schema import (
     FORMAT,
+    FULL_VIEW,
     MANIFEST_VERSION,
     VERSION,
     Outcome,
@@ -45,8 +46,15 @@ class FeedbackError(LanistaError):
 class FeedbackWriter:
     """Writes a client's stream, a line a step, each handed to the system whole."""
 
-    def __init__(self, folder: str | Path, spec: Spec, session: str, player: PlayerInfo) -> None:
-        header = StreamHeader.of(spec, session, player)
+    def __init__(
+        self,
+        folder: str | Path,
+        spec: Spec,
+        session: str,
+        player: PlayerInfo,
+        source: str = FULL_VIEW,
+    ) -> None:
+        header = StreamHeader.of(spec, session, player, source)
         self.spec, self.header, self.path = spec, header, Path(folder) / STREAM
         first = header_line(header)
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -188,6 +196,8 @@ def header_line(header: StreamHeader) -> bytes:
         "heads": [{"name": name, "size": size} for name, size in header.heads],
         "player": {"name": header.player.name, "digest": header.player.digest},
     }
+    if header.source != FULL_VIEW:
+        value["source"] = header.source
     try:
         parse_header(value)
     except ReplayError as problem:

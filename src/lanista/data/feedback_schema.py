@@ -23,6 +23,8 @@ from lanista.games.contract import Spec
 
 FORMAT, VERSION = "lanista-feedback", 1
 MANIFEST_VERSION = 1
+FULL_VIEW, SPECTATOR = SOURCES = ("player", "spectator")
+"""Who saw what a step shows: the player itself, or somebody who looked on."""
 MOST_EXTRAS = 64
 LARGEST_OBSERVATION = 1 << 16
 MOST_STEP = 2**31 - 1
@@ -31,6 +33,7 @@ _HEADER_KEYS = (
     "format", "version", "session", "game", "settings", "rules_version", "observation_version",
     "observation_length", "heads", "player",
 )  # fmt: skip
+_HEADER_OPTIONAL = ("source",)
 _STEP_KEYS = ("match", "step", "time", "observation", "action")
 _STEP_OPTIONAL = ("seat", "mask", "extras")
 _OUTCOME_KEYS = ("version", "runtime_feedback", "outcome")
@@ -54,9 +57,13 @@ class StreamHeader:
     heads: tuple[tuple[str, int], ...]
     """Name and size of each."""
     player: PlayerInfo
+    source: str = FULL_VIEW
+    """One of `SOURCES`."""
 
     @classmethod
-    def of(cls, spec: Spec, session: str, player: PlayerInfo) -> StreamHeader:
+    def of(
+        cls, spec: Spec, session: str, player: PlayerInfo, source: str = FULL_VIEW
+    ) -> StreamHeader:
         """Return the header for a client that plays a game."""
         return cls(
             session=session,
@@ -67,6 +74,7 @@ class StreamHeader:
             observation_length=spec.observation.length,
             heads=tuple((head.name, head.size) for head in spec.heads),
             player=player,
+            source=source,
         )
 
 
@@ -114,7 +122,10 @@ def parse_header(value: dict[str, Any]) -> StreamHeader:
             f"it has version {quoted(value.get('version'))} of the format; "
             f"this program reads version {VERSION}."
         )
-    keys("the header", value, _HEADER_KEYS)
+    keys("the header", value, _HEADER_KEYS, _HEADER_OPTIONAL)
+    source = value.get("source", FULL_VIEW)
+    if source not in SOURCES:
+        wrong("source", source, " or ".join(SOURCES))
     return StreamHeader(
         session=name_of("session", value["session"]),
         game=text("game", value["game"]),
@@ -126,6 +137,7 @@ def parse_header(value: dict[str, Any]) -> StreamHeader:
         ),
         heads=tuple(_head(one) for one in list_of("heads", value["heads"], 1, _MOST_SEATS)),
         player=player_of(value["player"]),
+        source=source,
     )
 
 

@@ -24,7 +24,7 @@ from lanista.data.demonstrations import (
     Indices,
     group_of,
 )
-from lanista.data.feedback_schema import Stream
+from lanista.data.feedback_schema import FULL_VIEW, Stream
 from lanista.data.records import Header, Record
 from lanista.data.replays import SUFFIX, ReplayError, open_replays
 from lanista.data.resimulation import Referee, refereeing
@@ -47,12 +47,14 @@ def gather(
     *,
     players: Sequence[str] = (),
     game: str | None = None,
+    mix_sources: bool = False,
     slots: int = 256,
     progress: Progress | None = None,
 ) -> tuple[Demonstrations, FeedbackSummary | None]:
     """Return the decisions of `players` (all, unless named), and what the feedback was.
 
-    `game` names the game of files that were recorded from a Python file.
+    `game` names the game of files that were recorded from a Python file. What players saw and what
+    spectators saw is refused together unless `mix_sources` is set.
     """
     if data is None and feedback is None:
         raise DemonstrationError("There is nothing to learn from; give replays or feedback.")
@@ -60,7 +62,7 @@ def gather(
         raise DemonstrationError(
             "Reports tell the outcomes of live feedback, and no folder of feedback was given."
         )
-    reading = _Reading(tuple(players), game, slots)
+    reading = _Reading(tuple(players), game, slots, mix_sources)
     if data is not None:
         reading.replays(Path(data), progress)
     summary = None
@@ -75,8 +77,13 @@ def gather(
 class _Reading:
     """One pass over all folders."""
 
-    def __init__(self, players: tuple[str, ...], game: str | None, slots: int) -> None:
+    def __init__(
+        self, players: tuple[str, ...], game: str | None, slots: int, mix_sources: bool
+    ) -> None:
         self.players, self.game, self.slots = players, game, slots
+        self.mix_sources = mix_sources
+        self.sources: dict[str, Path] = {}
+        """By who saw it: the first file of it."""
         self.gathering: Gathering | None = None
         self.first_file: Path | None = None
         self.names: set[str] = set()
@@ -98,7 +105,7 @@ class _Reading:
 
     def stream(self, file: Path, stream: Stream, outcome: NDArray[np.int8]) -> None:
         """Take the steps of a stream; `outcome` is one for each trajectory."""
-        gathering = self._gathering_for(stream.spec, file)
+        gathering = self._gathering_for(stream.spec, file, stream.header.source)
         self.names.add(stream.header.player.name)
         if not self._wanted(stream.header.player.name) or not len(stream):
             return
@@ -139,7 +146,7 @@ class _Reading:
             open_replays(file, follow_links=False) as (header, records),
             refereeing(header, slots=self.slots, game=self.game) as referee,
         ):
-            gathering = self._gathering_for(referee.spec, here)
+            gathering = self._gathering_for(referee.spec, here, FULL_VIEW)
             gathering.seed(header.seed)
             self.names.update(player.name for player in header.players)
             for part in parts_of(records):
@@ -175,9 +182,11 @@ class _Reading:
     def _wanted(self, name: str) -> bool:
         return not self.players or name in self.players
 
-    def _gathering_for(self, spec: Spec, file: Path) -> Gathering:
+    def _gathering_for(self, spec: Spec, file: Path, source: str) -> Gathering:
         if self.gathering is None:
             self.gathering, self.first_file = Gathering(spec), file
+        self._refuse_mixture(source, file)
+        self.gathering.source(source)
         first = self.gathering.spec
         if (first.name, first.facts, dict(first.settings)) != (
             spec.name, spec.facts, dict(spec.settings)
@@ -187,6 +196,16 @@ class _Reading:
                 f"{_described(first)}; give folders of one game in one setting."
             )
         return self.gathering
+
+    def _refuse_mixture(self, source: str, file: Path) -> None:
+        self.sources.setdefault(source, file)
+        if len(self.sources) > 1 and not self.mix_sources:
+            told = " and ".join(
+                f"{printable(first)} is what a {who} saw" for who, first in self.sources.items()
+            )
+            raise DemonstrationError(
+                f"{told}; learn from one kind alone, or allow both with --mix-sources."
+            )
 
 
 def _ends(match: NDArray[np.int64], seat: NDArray[np.int32]) -> tuple[Indices, Indices]:

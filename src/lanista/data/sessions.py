@@ -42,6 +42,8 @@ class StreamTally:
     """Trajectories with an outcome."""
     extras: tuple[str, ...]
     unfinished: bool
+    source: str
+    """Who saw it: the player itself, or a spectator."""
 
     def as_json(self) -> dict[str, Any]:
         return {**vars(self), "file": str(self.file), "extras": list(self.extras)}
@@ -242,6 +244,7 @@ def _tally(stream: Stream, file: Path, outcome: NDArray[np.int8]) -> StreamTally
         linked=int((outcome != UNKNOWN).sum()),
         extras=tuple(sorted(stream.extras)),
         unfinished=stream.unfinished,
+        source=stream.header.source,
     )
 
 

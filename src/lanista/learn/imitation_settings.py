@@ -29,6 +29,8 @@ class Imitation:
     """Share of the deals that are kept for judging alone."""
     patience: int = 3
     """Training ends after so many epochs without a better held-out loss; 0: never."""
+    mix_sources: bool = False
+    """Learn from what players saw and from what spectators saw together."""
     seed: int = 0
     """Names the first weights, the order of decisions, and which deals are held out."""
 

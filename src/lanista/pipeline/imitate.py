@@ -17,6 +17,7 @@ import yaml
 from safetensors.torch import save as save_tensors
 
 from lanista.data.demonstrations import OUTCOMES, UNKNOWN, Demonstrations, Indices
+from lanista.data.feedback_schema import FULL_VIEW
 from lanista.data.gathering import gather
 from lanista.data.sessions import FeedbackSummary
 from lanista.errors import LanistaError, RefusedError
@@ -62,8 +63,10 @@ class Task:
 
     def learned_from(self) -> dict[str, Any]:
         """Return what the weights depend on; it must be the same when a run is resumed."""
+        imitation = asdict(self.imitation)
+        del imitation["mix_sources"]  # The data's digest says what was learned from.
         return {
-            "imitation": asdict(self.imitation),
+            "imitation": imitation,
             "network": asdict(self.network),
             "players": list(self.players),
             "irrelevant": list(self.irrelevant),
@@ -124,6 +127,7 @@ def imitate(task: Task, *, resume: bool = False, watcher: Watcher | None = None)
         task.reports_live_dir,
         players=task.players,
         game=task.game,
+        mix_sources=task.imitation.mix_sources,
         progress=watcher.files,
     )
     for what in task.irrelevant:
@@ -263,13 +267,15 @@ def _save(task: Task, cloner: Cloner, data: Demonstrations) -> str:
     """Write the best policy to the output and its critic beside it; return the digest."""
     policy, critic = cloner.best()
     names = ",".join(dict.fromkeys(teacher.name for teacher in data.teachers))
+    # What the players themselves saw is the rule and needs no word.
+    seen_by = {} if data.sources == (FULL_VIEW,) else {"sources": ",".join(data.sources)}
     digest = save_policy(
         task.output,
         policy,
         data.spec,
         name=task.output.stem,
         step=cloner.best_epoch,
-        extra={"imitates": names[:200], "data": data.digest()},
+        extra={"imitates": names[:200], "data": data.digest()} | seen_by,
     )
     if critic is not None:
         tensors = {name: tensor.cpu().contiguous() for name, tensor in critic.state_dict().items()}
@@ -334,6 +340,7 @@ def _as_json(
             "learned_decisions": len(data.rows(learned)),
             "held_out_decisions": len(data.rows(held)),
             "outcomes": outcomes,
+            "sources": list(data.sources),
             "teachers": [asdict(teacher) for teacher in data.teachers],
             "extras": sorted(data.extras),
             "feedback": None if feedback is None else feedback.as_json(),

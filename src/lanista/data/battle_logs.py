@@ -1,0 +1,251 @@
+"""Imports battle logs of Showdown as feedback of a spectator, for imitation.
+
+Reads logs one by one and writes what they show as streams and manifests (docs/feedback.md), all
+marked as seen by a spectator. A log that cannot be used is counted with its reason and left alone.
+The folder appears whole or not at all. What a log shows is worked out by games.showdown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lanista.data.datasets import PARTIAL
+from lanista.data.demonstrations import OUTCOMES
+from lanista.data.feedback import MANIFEST, FeedbackWriter, append_outcome
+from lanista.data.feedback_schema import SPECTATOR
+from lanista.data.records import PlayerInfo
+from lanista.errors import LanistaError, RefusedError
+from lanista.files import write_text
+from lanista.games.contract import Spec
+from lanista.games.showdown.belief import Belief
+from lanista.games.showdown.formats import FORMATS, Format, format_named
+from lanista.games.showdown.game import Showdown
+from lanista.games.showdown.logs import TIE, Log, LogError, find_logs, read_logs
+from lanista.games.showdown.spectator_rows import Battle, read_battle
+from lanista.games.showdown.views import SEATS
+
+PLAYER = PlayerInfo("spectator", hashlib.sha256(b"Showdown battle logs").hexdigest())
+"""Whose decisions they are said to be: many people's, who are named in the extra `player`."""
+SUMMARY = "import.json"
+PART_DECISIONS = 20_000
+"""How many decisions go into one stream; a reader holds one in memory."""
+_EXAMPLES = 3
+
+Progress = Callable[[int, int], None]
+"""Told files done and files in all."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which battles and sides are imported."""
+
+    format: str | None = None
+    """The simulator's name of the format; None: that of the first log of a format known here."""
+    team_pool_path: str = ""
+    """The pool of the game that the policy will play; a part of the game's settings."""
+    winners_only: bool = False
+    min_rating: int | None = None
+    """Only sides whose player had at least this rating; unknown ratings are too low."""
+
+
+@dataclass
+class Imported:
+    """What came of an import."""
+
+    output: Path
+    format: str = ""
+    logs: int = 0
+    battles: int = 0
+    """Logs from which decisions came."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """By reason: how many logs."""
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    """By reason: the first few, named."""
+    known: int = 0
+    partly: int = 0
+    unknown: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Why parts of decisions are unknown."""
+
+    @property
+    def decisions(self) -> int:
+        return self.known + self.partly + self.unknown
+
+    def leave_out(self, name: str, why: str) -> None:
+        """Count a log that is not used; what follows a colon is told of the examples alone."""
+        reason = why.partition(": ")[0]
+        self.left_out[reason] += 1
+        named = self.examples.setdefault(reason, [])
+        if len(named) < _EXAMPLES:
+            named.append(f"{name} {why}")
+
+    def take(self, battle: Battle) -> None:
+        """Count what a log showed."""
+        self.battles += 1
+        self.known += battle.known
+        self.partly += battle.partly
+        self.unknown += battle.unknown
+        self.reasons.update(battle.reasons)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts as plain values."""
+        return {**vars(self), "output": str(self.output), "source": SPECTATOR}
+
+
+def import_logs(
+    paths: Iterable[Path], output: Path, wanted: Wanted, progress: Progress | None = None
+) -> Imported:
+    """Write what logs show into the folder `output`, which must not be there yet.
+
+    Where no decision at all came out of them, nothing is written.
+    """
+    files = find_logs(paths)
+    if not files:
+        raise LanistaError("There is no battle log there; see docs/battle-logs.md for their kinds.")
+    if wanted.format is not None:
+        format_named(wanted.format)
+    if output.exists():
+        raise RefusedError(f"{output} exists; choose another --output or move it away.")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    partial = output.parent / f".{output.name}.{os.getpid()}{PARTIAL}"
+    _remove_leftovers(output)
+    partial.mkdir()
+    try:
+        imported = _Import(partial, Imported(output), wanted).run(files, progress)
+        if imported.known:
+            write_text(partial / SUMMARY, json.dumps(imported.as_json(), indent=2) + "\n")
+            partial.rename(output)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return imported
+
+
+def _remove_leftovers(output: Path) -> None:
+    """Remove what imports to the same place left behind that were killed."""
+    for path in output.parent.glob(f".{output.name}.*{PARTIAL}"):
+        number = path.name.removesuffix(PARTIAL).rpartition(".")[2]
+        if number.isdigit() and not Path(f"/proc/{number}").exists() and Path("/proc").exists():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+class _Import:
+    """One import on its way."""
+
+    def __init__(self, folder: Path, done: Imported, wanted: Wanted) -> None:
+        self.folder, self.done, self.wanted = folder, done, wanted
+        self.format: Format | None = None
+        self.spec: Spec | None = None
+        self.belief: Belief | None = None
+        self.seen: set[bytes] = set()
+        self.writer: FeedbackWriter | None = None
+        self.names: set[str] = set()
+        """The matches of the stream that is being written."""
+        self.parts = self.written = 0
+
+    def run(self, files: list[Path], progress: Progress | None) -> Imported:
+        try:
+            for number, file in enumerate(files, 1):
+                for name, found in read_logs(file):
+                    self.done.logs += 1
+                    try:
+                        self._log(found)
+                    except LogError as problem:
+                        self.done.leave_out(name, str(problem))
+                if progress:
+                    progress(number, len(files))
+        finally:
+            self._close()
+        return self.done
+
+    def _log(self, log: Log | LogError) -> None:
+        if isinstance(log, LogError):
+            raise log
+        format = self._format(log)
+        content = hashlib.sha256("\n".join(log.lines).encode()).digest()
+        if content in self.seen:
+            raise LogError("was read already")
+        self.seen.add(content)
+        seats = self._seats(log)
+        assert self.spec is not None
+        battle = read_battle(log, format, self.spec, self.belief, seats)
+        self.done.take(battle)
+        if battle.rows:
+            self._write(battle, content.hex())
+
+    def _format(self, log: Log) -> Format:
+        if self.format is None:
+            name = self.wanted.format or log.format
+            if name not in FORMATS:
+                raise LogError(f"is of a format that is not played here: {log.format}")
+            self.format = FORMATS[name]
+            self.done.format = name
+            game = Showdown(1, format=name, team_pool_path=self.wanted.team_pool_path)
+            self.spec, self.belief = game.spec, game.dealer.belief
+            game.close()
+        if log.format != self.format.name:
+            raise LogError(f"is of another format: {log.format}")
+        return self.format
+
+    def _seats(self, log: Log) -> tuple[int, ...]:
+        seats = tuple(range(SEATS))
+        if self.wanted.winners_only:
+            if log.winner == TIE:
+                raise LogError("has no winner")
+            seats = (log.winner,)
+        least = self.wanted.min_rating
+        if least is not None:
+            seats = tuple(seat for seat in seats if (log.ratings[seat] or 0) >= least)
+            if not seats:
+                raise LogError("is of players with a lower rating, or none")
+        return seats
+
+    def _write(self, battle: Battle, content: str) -> None:
+        log = battle.log
+        if self.writer is None or self.written >= PART_DECISIONS:
+            self._begin(f"spectator-{content[:16]}")
+        assert self.writer is not None
+        name = log.name
+        if name in self.names:
+            name = f"{name} {content[:16]}"
+        self.names.add(name)
+        for row in battle.rows:
+            extras: dict[str, float | str] = {"player": log.players[row.seat]}
+            rating = log.ratings[row.seat]
+            if rating is not None:
+                extras["rating"] = float(rating)
+            self.writer.step(
+                name, row.step, 0.0, row.observation, row.action,
+                seat=row.seat, mask=row.mask, extras=extras,
+            )  # fmt: skip
+        self.written += len(battle.rows)
+        for seat in sorted({row.seat for row in battle.rows}):
+            outcome = OUTCOMES[1 if log.winner == TIE else 0 if log.winner == seat else 2]
+            session = self.writer.header.session
+            append_outcome(self.writer.path.parent, session, outcome, match=name, seat=seat)
+
+    def _begin(self, session: str) -> None:
+        self._close()
+        self.parts += 1
+        self.written, self.names = 0, set()
+        folder = self.folder / f"part-{self.parts:04d}"
+        assert self.spec is not None
+        self.writer = FeedbackWriter(folder, self.spec, session, PLAYER, SPECTATOR)
+
+    def _close(self) -> None:
+        if self.writer is None:
+            return
+        self.writer.close()
+        for path in (self.writer.path, self.writer.path.with_name(MANIFEST)):
+            if path.exists():
+                handle = os.open(path, os.O_RDONLY)
+                os.fsync(handle)
+                os.close(handle)
+        self.writer = None

@@ -1,0 +1,180 @@
+"""Battle logs as Showdown hands them out: replay JSON, saved HTML pages, plain text.
+
+Reads them without trust and says in a few words what cannot be read. Knows who played which format
+and how it ended; what the lines mean is not its business.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanista.errors import LanistaError
+from lanista.games.showdown.views import SEATS, SPLIT, lines_for
+from lanista.games.showdown.vocabulary import to_id
+
+SUFFIXES = (".json", ".jsonl", ".html", ".htm", ".log", ".txt")
+LARGEST = 64 << 20
+"""Bytes of a file, and of a line of a `.jsonl`; a battle takes about 50,000."""
+TIE = -1
+_PAGE = re.compile(
+    r'<script\b[^>]*\bclass="[^"]*\bbattle-log-data\b[^"]*"[^>]*>(.*?)</script>', re.DOTALL
+)
+_TITLE = re.compile(r'<input\b[^>]*\bname="replayid"[^>]*\bvalue="([^"]*)"')
+_RATING = re.compile(r"[0-9]{1,5}")
+_LONGEST_NAME = 60
+_CLOSE_TAG = re.compile(r"\|\[(from|of)\](?=\S)")
+
+
+class LogError(LanistaError):
+    """A battle log cannot be read; the message is why, in a few words."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """One battle as a spectator saw it."""
+
+    name: str
+    """The battle's id, or its file's name."""
+    format: str
+    """The simulator's name for it."""
+    players: tuple[str, str]
+    ratings: tuple[int | None, int | None]
+    """As they were before the battle, where the log tells them."""
+    lines: tuple[str, ...]
+    winner: int
+    """The seat that won; `TIE` if nobody did."""
+
+
+def find_logs(paths: Iterable[Path]) -> list[Path]:
+    """Return the files that paths name; of a folder all that look like logs, in order."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = (each for each in path.rglob("*") if each.suffix.lower() in SUFFIXES)
+            found += sorted(each for each in inside if each.is_file())
+        elif path.is_file():
+            found.append(path)
+        else:
+            problem = "is no file" if path.exists() else "does not exist"
+            raise LanistaError(f"{path} {problem}; give battle logs or folders of them.")
+    return list(dict.fromkeys(found))
+
+
+def read_logs(file: Path) -> Iterator[tuple[str, Log | LogError]]:
+    """Yield each battle of a file, named for a reader, or why it cannot be read."""
+    try:
+        if file.stat().st_size > LARGEST and file.suffix.lower() != ".jsonl":
+            raise LogError("is too large for a battle log")
+        if file.suffix.lower() == ".jsonl":
+            yield from _read_many(file)
+            return
+        yield file.name, read_log(file.read_text(encoding="utf-8"), file.stem)
+    except OSError as error:
+        yield file.name, LogError(f"cannot be opened: {(error.strerror or '').lower()}")
+    except UnicodeDecodeError:
+        yield file.name, LogError("is not text in UTF-8")
+    except LogError as error:
+        yield file.name, error
+
+
+def _read_many(file: Path) -> Iterator[tuple[str, Log | LogError]]:
+    with file.open("rb") as lines:
+        number = 0
+        while line := lines.readline(LARGEST):
+            number += 1
+            name = f"{file.stem}-{number}"
+            if not line.strip():
+                continue
+            try:
+                yield name, read_log(line.decode("utf-8"), name)
+            except UnicodeDecodeError:
+                yield name, LogError("is not text in UTF-8")
+            except LogError as error:
+                yield name, error
+
+
+def read_log(text: str, name: str) -> Log:
+    """Return the battle in a text: a replay's JSON, a saved page, or protocol lines."""
+    start = text.lstrip("\ufeff \t\r\n")
+    told: dict[str, Any] = {}
+    if start.startswith("{"):
+        told = _json(start)
+        body, name = told["log"], str(told.get("id") or told.get("roomid") or name)
+    elif start.startswith("<"):
+        page = _PAGE.search(text)
+        if page is None:
+            raise LogError("is a page without a battle's log")
+        # A page cannot hold "</script>", so the log's slashes may be written with a backslash.
+        body = html.unescape(page[1]).replace("<\\/", "</")
+        title = _TITLE.search(text)
+        name = html.unescape(title[1]) if title else name
+    else:
+        body = start
+    if "\0" in body or "|" not in body:
+        raise LogError("holds no protocol lines")
+    lines = tuple(_CLOSE_TAG.sub(r"|[\1] ", line.rstrip("\r")) for line in body.split("\n"))
+    if any(line.startswith(SPLIT) for line in lines):
+        lines = lines_for(lines, SEATS)  # A server's own log: what only players see is in it too.
+    return _described(name, lines, told)
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        raise LogError("is no JSON") from None
+    log = told.get("log") if isinstance(told, dict) else None
+    if isinstance(log, list) and all(isinstance(line, str) for line in log):
+        log = "\n".join(log)
+    if not isinstance(log, str):
+        raise LogError("is JSON without a battle's log")
+    return {**told, "log": log}
+
+
+def _described(name: str, lines: tuple[str, ...], told: dict[str, Any]) -> Log:
+    players, ratings = ["", ""], [_whole(told.get("rating"))] * SEATS
+    format, ends = "", []
+    for line in lines:
+        kind, *rest = line.split("|")[1:] or [""]
+        if kind == "player" and rest[0] in ("p1", "p2") and len(rest) > 1 and rest[1]:
+            seat = int(rest[0][1]) - 1
+            players[seat] = rest[1]
+            if len(rest) > 3 and _RATING.fullmatch(rest[3]):
+                ratings[seat] = int(rest[3])
+        elif kind == "tier" and rest:
+            format = to_id(rest[0])
+        elif kind in ("win", "tie"):
+            ends.append(rest[0] if kind == "win" else "")
+    format = format or to_id(str(told.get("formatid") or told.get("format") or ""))
+    if not format:
+        raise LogError("does not say its format")
+    if not all(players) or players[0] == players[1]:
+        raise LogError("does not name its two players")
+    if len(ends) != 1:
+        raise LogError("does not say how the battle ended")
+    if ends[0] and ends[0] not in players:
+        raise LogError("names a winner who did not play")
+    winner = players.index(ends[0]) if ends[0] else TIE
+    return Log(
+        _shown(name) or "battle",
+        format,
+        (_shown(players[0]), _shown(players[1])),
+        (ratings[0], ratings[1]),
+        lines,
+        winner,
+    )
+
+
+def _shown(name: str) -> str:
+    kept = name[:_LONGEST_NAME]
+    return "".join(letter if letter.isprintable() else "?" for letter in kept)
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int else None
