@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -47,9 +48,33 @@ def wait_for_the_end(group: int) -> None:
     assert not left
 
 
+LOOKED_UP = """
+import {{ appendFileSync }} from 'node:fs';
+import dns from 'node:dns';
+for (const how of ['lookup', 'reverse']) {{
+	const asked = dns[how];
+	dns[how] = (name, ...rest) => {{
+		appendFileSync({file}, `${{name}}\\n`);
+		return asked(name, ...rest);
+	}};
+}}
+"""
+"""Writes down, in every process of a server, which names the system is asked for."""
+
+
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as running:
+def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("names") / "names"
+
+
+@pytest.fixture(scope="module")
+def server(names: Path) -> Iterator[Server]:
+    script = names.with_name("script.mjs")
+    script.write_text(LOOKED_UP.format(file=json.dumps(str(names))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NODE_OPTIONS", f"--import {script}")
+        running = Server()
+    with running:
         yield running
 
 
@@ -63,6 +88,12 @@ def test_a_server_answers_on_loopback_alone(server: Server) -> None:
         heard = [row.split()[3] for row in listed.stdout.splitlines()]
         assert [at for at in heard if at.endswith(f":{server.port}")] == [f"{HOST}:{server.port}"]
     assert "now listening" in server.log.read_text()
+
+
+@needs_simulator
+def test_a_server_asks_nobody_outside(server: Server, names: Path) -> None:
+    assert server.alive
+    assert set(names.read_text().split()) == {HOST}
 
 
 @needs_simulator
@@ -90,22 +121,18 @@ def test_two_servers_do_not_share_a_folder(server: Server) -> None:
 
 
 @needs_simulator
-def test_a_closed_server_leaves_no_process_and_its_folder_can_be_used_again(
-    tmp_path: Path,
-) -> None:
+def test_a_closed_server_leaves_its_log_and_no_process(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind((HOST, 0))
         port = free.getsockname()[1]
-    groups = []
-    for _ in range(2):
-        with Server(tmp_path / "kept", port) as running:
-            groups.append(running.process.pid)
-            assert running.port == port
-            assert len(living(groups[-1])) > 1
-        running.close()
-        wait_for_the_end(groups[-1])
-        assert not running.alive
-    assert running.log.read_text().count("now listening") == 2
+    with Server(tmp_path / "kept", port) as running:
+        assert running.port == port
+        assert len(living(running.process.pid)) > 1
+    wait_for_the_end(running.process.pid)
+    running.close()
+    assert not running.alive
+    assert running.log == tmp_path / "kept" / "server.log"
+    assert "now listening" in running.log.read_text()
 
 
 @needs_simulator

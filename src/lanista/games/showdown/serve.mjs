@@ -1,11 +1,11 @@
 // Runs one Showdown server for a Python parent.
 //
-//     node serve.mjs FOLDER PORT
+//     node --import offline.mjs serve.mjs FOLDER PORT
 //
 // FOLDER is what server_folder.py lays out; with PORT 0 the system picks one. The port is written
 // to FOLDER/port once the server listens. The end of standard input ends the process, and the
-// server's own children end with it, so nothing is left behind when the parent is killed.
-// server.py is the other side.
+// server's own children, which inherit `--import`, end with it, so nothing is left behind when
+// the parent is killed. server.py is the other side.
 
 import cluster from 'node:cluster';
 import { renameSync, writeFileSync } from 'node:fs';

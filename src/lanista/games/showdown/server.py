@@ -23,6 +23,7 @@ from lanista.games.showdown.server_folder import ENVIRONMENT, lay_out
 from lanista.lock import holding
 
 SCRIPT = Path(__file__).parent / "serve.mjs"
+OFFLINE = Path(__file__).parent / "offline.mjs"
 HOST = "127.0.0.1"
 PATH = "/showdown/websocket"
 LOG = "server.log"
@@ -57,7 +58,7 @@ class Server:
         `keep_battles` lets it write the challenges that end below `folder`/logs. Without `wait`
         call `wait` before the address is used; so several servers start at the same time.
         """
-        command = [find_node(), str(SCRIPT)]
+        command = [find_node(), "--import", OFFLINE.as_uri(), str(SCRIPT)]
         find()
         _refuse_port(port)
         self._held = contextlib.ExitStack()
