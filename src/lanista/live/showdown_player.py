@@ -29,6 +29,11 @@ TOO_SOON = "less than 10 seconds"
 SOON = 10.0
 """How often public servers let somebody challenge, in seconds."""
 
+
+class StoppedError(Exception):
+    """The player was told to begin no more battles."""
+
+
 Ask = Callable[[], Awaitable[None]]
 """Asks the server for a battle."""
 
@@ -71,6 +76,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
         self._news: asyncio.Queue[Table | str | None] = asyncio.Queue()
         """What may come of asking for a battle: one, words of the server, a lost connection."""
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def connect(self) -> None:
@@ -80,13 +86,13 @@ class ServerPlayer(Player):  # type: ignore[misc]
 
     async def close(self) -> None:
         """Leave the server; battles in progress are cut off."""
-        for table in list(self._tables.values()):
-            table.finish(cut_off=True)
+        self.cut_off()
         await self.connection.close()
         for task in list(self._tasks):
             task.cancel()
-        if self._failure.done():
-            self._failure.exception()  # Or asyncio complains that nobody asked for it.
+        for future in (self._failure, self._stopped):
+            if future.done():
+                future.exception()  # Or asyncio complains that nobody asked for it.
 
     async def challenge(self, user: str, team: str | None, match: int | None = None) -> Result:
         """Challenge somebody and play the battle to its end."""
@@ -112,10 +118,22 @@ class ServerPlayer(Player):  # type: ignore[misc]
 
         return await self._play(ask, match, accepts=True)
 
+    def stop(self) -> None:
+        """Begin no more battles; whoever waits for one gets a `StoppedError`."""
+        if not self._stopped.done():
+            self._stopped.set_exception(StoppedError())
+            for message in ("/cancelsearch", "/cancelchallenge"):
+                self._send(message)
+
     def give_up(self) -> None:
         """Forfeit every battle in progress."""
         for table in list(self._tables.values()):
             table.forfeit("the player was stopped")
+
+    def cut_off(self) -> None:
+        """Leave every battle in progress without a result."""
+        for table in list(self._tables.values()):
+            table.finish(cut_off=True)
 
     @property
     def playing(self) -> int:
@@ -132,7 +150,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
         async with self._starting:
             table = await self._begun(ask, match, accepts)
         # Shielded: whoever stops waiting for a battle does not end it.
-        result: Result = await self._or_failure(asyncio.shield(table.over))
+        result: Result = await self._unless(asyncio.shield(table.over), self._failure)
         return result
 
     async def _begun(self, ask: Ask, match: int | None, accepts: bool) -> Table:
@@ -158,16 +176,20 @@ class ServerPlayer(Player):  # type: ignore[misc]
                 raise ServerError(f"{url} gave no battle: {printable(news, 300).rstrip('.')}.")
 
     async def _or_failure(self, awaited: Awaitable[Any]) -> Any:
-        """Wait for something, or raise what ended the connection for good."""
+        """Wait for something, or raise what ended the connection or the wish for battles."""
+        return await self._unless(awaited, self._failure, self._stopped)
+
+    async def _unless(self, awaited: Awaitable[Any], *ends: asyncio.Future[None]) -> Any:
+        """Wait for something; raise what one of `ends` says if that comes first."""
         task = asyncio.ensure_future(awaited)
         try:
-            await asyncio.wait({task, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, *ends}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             task.cancel()
             raise
         if not task.done():
             task.cancel()
-            self._failure.result()
+            next(end for end in ends if end.done()).result()
         return task.result()
 
     # What the connection tells.

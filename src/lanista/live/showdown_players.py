@@ -85,12 +85,21 @@ class Folder:
     """The policies of a policy folder; their games go to a spool."""
 
     def __init__(
-        self, policies: str | Path, spool: str | Path | None, spec: Spec, seed: int = 0
+        self,
+        policies: str | Path,
+        spool: str | Path | None,
+        spec: Spec,
+        seed: int = 0,
+        *,
+        greedy: bool = False,
+        temperature: float = 1.0,
     ) -> None:
+        """Take up the policy that plays now; without a spool no game is kept."""
         layout = Layout.of(PolicyHeader.of(spec, Network()))
         self._folder = PolicyFolder(policies)
         self._current = Current(self._folder, layout)
         self._spec, self._seed = spec, seed
+        self._greedy, self._temperature = greedy, temperature
         self._session = secrets.token_hex(4)
         self._players: dict[str, PolicyPlayer] = {}
         self._rows = Rows(layout)
@@ -137,7 +146,14 @@ class Folder:
             loaded = load_policy(self._folder.path_of(digest))
             # Battles that still play an older policy hold it themselves.
             self._players = dict([*self._players.items()][-3:])
-            self._players[digest] = policy_player(loaded, self._spec, self._seed, block=0)
+            self._players[digest] = policy_player(
+                loaded,
+                self._spec,
+                self._seed,
+                greedy=self._greedy,
+                temperature=self._temperature,
+                block=0,
+            )
         return self._players[digest]
 
 
