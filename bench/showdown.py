@@ -140,6 +140,8 @@ def parts(game: Showdown) -> Iterator[dict[str, Any]]:
 
 def bots(game: Showdown) -> Iterator[dict[str, Any]]:
     """Measure what a decision of each bot costs, over matches of the bot against itself."""
+    for name, reason in ENTRY.missing_bots.items():
+        yield {"bench": f"showdown bot {name}", "median": None, "why": f"skipped: {reason}"}
     for name in ENTRY.bots:
         bot = make_bot("showdown", name, game.spec, 1)
         game.start(range(SLOTS), range(SLOTS))

@@ -246,6 +246,28 @@ def test_battles_of_matches_that_are_gone_are_forgotten(games: dict[str, Showdow
     assert len(bot._battles) <= 2 * game.slots
 
 
+def test_where_poke_env_breaks_down_the_match_goes_on_and_it_is_said(
+    played: dict[str, list[Told]], games: dict[str, Showdown], caplog: pytest.LogCaptureFixture
+) -> None:
+    game, told = games[VGC], played[VGC][0]
+    bot = player(game, "simple_heuristics")
+    assert isinstance(bot, PokeEnvBot)
+    mask = np.zeros(game.spec.choices, np.bool_)
+    heard = Heard([update.views[0] for update in told.updates[:2]])
+    heard.views.insert(1, View(("|-unheardof|p1a: Nobody",), None))
+    request = heard.views[-1].request
+    assert request is not None
+    write_mask(request, game.orders, game.previews, mask)
+    for _ in range(2):
+        action = bot.answer(heard, 0, mask, Stream.keyed(1, 0, 0, "act"))
+        assert wrong_head(game.spec.heads, mask, action) < 0
+        bot._player.choose_move = lambda battle: 1 / 0
+    assert bot.counts["unread"] == bot.counts["failed"] == 1
+    said = [record.getMessage() for record in caplog.records]
+    assert "failed at |-unheardof|p1a: Nobody" in said[0]
+    assert "failed at choosing" in said[1]
+
+
 def test_a_bot_that_is_given_a_copy_of_decisions_says_so(games: dict[str, Showdown]) -> None:
     game = games[VGC]
     game.start([0], [0])

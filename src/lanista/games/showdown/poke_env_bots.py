@@ -3,7 +3,8 @@
 Each seat of each match has a battle object of poke-env that hears what the seat hears; the player's
 method chooses, untouched; its words are read as the simulator reads them. What is random in them
 is seeded for each decision. A choice that the simulator would refuse is made anew as on a server.
-Knows nothing of servers: no player here is ever connected.
+Where poke-env itself fails, on a server its player falls silent; here the line is passed over or
+the simulator chooses, and a warning says so. No player here is ever connected.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import logging
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from importlib.util import find_spec
@@ -40,6 +41,8 @@ PLAYERS = ("Player 1", "Player 2")
 """What the worker calls the seats."""
 # What a player of poke-env keeps from its battle objects, and what is told to clients alone.
 UNHEARD = frozenset(("win", "tie", "t:", "expire", "uhtmlchange", "tempnotify", "tempnotifyoff"))
+DEFAULT = "default"
+_log = logging.getLogger("lanista.games")
 _DRAWING = Lock()
 """There is one such generator for all threads."""
 SILENT = logging.getLogger("lanista.games.showdown.poke_env")
@@ -67,7 +70,8 @@ class PokeEnvBot:
         made_by = metadata.version("poke-env")
         self.digest = bot_digest(spec.name, f"{self.name} of poke-env {made_by}", self.version)
         self.counts: Counter[str] = Counter()
-        """Decisions; those whose first words would be refused; those the simulator made."""
+        """`decisions`; those `refused` at first and left to `default`; lines and requests `unread`
+        and choices `failed`, where poke-env broke down."""
         self._orders = orders_of(format).size
         self._battles: WeakKeyDictionary[Told, Followed] = WeakKeyDictionary()
 
@@ -105,8 +109,7 @@ class PokeEnvBot:
         foes, refused = followed.foes(), False
         while True:
             before = random.getstate()
-            words = self._player.choose_move(followed.battle).message.removeprefix("/choose ")
-            order = read_turn(followed.request, words, mask, foes, stream)
+            order = read_turn(followed.request, self._words(followed), mask, foes, stream)
             if order is not None:
                 return order
             if not refused:
@@ -115,15 +118,29 @@ class PokeEnvBot:
             repeats = random.getstate() == before
             if repeats or random.random() < self._player.DEFAULT_CHOICE_CHANCE:
                 self.counts["default"] += 1
-                order = read_turn(followed.request, "default", mask, foes, stream)
+                order = read_turn(followed.request, DEFAULT, mask, foes, stream)
                 assert order is not None
                 return order
+
+    def _words(self, followed: Followed) -> str:
+        try:
+            said: str = self._player.choose_move(followed.battle).message
+        except Exception as error:
+            self._report("failed", "choosing", error)
+            return DEFAULT
+        return said.removeprefix("/choose ")
+
+    def _report(self, kind: str, what: str, error: Exception) -> None:
+        """Count what poke-env could not do, and say so the first time."""
+        self.counts[kind] += 1
+        if self.counts[kind] == 1:
+            _log.warning("%s: poke-env failed at %s: %r", self.name, what, error)
 
     def follow(self, told: Told, seat: int) -> Followed:
         """Return the battle of a seat, up to what it is asked now."""
         followed = self._battles.get(told)
         if followed is None:
-            followed = self._battles[told] = Followed(self._battle(seat))
+            followed = self._battles[told] = Followed(self._battle(seat), self._report)
         followed.hear(told)
         return followed
 
@@ -131,8 +148,9 @@ class PokeEnvBot:
 class Followed:
     """A battle object of poke-env and how much of what the seat was told it has heard."""
 
-    def __init__(self, battle: Any) -> None:
+    def __init__(self, battle: Any, report: Callable[[str, str, Exception], None]) -> None:
         self.battle = battle
+        self._report = report
         self.request: Request = {}
         self._heard = 0
 
@@ -152,10 +170,16 @@ class Followed:
         for line in view.lines:
             parts = line.split("|")
             if len(parts) > 1 and parts[1] not in UNHEARD:
-                self.battle.parse_message(parts)
+                self._hand(self.battle.parse_message, parts, line)
         if view.request is not None:
-            self.battle.parse_request(view.request)
+            self._hand(self.battle.parse_request, view.request, "a request")
             self.request = view.request
+
+    def _hand(self, take: Callable[[Any], None], told: Any, name: str) -> None:
+        try:
+            take(told)
+        except Exception as error:  # Whatever it is, the battle goes on.
+            self._report("unread", name, error)
 
 
 class SimpleHeuristics(PokeEnvBot):
