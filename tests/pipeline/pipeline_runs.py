@@ -156,6 +156,6 @@ def same_run(one: Path, other: Path) -> bool:
 
 def untrained(values: dict[str, Any], path: Path, seed: int = 5) -> Path:
     """Write the policy that a run of `values` would begin with."""
-    training = alone(load_settings({**values, "seed": seed}), path.parent)
-    save_policy(path, training.learner.policy, training.spec)
+    with closing(alone(load_settings({**values, "seed": seed}), path.parent)) as training:
+        save_policy(path, training.learner.policy, training.spec)
     return path

@@ -18,8 +18,8 @@ class Config:
 
     `config new RECIPE [FILE]` writes a commented file (RECIPE.yaml unless given); without a recipe
     it lists them. `config diff A B` compares settings files, recipes or run folders. `config import
-    PLAN --output FILE` turns a Beasty Bar plan of another program into settings, and says what
-    became of each key that is none here."""
+    PLAN --output FILE` turns a Beasty Bar or Pokémon plan of another program into settings, and
+    says what became of each key that is none here."""
 
     action: Annotated[
         tyro.conf.Positional[Literal["new", "diff", "import"]], tyro.conf.arg(metavar="ACTION")
@@ -67,9 +67,9 @@ class Config:
     def _import(self) -> int:
         from lanista.cli.paths import refuse_unwritable
         from lanista.files import write_text
-        from lanista.pipeline.beastybar_plan import BEASTYBAR
         from lanista.pipeline.plain import SettingsError, commented
         from lanista.pipeline.plan_keys import import_plan
+        from lanista.pipeline.plans import plan_of
         from lanista.pipeline.story import read_story
 
         if len(self.names) != 1 or self.output is None:
@@ -83,7 +83,8 @@ class Config:
             raise LanistaError(f"There is no plan {str(plan)!r}; name a YAML file.")
         refuse_unwritable("--output", self.output)
         try:
-            imported = import_plan(read_story(plan), BEASTYBAR, done=self.done)
+            values = read_story(plan)
+            imported = import_plan(values, plan_of(values), done=self.done)
         except SettingsError as error:
             raise SettingsError(f"{plan}: {error}") from error
         said = "".join(f"# {' '.join(sentence.split())}\n" for sentence in imported.notices)

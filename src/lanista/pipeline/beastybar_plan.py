@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from lanista.errors import nearest
 from lanista.games import registry
 from lanista.pipeline.plain import SettingsError
-from lanista.pipeline.plan_keys import Import, Key, Plan
+from lanista.pipeline.plan_keys import Import, Key, Plan, length_from
 from lanista.pipeline.settings import SELF
 
 NAMES = {"outcome_heuristic": "outcome", "distilled_outcome": "distilled"}
@@ -33,25 +33,6 @@ def _beginning(work: Import) -> None:
     work.put("rollouts.unroll_length", _OWN_DECISIONS)
     if any(key.startswith("network_config.") for key in work.given):
         work.put("network.kind", "transformer")
-
-
-def _length(work: Import) -> None:
-    total = work.given.get("total_iterations")
-    if total is None:
-        if work.done:
-            raise SettingsError("total_iterations is missing; give it, or leave out what is done.")
-        return
-    if work.done >= total or work.done < 0:
-        raise SettingsError(
-            f"total_iterations is {total} and {work.done} are done; give fewer that are done."
-        )
-    work.put("iterations", total - work.done)
-    if work.done:
-        work.notices.append(
-            f"total_iterations {total}: {work.done} are done, so the run has {total - work.done}, "
-            "and its schedules span these; name the policy to go on from with "
-            "--supervised-checkpoint."
-        )
 
 
 def _scheduled(name: str, to: str, start: float, end: float) -> Callable[[Import], None]:
@@ -272,7 +253,7 @@ BEASTYBAR = Plan(
     },
     together=(
         _beginning,
-        _length,
+        length_from("total_iterations"),
         _losses,
         _scheduled("entropy", "learning.terms.entropy", 0.04, 0.01),
         _scheduled("temperature", "learning.temperature", 1.0, 0.5),

@@ -1,6 +1,6 @@
 """Settings files of another program, read as ours: each key becomes a setting or a notice.
 
-A `Plan` is such a program's table of keys; beastybar_plan has one. Nothing is dropped without a
+A `Plan` is such a program's table of keys; plans.py has them. Nothing is dropped without a
 word: what has no meaning here says what is done instead, and an unknown key is refused. Knows
 nothing of files and torch.
 """
@@ -64,6 +64,11 @@ class Plan:
     together: tuple[Callable[[Import], None], ...]
     """What becomes of the keys that depend on each other, in this order."""
 
+    @property
+    def names(self) -> set[str]:
+        """The names at the top of a file."""
+        return {key.partition(".")[0] for key in self.keys}
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -88,6 +93,34 @@ def import_plan(values: object, plan: Plan, *, done: int = 0) -> Imported:
     for step in plan.together:
         step(work)
     return Imported(build(RunSettings, work.values), tuple(work.notices))
+
+
+def length_from(key: str, usual: int | None = None) -> Callable[[Import], None]:
+    """Return the step that makes a plan's length, less what is done, that of the run.
+
+    `usual` is how long a plan is that leaves the key out; None: as long as ours.
+    """
+
+    def step(work: Import) -> None:
+        total = work.given.get(key, usual)
+        if key not in work.given and work.done:
+            raise SettingsError(f"{key} is missing; give it, or leave out what is done.")
+        if key not in work.given and usual is not None:
+            work.notices.append(f"{key} is left out: {usual:,}; give another with --iterations.")
+        if total is None:
+            return
+        if work.done >= total or work.done < 0:
+            raise SettingsError(
+                f"{key} is {total} and {work.done} are done; give fewer that are done."
+            )
+        work.put("iterations", total - work.done)
+        if work.done:
+            work.notices.append(
+                f"{key} {total}: {work.done} are done, so the run has {total - work.done}, and its "
+                "schedules span these; name the policy to go on from with --supervised-checkpoint."
+            )
+
+    return step
 
 
 def _read(values: Mapping[Any, Any], keys: Mapping[str, Key], where: str = "") -> dict[str, Any]:

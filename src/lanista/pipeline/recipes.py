@@ -7,11 +7,14 @@ named without folder and suffix.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from lanista.errors import LanistaError, nearest
 from lanista.learn.settings import Learning
 from lanista.pipeline.plain import SettingsError
+from lanista.pipeline.plans import plan_of
 from lanista.pipeline.settings import Replay, Rollouts, RunSettings, load_settings
 from lanista.pipeline.story import RECIPE, is_story, load_story, read_story
 
@@ -75,6 +78,7 @@ def settings_of(word: str, stage: str = "rl") -> RunSettings:
     path = find(word)
     values = read_story(path)
     if not is_story(values):
+        _refuse_plan(path, values)
         return load_settings(path)
     try:
         story = load_story(values)
@@ -85,3 +89,15 @@ def settings_of(word: str, stage: str = "rl") -> RunSettings:
         return story.run_settings(there[0], start=None)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
+
+
+def _refuse_plan(path: Path, values: object) -> None:
+    """Name the command that turns another program's plan into settings, where a file is one."""
+    if not isinstance(values, Mapping):
+        return
+    foreign = {str(name) for name in values} - {field.name for field in fields(RunSettings)}
+    if foreign and foreign <= plan_of(values).names:
+        raise SettingsError(
+            f"{path} is a plan of another program; make settings of it with "
+            f"`lanista config import {path} --output FILE`."
+        )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from functools import cache
 
 from lanista.games.contract import GameError
 from lanista.games.showdown.battles import Battles, Setup, simulator_seed
@@ -56,5 +57,11 @@ def _read_pool(format: Format, path: str, battles: Battles) -> Pool | None:
         return None
     pool = load_pool(pool_folder(path), format.name, battles)
     for name, why in pool.left_out.items():
-        _log.warning("%s is left out: no legal team of %s: %s", name, format.name, why)
+        _warn(f"{name} is left out: no legal team of {format.name}: {why}")
     return pool
+
+
+@cache
+def _warn(sentence: str) -> None:
+    """Say a sentence once: a run makes its game several times."""
+    _log.warning("%s", sentence)
