@@ -60,7 +60,9 @@ def compare_place(place: Place, other: Any, found: Counter[str], side: int) -> N
     assert mon.base == base_of(to_id(other.base_species))
     assert dict(zip(BOOSTS, place.boosts, strict=True)) == dict(other.boosts)
     assert mon.status == (to_id(other.status.name) if other.status else "")
+    compare_types(place, other, found)
     if side == FOE:
+        compare_held(place, other, found)
         assert mon.hp == 10 * other.current_hp
         assert mon.level == other.level
         # One that is revived has its own type again; poke-env keeps the other.
@@ -70,6 +72,31 @@ def compare_place(place: Place, other: Any, found: Counter[str], side: int) -> N
             used = {move for move, uses in mon.moves.items() if uses}
             theirs = set(other.moves) - TREATED_APART
             assert used - TREATED_APART <= theirs <= set(mon.moves)
+
+
+def compare_types(place: Place, other: Any, found: Counter[str]) -> None:
+    assert place.mon is not None
+    # poke-env keeps the type of one that is revived, and calls Stellar a type like others. Some
+    # species of the odd teams are in no format, and so not in our vocabulary.
+    odd = other.is_terastallized != place.mon.terastallized or place.mon.tera == "stellar"
+    if not odd and place.current_types():
+        assert set(place.current_types()) == {to_id(each.name) for each in other.types if each}
+        found["types"] += 1
+
+
+def compare_held(place: Place, other: Any, found: Counter[str]) -> None:
+    """Compare an opponent's ability and item where both know them.
+
+    poke-env takes the only ability of a species for known; here that is for others to conclude.
+    """
+    assert place.mon is not None
+    ability = place.ability or place.mon.ability
+    if ability and other.ability:
+        assert ability == to_id(other.ability)
+        found["abilities"] += 1
+    if place.mon.item is not None and other.item != "unknown_item":
+        assert place.mon.item == (other.item or "")
+        found["items"] += 1
 
 
 def follow(told: Told, seat: int, found: Counter[str]) -> None:
@@ -110,3 +137,5 @@ def test_a_tracker_agrees_with_poke_env_over_a_thousand_views(battles: Battles, 
             break
     assert found["views"] >= VIEWS
     assert found["places"] >= VIEWS
+    assert found["types"] >= VIEWS
+    assert min(found["abilities"], found["items"]) >= 50
