@@ -139,12 +139,13 @@ def test_a_closed_server_leaves_its_log_and_no_process(tmp_path: Path) -> None:
 def test_a_server_ends_when_its_owner_is_killed() -> None:
     owner = subprocess.Popen([sys.executable, "-c", STARTS_AND_WAITS], stdout=subprocess.PIPE)
     assert owner.stdout is not None
-    group, port, _ = owner.stdout.readline().split()
+    group, port, folder = owner.stdout.readline().split()
     assert living(int(group))
     owner.send_signal(signal.SIGKILL)
     owner.wait()
     owner.stdout.close()
     wait_for_the_end(int(group))
+    assert not Path(folder.decode()).exists()
     with pytest.raises(OSError, match="refused"), socket.create_connection((HOST, int(port))):
         pass
 

@@ -68,7 +68,8 @@ class Server:
             self.log = self.folder / LOG
             """Where everything goes that the server prints."""
             self.port = port
-            self._start([*command, str(self.folder), str(port)])
+            temporary = ["temporary"] if folder is None else []
+            self._start([*command, str(self.folder), str(port), *temporary])
             if wait:
                 self.wait()
         except BaseException:
