@@ -24,6 +24,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 """Seconds before a lost connection is tried again; twice as many after each failure."""
 MOST_FAILURES = 20
 PATH = "/showdown/websocket"
+REMARKS = ("/log", "/text", "/nonotify")
+"""How private messages begin in which a server tells what became of a challenge."""
 SILENT = logging.CRITICAL + 1
 """Above every level: what poke-env would print is told to the owner instead."""
 
@@ -182,7 +184,7 @@ class Connection(PSClient):  # type: ignore[misc]
         mine = parts[2].strip() == self.username
         if command == "/challenge" and rest and not mine:
             self.owner.challenged(parts[2][1:], rest.partition("|")[0])
-        elif command == "/error" or (command in ("/log", "/text") and _ends_challenge(rest)):
+        elif command == "/error" or (command in REMARKS and _ends_challenge(rest)):
             self.owner.said(rest)
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
