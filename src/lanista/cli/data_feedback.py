@@ -48,16 +48,8 @@ def show_broken(console: Console, broken: Sequence[Broken]) -> None:
 
 
 def _show_streams(console: Console, summary: FeedbackSummary) -> None:
-    columns = (
-        "session",
-        "game",
-        "player",
-        "seen by",
-        "extras",
-        "matches",
-        "decisions",
-        "with outcome",
-    )
+    columns = ("session", "game", "player", "seen by", "extras")
+    counts = ("matches", "decisions", "with outcome")
     rows = [
         (
             printable(stream.session, 40),
@@ -72,7 +64,7 @@ def _show_streams(console: Console, summary: FeedbackSummary) -> None:
         for stream in summary.streams[:_MOST_STREAMS]
     ]
     if rows:
-        console.print(table(columns, rows, left=5))
+        console.print(table(columns + counts, rows, left=5))
     if len(summary.streams) > _MOST_STREAMS:
         console.print(f"  and {len(summary.streams) - _MOST_STREAMS} more sessions")
     for stream in summary.streams:

@@ -44,8 +44,9 @@ class Party:
         self.positions: list[Position] = [
             side.mons.index(mon) for mon in told.born if mon in side.mons
         ]
-        hidden = (side.size or PARTY) - len(self.positions)
-        if hidden < 0:
+        size = side.size or PARTY
+        hidden = size - len(self.positions)
+        if size > PARTY or hidden < 0:
             raise LogError("shows more Pokémon than a side has")
         self.positions += [None] * hidden
 
