@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import AsyncIterator, Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ Change = Callable[[str], str | None]
 """Takes a message and returns what passes instead of it; None: nothing."""
 
 
+@cache
 def packed_team() -> str:
     with Battles(1) as battles:
         return load_pool(EXAMPLES, FORMAT.name, battles).teams[0].packed
