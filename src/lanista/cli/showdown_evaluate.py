@@ -32,7 +32,8 @@ class Evaluate:
     """
 
     policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
-    """A policy file, a policy folder (its stable policy), or the name of a bot of Showdown."""
+    """A policy file, a policy folder (its stable policy), the name of a bot of Showdown, or
+    file.py:Bot."""
     opponents: Annotated[str, tyro.conf.arg(metavar="A,B,...")] = (
         "simple_heuristics,max_base_power,random"
     )
@@ -143,7 +144,10 @@ class Evaluation:
         from lanista.games.showdown.server import Server
 
         with ExitStack() as held, progress_of(len(self.bouts), "battles") as progress:
-            urls = [held.enter_context(Server()).url for _ in range(self.asked.servers)]
+            servers = [held.enter_context(Server(wait=False)) for _ in range(self.asked.servers)]
+            for server in servers:
+                server.wait()
+            urls = [server.url for server in servers]
             began = time.monotonic(), time.process_time()
 
             def report(each: Played) -> None:

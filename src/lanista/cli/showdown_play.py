@@ -27,15 +27,15 @@ MOST_AT_ONCE = 128
 class Play:
     """Let a policy play on a Showdown server: on the ladder, against somebody, or whoever comes.
 
-    The account is named in the environment, LANISTA_SHOWDOWN_NAME (lanista unless given) and
-    LANISTA_SHOWDOWN_PASSWORD; a server that is not on this machine is asked for at the terminal
-    what is missing there. Ctrl-C begins no more battles and plays those in progress to their end;
+    The account is named in the environment: LANISTA_SHOWDOWN_NAME (lanista unless given) and
+    LANISTA_SHOWDOWN_PASSWORD. For a server that is not on this machine, what is missing there is
+    asked for at the terminal. Ctrl-C begins no more battles and plays those in progress to their end;
     the second gives them up; the third leaves them as they are.
     """
 
     policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
-    """A policy file, a policy folder (each battle is played by what it names then), or the name
-    of a bot of Showdown."""
+    """A policy file, a policy folder (each battle is played by what it names then), the name of a
+    bot of Showdown, or file.py:Bot."""
     server: Annotated[str, tyro.conf.arg(metavar="URL", help_behavior_hint="(required)")]
     """The server, such as ws://127.0.0.1:8000."""
     ladder: Annotated[int | None, optional("N")] = None

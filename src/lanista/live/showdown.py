@@ -12,6 +12,7 @@ from typing import Any
 
 from lanista.errors import LanistaError
 from lanista.games import registry
+from lanista.games.bot_files import bot_from_file, is_bot_file
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
 from lanista.games.showdown.battles import Battles
@@ -50,9 +51,9 @@ class Who:
 
 
 def who_is(word: str, format: str | None = None) -> Who:
-    """Return who is meant by a policy file, a policy folder or the name of a bot."""
+    """Return who is meant by a policy file, a policy folder, a bot's name or file.py:Bot."""
     path = Path(word)
-    if word in registry.bot_names(registry.entry(NAME)):
+    if is_bot_file(word) or word in registry.bot_names(registry.entry(NAME)):
         return Who(word, "bot", format_named(format or DEFAULT_FORMAT), {})
     if path.is_dir():
         folder = PolicyFolder(path)
@@ -84,6 +85,8 @@ def load_player(
 ) -> Player:
     """Return the bot, or the policy of a file, as a player."""
     if who.kind == "bot":
+        if is_bot_file(who.word):
+            return bot_from_file(who.word, spec, seed)
         return registry.make_bot(NAME, who.word, spec, seed)
     from lanista.rollout.players import policy_player
 

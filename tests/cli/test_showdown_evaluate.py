@@ -1,0 +1,104 @@
+"""`lanista showdown evaluate`: what is fixed beforehand, how it counts, and a real server."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("poke_env")
+sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
+
+from showdown_play import needs_simulator
+
+from lanista.cli.main import main
+from lanista.cli.showdown_score import score_of
+from lanista.games.showdown.teams import Team
+from lanista.league.score import wilson
+from lanista.live.showdown_gauntlet import Bout, Played, fixed_bouts
+from lanista.live.showdown_table import Result
+
+EXAMPLE = str(Path(__file__).parents[2] / "examples" / "my_showdown_bot.py")
+
+
+def played(unit: int, outcome: float | None, *, stalled: bool = False) -> Played:
+    bout = Bout(0, unit, "random", None, challenges=True)
+    return Played(bout, Result("battle-1", "foe", 0, outcome, 5, ""), stalled)
+
+
+def test_teams_are_mirrored_in_turn_and_sides_swapped_in_every_pair() -> None:
+    teams = [Team("a", "A"), Team("b", "B")]
+    bouts = fixed_bouts(["random", "max_base_power"], teams, 6)
+    assert [bout.number for bout in bouts] == list(range(24))
+    units: dict[int, list[Bout]] = {}
+    for bout in bouts:
+        units.setdefault(bout.unit, []).append(bout)
+    for first, second in units.values():
+        assert (first.opponent, first.team) == (second.opponent, second.team)
+        assert {first.challenges, second.challenges} == {True, False}
+    brought = Counter((bout.opponent, bout.team.name) for bout in bouts if bout.team)
+    assert set(brought.values()) == {6}
+
+
+def test_a_score_counts_pairs_and_leaves_out_what_has_no_result() -> None:
+    battles = [
+        *(played(0, 1.0), played(0, -1.0)),  # A pair worth ½.
+        *(played(1, 1.0), played(1, 1.0)),  # A pair worth 1.
+        *(played(2, 0.0), played(2, None)),  # Its partner was cut off: no pair.
+        *(played(3, 1.0), played(3, -1.0, stalled=True)),  # The opponent hung: no pair either.
+    ]
+    score = score_of(battles)
+    assert (score.n, score.wins, score.ties, score.losses, score.cut_off) == (6, 4, 1, 1, 2)
+    assert score.score is not None
+    assert (score.score.value, score.score.n) == (0.75, 2)
+    assert score.win_rate == wilson(4, 6)
+    assert score_of([]).score is None
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--opponents", "simple_heuristic"], "did you mean 'simple_heuristics'?"),
+        (["--battles", "0"], "--battles is 0; give a number from 1 to"),
+        (["--team", "x", "--team-pool", "y"], "both say what is brought"),
+        (["--greedy"], "--greedy is for policies, and heuristic is a bot"),
+        (["--team-pool", "no such folder"], "There is no team pool 'no such folder'"),
+        (["--belief-pool", "no such folder"], "name a pool with --belief-pool"),
+    ],
+)
+@needs_simulator
+def test_what_cannot_be_is_told_before_a_server_starts(
+    capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
+) -> None:
+    assert main(["showdown", "evaluate", "heuristic", *words]) == 2
+    told = capsys.readouterr()
+    assert (told.out, sentence in told.err) == ("", True), told.err
+
+
+@needs_simulator
+def test_a_bot_of_ones_own_meets_poke_env_on_a_real_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "numbers.json"
+    words = ["--opponents", "random,max_base_power", "--battles", "3", "--concurrency", "3"]
+    assert main(["showdown", "evaluate", EXAMPLE, *words, "--output", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "3 battles are no pairs; 4 are played against each." in told
+    assert "as p1" in told
+    found = json.loads(out.read_text())
+    assert found["complete"] is True
+    assert set(found["opponents"]) == {"random", "max_base_power"}
+    assert set(found["teams"]) == set(found["opponents"]["random"]["teams"])
+    assert found["versions"]["pokemon-showdown"]
+    rows = found["rows"]
+    assert [row["number"] for row in rows] == list(range(8))
+    for row in rows:
+        assert row["seat"] == row["number"] % 2  # Whoever challenges is p1.
+        assert row["outcome"] in (1.0, 0.0, -1.0)
+        assert (row["given_up"], row["invalid"], row["defaults"]) == ("", 0, 0)
+    for name, score in found["opponents"].items():
+        mine = [row["outcome"] for row in rows if row["opponent"] == name]
+        assert (score["n"], score["wins"]) == (4, mine.count(1.0))
