@@ -113,8 +113,9 @@ class Fleet:
         if self._members:
             return
         try:
-            for build in self.builds:
-                self._members.append(_Member(build))
+            for _ in self.builds:
+                self._members.append(_Member())
+            self._each("build", self.builds)
             self._each("go_on_from", self._next)
             if self._company is not None:
                 self._all("meet", self._company)
@@ -147,11 +148,12 @@ class Fleet:
 class _Member:
     """One process, as its parent sees it."""
 
-    def __init__(self, build: Build) -> None:
-        # A fresh interpreter: nothing of this one's threads and devices comes along.
+    def __init__(self) -> None:
+        # A fresh interpreter: nothing of this one's threads and devices comes along. What it is to
+        # build it is told later: a long message would wait here for it to come up.
         context = get_context("spawn")
         self.pipe, its = context.Pipe()
-        self.process = context.Process(target=_work, args=(its, build), daemon=True)
+        self.process = context.Process(target=_work, args=(its,), daemon=True)
         self.process.start()
         its.close()
 
@@ -187,32 +189,38 @@ class _Member:
         )
 
 
-def _work(pipe: Connection, build: Build) -> None:
+def _work(pipe: Connection) -> None:
     """Answer until nobody asks any more: also when the parent was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent is told, and ends this process.
     torch.set_num_threads(1)
-    crew = None
+    crew = _Crew()
     with contextlib.suppress(EOFError, OSError):
         while True:
             what, told = pipe.recv()
             try:
-                crew = crew or _Crew(build())
                 answer = (True, getattr(crew, what)(told))
             except LanistaError as error:
                 answer = (False, str(error))
             except Exception:
                 answer = (False, f"A process that plays matches failed: {traceback.format_exc()}")
             pipe.send(answer)
-    if crew is not None:
-        crew.collector.close()
+    crew.close()
 
 
 class _Crew:
     """What a process can be asked."""
 
-    def __init__(self, collector: Collector) -> None:
-        self.collector = collector
+    collector: Collector
+
+    def __init__(self) -> None:
         self.players: dict[Make, Player] = {}
+
+    def build(self, build: Build) -> None:
+        self.collector = build()
+
+    def close(self) -> None:
+        if hasattr(self, "collector"):
+            self.collector.close()
 
     def meet(self, message: bytes) -> None:
         makes, seating = unpacked(message)
