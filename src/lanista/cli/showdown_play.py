@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,8 +29,8 @@ class Play:
 
     The account is named in the environment: LANISTA_SHOWDOWN_NAME (lanista unless given) and
     LANISTA_SHOWDOWN_PASSWORD. For a server that is not on this machine, what is missing there is
-    asked for at the terminal. Ctrl-C begins no more battles and plays those in progress to their end;
-    the second gives them up; the third leaves them as they are.
+    asked for at the terminal. Ctrl-C begins no more battles and plays those in progress to their
+    end; the second gives them up; the third leaves them as they are.
     """
 
     policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
@@ -260,7 +260,7 @@ class _Runner:
         from lanista.data.text import printable
         from lanista.live.showdown_replays import save_replay
 
-        self.results.append(result)
+        self.results.append(replace(result, log=()))
         words = {1.0: "won", 0.0: "tied", -1.0: "lost", None: "cut off"}[result.outcome]
         given_up = f", given up: {printable(result.given_up, 200)}" if result.given_up else ""
         print(

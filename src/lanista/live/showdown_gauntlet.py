@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from poke_env import AccountConfiguration, ServerConfiguration
@@ -169,7 +169,8 @@ class _Lane:
         finally:
             battle.cancel()
             other.cancel()
-        return Played(bout, result, stalled=not done)
+        # Thousands of battles are kept; their lines are not needed.
+        return Played(bout, replace(result, log=()), stalled=not done)
 
     async def _tidy(self, name: str, sound: bool) -> None:
         """Have an opponent forget its battle; one that hangs in it is replaced."""
