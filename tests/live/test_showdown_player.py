@@ -21,9 +21,14 @@ from showdown_field import (
 )
 from showdown_play import needs_simulator
 
+from lanista.games.registry import make_bot
+from lanista.games.showdown.description import describe
+from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.server import Server
 from lanista.live.showdown_batching import Batcher
 from lanista.live.showdown_connection import ServerError
+from lanista.live.showdown_player import ServerPlayer
+from lanista.live.showdown_players import Fixed
 
 pytestmark = needs_simulator
 
@@ -279,6 +284,47 @@ def test_an_opponent_who_forfeits_has_lost(showdown_url: str, team: str, tmp_pat
         assert any("goes forfeited" in line for line in result.log)
 
     run(play())
+
+
+def test_two_who_search_the_ladder_find_each_other(showdown_url: str) -> None:
+    singles = format_named("gen9randombattle")
+    bot = make_bot("showdown", "heuristic", describe(singles, "mirror", "", "any"), 0)
+
+    async def play() -> None:
+        both = [ServerPlayer(Fixed(bot), singles, showdown_url, name) for name in ("up", "down")]
+        try:
+            await asyncio.gather(*(player.connect() for player in both))
+            results = await asyncio.gather(*(player.search(None) for player in both))
+        finally:
+            await asyncio.gather(*(player.close() for player in both))
+        assert [result.opponent for result in results] == ["down", "up"]
+        assert sum(result.outcome or 0.0 for result in results) == 0.0
+        assert all(result.outcome is not None and not result.given_up for result in results)
+
+    run(play())
+
+
+@pytest.mark.slow
+def test_an_opponent_who_leaves_loses_by_the_timer(showdown_url: str, tmp_path: Path) -> None:
+    singles = format_named("gen9randombattle")
+    bot = make_bot("showdown", "heuristic", describe(singles, "mirror", "", "any"), 0)
+
+    async def play() -> None:
+        ours = ServerPlayer(Fixed(bot), singles, showdown_url, "waits", timer=True)
+        theirs = ServerPlayer(Fixed(bot), singles, showdown_url, "leaves", tell=lambda said: None)
+        await asyncio.gather(ours.connect(), theirs.connect())
+        accepting = asyncio.create_task(theirs.accept(None))
+        battle = asyncio.create_task(ours.challenge("leaves", None))
+        while not theirs.batcher.decisions:
+            await asyncio.sleep(0.01)
+        await theirs.close()
+        accepting.cancel()
+        result = await battle
+        await ours.close()
+        assert result.outcome == 1.0
+        assert any("inactivity" in line for line in result.log)
+
+    asyncio.run(asyncio.wait_for(play(), 5 * LONG))
 
 
 def test_a_challenge_that_comes_to_nothing_is_told_in_the_servers_words(

@@ -19,6 +19,7 @@ from poke_env.ps_client import PSClient
 
 from lanista.data.text import printable
 from lanista.errors import LanistaError
+from lanista.games.showdown.vocabulary import to_id
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 """Seconds before a lost connection is tried again; twice as many after each failure."""
@@ -123,6 +124,13 @@ class Connection(PSClient):  # type: ignore[misc]
             return False  # Lost, or not there yet; whoever keeps it alive finds out as well.
         return True
 
+    async def wait_for_login(self, checking_interval: float = 0.0, wait_for: int = 60) -> None:
+        """Wait until the server knows the account; a busy one takes its time."""
+        try:
+            await asyncio.wait_for(self.logged_in.wait(), wait_for)
+        except TimeoutError as error:
+            raise ServerError(f"there was no answer within {wait_for} seconds") from error
+
     async def _keep(self) -> None:
         while not self._closing:
             why = await self._connected()
@@ -166,7 +174,8 @@ class Connection(PSClient):  # type: ignore[misc]
         if kind == "challstr" and len(parts) > 3:
             self._background(self.log_in(parts))
         elif kind == "updateuser" and len(parts) > 2:
-            if parts[2][1:].partition("@")[0] == self.username:
+            # Behind the rank; away from the keyboard, a name has "@!" at its end.
+            if to_id(parts[2][1:]) == to_id(self.username):
                 self._failures = 0
                 self.logged_in.set()
                 self.owner.found()
@@ -181,7 +190,7 @@ class Connection(PSClient):  # type: ignore[misc]
     def _private(self, parts: list[str]) -> None:
         words = "|".join(parts[4:])
         command, _, rest = words.partition(" ")
-        mine = parts[2].strip() == self.username
+        mine = to_id(parts[2]) == to_id(self.username)
         if command == "/challenge" and rest and not mine:
             self.owner.challenged(parts[2][1:], rest.partition("|")[0])
         elif command == "/error" or (command in REMARKS and _ends_challenge(rest)):
@@ -196,9 +205,10 @@ class Connection(PSClient):  # type: ignore[misc]
         self._active_tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         # While the connection is down logging in cannot work; it is tried again then.
-        if error is None or isinstance(error, websockets.ConnectionClosed | AssertionError):
+        if error is None or isinstance(error, websockets.ConnectionClosed):
             return
-        why = f"{type(error).__name__}: {printable(error, 200)}"
+        named = "" if isinstance(error, ServerError) else f"{type(error).__name__}: "
+        why = named + printable(error, 200)
         self.owner.failed(f"{self.username!r} cannot log in at {self.websocket_url}: {why}")
 
 

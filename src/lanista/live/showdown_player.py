@@ -155,17 +155,17 @@ class ServerPlayer(Player):  # type: ignore[misc]
 
     async def _begun(self, ask: Ask, match: int | None, accepts: bool) -> Table:
         """Ask for a battle until one begins; a lost connection asks again."""
+        self._match = match
         while True:
             await self._or_failure(self.connection.logged_in.wait())
-            while not self._news.empty():
-                self._news.get_nowait()
-            self._match = match
-            try:
-                await ask()
-            except (ConnectionClosed, AssertionError):  # The latter: lost in the last moment.
-                await asyncio.sleep(0)
-                continue
-            news = await self._or_failure(self._news.get())
+            news = self._table_at_hand()
+            if news is None:
+                try:
+                    await ask()
+                except (ConnectionClosed, AssertionError):  # The latter: lost in the last moment.
+                    await asyncio.sleep(0)
+                    continue
+                news = await self._or_failure(self._news.get())
             if isinstance(news, Table):
                 await self._battle_semaphore.acquire()
                 return news
@@ -174,6 +174,14 @@ class ServerPlayer(Player):  # type: ignore[misc]
             elif news is not None and not accepts:
                 url = self.connection.websocket_url
                 raise ServerError(f"{url} gave no battle: {printable(news, 300).rstrip('.')}.")
+
+    def _table_at_hand(self) -> Table | None:
+        """Return a battle that has begun though nobody waited any more; forget other news."""
+        while not self._news.empty():
+            news = self._news.get_nowait()
+            if isinstance(news, Table):
+                return news
+        return None
 
     async def _or_failure(self, awaited: Awaitable[Any]) -> Any:
         """Wait for something, or raise what ended the connection or the wish for battles."""
