@@ -90,6 +90,7 @@ class Setting:
 
 async def play_bouts(setting: Setting, bouts: Sequence[Bout], lanes: int) -> None:
     """Play all bouts, as many side by side as there are lanes."""
+    asyncio.get_running_loop().set_exception_handler(_heard_already)
     waiting = iter(bouts)
     tasks = [
         asyncio.create_task(_Lane(setting, number).run(waiting))
@@ -183,6 +184,16 @@ class _Lane:
     async def _dismiss(self, theirs: Any) -> None:
         theirs.logger.setLevel(logging.CRITICAL + 1)
         await theirs.ps_client._stop_listening()
+        tasks = list(theirs.ps_client._active_tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _heard_already(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Leave out what poke-env's clients said in their logs before their tasks died of it."""
+    if context.get("message") != "Task exception was never retrieved":
+        loop.default_exception_handler(context)
 
 
 def _account(name: str, lane: int, hired: int) -> str:
