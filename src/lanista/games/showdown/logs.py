@@ -110,8 +110,8 @@ def read_log(text: str, name: str) -> Log:
         page = _PAGE.search(text)
         if page is None:
             raise LogError("is a page without a battle's log")
-        # A page cannot hold "</script>", so the log's slashes may be written with a backslash.
-        body = html.unescape(page[1]).replace("<\\/", "</")
+        # A page cannot hold "</script>", so a log's slashes are written with a backslash there.
+        body = page[1].replace("\\/", "/")
         title = _TITLE.search(text)
         name = html.unescape(title[1]) if title else name
     else:

@@ -23,6 +23,7 @@ from lanista.games.showdown.views import SEATS
 from lanista.games.showdown.vocabulary import dex, to_id
 
 MARK = "|t:|"
+PREVIEWED = "|teampreview|"
 LOCKED = "lockedmove"
 REDIRECTING = frozenset(("lightningrod", "stormdrain"))
 LEAVES = frozenset(("ejectbutton", "ejectpack", "emergencyexit", "wimpout"))
@@ -167,7 +168,16 @@ def segments_of(lines: Sequence[str]) -> list[list[str]]:
             found[-1].append(line)
     if len(found) < 2:
         raise LogError("does not say when choices were made")
+    _tell_sizes(found)
     return found
+
+
+def _tell_sizes(segments: list[list[str]]) -> None:
+    """Tell how many were brought where an older server does not, once they have been chosen."""
+    asked = [line for line in segments[0] if line.startswith(PREVIEWED)]
+    if asked and not any(line.startswith("|teamsize|") for line in segments[1]):
+        brought = asked[0].split("|")[2] or str(BRINGS)
+        segments[1][1:1] = [f"|teamsize|p{seat + 1}|{brought}" for seat in range(SEATS)]
 
 
 def witness(format: Format, lines: Sequence[str]) -> Told:
