@@ -15,8 +15,8 @@ from lanista.games.showdown.spectator import (
     Revive,
     Switch,
     Unknown,
-    witness,
 )
+from lanista.games.showdown.spectator_witness import witness
 
 START = opening("Indeedee-F", "Dondozo", "Amoonguss", "Raichu")
 UNSEEN = Unknown("did not act")

@@ -24,6 +24,7 @@ from lanista.games.showdown.battles import Battles, Setup
 from lanista.games.showdown.description import describe
 from lanista.games.showdown.encoding import observation_of
 from lanista.games.showdown.formats import format_named
+from lanista.games.showdown.orders import PREVIEWS
 from lanista.games.showdown.process import Worker
 from lanista.games.showdown.spectator import (
     Bring,
@@ -33,9 +34,9 @@ from lanista.games.showdown.spectator import (
     Revive,
     Switch,
     Unknown,
-    witness,
 )
 from lanista.games.showdown.spectator_rows import Battle, Row, read_battle
+from lanista.games.showdown.spectator_witness import witness
 
 pytestmark = needs_simulator
 VGC, SINGLES, DOUBLES = "gen9vgc2025regi", "gen9randombattle", "gen9randomdoublesbattle"
@@ -109,8 +110,6 @@ def meant(row: Row) -> list[Order]:
     """Return the orders that a row's number stands for, by the numbering of orders.py."""
     decision, request = row.decision, row.request
     if request.get("teamPreview"):
-        from lanista.games.showdown.orders import PREVIEWS
-
         chosen = [at - 1 for at in PREVIEWS[row.action[0]]]
         return [Bring(tuple(chosen[:2]), tuple(chosen[2:]))]
     number = row.action[-1]

@@ -42,9 +42,9 @@ from lanista.games.showdown.spectator import (
     Switch,
     Told,
     stands,
-    witness,
 )
 from lanista.games.showdown.spectator_requests import Party
+from lanista.games.showdown.spectator_witness import witness
 from lanista.games.showdown.tracker import Tracker
 from lanista.games.showdown.views import SEATS, Request
 
