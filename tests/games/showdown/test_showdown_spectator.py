@@ -355,6 +355,17 @@ def test_a_tie_has_no_winner() -> None:
     assert read_log("\n".join([*START, "|", "|tie"]), "tie").winner == TIE
 
 
+def test_what_is_told_before_the_time_may_have_come_of_the_choices() -> None:
+    lines = [
+        *START,
+        *("|c|☆Bob|hm", "|-enditem|p2b: Raichu|Custap Berry|[eat]", "|", "|t:|1700000100"),
+        *("|move|p2b: Raichu|Encore|p1a: Indeedee-F", "|", "|upkeep", "|turn|2"),
+    ]
+    told = witness(format_named("gen9vgc2025regi"), lines)
+    assert told.segments[1][-1] == "|turn|1"
+    assert told.segments[2][1:3] == ["|-enditem|p2b: Raichu|Custap Berry|[eat]", "|"]
+
+
 def test_a_log_without_times_is_refused() -> None:
     lines = [line for line in START if not line.startswith("|t:|")]
     with pytest.raises(LogError, match="when choices were made"):

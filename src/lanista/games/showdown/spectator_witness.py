@@ -67,12 +67,19 @@ class Actor:
 
 
 def segments_of(lines: Sequence[str]) -> list[list[str]]:
-    """Cut a log where everybody had chosen; the empty line before the time goes with what comes."""
+    """Cut a log where everybody had chosen.
+
+    The empty line before the time goes with what comes, and so does whatever follows a turn's
+    number: a berry that is eaten to act first is told of before the time is.
+    """
     found: list[list[str]] = [[]]
     for line in lines:
         if line.startswith(MARK) and found[-1] and found[-1][-1] in ("|", ""):
             found[-1].pop()
-            found.append(["|"])
+            turns = [at for at, told in enumerate(found[-1]) if told.startswith("|turn|")]
+            end = turns[-1] + 1 if turns else len(found[-1])
+            found.append([*found[-1][end:], "|"])
+            del found[-2][end:]
         elif line and not line.startswith(MARK):
             found[-1].append(line)
     if len(found) < 2:
