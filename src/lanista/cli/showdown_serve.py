@@ -57,23 +57,23 @@ class Serve:
         self._refuse_nonsense()
         from lanista.cli.learn import say_on_error
         from lanista.cli.paths import refuse_unwritable_folder
-        from lanista.games.showdown.fleet import Fleet
+        from lanista.games.showdown.servers import Servers
 
         refuse_unwritable_folder("--folder", self.folder)
         with stopped_by_signals():
             say_on_error(f"starting {self.num_servers} on 127.0.0.1; some seconds.")
-            fleet = Fleet(
+            servers = Servers(
                 *(self.num_servers, self.port, self.folder),
                 keep_battles=self.keep_battles,
                 say=say_on_error,
             )
-            with fleet:
-                for post in fleet.posts:
+            with servers:
+                for post in servers.posts:
                     print(f"{post.server.url}  log: {post.server.log}", flush=True)
                 say_on_error("All answer; stop them with Ctrl-C.")
                 while True:
                     time.sleep(_BETWEEN_LOOKS)
-                    fleet.look()
+                    servers.look()
         say_on_error("All servers have ended.")
         return 0
 

@@ -34,7 +34,7 @@ class Post:
     """When an empty place is filled again."""
 
 
-class Fleet:
+class Servers:
     """Servers in folders of `folder`, on ports that follow each other (or free ones)."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Fleet:
             self.close()
             raise
 
-    def __enter__(self) -> Fleet:
+    def __enter__(self) -> Servers:
         return self
 
     def __exit__(
