@@ -14,9 +14,11 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
+import torch
 
 from bench.timing import REPEATS, idle_cores
 from lanista.games import GameError, make, make_bot
+from lanista.games.contract import Decisions, Ints
 from lanista.games.random_bot import RandomBot
 from lanista.games.showdown.battles import Battles
 from lanista.games.showdown.description import write_mask
@@ -25,11 +27,17 @@ from lanista.games.showdown.game import DEFAULT_FORMAT, Showdown
 from lanista.games.showdown.orders import legal_previews, preview_text
 from lanista.games.showdown.views import SEATS, Update
 from lanista.games.streams import Stream
+from lanista.nets.policy import Policy
+from lanista.nets.settings import Network
+from lanista.rollout.actor import Actor
 
 SLOTS = 32
 BATTLES = 128
 FORMATS = (DEFAULT_FORMAT, "gen9randomdoublesbattle", "gen9randombattle")
 MASKS = 2_000
+TOGETHER = 16
+"""Battles whose decisions a network answers in one call."""
+CALLS = 20
 
 
 def showdown() -> Iterator[dict[str, Any]]:
@@ -42,6 +50,7 @@ def showdown() -> Iterator[dict[str, Any]]:
     yield whole(DEFAULT_FORMAT, game)
     yield from parts(game)
     yield from bots(game)
+    yield from together(game)
     game.close()
     for name in FORMATS[1:]:
         game = _game(name)
@@ -159,6 +168,37 @@ def bots(game: Showdown) -> Iterator[dict[str, Any]]:
             "mean": round(1000 * spent / decided, 2),
             "decisions": decided,
         }
+
+
+def together(game: Showdown) -> Iterator[dict[str, Any]]:
+    """Hold decisions of 16 battles in one call of a network against one call for each."""
+    rounds = Rounds(game)
+    rounds.play(SLOTS)
+    asked = game.decisions()
+    rows = np.flatnonzero(asked.seat == 0)[:TOGETHER].astype(np.int32)
+    torch.set_num_threads(1)
+    for size in ("s", "m"):
+        actor = Actor(Policy(game.spec, Network("transformer", size)), 0)
+        ratios, rates = [], []
+        for _ in range(REPEATS):
+            alone = _spent(actor, asked, [rows[i : i + 1] for i in range(len(rows))])
+            at_once = _spent(actor, asked, [rows])
+            ratios.append(alone / at_once)
+            rates.append(len(rows) / at_once)
+        name = f"showdown, decisions of {len(rows)} battles in one call, transformer {size}"
+        yield {
+            **_line(name, "times the decisions per CPU second of one at a time", ratios, 2),
+            "decisions_per_cpu_second": round(statistics.median(rates)),
+        }
+
+
+def _spent(actor: Actor, asked: Decisions, calls: list[Ints]) -> float:
+    """Return the CPU seconds of these calls, each with its rows."""
+    began = time.process_time()
+    for _ in range(CALLS):
+        for rows in calls:
+            actor.choose(asked, rows)
+    return (time.process_time() - began) / CALLS
 
 
 def worker_alone() -> dict[str, Any]:
