@@ -6,6 +6,7 @@ from lanista.cli.showdown_evaluate import Evaluate
 from lanista.cli.showdown_import import ImportLogs
 from lanista.cli.showdown_play import Play
 from lanista.cli.showdown_serve import Install, Serve
+from lanista.cli.showdown_teams import MakeTeams
 from lanista.cli.usage import Group
 
 SHOWDOWN = Group(
@@ -16,5 +17,6 @@ SHOWDOWN = Group(
         "play": Play,
         "evaluate": Evaluate,
         "import-logs": ImportLogs,
+        "teams": MakeTeams,
     },
 )

@@ -9,6 +9,7 @@
 
 import { readSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { TeamMaker } from './generating.mjs';
 import { speedUp } from './speedups.mjs';
 
 const [folder, mode] = process.argv.slice(2);
@@ -160,6 +161,11 @@ const COMMANDS = {
 				return { problems: validator.validateTeam(team) ?? [], packed: Teams.pack(team) };
 			}),
 		};
+	},
+
+	/** Teams that nobody composed, one a seed: as PokePaste text, and what stands in them. */
+	generate({ format, seeds }) {
+		return { teams: new TeamMaker(simulator, format).generate(seeds) };
 	},
 
 	/** What has been used so far, for benchmarks. */
