@@ -21,6 +21,7 @@ from lanista.data.text import printable
 from lanista.errors import LanistaError
 from lanista.games.showdown.vocabulary import to_id
 
+_log = logging.getLogger("lanista.live")
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 """Seconds before a lost connection is tried again; twice as many after each failure."""
 MOST_FAILURES = 20
@@ -106,6 +107,7 @@ class Connection(PSClient):  # type: ignore[misc]
     def start(self) -> None:
         """Connect, and come back whenever the connection is lost."""
         self._kept = asyncio.get_running_loop().create_task(self._keep())
+        self._kept.add_done_callback(self._kept_no_more)
 
     async def close(self) -> None:
         """Let go of the server."""
@@ -144,6 +146,13 @@ class Connection(PSClient):  # type: ignore[misc]
             pause = min(FIRST_PAUSE * 2 ** (self._failures - 1), LONGEST_PAUSE)
             self.owner.lost(why, pause)
             await asyncio.sleep(pause)
+
+    def _kept_no_more(self, task: asyncio.Task[None]) -> None:
+        """Tell of a fault of our own: whoever waits would wait for ever."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("the connection broke from within", exc_info=error)
+            why = f"{type(error).__name__}: {printable(error, 200)}"
+            self.owner.failed(f"The connection to {self.websocket_url} is given up: {why}")
 
     async def _connected(self) -> str:
         """Stay connected as long as it lasts; return why it ended."""

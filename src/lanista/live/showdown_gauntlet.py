@@ -20,6 +20,7 @@ from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import Format
 from lanista.games.showdown.teams import Team
 from lanista.live.showdown_batching import Batcher
+from lanista.live.showdown_connection import ServerError
 from lanista.live.showdown_player import ServerPlayer
 from lanista.live.showdown_players import Source
 from lanista.live.showdown_table import Result
@@ -146,7 +147,12 @@ class _Lane:
             made.logger.propagate = False
             made.logger.setLevel(logging.ERROR)
             self.opponents[name] = made
-            await made.ps_client.logged_in.wait()
+            try:
+                await asyncio.wait_for(made.ps_client.logged_in.wait(), STALLED)
+            except TimeoutError as error:
+                raise ServerError(
+                    f"poke-env's {name} did not log in at {self.url} within {STALLED:g} seconds."
+                ) from error
         return self.opponents[name]
 
     async def _play(self, bout: Bout, ours: ServerPlayer, theirs: Any) -> Played:
@@ -164,6 +170,12 @@ class _Lane:
             done, _ = await asyncio.wait({battle}, timeout=STALLED)
             if not done:
                 ours.give_up()
+                await asyncio.wait({battle}, timeout=LINGERS)
+            if not battle.done():
+                raise ServerError(
+                    f"A battle against {bout.opponent} on {self.url} neither began nor ended "
+                    f"within {STALLED:g} seconds."
+                )
             result = await battle
             await asyncio.wait({other}, timeout=LINGERS)
             await self._tidy(bout.opponent, sound=other.done() and not other.exception())

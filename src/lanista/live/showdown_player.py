@@ -212,7 +212,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
                 table.begin_again()
         if table is None:
             return
-        if first.startswith("|noinit|"):
+        if first.startswith(("|noinit|", "|deinit")):  # Not there, or closed before its end.
             table.finish(cut_off=True)
         else:
             table.hear(lines)

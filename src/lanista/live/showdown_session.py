@@ -77,13 +77,12 @@ class Session:
         while self._left > 0:
             self._left -= 1
             try:
-                result = await self._battle()
+                self._report(await self._battle())
             except StoppedError:
                 return
             except BaseException:
                 self.player.stop()
                 raise
-            self._report(result)
 
     def _battle(self) -> Awaitable[Result]:
         if self.aim.kind == "ladder":

@@ -78,6 +78,8 @@ class Table:
         self._match = match
         self._slot = batcher.sit()
         self._hand: Hand | None = None
+        self._seating = asyncio.Lock()
+        """Held while somebody is fetched to decide."""
         self._decisions = self._defaults = 0
         self._request: Request | None = None
         """What is asked now, or was asked last."""
@@ -179,14 +181,13 @@ class Table:
             self._begin(self._answer(request))
 
     async def _answer(self, request: Request) -> None:
-        battle = self.battle
-        if self._hand is None:
-            self._hand = await self._source.begin(battle.tag, battle.opponent, self._match)
+        battle, hand = self.battle, await self._decider()
+        if self._request is not request:
+            return  # The battle was told again meanwhile.
         question = battle.question(request, self._barred)
         if question is None:
             self._default(request)
             return
-        hand = self._hand
         answer = await self._batcher.ask(
             hand.player, self._slot, hand.match, self._decisions, question
         )
@@ -196,6 +197,14 @@ class Table:
         hand.took(answer, question)
         self._decisions += 1
         self._say(request, words)
+
+    async def _decider(self) -> Hand:
+        """Return who decides, the same for every request."""
+        async with self._seating:
+            if self._hand is None:
+                battle = self.battle
+                self._hand = await self._source.begin(battle.tag, battle.opponent, self._match)
+        return self._hand
 
     def _default(self, request: Request) -> None:
         self._defaults += 1
