@@ -142,13 +142,20 @@ def test_a_battle_given_up_or_cut_off_has_no_result_for_the_learner(
 
 
 def test_a_replay_is_a_page_in_which_nobody_else_can_write(tmp_path: Path) -> None:
-    lines = ("|player|p1|me|1|", "|c|☆foe|</script><b>hello", "|turn|1", "|win|me")
+    lines = (
+        "|player|p1|me|1|",
+        "|c|☆foe|</script><b>hello",
+        "|c|☆foe|<!--<script>",
+        "|turn|1",
+        "|win|me",
+    )
     result = Result("battle-x-1", "<i>foe{REPLAY_LOG}", 0, 1.0, 3, "", log=lines)
     page = replay_page("me", result)
     assert "|turn|1\n|win|me" in page
     assert "</script><b>" not in page
     assert "<\\/script><b>hello" in page
     assert "<i>foe" not in page
+    assert "<!--<script" not in page  # It would keep the element open at its own end.
     assert page.count("|win|me") == 1
     first, second = (save_replay(tmp_path, "me", result) for _ in range(2))
     assert first != second

@@ -32,8 +32,8 @@ def save_replay(folder: Path, name: str, result: Result) -> Path:
 
 def replay_page(name: str, result: Result) -> str:
     """Return a battle as a page."""
-    # The log lies in a script element, which ends at the first "</script".
-    log = "\n".join((f">{result.tag}", *result.log)).replace("</", "<\\/")
+    # The log lies in a script element, which ends at the first "</script", or later after "<!--".
+    log = "\n".join((f">{result.tag}", *result.log)).replace("</", "<\\/").replace("<!--", "<! --")
     told = {
         "{BATTLE_TAG}": html.escape(result.tag),
         "{PLAYER_USERNAME}": html.escape(name),
