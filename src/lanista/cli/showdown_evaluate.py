@@ -71,11 +71,14 @@ class Evaluate:
         if self.output is not None:
             refuse_unwritable("--output", self.output)
         evaluation = self._prepared()
-        complete = evaluation.play()
-        if evaluation.played:
-            evaluation.say()
-            if self.output is not None:
-                evaluation.write(self.output, complete)
+        complete = False
+        try:
+            complete = evaluation.play()
+        finally:  # What was played counts, also where a server is lost.
+            if evaluation.played:
+                evaluation.say()
+                if self.output is not None:
+                    evaluation.write(self.output, complete)
         return 0 if complete else INTERRUPTED
 
     def _refuse_nonsense(self) -> None:
@@ -159,8 +162,9 @@ class Evaluation:
             except KeyboardInterrupt:
                 done, asked = len(self.played), len(self.bouts)
                 print(f"Interrupted: {done:,} of {asked:,} battles are complete.")
-            self.wall_seconds = time.monotonic() - began[0]
-            self.cpu_seconds = time.process_time() - began[1]
+            finally:
+                self.wall_seconds = time.monotonic() - began[0]
+                self.cpu_seconds = time.process_time() - began[1]
         return len(self.played) == len(self.bouts)
 
     async def _bouts(self, urls: Sequence[str], report: Any) -> None:

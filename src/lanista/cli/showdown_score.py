@@ -43,7 +43,8 @@ def score_of(played: Sequence[Played]) -> Score:
     known = [each for each in played if _result(each) is not None]
     results = np.array([_result(each) for each in known], np.float64)
     units = np.array([each.bout.unit for each in known], np.int64)
-    whole = np.array([int((units == unit).sum()) == 2 for unit in units], np.bool_)
+    _, at, members = np.unique(units, return_inverse=True, return_counts=True)
+    whole = members[at] == 2
     pairs = unit_means(results[whole] / 2 + 0.5, units[whole])
     wins, ties = int((results == 1).sum()), int((results == 0).sum())
     return Score(
