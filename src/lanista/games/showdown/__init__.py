@@ -2,7 +2,8 @@
 
 install.py brings the simulator, worker.mjs runs battles in Node (speedups.mjs makes it faster),
 process.py talks to one worker, battles.py to several, views.py holds what they hand over,
-formats.py names the formats, orders.py numbers what a player can choose, teams.py reads team files.
+formats.py names the formats, orders.py numbers what a player can choose, teams.py reads team files
+and team_making.py writes new ones (generating.mjs makes them in the worker).
 Nothing of Pokémon's rules is written here.
 
 On top, game.py is the contract (entry.py its place in the registry, description.py its spec,
