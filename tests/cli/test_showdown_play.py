@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("poke_env")
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
 
-from showdown_field import connected, packed_team, run, tiny
+from showdown_field import SPEC, connected, packed_team, run, tiny
 from showdown_play import needs_simulator
 
 from lanista.cli.main import main
@@ -172,7 +172,7 @@ def test_battles_are_told_one_by_one_and_an_interrupt_ends_in_order(
 
 
 async def challenge_twice(url: str) -> None:
-    bot = make_bot("showdown", "heuristic", make("showdown").spec, 0)
+    bot = make_bot("showdown", "heuristic", SPEC, 0)
     async with connected(bot, url, "knocks", tell=lambda words: None) as ours:
         for _ in range(2):
             for _ in range(100):

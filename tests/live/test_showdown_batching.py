@@ -104,6 +104,28 @@ def test_an_error_reaches_every_battle_that_was_asked_with_it() -> None:
     assert [str(error) for error in run(ask())] == ["it cannot decide"] * 2
 
 
+def test_a_question_that_cannot_be_answered_costs_no_other_its_answer() -> None:
+    class Stumbling:
+        name, digest = "stumbling", "0"
+
+        def act(self, decisions: Any, rows: Any) -> Any:
+            if 1 in decisions.match[rows]:
+                raise GameError("not that one")
+            return np.zeros((len(rows), 2), np.int32)
+
+    async def ask() -> list[Any]:
+        batcher = Batcher()
+        slots, player = [batcher.sit() for _ in range(3)], Stumbling()
+        asked = (batcher.ask(player, slot, slot, 0, question(slot)) for slot in slots)
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert batcher.decisions == 2
+        return found
+
+    first, second, third = run(ask())
+    assert first == third == Answer((0, 0), None)
+    assert str(second) == "not that one"
+
+
 @needs_simulator
 @pytest.mark.parametrize("format", ["gen9vgc2025regi", "gen9randombattle"])
 def test_a_battle_on_a_server_is_seen_as_in_training(format: str) -> None:

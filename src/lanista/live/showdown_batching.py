@@ -88,14 +88,17 @@ class Batcher:
             self._decide(group)
 
     def _decide(self, group: Sequence[_Waiting]) -> None:
-        self.decisions += len(group)
-        self.calls += 1
         try:
             answers = _answers(group[0].player, _sight(group))
-        except Exception as error:  # Each battle has to know, and decides what that means for it.
-            for each in group:
-                each.answer.set_exception(error)
+        except Exception as error:
+            if len(group) == 1:
+                group[0].answer.set_exception(error)
+                return
+            for each in group:  # Alone: whoever cannot be answered costs no other battle.
+                self._decide([each])
             return
+        self.decisions += len(group)
+        self.calls += 1
         for each, answer in zip(group, answers, strict=True):
             each.answer.set_result(answer)
 
