@@ -1,0 +1,59 @@
+"""docs/showdown.md: its commands run, and its formats, bots, pools and numbers are so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from showdown_play import needs_simulator
+
+from lanista.cli import main as cli
+from lanista.games.registry import bot_names, entry
+from lanista.games.showdown.encoding import observation_of
+from lanista.games.showdown.formats import FORMATS, format_named
+from lanista.games.showdown.orders import PREVIEWS, orders_of
+from lanista.games.showdown.teams import BUILT_IN, PATTERN
+from lanista.nets.tokens import layout_of
+from lanista.pipeline.recipes import find
+
+PAGE = (Path(__file__).parents[3] / "docs" / "showdown.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str) -> list[str]:
+    fenced = PAGE.split("```")[1::2]
+    return [text.partition("\n")[2] for text in fenced if text.partition("\n")[0] == kind]
+
+
+@needs_simulator
+def test_every_command_of_the_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (lines,) = blocks("sh")
+    for line in lines.splitlines():
+        program, *given = shlex.split(line)
+        assert program == "lanista"
+        assert cli.main(given) == 0, line
+
+
+def test_the_recipe_that_the_page_runs_is_there():
+    assert find("showdown-vgc").is_file()
+
+
+def test_the_page_names_every_format_every_pool_and_every_bot():
+    for name in (*FORMATS, *BUILT_IN):
+        assert f"`{name}`" in PAGE
+    table = PAGE[PAGE.index("| bots |") : PAGE.index("## What a policy chooses")]
+    found = entry("showdown")
+    known = {*bot_names(found), *found.missing_bots}
+    assert {*re.findall(r"`(\w+)`", table)} == known
+    assert len([*BUILT_IN["held-out"].glob(PATTERN)]) == 12
+
+
+def test_the_page_counts_choices_and_what_is_seen():
+    doubles, singles = format_named("gen9vgc2025regi"), format_named("gen9randombattle")
+    assert f"the {len(PREVIEWS)} ways" in PAGE
+    assert f"one of {orders_of(doubles).size:,} pairs" in PAGE
+    seen = observation_of(doubles)
+    assert f"{seen.length:,} whole numbers in doubles" in PAGE
+    assert f"({observation_of(singles).length:,} in singles)" in PAGE
+    assert f"as {sum(kind.count for kind in layout_of(seen).kinds)} tokens" in PAGE
