@@ -304,6 +304,29 @@ def test_two_who_search_the_ladder_find_each_other(showdown_url: str) -> None:
     run(play())
 
 
+def test_it_is_a_player_of_poke_envs_kind_whose_own_ways_to_begin_battles_work(
+    showdown_url: str,
+) -> None:
+    singles = format_named("gen9randombattle")
+    bot = make_bot("showdown", "heuristic", describe(singles, "mirror", "", "any"), 0)
+
+    async def play() -> None:
+        first, second = (
+            ServerPlayer(Fixed(bot), singles, showdown_url, name) for name in ("of a", "kind")
+        )
+        try:
+            await asyncio.gather(first.connect(), second.connect())
+            await first.battle_against(second)
+            await second.battle_against(first)
+            accepting = asyncio.create_task(first.accept(None))
+            result = await second.challenge("of a", None)
+            assert result.tag == (await accepting).tag  # The third, not one of those before.
+        finally:
+            await asyncio.gather(first.close(), second.close())
+
+    run(play())
+
+
 @pytest.mark.slow
 def test_an_opponent_who_leaves_loses_by_the_timer(showdown_url: str, tmp_path: Path) -> None:
     singles = format_named("gen9randombattle")

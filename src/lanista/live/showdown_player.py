@@ -167,7 +167,6 @@ class ServerPlayer(Player):  # type: ignore[misc]
                     continue
                 news = await self._or_failure(self._news.get())
             if isinstance(news, Table):
-                await self._battle_semaphore.acquire()
                 return news
             if news is not None and TOO_SOON in news:
                 await asyncio.sleep(SOON)
@@ -176,7 +175,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
                 raise ServerError(f"{url} gave no battle: {printable(news, 300).rstrip('.')}.")
 
     def _table_at_hand(self) -> Table | None:
-        """Return a battle that has begun though nobody waited any more; forget other news."""
+        """Return a battle that began while the connection was lost; forget other news."""
         while not self._news.empty():
             news = self._news.get_nowait()
             if isinstance(news, Table):
@@ -254,15 +253,16 @@ class ServerPlayer(Player):  # type: ignore[misc]
         match, self._match = self._match, None
         table = Table(battle, self.source, self.batcher, self._send, self._leave, match)
         self._tables[tag] = table
-        # poke-env's own ways to begin battles count them so.
         self._battle_count_queue.put_nowait(None)
-        self._battle_semaphore.release()
+        if self._starting.locked():
+            self._news.put_nowait(table)
+        else:
+            self._battle_semaphore.release()  # poke-env's own ways to begin battles wait for it.
         if self.timer:
             self._send("/timer on", tag)
         if self.kind.brings_team:
             # Policies learn without open team sheets.
             self._send("/rejectopenteamsheets", tag)
-        self._news.put_nowait(table)
         return table
 
     def _leave(self, table: Table) -> None:
