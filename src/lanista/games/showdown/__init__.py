@@ -9,7 +9,12 @@ Nothing of Pokémon's rules is written here.
 On top, game.py is the contract (entry.py its place in the registry, description.py its spec,
 dealing.py what a deal fixes, match.py one battle in a slot, tables.py the arrays, saves.py and
 redraw.py what is played again, draw.py a picture). bots.py and heuristic.py are our own bots; they
-see through sight.py and options.py and reckon with damage.py.
+see through sight.py and options.py and reckon with damage.py. poke_env_bots.py drives poke-env's
+players, whose choices words.py reads.
+
+server.py is one real server (server_folder.py where it runs, serve.mjs and offline.mjs inside it),
+servers.py several that are kept running. logs.py reads battle logs and the files spectator*.py what
+they prove of each side's choices.
 
 From lines to an observation: tracker.py follows a battle for one player, lines.py, minor_lines.py
 and volatile_lines.py say what each kind of line tells (naming.py, effects.py: whom and what it
