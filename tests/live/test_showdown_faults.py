@@ -147,6 +147,41 @@ def test_a_result_that_cannot_be_kept_ends_the_session(
     run(play())
 
 
+def test_who_is_stopped_in_a_battle_plays_it_to_its_end_and_asks_for_no_other(
+    showdown_url: str, team: str
+) -> None:
+    asked: list[str] = []
+    results: list[Result] = []
+
+    async def play() -> None:
+        bot = Fixed(make_bot("showdown", "heuristic", SPEC, 0))
+        async with (
+            proxied(showdown_url) as proxy,
+            opponent(showdown_url, "one is enough", team) as theirs,
+        ):
+            ours = ServerPlayer(bot, FORMAT, proxy.url, "not today")
+            session = Session(ours, Aim("challenge", 5, theirs.username), team, results.append)
+
+            def stop_at_the_first_turn(message: str) -> str:
+                if "|turn|1" in message and not session.interrupts:
+                    session.interrupt()
+                return message
+
+            def note(message: str) -> str:
+                if "/challenge" in message:
+                    asked.append(message)
+                return message
+
+            proxy.inward, proxy.outward = stop_at_the_first_turn, note
+            waiting = asyncio.create_task(theirs.accept_challenges(ours.username, 5))
+            await session.run()
+            waiting.cancel()
+
+    run(play())
+    assert len(asked) == 1
+    assert [result.outcome is not None for result in results] == [True]
+
+
 def test_an_opponent_who_accepts_nothing_ends_the_evaluation(
     showdown_url: str, team: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

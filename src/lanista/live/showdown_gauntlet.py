@@ -32,6 +32,8 @@ OPPONENTS = {
 }
 STALLED = 300.0
 """Seconds after which a battle is given up: an opponent does not answer any more."""
+ARRIVES = 120.0
+"""Seconds that an opponent may take to log in."""
 LINGERS = 20.0
 """Seconds that an opponent may take to notice that a battle is over."""
 _NO_LOGIN = "https://localhost?"
@@ -148,10 +150,10 @@ class _Lane:
             made.logger.setLevel(logging.ERROR)
             self.opponents[name] = made
             try:
-                await asyncio.wait_for(made.ps_client.logged_in.wait(), STALLED)
+                await asyncio.wait_for(made.ps_client.logged_in.wait(), ARRIVES)
             except TimeoutError as error:
                 raise ServerError(
-                    f"poke-env's {name} did not log in at {self.url} within {STALLED:g} seconds."
+                    f"poke-env's {name} did not log in at {self.url} within {ARRIVES:g} seconds."
                 ) from error
         return self.opponents[name]
 

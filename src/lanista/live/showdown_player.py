@@ -158,6 +158,8 @@ class ServerPlayer(Player):  # type: ignore[misc]
         self._match = match
         while True:
             await self._or_failure(self.connection.logged_in.wait())
+            if self._stopped.done():
+                self._stopped.result()
             news = self._table_at_hand()
             if news is None:
                 try:
