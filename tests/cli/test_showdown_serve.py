@@ -11,23 +11,14 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
+
+from showdown_play import needs_simulator
+
 from lanista.cli.main import main
-from lanista.games.contract import GameError
-from lanista.games.showdown.install import PLACE, find, find_node
+from lanista.games.showdown.install import PLACE, find
 
 SHOWN = re.compile(r"^ws://127\.0\.0\.1:(\d+)/showdown/websocket {2}log: (\S+)$")
-
-
-def missing():
-    try:
-        find_node()
-        find()
-    except GameError as error:
-        return str(error)
-    return ""
-
-
-needs_simulator = pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
 
 
 def heeds_signals():

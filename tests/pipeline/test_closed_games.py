@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
+
+from showdown_play import needs_simulator
+
 from lanista.cli.main import main
 from lanista.games import registry
-from lanista.games.contract import GameError
-from lanista.games.showdown.install import find, find_node
 from lanista.pipeline.observers import Observer
 from lanista.pipeline.settings import load_settings
 from lanista.pipeline.training import train
 
-
-def missing() -> str:
-    try:
-        find_node()
-        find()
-    except GameError as error:
-        return str(error)
-    return "" if Path("/proc/self/stat").exists() else "needs /proc"
-
-
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
+pytestmark = [
+    needs_simulator,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc"),
+]
 WORKERS = 2
 TINY = {
     "game": "showdown",

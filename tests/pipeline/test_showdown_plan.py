@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 import yaml
 from pipeline_runs import untrained
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
+
+from showdown_play import needs_simulator
+
 from lanista.cli import main as cli
-from lanista.games.contract import GameError
-from lanista.games.showdown.install import find, find_node
 from lanista.games.showdown.teams import pool_folder
 from lanista.pipeline.beastybar_plan import BEASTYBAR
 from lanista.pipeline.plain import SettingsError, flat
@@ -225,16 +228,6 @@ def test_the_page_names_every_key() -> None:
 # On the real simulator.
 
 
-def missing() -> str:
-    try:
-        find_node()
-        find()
-    except GameError as error:
-        return str(error)
-    return ""
-
-
-needs_simulator = pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
 SMALL = {"kind": "mlp", "width": 8, "layers": 1}
 TINY = [
     "--set", "iterations=2", "rollouts.matches=2", "rollouts.slots=2", "game_settings.workers=1",
