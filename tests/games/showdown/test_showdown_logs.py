@@ -115,6 +115,9 @@ def test_a_file_of_many_gives_each_and_names_those_it_cannot_read(tmp_path: Path
         (TEXT.replace("|player|p2|Bob", "|player|p2|"), "two players"),
         (TEXT.replace("|win|Ann", ""), "ended"),
         (TEXT.replace("|win|Ann", "|win|Eve"), "did not play"),
+        (TEXT.replace("|win|Ann", "|win|"), "did not play"),
+        (TEXT.replace("|win|Ann", "|win"), "did not play"),
+        (f"|player\n{TEXT.replace('|win|Ann', '')}", "ended"),
     ],
 )
 def test_what_is_no_battle_log_is_refused_with_a_reason(text: str, why: str) -> None:

@@ -139,18 +139,20 @@ def _json(text: str) -> dict[str, Any]:
 
 def _described(name: str, lines: tuple[str, ...], told: dict[str, Any]) -> Log:
     players, ratings = ["", ""], [_whole(told.get("rating"))] * SEATS
-    format, ends = "", []
+    format, ends = "", list[str | int]()
     for line in lines:
         kind, *rest = line.split("|")[1:] or [""]
-        if kind == "player" and rest[0] in ("p1", "p2") and len(rest) > 1 and rest[1]:
+        if kind == "player" and len(rest) > 1 and rest[0] in ("p1", "p2") and rest[1]:
             seat = int(rest[0][1]) - 1
             players[seat] = rest[1]
             if len(rest) > 3 and _RATING.fullmatch(rest[3]):
                 ratings[seat] = int(rest[3])
         elif kind == "tier" and rest:
             format = to_id(rest[0])
-        elif kind in ("win", "tie"):
-            ends.append(rest[0] if kind == "win" else "")
+        elif kind == "win":
+            ends.append(rest[0] if rest else "")
+        elif kind == "tie":
+            ends.append(TIE)
     format = format or to_id(str(told.get("formatid") or told.get("format") or ""))
     if not format:
         raise LogError("does not say its format")
@@ -158,9 +160,9 @@ def _described(name: str, lines: tuple[str, ...], told: dict[str, Any]) -> Log:
         raise LogError("does not name its two players")
     if len(ends) != 1:
         raise LogError("does not say how the battle ended")
-    if ends[0] and ends[0] not in players:
+    if ends[0] not in (*players, TIE):
         raise LogError("names a winner who did not play")
-    winner = players.index(ends[0]) if ends[0] else TIE
+    winner = TIE if ends[0] == TIE else players.index(str(ends[0]))
     return Log(
         _shown(name) or "battle",
         format,
