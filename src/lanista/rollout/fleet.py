@@ -33,7 +33,7 @@ Build = Callable[[], Collector]
 Make = Callable[[Spec], Player]
 """Makes an opponent, in a process of its own; equal ones make the same opponent."""
 PATIENCE = 10.0
-"""How many seconds a process has to end by itself when its work is over."""
+"""How many seconds the processes have to end by themselves when their work is over."""
 
 
 class Fleet:
@@ -105,8 +105,9 @@ class Fleet:
         """End the processes; a second call does nothing."""
         for member in self._members:
             member.let_go()
+        last = time.monotonic() + PATIENCE
         for member in self._members:
-            member.end()
+            member.end(last)
         self._members = []
 
     def _start(self) -> None:
@@ -175,8 +176,9 @@ class _Member:
     def let_go(self) -> None:
         self.pipe.close()
 
-    def end(self) -> None:
-        self.process.join(PATIENCE)
+    def end(self, last: float) -> None:
+        """Wait until `last` on the clock, then end what still plays."""
+        self.process.join(max(0.0, last - time.monotonic()))
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
