@@ -12,6 +12,7 @@ from pipeline_runs import ARENA, KUHN, killed, last_state, same, same_run, setti
 
 from lanista.errors import LanistaError
 from lanista.nets.policy_file import load_policy
+from lanista.pipeline.observers import Observer
 from lanista.pipeline.settings import SettingsError
 from lanista.pipeline.training import train
 
@@ -62,6 +63,26 @@ def test_learners_who_meet_each_other_play_in_one_process():
         with_processes(values, 2)
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_a_process_that_is_killed_is_told_and_the_run_is_resumed(tmp_path):
+    settings = with_processes(QUICK, 2)
+    assert train(settings, tmp_path / "a" / "p.pt") == 0
+    before = set(processes_of(os.getpid()))
+    started = []
+
+    class Killing(Observer):
+        def updated(self, update, values):
+            started.extend(set(processes_of(os.getpid())) - before)
+            os.kill(started[0], signal.SIGKILL)
+
+    with pytest.raises(LanistaError, match=r"ended with code -9; .* start again with --resume"):
+        train(settings, tmp_path / "b" / "p.pt", observers=[Killing()])
+    assert len(started) == 2
+    assert not set(processes_of(os.getpid())) - before
+    assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
+    assert same_run(tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt")
+
+
 ENDLESS = """
 import sys
 from pathlib import Path
@@ -72,6 +93,12 @@ values = {**KUHN, "evaluation": {}, "iterations": 10**6}
 values["rollouts"] = {**values["rollouts"], "processes": 2}
 train(load_settings(values), Path(sys.argv[1]))
 """
+
+
+def processes_of(parent: int) -> list[int]:
+    """Return the children that play; one more keeps account of what they share."""
+    told = {child: Path(f"/proc/{child}/cmdline").read_bytes() for child in children_of(parent)}
+    return [child for child, words in told.items() if b"spawn_main" in words]
 
 
 def children_of(parent: int) -> list[int]:
