@@ -10,14 +10,17 @@ from showdown_play import needs_simulator
 
 from lanista.cli import main as cli
 from lanista.games.registry import bot_names, entry
+from lanista.games.showdown.description import describe
 from lanista.games.showdown.encoding import observation_of
 from lanista.games.showdown.formats import FORMATS, format_named
 from lanista.games.showdown.orders import PREVIEWS, orders_of
 from lanista.games.showdown.teams import BUILT_IN, PATTERN
+from lanista.nets.policy_file import load_policy
 from lanista.nets.tokens import layout_of
 from lanista.pipeline.recipes import find
 
-PAGE = (Path(__file__).parents[3] / "docs" / "showdown.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "showdown.md").read_text(encoding="utf-8")
 
 
 def blocks(kind: str) -> list[str]:
@@ -37,6 +40,12 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch, capsys):
 
 def test_the_recipe_that_the_page_runs_is_there():
     assert find("showdown-vgc").is_file()
+
+
+def test_the_policy_of_the_page_plays_the_game_as_it_is_now():
+    (named,) = {*re.findall(r"artifacts/\S+\.safetensors", PAGE)}
+    spec = describe(format_named("gen9vgc2025regi"), "mirror", "", "")
+    assert load_policy(ROOT / named, spec).header.network.kind == "transformer"
 
 
 def test_the_page_names_every_format_every_pool_and_every_bot():
