@@ -20,7 +20,7 @@ from lanista.lock import holding
 
 PLACE = "LANISTA_SHOWDOWN"
 """An environment variable: the folder in which the simulator is, or shall be, installed."""
-OLDEST_NODE = 18
+OLDEST_NODE = 20
 PATIENCE = 600.0
 """How many seconds to wait for another process that is installing."""
 COMMAND = "lanista showdown install"
