@@ -44,7 +44,7 @@ def test_what_is_missing_is_said_in_one_sentence(
     with pytest.raises(GameError, match=f"not in {place}; run: lanista showdown install"):
         find()
     tools(tmp_path / "none", monkeypatch)
-    with pytest.raises(GameError, match=r"^Node.js is not installed.*install Node.js 18"):
+    with pytest.raises(GameError, match=r"^Node.js is not installed.*install Node.js 20"):
         find_node()
     with pytest.raises(GameError, match=r"^Node.js is not installed"):
         install()
