@@ -18,10 +18,10 @@ from lanista.cli.main import main
 from lanista.cli.showdown_score import score_of
 from lanista.games.showdown.teams import Team
 from lanista.league.score import wilson
-from lanista.live import showdown_gauntlet
-from lanista.live.showdown_connection import ServerError
-from lanista.live.showdown_gauntlet import Bout, Played, Setting, fixed_bouts
-from lanista.live.showdown_table import Result
+from lanista.live.showdown import gauntlet
+from lanista.live.showdown.connection import ServerError
+from lanista.live.showdown.gauntlet import Bout, Played, Setting, fixed_bouts
+from lanista.live.showdown.table import Result
 
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "my_showdown_bot.py")
 
@@ -110,13 +110,13 @@ def test_a_bot_of_ones_own_meets_poke_env_on_a_real_server(
 def test_battles_that_were_played_are_kept_when_the_server_is_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    all_of_them = showdown_gauntlet.play_bouts
+    all_of_them = gauntlet.play_bouts
 
     async def two_and_no_more(setting: Setting, bouts: list[Bout], lanes: int) -> None:
         await all_of_them(setting, bouts[:2], lanes)
         raise ServerError("The server is gone.")
 
-    monkeypatch.setattr(showdown_gauntlet, "play_bouts", two_and_no_more)
+    monkeypatch.setattr(gauntlet, "play_bouts", two_and_no_more)
     out = tmp_path / "numbers.json"
     words = ["--opponents", "random", "--battles", "4", "--output", str(out)]
     assert main(["showdown", "evaluate", "heuristic", *words]) == 1

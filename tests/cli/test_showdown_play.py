@@ -22,7 +22,7 @@ from lanista.cli.main import main
 from lanista.games.registry import make, make_bot
 from lanista.games.showdown.server import Server
 from lanista.games.showdown.teams import EXAMPLES
-from lanista.live.showdown_connection import ServerError, is_loopback, websocket_url
+from lanista.live.showdown.connection import ServerError, is_loopback, websocket_url
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network

@@ -21,8 +21,8 @@ from lanista.games.showdown.battles import Battles
 from lanista.games.showdown.description import describe
 from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.teams import EXAMPLES, load_pool
-from lanista.live.showdown_player import ServerPlayer
-from lanista.live.showdown_players import Fixed
+from lanista.live.showdown.player import ServerPlayer
+from lanista.live.showdown.players import Fixed
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import policy_bytes
 from lanista.nets.settings import Network

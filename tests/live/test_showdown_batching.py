@@ -20,8 +20,8 @@ from lanista.games.registry import make, make_bot
 from lanista.games.showdown.game import Sight
 from lanista.games.showdown.match import Told
 from lanista.games.showdown.tracker import Tracker
-from lanista.live.showdown_batching import Answer, Batcher
-from lanista.live.showdown_battle import Battle, Question
+from lanista.live.showdown.batching import Answer, Batcher
+from lanista.live.showdown.battle import Battle, Question
 
 
 def question(seed: int) -> Question:

@@ -16,15 +16,15 @@ from showdown_play import needs_simulator
 
 from lanista.games.registry import make, make_bot
 from lanista.games.showdown.teams import Team
-from lanista.live import showdown_gauntlet
-from lanista.live.showdown_batching import Batcher
-from lanista.live.showdown_battle import Battle
-from lanista.live.showdown_connection import ServerError
-from lanista.live.showdown_gauntlet import Setting, fixed_bouts, play_bouts
-from lanista.live.showdown_player import ServerPlayer
-from lanista.live.showdown_players import Fixed, Hand
-from lanista.live.showdown_session import Aim, Session
-from lanista.live.showdown_table import Result, Table
+from lanista.live.showdown import gauntlet
+from lanista.live.showdown.batching import Batcher
+from lanista.live.showdown.battle import Battle
+from lanista.live.showdown.connection import ServerError
+from lanista.live.showdown.gauntlet import Setting, fixed_bouts, play_bouts
+from lanista.live.showdown.player import ServerPlayer
+from lanista.live.showdown.players import Fixed, Hand
+from lanista.live.showdown.session import Aim, Session
+from lanista.live.showdown.table import Result, Table
 
 pytestmark = needs_simulator
 
@@ -185,13 +185,13 @@ def test_who_is_stopped_in_a_battle_plays_it_to_its_end_and_asks_for_no_other(
 def test_an_opponent_who_accepts_nothing_ends_the_evaluation(
     showdown_url: str, team: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Deaf(showdown_gauntlet.RandomPlayer):  # type: ignore[misc]
+    class Deaf(gauntlet.RandomPlayer):  # type: ignore[misc]
         async def accept_challenges(self, *told: Any) -> None:
             await asyncio.Event().wait()
 
-    monkeypatch.setitem(showdown_gauntlet.OPPONENTS, "random", Deaf)
-    monkeypatch.setattr(showdown_gauntlet, "STALLED", 0.5)
-    monkeypatch.setattr(showdown_gauntlet, "LINGERS", 0.5)
+    monkeypatch.setitem(gauntlet.OPPONENTS, "random", Deaf)
+    monkeypatch.setattr(gauntlet, "STALLED", 0.5)
+    monkeypatch.setattr(gauntlet, "LINGERS", 0.5)
 
     async def play() -> None:
         bot = make_bot("showdown", "heuristic", SPEC, 0)

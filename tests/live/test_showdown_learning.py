@@ -21,9 +21,9 @@ from lanista.live.deciding import load
 from lanista.live.folder import PolicyFolder
 from lanista.live.game_files import GameFile, read
 from lanista.live.ledger import reading
-from lanista.live.showdown_players import Folder
-from lanista.live.showdown_replays import replay_page, save_replay
-from lanista.live.showdown_table import Result
+from lanista.live.showdown.players import Folder
+from lanista.live.showdown.replays import replay_page, save_replay
+from lanista.live.showdown.table import Result
 from lanista.live.spool import Spool
 
 pytestmark = needs_simulator

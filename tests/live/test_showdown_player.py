@@ -25,10 +25,10 @@ from lanista.games.registry import make_bot
 from lanista.games.showdown.description import describe
 from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.server import Server
-from lanista.live.showdown_batching import Batcher
-from lanista.live.showdown_connection import ServerError
-from lanista.live.showdown_player import ServerPlayer
-from lanista.live.showdown_players import Fixed
+from lanista.live.showdown.batching import Batcher
+from lanista.live.showdown.connection import ServerError
+from lanista.live.showdown.player import ServerPlayer
+from lanista.live.showdown.players import Fixed
 
 pytestmark = needs_simulator
 

@@ -14,8 +14,8 @@ from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
     from lanista.cli.showdown_score import Score
-    from lanista.live.showdown import Teams, Who
-    from lanista.live.showdown_gauntlet import Bout, Played
+    from lanista.live.showdown.casting import Teams, Who
+    from lanista.live.showdown.gauntlet import Bout, Played
 
 MOST_LANES = 128
 MOST_SERVERS = 16
@@ -82,7 +82,7 @@ class Evaluate:
         return 0 if complete else INTERRUPTED
 
     def _refuse_nonsense(self) -> None:
-        from lanista.live.showdown_extra import refuse_without_poke_env
+        from lanista.live.showdown.extra import refuse_without_poke_env
 
         limits = (
             ("battles", self.battles, MOST_BATTLES),
@@ -99,8 +99,8 @@ class Evaluate:
     def _prepared(self) -> Evaluation:
         from lanista.cli.lineup import split_names
         from lanista.cli.showdown_manner import manner_of
-        from lanista.live.showdown import load_player, read_teams, who_is
-        from lanista.live.showdown_gauntlet import fixed_bouts
+        from lanista.live.showdown.casting import load_player, read_teams, who_is
+        from lanista.live.showdown.gauntlet import fixed_bouts
 
         who = who_is(self.policy, self.format)
         manner = manner_of(who, self.greedy, self.temperature)
@@ -170,9 +170,9 @@ class Evaluation:
     async def _bouts(self, urls: Sequence[str], report: Any) -> None:
         import torch
 
-        from lanista.live.showdown_batching import Batcher
-        from lanista.live.showdown_gauntlet import Setting, play_bouts
-        from lanista.live.showdown_players import Fixed
+        from lanista.live.showdown.batching import Batcher
+        from lanista.live.showdown.gauntlet import Setting, play_bouts
+        from lanista.live.showdown.players import Fixed
 
         torch.set_num_threads(1)
         setting = Setting(

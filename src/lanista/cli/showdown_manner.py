@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
-    from lanista.live.showdown import Who
+    from lanista.live.showdown.casting import Who
 
 
 @dataclass(frozen=True)

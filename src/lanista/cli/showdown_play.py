@@ -12,9 +12,9 @@ from lanista.cli.flags import number, optional, switch
 from lanista.errors import LanistaError, RefusedError
 
 if TYPE_CHECKING:
-    from lanista.live.showdown import Teams, Who
-    from lanista.live.showdown_session import Aim, Session
-    from lanista.live.showdown_table import Result
+    from lanista.live.showdown.casting import Teams, Who
+    from lanista.live.showdown.session import Aim, Session
+    from lanista.live.showdown.table import Result
 
 NAME, PASSWORD = "LANISTA_SHOWDOWN_NAME", "LANISTA_SHOWDOWN_PASSWORD"
 DEFAULT_NAME = "lanista"
@@ -76,8 +76,8 @@ class Play:
         from lanista.cli.main import INTERRUPTED
         from lanista.cli.paths import refuse_unwritable_folder
         from lanista.cli.showdown_manner import manner_of
-        from lanista.live.showdown import read_teams, who_is
-        from lanista.live.showdown_extra import refuse_without_poke_env
+        from lanista.live.showdown.casting import read_teams, who_is
+        from lanista.live.showdown.extra import refuse_without_poke_env
 
         aim = self._aim()
         refuse_without_poke_env()
@@ -107,7 +107,7 @@ class Play:
         return INTERRUPTED if runner.interrupted else 0
 
     def _aim(self) -> Aim:
-        from lanista.live.showdown_session import Aim
+        from lanista.live.showdown.session import Aim
 
         given = [self.ladder is not None, self.challenge is not None, self.accept is not None]
         if sum(given) != 1:
@@ -132,7 +132,7 @@ class Play:
         return Aim("accept", self.accept)
 
     def _url(self) -> str:
-        from lanista.live.showdown_connection import is_loopback, websocket_url
+        from lanista.live.showdown.connection import is_loopback, websocket_url
 
         url = websocket_url(self.server)
         if not is_loopback(url) and not self.this_server_allows_bots:
@@ -161,7 +161,7 @@ class Play:
         import os
         from getpass import getpass
 
-        from lanista.live.showdown_connection import is_loopback
+        from lanista.live.showdown.connection import is_loopback
 
         name, password = os.environ.get(NAME), os.environ.get(PASSWORD)
         if not is_loopback(url):
@@ -178,8 +178,8 @@ class Play:
         return name, password or None
 
     def _source(self, who: Who, spec: Any, temperature: float) -> Any:
-        from lanista.live.showdown import load_player
-        from lanista.live.showdown_players import Fixed, Folder
+        from lanista.live.showdown.casting import load_player
+        from lanista.live.showdown.players import Fixed, Folder
 
         if who.kind == "folder":
             return Folder(
@@ -217,8 +217,8 @@ class _Runner:
     async def _run(self, aim: Aim) -> None:
         import torch
 
-        from lanista.live.showdown_player import ServerPlayer
-        from lanista.live.showdown_session import Session
+        from lanista.live.showdown.player import ServerPlayer
+        from lanista.live.showdown.session import Session
 
         torch.set_num_threads(1)
         player = ServerPlayer(
@@ -258,7 +258,7 @@ class _Runner:
 
     def _report(self, result: Result, aim: Aim) -> None:
         from lanista.data.text import printable
-        from lanista.live.showdown_replays import save_replay
+        from lanista.live.showdown.replays import save_replay
 
         self.results.append(replace(result, log=()))
         words = {1.0: "won", 0.0: "tied", -1.0: "lost", None: "cut off"}[result.outcome]

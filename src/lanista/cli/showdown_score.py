@@ -14,7 +14,7 @@ from lanista.league.score import Estimate, mean_score, smallest_difference, unit
 
 if TYPE_CHECKING:
     from lanista.cli.showdown_evaluate import Evaluation
-    from lanista.live.showdown_gauntlet import Played
+    from lanista.live.showdown.gauntlet import Played
 
 COLUMNS = ("opponent", "team", "n", "wins", "ties", "losses", "cut off", "score", "wins/n")
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from lanista.data.text import printable
 from lanista.games.showdown.views import Request
-from lanista.live.showdown_batching import Batcher
-from lanista.live.showdown_battle import Battle
-from lanista.live.showdown_players import Hand, Source
+from lanista.live.showdown.batching import Batcher
+from lanista.live.showdown.battle import Battle
+from lanista.live.showdown.players import Hand, Source
 
 _log = logging.getLogger("lanista.live")
 MOST_REFUSALS = 3

@@ -18,11 +18,11 @@ from lanista.data.text import printable
 from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import Format
 from lanista.games.showdown.vocabulary import to_id
-from lanista.live.showdown_batching import Batcher
-from lanista.live.showdown_battle import Battle
-from lanista.live.showdown_connection import SILENT, Connection, ServerError
-from lanista.live.showdown_players import Source
-from lanista.live.showdown_table import Result, Table
+from lanista.live.showdown.batching import Batcher
+from lanista.live.showdown.battle import Battle
+from lanista.live.showdown.connection import SILENT, Connection, ServerError
+from lanista.live.showdown.players import Source
+from lanista.live.showdown.table import Result, Table
 
 _log = logging.getLogger("lanista.live")
 TOO_SOON = "less than 10 seconds"

@@ -13,7 +13,7 @@ import numpy as np
 
 from lanista.games.bots import Player
 from lanista.games.showdown.game import Sight
-from lanista.live.showdown_battle import Question
+from lanista.live.showdown.battle import Question
 from lanista.rollout.players import PolicyPlayer
 
 MOST = 64

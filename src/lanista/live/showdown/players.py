@@ -22,8 +22,8 @@ from lanista.live.current import Current
 from lanista.live.folder import PolicyFolder
 from lanista.live.game_header import LONGEST_ID, GameHeader, Layout
 from lanista.live.journal import END, OVERRULED, RESULT, Recording, Rows
-from lanista.live.showdown_batching import Answer
-from lanista.live.showdown_battle import Question
+from lanista.live.showdown.batching import Answer
+from lanista.live.showdown.battle import Question
 from lanista.live.spool import Spool, refuse_one_folder
 from lanista.live.writer import Writer, Written
 from lanista.nets.policy_file import load_policy

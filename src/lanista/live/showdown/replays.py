@@ -12,7 +12,7 @@ from pathlib import Path
 from poke_env.data.replay_template import REPLAY_TEMPLATE
 
 from lanista.files import write_text
-from lanista.live.showdown_table import Result
+from lanista.live.showdown.table import Result
 
 _MOST_COPIES = 10_000
 

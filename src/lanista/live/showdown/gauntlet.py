@@ -19,11 +19,11 @@ from lanista.errors import LanistaError, nearest
 from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import Format
 from lanista.games.showdown.teams import Team
-from lanista.live.showdown_batching import Batcher
-from lanista.live.showdown_connection import ServerError
-from lanista.live.showdown_player import ServerPlayer
-from lanista.live.showdown_players import Source
-from lanista.live.showdown_table import Result
+from lanista.live.showdown.batching import Batcher
+from lanista.live.showdown.connection import ServerError
+from lanista.live.showdown.player import ServerPlayer
+from lanista.live.showdown.players import Source
+from lanista.live.showdown.table import Result
 
 OPPONENTS = {
     "simple_heuristics": SimpleHeuristicsPlayer,

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from lanista.live.showdown_player import ServerPlayer, StoppedError
-from lanista.live.showdown_table import Result
+from lanista.live.showdown.player import ServerPlayer, StoppedError
+from lanista.live.showdown.table import Result
 
 Kind = Literal["ladder", "challenge", "accept"]
 

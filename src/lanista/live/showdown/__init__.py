@@ -1,0 +1,1 @@
+"""Our players on real Showdown servers: connection, battles, batches, replays, evaluation."""
