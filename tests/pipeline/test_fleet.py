@@ -15,6 +15,7 @@ from lanista.nets.policy_file import load_policy
 from lanista.pipeline.observers import Observer
 from lanista.pipeline.settings import SettingsError
 from lanista.pipeline.training import train
+from lanista.rollout.fleet import _Member
 
 QUICK = {**KUHN, "evaluation": {}, "iterations": 4, "checkpoints": {"save_every": 2}}
 
@@ -75,12 +76,46 @@ def test_a_process_that_is_killed_is_told_and_the_run_is_resumed(tmp_path):
             started.extend(set(processes_of(os.getpid())) - before)
             os.kill(started[0], signal.SIGKILL)
 
-    with pytest.raises(LanistaError, match=r"ended with code -9; .* start again with --resume"):
+    with pytest.raises(LanistaError, match=r"ended with code -9; .* start the same command"):
         train(settings, tmp_path / "b" / "p.pt", observers=[Killing()])
     assert len(started) == 2
     assert not set(processes_of(os.getpid())) - before
     assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
     assert same_run(tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals as Unix does")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_the_whole_group_saves_and_ends_the_run(number, tmp_path):
+    """As `timeout`, a service manager or a terminal sends it: to all processes of a run."""
+    command = [sys.executable, "-m", "lanista.cli.main", "rl", "--config", "kuhn-ppo", "--cpu",
+               "--iterations", "1000000", "--save-every", "2", "--output", "p.pt", "--set",
+               "rollouts.matches=8", "rollouts.processes=2", "evaluation.every=0"]  # fmt: skip
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    while not list((tmp_path / "p.pt.run").glob("checkpoints/00*")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, number)
+    out, err = process.communicate()
+    assert (process.returncode, "Interrupted, and saved" in out) == (130, True), err
+    assert "ended with code" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals as Unix does")
+def test_a_process_that_is_just_starting_is_not_ended_by_a_signal_either():
+    for number in (signal.SIGTERM, signal.SIGINT):
+        member = _Member()
+        assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        os.kill(member.process.pid, number)
+        with pytest.raises(LanistaError, match="no attribute 'nothing'"):
+            member.ask("nothing", None) or member.answer()
+        member.let_go()
+        member.process.join()
+        assert member.process.exitcode == 0
 
 
 ENDLESS = """

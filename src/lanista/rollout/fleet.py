@@ -13,9 +13,10 @@ import io
 import signal
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from multiprocessing import get_context
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
 from typing import Any
 
 import torch
@@ -34,6 +35,8 @@ Make = Callable[[Spec], Player]
 """Makes an opponent, in a process of its own; equal ones make the same opponent."""
 PATIENCE = 10.0
 """How many seconds the processes have to end by themselves when their work is over."""
+_NOT_THEIRS = (signal.SIGINT, signal.SIGTERM)
+"""Sent to all processes of a run at once; only the parent knows what must be saved first."""
 
 
 class Fleet:
@@ -155,8 +158,11 @@ class _Member:
         context = get_context("spawn")
         self.pipe, its = context.Pipe()
         self.process = context.Process(target=_work, args=(its,), daemon=True)
-        self.process.start()
+        with _held_back():
+            self.process.start()
         its.close()
+        # At its exit Python waits for processes; one that heeds no SIGTERM must see the pipe close.
+        Finalize(self, self.pipe.close, exitpriority=0)
 
     def ask(self, what: str, told: Any) -> None:
         try:
@@ -187,13 +193,30 @@ class _Member:
         self.process.join(PATIENCE)
         return LanistaError(
             f"A process that plays matches ended with code {self.process.exitcode}; what was saved "
-            "is good, so start again with --resume."
+            "is good, so start the same command again to go on (with --resume for rl and league)."
         )
+
+
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """Hold signals back here and in processes started meanwhile, until those can ignore them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # It would let them through when it is first started.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_THEIRS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(pipe: Connection) -> None:
     """Answer until nobody asks any more: also when the parent was killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent is told, and ends this process.
+    for number in _NOT_THEIRS:  # The parent is told, and ends this process.
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _NOT_THEIRS)  # Held back since its start.
     torch.set_num_threads(1)
     crew = _Crew()
     with contextlib.suppress(EOFError, OSError):

@@ -180,6 +180,25 @@ def test_workers_end_when_their_parent_is_killed() -> None:
     raise AssertionError(f"Workers {workers} outlived their parent.")
 
 
+HARDY = """
+import os, signal
+from lanista.games.showdown.process import Worker
+worker = Worker()
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_IGN)
+    os.killpg(0, number)
+print(worker.ask({"do": "usage"})["rss"] > 0)
+worker.close()
+"""
+
+
+def test_a_signal_to_the_whole_group_ends_no_worker() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", HARDY], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert told.stdout == "True\n"
+
+
 def test_closing_ends_the_workers_and_can_be_done_twice() -> None:
     battles = Battles()
     process = battles._workers[0].process

@@ -32,11 +32,13 @@ class Worker:
     def __init__(self, *, plain: bool = False) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115, it lives as long as the worker.
         command = [find_node(), str(SCRIPT), str(find())]
+        # A session of its own: a signal to all processes of a run would end its battles.
         self.process = subprocess.Popen(
             [*command, "plain"] if plain else command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
+            start_new_session=True,
         )
         try:
             self.about = self.receive()
