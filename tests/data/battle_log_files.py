@@ -14,16 +14,16 @@ MOVES = (("Earthquake", "Dragon Claw", "Stone Edge", "Swords Dance"),
 
 def singles_log(number: int, turns: int = 6, rating: int = 1500) -> str:
     """Return a battle of turns in which both sides move; who is first wins."""
-    stream = Stream.keyed(number, 0, 0, "chance")
+    stream, began = Stream.keyed(number, 0, 0, "chance"), 1_700_000_000 + 1000 * number
     lines = [
-        *("|t:|1700000000", "|gametype|singles", f"|player|p1|Ann|1|{rating}"),
+        *(f"|t:|{began}", "|gametype|singles", f"|player|p1|Ann|1|{rating}"),
         *("|player|p2|Bob|2|1300", "|teamsize|p1|6", "|teamsize|p2|6", "|gen|9"),
-        *("|tier|[Gen 9] Random Battle", "|", "|t:|1700000001", "|start"),
+        *("|tier|[Gen 9] Random Battle", "|", f"|t:|{began + 1}", "|start"),
         *(f"|switch|p{at + 1}a: {name}|{name}, L80|100/100" for at, name in enumerate(NAMES)),
         "|turn|1",
     ]
     for turn in range(1, turns + 1):
-        lines += ["|", f"|t:|{1700000001 + turn}"]
+        lines += ["|", f"|t:|{began + 1 + turn}"]
         for seat in (0, 1):
             # The second side always uses the same move, which is easy to imitate.
             move = MOVES[seat][stream.below(4) if seat == 0 else 0]

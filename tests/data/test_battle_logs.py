@@ -119,6 +119,71 @@ def test_logs_that_cannot_be_used_are_counted_and_left_alone(tmp_path: Path) -> 
     assert {path: path.read_bytes() for path in logs.iterdir()} == before
 
 
+def as_a_player_saw(log: str, seat: int) -> str:
+    """Return a battle's log as the client of one of its players kept it: its own HP in points."""
+    lines = log.replace("|c|Bob|", f"|c|{'Ann' if seat == 0 else 'Cat'}|").split("\n")
+    mine = f"|switch|p{seat + 1}a"
+    lines = [
+        line.replace("100/100", "255/255") if line.startswith(mine) else line for line in lines
+    ]
+    room = [
+        ">battle-gen9randombattle-1",
+        "|init|battle",
+        "|title|Ann vs. Bob",
+        "|j|☆Ann",
+        "|j|☆Bob",
+    ]
+    lines.insert(lines.index("|turn|1"), f"|inactive|Time left: {100 + seat} sec this turn")
+    return "\n".join([*room, *lines, "|l|☆Bob"])
+
+
+def test_one_battle_from_several_sources_is_read_once(tmp_path: Path) -> None:
+    logs, log = tmp_path / "logs", singles_log(1)
+    logs.mkdir()
+    server = {"roomid": "battle-gen9randombattle-1", "log": log.split("\n")}
+    (logs / "a.log.json").write_text(json.dumps(server))
+    page = '<script type="text/plain" class="battle-log-data">{}</script>'
+    for seat in (0, 1):
+        (logs / f"b{seat}.html").write_text(page.format(as_a_player_saw(log, seat)))
+    done = import_logs([logs], tmp_path / "data", ALL)
+    assert (done.logs, done.battles, done.left_out) == (3, 1, {"was read already": 2})
+
+
+def test_battles_that_differ_in_time_or_in_one_move_are_two(tmp_path: Path) -> None:
+    logs, log = tmp_path / "logs", singles_log(1)
+    logs.mkdir()
+    (logs / "a.log").write_text(log)
+    (logs / "b.log").write_text(log.replace("|t:|17000010", "|t:|17000020"))
+    (logs / "c.log").write_text(log.replace("|Hydro Pump|", "|Thunderbolt|", 1))
+    (logs / "d.log").write_text(log.replace("|win|Ann", "|win|Bob"))
+    done = import_logs([logs], tmp_path / "data", ALL)
+    assert (done.battles, done.left_out) == (4, {})
+
+
+def test_a_battle_counts_as_read_only_once_its_log_could_be_followed(tmp_path: Path) -> None:
+    logs, log = tmp_path / "logs", singles_log(1)
+    logs.mkdir()
+    (logs / "a.log").write_text(log.replace("|turn|2", "|turn|two"))
+    (logs / "b.log").write_text(log)
+    done = import_logs([logs], tmp_path / "data", ALL)
+    assert (done.battles, done.left_out) == (1, {"has lines that cannot be followed": 1})
+
+
+def test_a_file_that_is_gone_when_it_is_its_turn_is_counted(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for number, name in enumerate(("a.log", "b.log", "c.jsonl")):
+        (logs / name).write_text(singles_log(number))
+    (logs / "c.jsonl").write_text(json.dumps({"log": singles_log(9)}))
+
+    def after(done: int, total: int) -> None:
+        for name in ("b.log", "c.jsonl"):
+            (logs / name).unlink(missing_ok=True)
+
+    done = import_logs([logs], tmp_path / "data", ALL, after)
+    assert (done.logs, done.battles, done.left_out) == (3, 1, {"cannot be opened": 2})
+
+
 def test_winners_and_ratings_can_be_picked(tmp_path: Path) -> None:
     logs = write_logs(tmp_path / "logs.jsonl", 2)
     winners = import_logs([logs], tmp_path / "winners", Wanted(winners_only=True))

@@ -28,7 +28,7 @@ from lanista.games.contract import Spec
 from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import FORMATS, Format, format_named
 from lanista.games.showdown.game import Showdown
-from lanista.games.showdown.logs import TIE, Log, LogError, find_logs, read_logs
+from lanista.games.showdown.logs import TIE, Log, LogError, find_logs, identity, read_logs
 from lanista.games.showdown.spectator_rows import Battle, read_battle
 from lanista.games.showdown.views import SEATS
 
@@ -169,13 +169,13 @@ class _Import:
         if isinstance(log, LogError):
             raise log
         format = self._format(log)
-        content = hashlib.sha256("\n".join(log.lines).encode()).digest()
+        content = identity(log)
         if content in self.seen:
             raise LogError("was read already")
-        self.seen.add(content)
         seats = self._seats(log)
         assert self.spec is not None
         battle = read_battle(log, format, self.spec, self.belief, seats)
+        self.seen.add(content)  # Not before: another copy may be whole where this one is not.
         self.done.take(battle)
         if battle.rows:
             self._write(battle, content.hex())

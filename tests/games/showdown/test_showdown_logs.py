@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from showdown_logs import came, more, opening, turn
+from showdown_play import needs_simulator
+from showdown_spectating import bot_battles
 
 from lanista.games.contract import Spec
 from lanista.games.showdown.description import describe
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.logs import Log, LogError, find_logs, read_log, read_logs
+from lanista.games.showdown.logs import Log, LogError, find_logs, identity, read_log, read_logs
+from lanista.games.showdown.process import Worker
 from lanista.games.showdown.spectator_rows import Battle, read_battle
+from lanista.games.showdown.views import SEATS, lines_for
 from lanista.games.showdown.vocabulary import UNKNOWN, dex
 from lanista.games.streams import Stream
 
@@ -215,3 +220,26 @@ def test_spoiled_logs_are_refused_and_never_break_the_reader() -> None:
         except LogError:
             refused += 1
     assert 0 < refused < 300
+
+
+@needs_simulator
+def test_players_and_spectators_of_a_real_battle_have_logs_with_one_identity() -> None:
+    found = []
+    with closing(Worker()) as worker:
+        for setup, said in bot_battles("gen9randomdoublesbattle", ("random", "random"), 3):
+            update = worker.ask({"do": "start", "battles": [setup.message()]})["updates"][0]
+            log = list(update["log"])
+            for seat, text in said:
+                choice = [(setup.slot, seat, text)]
+                for update in worker.ask({"do": "choose", "choices": choice})["updates"]:
+                    log += update["log"]
+            views = ["\n".join(lines_for(log, seat)) for seat in (*range(SEATS), SEATS)]
+            assert len(set(views)) == SEATS + 1
+            found.append({identity(read_log(view, "b")) for view in views})
+    assert all(len(each) == 1 for each in found)
+    assert len(set.union(*found)) == 3
+
+
+def test_half_a_character_in_a_log_is_no_obstacle() -> None:
+    log = read_log(TEXT.replace("p2b: Comfey", "p2b: \ud83d"), "b")
+    assert identity(log) != identity(read_log(TEXT, "b"))

@@ -1,11 +1,12 @@
 """Battle logs as Showdown hands them out: replay JSON, saved HTML pages, plain text.
 
-Reads them without trust and says in a few words what cannot be read. Knows who played which format
-and how it ended; what the lines mean is not its business.
+Reads them without trust and says in a few words what cannot be read. Knows who played which format,
+how it ended, and whether two logs are of one battle; what else the lines mean is not its business.
 """
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
@@ -28,6 +29,8 @@ _PAGE = re.compile(
 _TITLE = re.compile(r'<input\b[^>]*\bname="replayid"[^>]*\bvalue="([^"]*)"')
 _RATING = re.compile(r"[0-9]{1,5}")
 _LONGEST_NAME = 60
+_PUBLIC = {"t:": 1, "poke": 2, "turn": 1, "switch": 2, "drag": 2, "replace": 2, "move": 2}
+"""Lines that every view of a battle has, and how many of their parts are the same in all."""
 _CLOSE_TAG = re.compile(r"\|\[(from|of)\](?=\S)")
 
 
@@ -49,6 +52,19 @@ class Log:
     lines: tuple[str, ...]
     winner: int
     """The seat that won; `TIE` if nobody did."""
+
+
+def identity(log: Log) -> bytes:
+    """Return what tells a battle from others, the same for whoever saw and kept its log.
+
+    HP is left out, which players see in points and others in percent; so is what a room adds.
+    """
+    told: list[str] = [log.format, *log.players, str(log.winner)]
+    for line in log.lines:
+        kind, *rest = line.split("|")[1:] or [""]
+        if kind in _PUBLIC:
+            told.append("|".join((kind, *rest[: _PUBLIC[kind]])))
+    return hashlib.sha256("\n".join(told).encode(errors="surrogatepass")).digest()
 
 
 def find_logs(paths: Iterable[Path]) -> list[Path]:
