@@ -66,6 +66,22 @@ def test_a_broken_file_is_refused_with_its_name(tmp_path):
         Watch(path).run()
 
 
+def test_a_folder_is_refused_with_the_first_file_to_name_instead(tmp_path):
+    with pytest.raises(LanistaError) as none:
+        Watch(tmp_path).run()
+    assert str(none.value) == (
+        f"{tmp_path} is a folder, and no replay lies in it; name a file that ends in .jsonl.gz."
+    )
+    for name in ("b.jsonl.gz", "deep/a.jsonl.gz", "0.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(LanistaError) as some:
+        Watch(tmp_path).run()
+    assert str(some.value) == (
+        f"{tmp_path} is a folder; name a file in it, such as {tmp_path / 'b.jsonl.gz'}."
+    )
+
+
 class Loud:
     name = "\x1b[31mloud\x1b[2J"
     digest = "\x07" * 64

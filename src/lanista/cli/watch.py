@@ -45,6 +45,8 @@ class Watch:
 
         if not 0 <= self.delay <= 3600:
             raise LanistaError(f"--delay is {self.delay}; give seconds from 0 to 3600.")
+        if self.file.is_dir():
+            raise _folder_named(self.file)
         replays = read_replays(self.file)
         record = self._choose(replays)
         try:
@@ -76,6 +78,22 @@ class Watch:
         if not sys.stdout.isatty():
             return _Pause(0.0, asking=False)
         return _Pause(self.delay, asking=self.step and sys.stdin.isatty())
+
+
+def _folder_named(folder: Path) -> LanistaError:
+    """Return the refusal of a folder, with a file in it to name instead."""
+    from lanista.data.replays import SUFFIX
+    from lanista.data.text import printable
+
+    inside = sorted(folder.rglob(f"*{SUFFIX}"), key=lambda file: (len(file.parts), file))
+    if not inside:
+        return LanistaError(
+            f"{printable(folder)} is a folder, and no replay lies in it; name a file that ends in "
+            f"{SUFFIX}."
+        )
+    return LanistaError(
+        f"{printable(folder)} is a folder; name a file in it, such as {printable(inside[0])}."
+    )
 
 
 class _LeftError(Exception):
