@@ -145,6 +145,53 @@ def test_what_no_stage_made_is_not_overwritten(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the other process is a Unix one")
+def test_a_run_folder_that_was_removed_is_refused_with_what_to_move(copy):
+    shutil.rmtree(copy / "rl.safetensors.run")
+    assert conducted(TINY, copy).over == ALL
+    more = with_overrides(TINY, ["stages.rl.iterations=8"])
+    with pytest.raises(RefusedError) as raised:
+        conducted(more, copy)
+    assert str(raised.value) == (
+        f"There is no whole run in {copy / 'rl.safetensors.run'} any more; move "
+        f"{copy / 'rl.safetensors'} away, and the stage rl is done again."
+    )
+    (copy / "rl.safetensors").unlink()
+    assert conducted(more, copy).ended == ["rl"]
+
+
+def test_a_run_folder_that_lost_its_settings_is_refused_with_what_to_move(copy):
+    (copy / "rl.safetensors.run" / "config.yaml").unlink()
+    more = with_overrides(TINY, ["stages.rl.iterations=8"])
+    with pytest.raises(RefusedError) as raised:
+        conducted(more, copy)
+    assert str(raised.value).endswith(
+        f"move {copy / 'rl.safetensors'} and {copy / 'rl.safetensors.run'} away, and the stage rl "
+        "is done again."
+    )
+    (copy / "rl.safetensors").unlink()
+    shutil.rmtree(copy / "rl.safetensors.run")
+    assert conducted(more, copy).ended == ["rl"]
+
+
+def test_an_emptied_run_folder_of_an_unfinished_stage_is_begun_again(copy):
+    shutil.rmtree(copy / "rl.safetensors.run")
+    (copy / "rl.safetensors.run").mkdir()
+    (copy / "rl.safetensors").unlink()
+    record = copy / "stages" / "rl.json"
+    unfinished = {"inputs": json.loads(record.read_text())["inputs"]}
+    record.write_text(json.dumps(unfinished))
+    assert conducted(TINY, copy).ended == ["rl"]
+
+
+def test_a_report_of_a_run_that_was_removed_says_what_to_move(copy):
+    shutil.rmtree(copy / "rl.safetensors.run")
+    reported = {**TINY, "stages": {**TINY["stages"], "report": {}}}
+    with pytest.raises(RefusedError, match=r"move \S*/rl\.safetensors away, and the stage rl is"):
+        conducted(reported, copy)
+    (copy / "rl.safetensors").unlink()
+    assert conducted(reported, copy).ended == ["rl", "report"]
+
+
 def test_one_process_at_a_time_works_on_a_folder(copy):
     program = (
         "import sys, time; from pathlib import Path; from lanista.lock import holding\n"

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from lanista.data.demonstrations import Demonstrations, Indices
+from lanista.errors import RefusedError
 from lanista.learn.checkpoint import Checkpoints
 from lanista.pipeline.display import JUDGED, number
 from lanista.pipeline.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path
 from lanista.pipeline.plain import plain
-from lanista.pipeline.run import folder_of
+from lanista.pipeline.run import CONFIG, DATABASE, folder_of
 from lanista.pipeline.settings import RunSettings
 from lanista.pipeline.stage import Onlooker, Stage, Stop, common_inputs, game_file, policy_files
 from lanista.pipeline.story import POLICIES, Story, run_folder
@@ -116,7 +117,7 @@ def run_stage(story: Story, name: str) -> Stage:
             settings,
             output,
             folder=folder,
-            resume=folder.exists(),
+            resume=is_whole(name),
             stop=stop,
             observers=[_Observed(onlooker)],
         )
@@ -125,6 +126,25 @@ def run_stage(story: Story, name: str) -> Stage:
     reads = (*game_file(story), *_files(settings))
     inputs = _run_inputs(settings)
     return Stage(name, inputs, reads, (str(output),), (str(folder),), work, grows="iterations")
+
+
+def is_whole(name: str) -> bool:
+    """Return whether the run of the stage `rl` or `league` is there; False: nothing of it is.
+
+    One of which a part was taken away is refused, with what to move so that it is done again.
+    """
+    folder, output = Path(run_folder(name)), Path(POLICIES[name])
+    if all((folder / file).is_file() for file in (CONFIG, DATABASE)):
+        return True
+    left = [output] if output.exists() else []
+    left += [folder] if folder.is_dir() and any(folder.iterdir()) else []
+    if not left:
+        return False
+    moved = " and ".join(str(Path.cwd() / path) for path in left)
+    raise RefusedError(
+        f"There is no whole run in {Path.cwd() / folder} any more; move {moved} away, and the "
+        f"stage {name} is done again."
+    )
 
 
 def _run_inputs(settings: RunSettings) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from lanista.pipeline.stage import Onlooker, Stage, Stop
-from lanista.pipeline.stage_learn import imitate_stage, run_stage
+from lanista.pipeline.stage_learn import imitate_stage, is_whole, run_stage
 from lanista.pipeline.stage_play import evaluate_stage, record_stage
 from lanista.pipeline.story import EVALUATION, POLICIES, REPORT, Story, run_folder
 from lanista.report.exports import write_report
@@ -21,6 +21,7 @@ def report_stage(story: Story) -> Stage:
     folder = Path(run_folder(last))
 
     def work(onlooker: Onlooker, stop: Stop) -> bool:
+        is_whole(last)  # Refuses one that was taken away since; its stage is done and skipped.
         evaluation = Path(EVALUATION) if story.stages.evaluate else None
         write_report(story_of_run(folder), Path(REPORT), evaluation=evaluation)
         return True
