@@ -33,6 +33,16 @@ def against(word):
     )
 
 
+def test_a_policy_to_begin_from_that_is_not_there_is_refused_with_how_to_make_one(tmp_path):
+    settings = settings_of(KUHN, supervised_checkpoint=str(tmp_path / "no.pt"))
+    with pytest.raises(LanistaError) as raised:
+        train(settings, tmp_path / "p.safetensors")
+    assert str(raised.value) == (
+        f"There is no policy file {str(tmp_path / 'no.pt')!r} to begin from; make one with "
+        "`lanista imitate`, or set supervised_checkpoint to another."
+    )
+
+
 def test_a_bots_file_is_met_under_the_digest_of_its_bytes(bot, tmp_path):
     output = tmp_path / "p.safetensors"
     assert train(against(f"{bot}:Bluffer"), output) == 0

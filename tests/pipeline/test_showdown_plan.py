@@ -197,6 +197,16 @@ def test_a_folder_that_names_no_format_leaves_the_usual_one_and_says_so() -> Non
     assert "names no format" in said_of(imported, "team_pool_path")[0]
 
 
+def test_a_policy_to_begin_from_that_is_not_there_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "clone.pt"
+    (said,) = said_of(read(plan(FAST, checkpoint_path=str(file))), "checkpoint_path")
+    assert said.startswith(f"checkpoint_path {file}: there is no such file yet; make one with")
+    assert "`lanista imitate`" in said
+    assert "--supervised-checkpoint" in said
+    file.touch()
+    assert not said_of(read(plan(FAST, checkpoint_path=str(file))), "checkpoint_path")
+
+
 def test_the_best_of_a_portfolio_are_found_by_matches_against_bots() -> None:
     values = {"use_portfolio_regularization": True, "portfolio_update_strategy": "best"}
     settings = read(values | {"portfolio_add_interval": 70}).settings

@@ -30,7 +30,10 @@ def files_named(settings: RunSettings) -> list[str]:
         refuse_unknown(settings.game, word, SELF)
     start = settings.supervised_checkpoint
     if start and not Path(start).is_file():
-        raise LanistaError(f"There is no policy file {start!r} to begin from.")
+        raise LanistaError(
+            f"There is no policy file {start!r} to begin from; make one with `lanista imitate`, or "
+            "set supervised_checkpoint to another."
+        )
     files += [start] if start else []
     return list(dict.fromkeys(files))
 

@@ -6,7 +6,7 @@ docs/showdown-config.md lists what becomes of each. Knows nothing of how keys ar
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from lanista.errors import LanistaError, nearest
 from lanista.games.showdown.formats import FORMATS, format_named
@@ -43,6 +43,16 @@ def _beginning(work: Import) -> None:
     ):
         if key not in work.given:
             work.put(to, usual)
+
+
+def _start(work: Import) -> None:
+    """Say so where the policy to begin from is not there yet: the run would be refused."""
+    path = work.given.get("checkpoint_path")
+    if path is not None and not Path(path).is_file():
+        work.notices.append(
+            f"checkpoint_path {path}: there is no such file yet; make one with `lanista imitate`, "
+            "or give another with --supervised-checkpoint."
+        )
 
 
 def _teams(work: Import) -> None:
@@ -208,6 +218,7 @@ SHOWDOWN = Plan(
     together=(
         _beginning,
         length_from("max_updates", usual=UPDATES),
+        _start,
         _teams,
         _workers,
         _batch,
