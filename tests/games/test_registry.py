@@ -155,7 +155,9 @@ def test_a_missing_bot_says_why(monkeypatch):
     assert bot_names(entry("waits")) == ["random"]
     with pytest.raises(GameError) as raised:
         make_bot("waits", "later", make("kuhn").spec)
-    assert str(raised.value) == "waits has no bot 'later' yet: it needs a teacher."
+    assert str(raised.value) == (
+        "The bot 'later' of waits cannot be made here: it needs a teacher."
+    )
 
 
 SIZED = Entry(

@@ -61,7 +61,7 @@ class Entry:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     bots: Mapping[str, MakeBot] = field(default_factory=dict)
     missing_bots: Mapping[str, str] = field(default_factory=dict)
-    """Bots that are planned but not there, each with the reason."""
+    """Bots that cannot be made here, each with the reason."""
     takes_name: bool = False
     """`name:WORD` makes a game of the family; WORD reaches `make` as `name`."""
     extra: str = ""
@@ -115,7 +115,8 @@ def make_bot(game: str, bot: str, spec: Spec, seed: int = 0) -> Player:
     if bot == "random":
         return RandomBot(spec, read_seed(seed))
     if bot in found.missing_bots:
-        raise GameError(f"{game} has no bot {bot!r} yet: {found.missing_bots[bot]}")
+        reason = found.missing_bots[bot]
+        raise GameError(f"The bot {bot!r} of {game} cannot be made here: {reason}")
     raise GameError(f"{game} has no bot {bot!r}; {nearest(bot, bot_names(found))}")
 
 
