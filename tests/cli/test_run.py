@@ -62,11 +62,15 @@ def test_flags_reach_the_recipe(here):
         (["nowhere"], 2, "neither a settings file nor"),
         ([str(TINY), "--set", "stages.rl.iteration=1"], 2, "did you mean 'stages.rl.iterations'?"),
         ([str(TINY), "--set", "game=ledux"], 2, "did you mean 'leduc'?"),
+        ([str(TINY), "--set", "stages.rl.evaluation.bots=[rando]"], 2, "did you mean 'random'?"),
+        ([str(TINY), "--set", "stages.rl.rollouts.opponents=[no.pt]"], 2, "stages.rl: 'no.pt' is"),
+        ([str(TINY), "--set", "game=showdown", "game_settings={team_pool_path: nowhere}"], 2,
+         "There is no team pool 'nowhere'"),
         ([str(TINY), "--budget", "soon"], 2, "--budget is 'soon'; write it as 90s, 30m or 2h"),
         ([str(TINY), "--budget", "0m"], 2, "--budget is '0m'"),
         ([str(TINY), "--output-dir", str(TINY)], 2, "which is a file; name a folder"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_used_is_one_sentence_and_leaves_nothing(words, code, said, here, capsys):
     assert cli.main(["run", *words]) == code
     error = capsys.readouterr().err

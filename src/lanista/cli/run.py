@@ -117,6 +117,7 @@ class RunCommand:
 
     def _asked(self, folder: Path) -> Story:
         """Return the recipe, or what the folder has of it, with the flags put in."""
+        from lanista.pipeline.readiness import refuse_unready
         from lanista.pipeline.recipes import find
         from lanista.pipeline.settling import settled
         from lanista.pipeline.story import RECIPE, load_story, read_story, with_overrides
@@ -129,7 +130,9 @@ class RunCommand:
         if self.cpu:
             overrides.append("device=cpu")
         try:
-            return settled(load_story(with_overrides(read_story(path), overrides)))
+            story = settled(load_story(with_overrides(read_story(path), overrides)))
+            refuse_unready(story, folder)
+            return story
         except LanistaError as error:
             raise type(error)(f"{path}: {error}") from error
 

@@ -22,7 +22,10 @@ def settled(story: Story) -> Story:
     their tables depends on where the folder lies. Settling twice changes nothing.
     """
     found = registry.entry(story.game)
-    game_settings = registry.check_settings(found, story.game_settings)
+    game_settings = {
+        name: _absolute(value) if name.endswith("_path") and value else value
+        for name, value in registry.check_settings(found, story.game_settings).items()
+    }
     game = _absolute(story.game) if story.game.endswith(".py") else story.game
     story = replace(story, game=game, game_settings=game_settings)
     place = _Placed(set(registry.bot_names(found)) | {SELF, "all"})
