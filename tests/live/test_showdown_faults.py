@@ -116,7 +116,11 @@ def test_what_breaks_a_connection_from_within_is_told_and_not_waited_for(
         raise ZeroDivisionError(words)
 
     async def play() -> None:
-        async with connected(player_of(tmp_path), showdown_url, "hard to tell", tell=tell) as ours:
+        async with (
+            proxied(showdown_url) as proxy,
+            connected(player_of(tmp_path), proxy.url, "hard to tell", tell=tell) as ours,
+        ):
+            proxy.inward = lambda message: "|popup|Good day." if "popup" in message else message
             with pytest.raises(ServerError, match="ZeroDivisionError"):
                 await ours.challenge("nobody at all", team)
 

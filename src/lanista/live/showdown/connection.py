@@ -47,6 +47,9 @@ class Owner(Protocol):
     def challenged(self, user: str, format: str) -> None:
         """Hear that somebody challenges us."""
 
+    def withdrawn(self, user: str) -> None:
+        """Hear that somebody's challenge no longer stands: taken back, refused or accepted."""
+
     def said(self, words: str) -> None:
         """Hear what the server told this account: a popup, or that a challenge came to nothing."""
 
@@ -103,6 +106,8 @@ class Connection(PSClient):  # type: ignore[misc]
         self._closing = False
         self._kept: asyncio.Task[None] | None = None
         self._failures = 0
+        self._stood = False
+        """Whether there ever was a connection; one that never was is not tried again."""
 
     def start(self) -> None:
         """Connect, and come back whenever the connection is lost."""
@@ -139,6 +144,9 @@ class Connection(PSClient):  # type: ignore[misc]
             self.logged_in.clear()
             if self._closing:
                 return
+            if not self._stood:
+                self.owner.failed(self._never_stood(why))
+                return
             self._failures += 1
             if self._failures > MOST_FAILURES:
                 self.owner.failed(f"{self.websocket_url} does not answer: {why}")
@@ -146,6 +154,13 @@ class Connection(PSClient):  # type: ignore[misc]
             pause = min(FIRST_PAUSE * 2 ** (self._failures - 1), LONGEST_PAUSE)
             self.owner.lost(why, pause)
             await asyncio.sleep(pause)
+
+    def _never_stood(self, why: str) -> str:
+        if not is_loopback(self.websocket_url):
+            return f"{self.websocket_url} cannot be reached: {why}"
+        return (
+            f"Nothing answers at {self.websocket_url}; start a server with `lanista showdown serve`"
+        )
 
     def _kept_no_more(self, task: asyncio.Task[None]) -> None:
         """Tell of a fault of our own: whoever waits would wait for ever."""
@@ -161,6 +176,7 @@ class Connection(PSClient):  # type: ignore[misc]
                 self.websocket_url, max_queue=None, open_timeout=10.0
             ) as websocket:
                 self.websocket = websocket
+                self._stood = True
                 async for message in websocket:
                     self._receive(str(message))
             return "the server closed it"
@@ -202,6 +218,8 @@ class Connection(PSClient):  # type: ignore[misc]
         mine = to_id(parts[2]) == to_id(self.username)
         if command == "/challenge" and rest and not mine:
             self.owner.challenged(parts[2][1:], rest.partition("|")[0])
+        elif command == "/challenge" and not rest:
+            self.owner.withdrawn(parts[3 if mine else 2][1:])
         elif command == "/error" or (command in REMARKS and _ends_challenge(rest)):
             self.owner.said(rest)
 

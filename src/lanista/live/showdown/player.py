@@ -18,6 +18,7 @@ from lanista.data.text import printable
 from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import Format
 from lanista.games.showdown.vocabulary import to_id
+from lanista.live.showdown.answers import is_answer, is_missing, pause_after, refusal
 from lanista.live.showdown.batching import Batcher
 from lanista.live.showdown.battle import Battle
 from lanista.live.showdown.connection import SILENT, Connection, ServerError
@@ -25,9 +26,9 @@ from lanista.live.showdown.players import Source
 from lanista.live.showdown.table import Result, Table
 
 _log = logging.getLogger("lanista.live")
-TOO_SOON = "less than 10 seconds"
-SOON = 10.0
-"""How often public servers let somebody challenge, in seconds."""
+RETURNING = 180.0
+"""Seconds after a lost connection in which others may not have found back to the server yet."""
+BETWEEN_ASKS = 2.0
 
 
 class StoppedError(Exception):
@@ -71,6 +72,10 @@ class ServerPlayer(Player):  # type: ignore[misc]
         self.timer, self.tell = timer, tell
         self.reconnections = 0
         self._tables: dict[str, Table] = {}
+        self._challengers: set[str] = set()
+        """Whose challenges stand; poke-env's queue may name others too."""
+        self._found_again = float("-inf")
+        """When the account was logged in again after a lost connection, on the loop's clock."""
         self._match: int | None = None
         self._starting = asyncio.Lock()
         self._news: asyncio.Queue[Table | str | None] = asyncio.Queue()
@@ -112,14 +117,23 @@ class ServerPlayer(Player):  # type: ignore[misc]
         async def ask() -> None:
             while True:
                 found = await self._or_failure(self._challenge_queue.get())
+                if to_id(found) not in self._challengers:
+                    continue
+                self._challengers.discard(to_id(found))
                 if user is None or to_id(found) == to_id(user):
+                    self._forget_words()
                     await self.connection.accept_challenge(found, team)
                     return
 
         return await self._play(ask, match, accepts=True)
 
     def stop(self) -> None:
-        """Begin no more battles; whoever waits for one gets a `StoppedError`."""
+        """Begin no more battles; whoever waits for one gets a `StoppedError`.
+
+        Those in progress are cut off where the server is away.
+        """
+        if self.away:
+            self.cut_off()
         if not self._stopped.done():
             self._stopped.set_exception(StoppedError())
             for message in ("/cancelsearch", "/cancelchallenge"):
@@ -139,6 +153,11 @@ class ServerPlayer(Player):  # type: ignore[misc]
     def playing(self) -> int:
         """How many battles are in progress."""
         return len(self._tables)
+
+    @property
+    def away(self) -> bool:
+        """Whether there is no server to play on now."""
+        return not self.connection.logged_in.is_set()
 
     def choose_move(self, battle: Any) -> Any:
         """Refuse: requests are answered without poke-env's battle objects."""
@@ -170,11 +189,30 @@ class ServerPlayer(Player):  # type: ignore[misc]
                 news = await self._or_failure(self._news.get())
             if isinstance(news, Table):
                 return news
-            if news is not None and TOO_SOON in news:
-                await asyncio.sleep(SOON)
-            elif news is not None and not accepts:
-                url = self.connection.websocket_url
-                raise ServerError(f"{url} gave no battle: {printable(news, 300).rstrip('.')}.")
+            if news is not None:
+                await self._or_failure(asyncio.sleep(self._pause(news, accepts)))
+
+    def _pause(self, words: str, accepts: bool) -> float:
+        """Return how long to wait before asking again; raise where that is of no use."""
+        pause = pause_after(words)
+        returning = self._clock() - self._found_again < RETURNING
+        if pause is None and is_missing(words) and returning:
+            pause = BETWEEN_ASKS
+        if pause is None and not accepts:
+            url = self.connection.websocket_url
+            raise ServerError(f"{url} gave no battle: {refusal(words)}")
+        self.tell(f"The server says: {printable(words, 300)}")
+        return pause or 0.0
+
+    def _clock(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _forget_words(self) -> None:
+        """Forget what was said before a challenge is accepted; keep battles."""
+        for _ in range(self._news.qsize()):
+            news = self._news.get_nowait()
+            if isinstance(news, Table):
+                self._news.put_nowait(news)
 
     def _table_at_hand(self) -> Table | None:
         """Return a battle that began while the connection was lost; forget other news."""
@@ -220,16 +258,26 @@ class ServerPlayer(Player):  # type: ignore[misc]
 
     def challenged(self, user: str, format: str) -> None:
         """Remember a challenge for whoever accepts."""
-        if format == self.kind.name:
+        # A server tells of a challenge again, for instance when a connection was lost.
+        if format == self.kind.name and to_id(user) not in self._challengers:
+            self._challengers.add(to_id(user))
             self._challenge_queue.put_nowait(user)
+
+    def withdrawn(self, user: str) -> None:
+        """Forget a challenge."""
+        self._challengers.discard(to_id(user))
 
     def said(self, words: str) -> None:
         """Hear what the server says to this account."""
-        self.tell(f"The server says: {printable(words, 300)}")
-        self._news.put_nowait(words)
+        if is_answer(words):
+            self._news.put_nowait(words)
+        else:
+            self.tell(f"The server says: {printable(words, 300)}")
 
     def found(self) -> None:
         """Ask for the battles in which the connection was lost."""
+        if self.reconnections:
+            self._found_again = self._clock()
         for tag, table in self._tables.items():
             if table.adrift:
                 self._send(f"/join {tag}")
@@ -237,8 +285,12 @@ class ServerPlayer(Player):  # type: ignore[misc]
     def lost(self, why: str, pause: float) -> None:
         """Note that battles are adrift, and say so."""
         self.reconnections += 1
+        self._challengers.clear()
         for table in self._tables.values():
             table.adrift = True
+        if self._stopped.done():
+            self.cut_off()
+            return
         url = self.connection.websocket_url
         self.tell(f"The connection to {url} is lost ({why}); trying again in {pause:g} s.")
         self._news.put_nowait(None)
@@ -272,7 +324,8 @@ class ServerPlayer(Player):  # type: ignore[misc]
         del self._tables[tag]
         self._battle_count_queue.get_nowait()
         self._battle_count_queue.task_done()
-        self._send(f"/leave {tag}")
+        if not table.adrift:
+            self._send(f"/leave {tag}")
 
     def _send(self, message: str, room: str = "", more: Any = None) -> None:
         """Send without waiting; a lost connection is noticed where it is kept."""
