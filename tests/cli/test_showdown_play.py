@@ -97,6 +97,31 @@ def test_a_policy_of_another_format_or_game_is_told_before_anything_else(
     assert (code, "plays kuhn, and no Showdown" in sentence) == (2, True)
     code, sentence = refused(capsys, "nobody", "--accept", "1")
     assert (code, "no file, no policy folder and no bot of Showdown" in sentence) == (2, True)
+    code, sentence = refused(capsys, "heuristics", "--accept", "1")
+    assert (code, "did you mean 'heuristic'?" in sentence) == (2, True)
+
+
+def test_a_port_alone_is_no_server(capsys: pytest.CaptureFixture[str], policy: str) -> None:
+    code, sentence = refused(capsys, policy, "--accept", "1", server="8000")
+    assert (code, sentence) == (2, "lanista: --server is '8000'; write it as ws://127.0.0.1:8000.")
+
+
+def test_without_poke_env_the_remedy_is_named(
+    capsys: pytest.CaptureFixture[str], policy: str
+) -> None:
+    """In a process of its own: here poke-env is imported already."""
+    program = (
+        "import sys; sys.modules['poke_env'] = None\n"
+        "from lanista.cli.main import main; sys.exit(main())"
+    )
+    words = ["showdown", "play", policy, "--accept", "1", "--server", NOBODY]
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "lanista: poke-env is not installed; run in a checkout: pip install '.[showdown]'\n"
+    )
 
 
 @needs_simulator
@@ -111,6 +136,7 @@ def test_a_team_that_is_not_allowed_is_told_in_the_validators_words(
     assert "Spore" in sentence
     code, sentence = refused(capsys, policy, "--accept", "1")
     assert (code, "--team is missing" in sentence) == (2, True)
+    assert "example_teams/goodstuff.txt, or make some with `lanista showdown teams`" in sentence
 
 
 def test_games_for_a_learner_need_a_policy_folder_and_honest_sampling(
@@ -154,6 +180,7 @@ def test_battles_are_told_one_by_one_and_an_interrupt_ends_in_order(
     assert playing.stdout is not None
     try:
         assert "at the door plays gen9vgc2025regi" in playing.stdout.readline()
+        assert playing.stdout.readline() == "Waiting for challenges to at the door.\n"
         run(challenge_twice(url))
         told = [playing.stdout.readline() for _ in range(2)]
         playing.send_signal(signal.SIGINT)
@@ -191,4 +218,45 @@ def test_somebody_who_is_not_there_is_told(
 ) -> None:
     words = ["showdown", "play", policy, "--server", url, "--team", str(TEAM)]
     assert main([*words, "--challenge", "godot"]) == 1
-    assert "gave no battle: The user 'godot' was not found." in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "gave no battle: The user 'godot' was not found." in told
+    assert told.count("godot") == 1
+
+
+@needs_simulator
+def test_a_format_without_a_ladder_names_other_ways_to_battles(
+    url: str, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["showdown", "play", policy, "--server", url, "--team", str(TEAM)]
+    assert main([*words, "--ladder", "1"]) == 1
+    told = capsys.readouterr().err
+    assert told.endswith("is not ladderable; play with --challenge USER or --accept N instead.\n")
+
+
+@needs_simulator
+def test_players_of_one_machine_find_names_unless_they_were_given_one(
+    url: str, policy: str
+) -> None:
+    words = [policy, "--server", url, "--team", str(TEAM), "--challenge", "godot"]
+    told: list[subprocess.CompletedProcess[str]] = []
+
+    def play(**more: str) -> None:
+        env = {name: word for name, word in os.environ.items() if name != "LANISTA_SHOWDOWN_NAME"}
+        command = [sys.executable, "-m", "lanista.cli.main", "showdown", "play", *words]
+        told.append(
+            subprocess.run(
+                command, env={**env, **more}, capture_output=True, text=True, check=False
+            )
+        )
+
+    async def twice() -> None:
+        bot = make_bot("showdown", "heuristic", SPEC, 0)
+        async with connected(bot, url, "lanista"), connected(bot, url, "lanista-2"):
+            await asyncio.to_thread(play)
+            await asyncio.to_thread(play, LANISTA_SHOWDOWN_NAME="lanista")
+
+    run(twice())
+    assert told[0].stdout.startswith("lanista-3 plays gen9vgc2025regi on ")
+    assert told[1].stdout == ""
+    assert "does not give the name 'lanista' away" in told[1].stderr
+    assert told[1].stderr.endswith("set LANISTA_SHOWDOWN_NAME to another name.\n")

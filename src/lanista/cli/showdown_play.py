@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,14 +22,17 @@ DEFAULT_NAME = "lanista"
 LONGEST_NAME = 18
 MOST_BATTLES = 1_000_000
 MOST_AT_ONCE = 128
+MOST_NAMES = 100
+"""How many players of one machine find a name by themselves."""
 
 
 @dataclass(frozen=True)
 class Play:
     """Let a policy play on a Showdown server: on the ladder, against somebody, or whoever comes.
 
-    The account is named in the environment: LANISTA_SHOWDOWN_NAME (lanista unless given) and
-    LANISTA_SHOWDOWN_PASSWORD. For a server that is not on this machine, what is missing there is
+    The account is named in the environment: LANISTA_SHOWDOWN_NAME and LANISTA_SHOWDOWN_PASSWORD.
+    On this machine it is lanista unless given, or lanista-2 and so on where that name is taken. For
+    a server that is not on this machine, what is missing there is
     asked for at the terminal. Ctrl-C begins no more battles and plays those in progress to their
     end; the second gives them up; the third leaves them as they are.
     """
@@ -79,14 +83,14 @@ class Play:
         from lanista.live.showdown.casting import read_teams, who_is
         from lanista.live.showdown.extra import refuse_without_poke_env
 
-        aim = self._aim()
         refuse_without_poke_env()
+        aim = self._aim()
         url = self._url()
         who = who_is(self.policy, self.format)
         manner = manner_of(who, self.greedy, self.temperature)
         self._refuse_spool(who)
         if who.format.brings_team and self.team is None:
-            raise LanistaError(f"--team is missing; {who.format.name} is played with one.")
+            raise LanistaError(_no_team(who.format.name))
         if self.save_replays is not None:
             refuse_unwritable_folder("--save-replays", self.save_replays)
         belief_pool = who.team_pool if self.belief_pool is None else self.belief_pool
@@ -94,8 +98,7 @@ class Play:
         name, password = self._account(url)
         spec = who.spec(teams.version)
         source = self._source(who, spec, manner.temperature)
-        runner = _Runner(self, url, name, password, who, teams, source)
-        print(f"{name} plays {who.format.name} on {url}, {manner}", flush=True)
+        runner = _Runner(self, url, name, password, who, teams, source, str(manner))
         try:
             runner.run(aim)
         finally:
@@ -204,6 +207,7 @@ class _Runner:
     who: Who
     teams: Teams
     source: Any
+    manner: str
 
     def __post_init__(self) -> None:
         self.results: list[Result] = []
@@ -227,16 +231,38 @@ class _Runner:
             self.url,
             self.name,
             password=self.password,
+            spare_names=self._spare_names(),
             belief=self.teams.belief,
             timer=not self.asked.no_timer,
             tell=_tell,
         )
         team = self.teams.brought[0].packed if self.teams.brought else None
         session = Session(
-            player, aim, team, lambda result: self._report(result, aim), self.asked.concurrency
+            player,
+            aim,
+            team,
+            lambda result: self._report(result, aim),
+            self.asked.concurrency,
+            lambda: self._greet(player.username, aim),
         )
         self._heed_signals(session)
         await session.run()
+
+    def _spare_names(self) -> Iterable[str]:
+        """Return what else the account may be called: nothing where the user named it."""
+        import os
+
+        from lanista.live.showdown.connection import is_loopback
+
+        if os.environ.get(NAME) or not is_loopback(self.url):
+            return ()
+        return (f"{self.name}-{at}" for at in range(2, MOST_NAMES + 1))
+
+    def _greet(self, name: str, aim: Aim) -> None:
+        self.name = name
+        print(f"{name} plays {self.who.format.name} on {self.url}, {self.manner}", flush=True)
+        if aim.kind == "accept":
+            _tell(f"Waiting for challenges to {name}.")
 
     def _heed_signals(self, session: Session) -> None:
         import asyncio
@@ -244,9 +270,12 @@ class _Runner:
 
         def interrupt() -> None:
             self.interrupted = True
+            away = session.player.away
             session.interrupt()
             told = {
-                1: f"No more battles; {session.player.playing} in progress are played to their "
+                1: "The server is away; battles in progress are cut off."
+                if away
+                else f"No more battles; {session.player.playing} in progress are played to their "
                 "end. Again: give them up.",
                 2: "Giving up. Again: leave at once.",
             }
@@ -288,6 +317,15 @@ def summary(results: list[Result]) -> str:
         f"{len(results)} battles: {outcomes.count(1.0)} won, {outcomes.count(0.0)} tied, "
         f"{outcomes.count(-1.0)} lost{remark}, {len(results) - len(outcomes)} cut off; score "
         f"{interval(score)}"
+    )
+
+
+def _no_team(format: str) -> str:
+    from lanista.games.showdown.teams import EXAMPLES
+
+    return (
+        f"--team is missing; {format} is played with one: name a PokePaste file, such as "
+        f"{EXAMPLES / 'goodstuff.txt'}, or make some with `lanista showdown teams`."
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanista.errors import LanistaError
+from lanista.errors import LanistaError, nearest
 from lanista.games import registry
 from lanista.games.bot_files import bot_from_file, is_bot_file
 from lanista.games.bots import Player
@@ -60,10 +60,9 @@ def who_is(word: str, format: str | None = None) -> Who:
         header = read_header(folder.path_of(folder.pointer().stable))
         return _of_header(word, "folder", header, format)
     if not path.is_file():
-        bots = ", ".join(registry.bot_names(registry.entry(NAME)))
         raise LanistaError(
-            f"POLICY is {word!r}, which is no file, no policy folder and no bot of Showdown; its "
-            f"bots are {bots}."
+            f"POLICY is {word!r}, which is no file, no policy folder and no bot of Showdown; "
+            f"{nearest(word, registry.bot_names(registry.entry(NAME)))}"
         )
     return _of_header(word, "file", read_header(path), format)
 

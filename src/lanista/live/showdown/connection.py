@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -72,8 +72,10 @@ def websocket_url(text: str) -> str:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         port = None
-    if parts.scheme not in schemes or not parts.hostname or port is None:
-        raise LanistaError(f"--server is {text!r}; write it as ws://127.0.0.1:8000.")
+    # A number alone would be a host of that name, and somebody means the port.
+    if parts.scheme not in schemes or not parts.hostname or port is None or text.isdigit():
+        example = text if text.isdigit() else "8000"
+        raise LanistaError(f"--server is {text!r}; write it as ws://127.0.0.1:{example}.")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     path = parts.path if parts.path not in ("", "/") else PATH
     return f"{schemes[parts.scheme]}://{host}{port}{path}"
@@ -91,8 +93,18 @@ def is_loopback(url: str) -> bool:
 class Connection(PSClient):  # type: ignore[misc]
     """poke-env's client, kept alive."""
 
-    def __init__(self, owner: Owner, url: str, name: str, password: str | None = None) -> None:
-        """Prepare a connection; it must be made inside the loop that is to run it."""
+    def __init__(
+        self,
+        owner: Owner,
+        url: str,
+        name: str,
+        password: str | None = None,
+        spare_names: Iterable[str] = (),
+    ) -> None:
+        """Prepare a connection; it must be made inside the loop that is to run it.
+
+        `spare_names` are tried where a name is taken when the account first logs in.
+        """
         super().__init__(
             AccountConfiguration(name, password),
             log_level=SILENT,
@@ -103,6 +115,7 @@ class Connection(PSClient):  # type: ignore[misc]
             loop=asyncio.get_running_loop(),
         )
         self.owner = owner
+        self._spare_names = iter(spare_names)
         self._closing = False
         self._kept: asyncio.Task[None] | None = None
         self._failures = 0
@@ -202,15 +215,27 @@ class Connection(PSClient):  # type: ignore[misc]
             # Behind the rank; away from the keyboard, a name has "@!" at its end.
             if to_id(parts[2][1:]) == to_id(self.username):
                 self._failures = 0
+                self._spare_names = iter(())  # Battles belong to this name from now on.
                 self.logged_in.set()
                 self.owner.found()
         elif kind == "nametaken":
-            why = parts[3] if len(parts) > 3 else "the name is taken"
-            self.owner.failed(f"{self.websocket_url} does not give {self.username!r} away: {why}")
+            self._taken(parts[3] if len(parts) > 3 else "the name is taken")
         elif kind == "popup":
             self.owner.said(line.removeprefix("|popup|").replace("||", " ").strip())
         elif kind == "pm" and len(parts) > 4:
             self._private(parts)
+
+    def _taken(self, why: str) -> None:
+        """Try another name, or give up."""
+        name = next(self._spare_names, None)
+        if name is None:
+            self.owner.failed(
+                f"{self.websocket_url} does not give the name {self.username!r} away "
+                f"({why.rstrip('.')}); set LANISTA_SHOWDOWN_NAME to another name"
+            )
+            return
+        self._account_configuration = AccountConfiguration(name, None)
+        self._background(self.send_message(f"/trn {name},0,"))
 
     def _private(self, parts: list[str]) -> None:
         words = "|".join(parts[4:])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from poke_env.player import Player
@@ -50,6 +50,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
         name: str,
         *,
         password: str | None = None,
+        spare_names: Iterable[str] = (),
         belief: Belief | None = None,
         batcher: Batcher | None = None,
         timer: bool = False,
@@ -57,6 +58,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
     ) -> None:
         """Prepare to play, inside the loop that is to run it; `connect` begins.
 
+        `spare_names` are tried in turn where the name is taken; `username` is the one it has.
         `timer` has the server watch both players' time. `tell` hears sentences for the user.
         """
         super().__init__(
@@ -66,7 +68,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
             start_listening=False,
             loop=asyncio.get_running_loop(),
         )
-        self.ps_client = self.connection = Connection(self, url, name, password)
+        self.ps_client = self.connection = Connection(self, url, name, password, spare_names)
         self.source, self.kind, self.belief = source, format, belief
         self.batcher = batcher or Batcher()
         self.timer, self.tell = timer, tell

@@ -36,11 +36,12 @@ class Session:
         team: str | None,
         report: Callable[[Result], None],
         concurrency: int = 1,
+        begun: Callable[[], None] = lambda: None,
     ) -> None:
-        """Prepare; `report` is called with every battle as it ends."""
+        """Prepare; `report` is called with every battle as it ends, `begun` after logging in."""
         self.player, self.aim, self.team = player, aim, team
         self.interrupts = 0
-        self._report = report
+        self._report, self._begun = report, begun
         self._concurrency = concurrency
         self._left = aim.battles
 
@@ -51,6 +52,7 @@ class Session:
         """
         try:
             await self.player.connect()
+            self._begun()
             lanes = min(self._concurrency, self.aim.battles)
             ends = await asyncio.gather(
                 *(self._lane() for _ in range(lanes)), return_exceptions=True
