@@ -123,6 +123,7 @@ def test_battles_that_were_played_are_kept_when_the_server_is_lost(
     told = capsys.readouterr()
     assert "The server is gone." in told.err
     assert "as p1" in told.out
+    assert ("goodstuff" in told.out, "trick-room" in told.out) == (True, False)
     found = json.loads(out.read_text())
     assert found["complete"] is False
     assert [row["number"] for row in found["rows"]] == [0, 1]

@@ -215,8 +215,14 @@ class Evaluation:
         )
         rows = [row(name, "all", self.score(name)) for name in self.names]
         if len(names) > 1:
+            # Few battles do not reach every team.
+            bouts = [each.bout for each in self.played]
+            met = {(bout.opponent, bout.team.name) for bout in bouts if bout.team is not None}
             rows += [
-                row(name, team, self.score(name, team)) for name in self.names for team in names
+                row(name, team, self.score(name, team))
+                for name in self.names
+                for team in names
+                if (name, team) in met
             ]
         out.print(table(COLUMNS, rows, left=2))
         out.print(first_seat(self.played))

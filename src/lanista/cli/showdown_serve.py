@@ -57,8 +57,10 @@ class Serve:
         self._refuse_nonsense()
         from lanista.cli.learn import say_on_error
         from lanista.cli.paths import refuse_unwritable_folder
+        from lanista.games.showdown.server import refuse_unready
         from lanista.games.showdown.servers import Servers
 
+        refuse_unready(self.port and self.port + at for at in range(self.num_servers))
         refuse_unwritable_folder("--folder", self.folder)
         with stopped_by_signals():
             say_on_error(f"starting {self.num_servers} on 127.0.0.1; some seconds.")

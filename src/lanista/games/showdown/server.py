@@ -14,6 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
@@ -58,9 +59,8 @@ class Server:
         `keep_battles` lets it write the challenges that end below `folder`/logs. Without `wait`
         call `wait` before the address is used; so several servers start at the same time.
         """
+        refuse_unready([port])
         command = [find_node(), "--import", OFFLINE.as_uri(), str(SCRIPT)]
-        find()
-        _refuse_port(port)
         self._held = contextlib.ExitStack()
         try:
             self.folder = self._take(folder)
@@ -106,7 +106,7 @@ class Server:
                     f"The Showdown server in {self.folder} ended with code "
                     f"{self.process.returncode} before it answered: {self.last_words()}"
                 )
-            if "EADDRINUSE" in self.last_words():
+            if "EADDRINUSE" in self.complaint():
                 raise GameError(_in_use(self.port))
             if time.monotonic() > last:
                 raise GameError(
@@ -121,11 +121,17 @@ class Server:
 
     def last_words(self) -> str:
         """Return what the log says went wrong, or its last line."""
+        told = self.complaint() or "".join(self._lines()[-1:])
+        return told or "it said nothing"
+
+    def complaint(self) -> str:
+        """Return the error that the log tells of; empty where it tells of none."""
+        return next((line.strip() for line in self._lines() if "Error" in line), "")
+
+    def _lines(self) -> list[str]:
         with self.log.open("rb") as log:
             log.seek(self._log_from)
-            lines = [line for line in log.read().decode(errors="replace").splitlines() if line]
-        told = [line.strip() for line in lines if "Error" in line] or lines[-1:]
-        return told[0] if told else "it said nothing"
+            return [line for line in log.read().decode(errors="replace").splitlines() if line]
 
     def _take(self, folder: Path | None) -> Path:
         """Return the folder, held against other servers; a temporary one goes at the end."""
@@ -177,6 +183,14 @@ class Server:
                 heard += more
             return _GREETING in heard
         return False
+
+
+def refuse_unready(ports: Iterable[int]) -> None:
+    """Refuse where Node or the simulator is missing or a port is in use; nothing is written."""
+    find_node()
+    find()
+    for port in ports:
+        _refuse_port(port)
 
 
 def _refuse_port(port: int) -> None:

@@ -81,10 +81,7 @@ class Servers:
             elif not post.server.alive:
                 if now - post.since >= SETTLED:
                     post.pause = FIRST_PAUSE
-                code, words = post.server.process.returncode, post.server.last_words()
-                self._empty(
-                    post, f"The server on port {post.server.port} ended with code {code} ({words})"
-                )
+                self._empty(post, _obituary(post.server))
 
     def close(self) -> None:
         """End all servers."""
@@ -105,3 +102,10 @@ class Servers:
             return
         post.since, post.due = time.monotonic(), None
         self._say(f"The server on port {post.server.port} answers again.")
+
+
+def _obituary(server: Server) -> str:
+    """Return how a server ended; what it had said before is no cause unless it is an error."""
+    code, error = server.process.returncode, server.complaint()
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+    return f"The server on port {server.port} {how}" + (f" ({error})" if error else "")
