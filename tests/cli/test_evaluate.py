@@ -178,7 +178,7 @@ def test_an_interrupted_evaluation_keeps_whole_units_and_says_so(
     path = tmp_path / "numbers.json"
     command = ["evaluate", str(policy), "--opponents", "random,noisy", "--games", "2000"]
     assert main([*command, "--output", str(path)]) == 130
-    assert "Interrupted: 60 of 4,000 matches are complete." in capsys.readouterr().out
+    assert "Interrupted: 60 of 4,000 matches played, 60 kept.\n" in capsys.readouterr().out
     found = json.loads(path.read_text())
     assert found["complete"] is False
     assert [bout["standing"]["matches"] for bout in found["bouts"]] == [30, 30]
@@ -190,5 +190,5 @@ def test_an_interrupt_before_anything_is_complete_prints_no_numbers(
     interrupting(monkeypatch, 0)
     path = tmp_path / "numbers.json"
     assert main(["evaluate", str(policy), "--games", "20", "--output", str(path)]) == 130
-    assert capsys.readouterr().out == "Interrupted: 0 of 200 matches are complete.\n"
+    assert capsys.readouterr().out == "Interrupted: 0 of 200 matches played, 0 kept.\n"
     assert not path.exists()

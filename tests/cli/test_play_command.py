@@ -256,7 +256,10 @@ def test_an_interrupt_keeps_every_complete_block(tmp_path):
     assert files
     assert all(path.name.endswith(".jsonl.gz") for path in files)
     complete = sum(len(read_replays(path)) for path in files)
-    assert f"Interrupted: {complete:,} of 2,000,000 matches are complete." in out
+    told = re.search(r"^Interrupted: ([\d,]+) of 2,000,000 matches played, ([\d,]+) kept", out)
+    assert told, out
+    played, kept = (int(number.replace(",", "")) for number in told.groups())
+    assert kept == complete <= played
     assert f"{complete:,} matches" in out
     assert "Traceback" not in error
 
@@ -268,4 +271,26 @@ def test_an_interrupt_before_anything_is_complete_prints_no_numbers(monkeypatch,
     monkeypatch.setattr("lanista.rollout.play_blocks", interrupted)
     assert main(["play", "kuhn", "--seats", "random,random", "--matches", "4"]) == 130
     out = capsys.readouterr().out
-    assert out == "Interrupted: 0 of 4 matches are complete.\n"
+    assert out == "Interrupted: 0 of 4 matches played, 0 kept.\n"
+
+
+def test_an_interrupt_says_how_many_were_played_and_how_many_are_kept(monkeypatch, capsys):
+    """In the middle of the third block: 32 and 64 matches are whole."""
+    from lanista.cli import progress
+
+    plain = progress.Paced.__call__
+
+    def interrupting(self, more):
+        plain(self, more)
+        if self.done >= 32 + 64 + 50:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(progress.Paced, "__call__", interrupting)
+    words = ["--seats", "random,random", "--matches", "1000", "--slots", "1"]
+    assert main(["play", "kuhn", *words]) == 130
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "Interrupted: 146 of 1,000 matches played, 96 kept (whole blocks alone, or short matches "
+        "would count for more).\n"
+    )
+    assert "96 matches" in out

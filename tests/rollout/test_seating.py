@@ -62,7 +62,14 @@ def test_blocks_hold_whole_units_and_shards_all_rows_in_order(seats, matches, si
 
 def test_blocks_of_a_long_schedule_double_up_to_their_limit():
     lengths = [len(block) for block in rotations(2, 20_000).blocks(5000)]
-    assert lengths == [1000, 2000, 4000, 5000, 5000, 3000]
+    assert lengths == [32, 64, 128, 256, 512, 1024, 2048, 4096, 5000, 5000, 1840]
+
+
+@given(st.integers(1, 5000))
+def test_whoever_stops_a_long_schedule_keeps_about_half_of_what_was_played(played):
+    ends = np.cumsum([len(block) for block in rotations(2, 5000).blocks(10_000)])
+    kept = max((end for end in ends.tolist() if end <= played), default=0)
+    assert kept >= played // 2 - 32
 
 
 def test_a_match_id_given_twice_is_refused():

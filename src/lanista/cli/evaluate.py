@@ -50,6 +50,7 @@ class Evaluate:
 
     def run(self) -> int:
         """Play, print, and return 0, or 130 when interrupted."""
+        from lanista.cli.interrupt import left_by_interrupt
         from lanista.cli.main import INTERRUPTED
         from lanista.cli.paths import refuse_unwritable
         from lanista.pipeline.gauntlet import gauntlet_of
@@ -60,11 +61,11 @@ class Evaluate:
             refuse_unwritable("--output", self.output)
         spec = mine.spec
         deals = self._deals(spec.seats, len(others.players))
-        parts = self._play(mine, others, deals)
+        parts, ended = self._play(mine, others, deals)
         asked = deals * spec.seats * len(others.players)
         complete = sum(len(part) for part in parts)
         if complete < asked:
-            print(f"Interrupted: {complete:,} of {asked:,} matches are complete.")
+            print(left_by_interrupt(ended, asked, complete))
         if parts:
             found = gauntlet_of(join(parts), (self.policy, *others.players))
             say(found, mine, self._manner(mine))
@@ -86,8 +87,11 @@ class Evaluate:
             )
         return deals
 
-    def _play(self, mine: Lineup, others: Lineup, deals: int) -> list[Results]:
-        """Return the parts that were complete when all was played or the user interrupted."""
+    def _play(self, mine: Lineup, others: Lineup, deals: int) -> tuple[list[Results], int]:
+        """Return the parts that were complete when all was played or the user interrupted.
+
+        And how many matches have ended in all.
+        """
         from lanista.cli.interrupt import finishing
         from lanista.cli.progress import progress_of
         from lanista.pipeline.gauntlet import play_gauntlet
@@ -96,14 +100,14 @@ class Evaluate:
         complete: list[Results] = []
         with others.tables(self.threads, self.slots, deals * each) as tables:
             both = [replace(table, players=(*mine.seated(), *table.players)) for table in tables]
-            try:
-                with progress_of(deals * each, "matches") as progress:
+            with progress_of(deals * each, "matches") as progress:
+                try:
                     for part in play_gauntlet(both, deals, progress=progress):
                         with finishing():
                             complete.append(part)
-            except KeyboardInterrupt:
-                pass  # What is complete is summed up; the exit code tells.
-        return complete
+                except KeyboardInterrupt:
+                    pass  # What is complete is summed up; the exit code tells.
+        return complete, progress.done
 
     def _lineups(self) -> tuple[Lineup, Lineup]:
         """Return the player's line-up and that of its opponents, in the same game."""

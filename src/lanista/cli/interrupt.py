@@ -1,4 +1,4 @@
-"""Puts off Ctrl-C while something must not be left half done."""
+"""Puts off Ctrl-C while something must not be left half done, and says what it left."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+def left_by_interrupt(played: int, asked: int, kept: int) -> str:
+    """Return the sentence about matches of which some were played and some of those are kept."""
+    why = " (whole blocks alone, or short matches would count for more)" if kept < played else ""
+    return f"Interrupted: {played:,} of {asked:,} matches played, {kept:,} kept{why}."
 
 
 @contextmanager

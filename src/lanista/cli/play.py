@@ -62,6 +62,7 @@ class Play:
 
     def run(self) -> int:
         """Play, print, and return 0, or 130 when interrupted."""
+        from lanista.cli.interrupt import left_by_interrupt
         from lanista.cli.main import INTERRUPTED
         from lanista.cli.paths import refuse_unwritable
         from lanista.cli.summary import say, write_json
@@ -77,10 +78,10 @@ class Play:
                 f"{self.matches:,} matches cannot give every deal all {schedule.seats} seatings; "
                 f"{len(schedule):,} are played."
             )
-        blocks, folder = self._play(lineup, schedule)
+        blocks, folder, ended = self._play(lineup, schedule)
         complete = sum(len(block) for block in blocks)
         if complete < len(schedule):
-            print(f"Interrupted: {complete:,} of {len(schedule):,} matches are complete.")
+            print(left_by_interrupt(ended, len(schedule), complete))
         if blocks:
             summary = summarise(join(blocks), lineup.labels)
             say(lineup, summary)
@@ -91,8 +92,11 @@ class Play:
             print(f"replays: {folder}")
         return INTERRUPTED if complete < len(schedule) else 0
 
-    def _play(self, lineup: Lineup, schedule: Schedule) -> tuple[list[Results], Path | None]:
-        """Return the blocks that were complete when all was played or the user interrupted."""
+    def _play(self, lineup: Lineup, schedule: Schedule) -> tuple[list[Results], Path | None, int]:
+        """Return the blocks that were complete when all was played or the user interrupted.
+
+        And where they are recorded, and how many matches have ended in all.
+        """
         from lanista.cli.interrupt import finishing
         from lanista.cli.paths import refuse_unwritable_folder
         from lanista.cli.progress import progress_of
@@ -108,8 +112,8 @@ class Play:
                 recorder = Recorder(folder, tables[0].game, tables[0].players, lineup.options)
                 recorder.refuse_existing(schedule.blocks(block))
                 refuse_unwritable_folder("--record", folder)
-            try:
-                with progress_of(len(schedule), "matches") as progress:
+            with progress_of(len(schedule), "matches") as progress:
+                try:
                     for played in play_blocks(
                         tables,
                         schedule,
@@ -122,9 +126,9 @@ class Play:
                             if recorder:
                                 recorder.write(played)
                             complete.append(replace(played, actions=None))
-            except KeyboardInterrupt:
-                pass  # What is complete is on disk and is summed up; the exit code tells.
-        return complete, folder
+                except KeyboardInterrupt:
+                    pass  # What is complete is on disk and is summed up; the exit code tells.
+        return complete, folder, progress.done
 
     def _lineup(self) -> Lineup:
         from lanista.cli.lineup import lineup

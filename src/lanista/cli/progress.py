@@ -12,10 +12,10 @@ _LINE_EVERY = 10.0
 
 
 @contextmanager
-def progress_of(total: int, what: str) -> Iterator[Callable[[int], None]]:
+def progress_of(total: int, what: str) -> Iterator[Paced]:
     """Give a function to be called with how many of `total` were done since the last call."""
     if not sys.stderr.isatty():
-        yield _Paced(lambda done: _line(done, total, what), _LINE_EVERY)
+        yield Paced(lambda done: _line(done, total, what), _LINE_EVERY)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -24,15 +24,16 @@ def progress_of(total: int, what: str) -> Iterator[Callable[[int], None]]:
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), Remaining())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
-        yield _Paced(lambda done: bar.update(task, completed=done), _BAR_EVERY)
+        yield Paced(lambda done: bar.update(task, completed=done), _BAR_EVERY)
 
 
-class _Paced:
+class Paced:
     """Adds up, and shows the sum no more often than every so many seconds."""
 
     def __init__(self, show: Callable[[int], None], every: float) -> None:
         self.show, self.every = show, every
         self.done = 0
+        """How many in all."""
         self.shown = time.monotonic()
 
     def __call__(self, more: int) -> None:

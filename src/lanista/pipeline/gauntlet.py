@@ -21,13 +21,15 @@ from lanista.league.standings import Standing, decided, summarise
 from lanista.pipeline.metrics import Row
 from lanista.rollout.blocks import one_thread
 from lanista.rollout.play import Progress, Results, RolloutError, Table, play
-from lanista.rollout.seating import FIRST_BLOCK, Schedule, rotations
+from lanista.rollout.seating import Schedule, rotations
 
 FIRST_MATCH = 1 << 40
 """The first match and deal of fixed players; training counts from 0 and never comes here."""
 LAST_WORD = 1 << 43
 """The same for an evaluation that stands alone: no run goes by these deals, and none is chosen by
 them."""
+FIRST_BLOCK = 1000
+"""Matches of the first part; match ids, and with them all that is random, depend on it."""
 _MOST_BLOCK = 20_000
 """Matches that are played between two moments at which a user can stop without a loss."""
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
 
-FIRST_BLOCK = 1000
+FIRST_BLOCK = 32
 """Matches in the first block of a long schedule."""
 
 
@@ -62,7 +62,7 @@ class Schedule:
 
         A unit has as many matches as seats; a block is never smaller than one unit. Blocks start
         at `FIRST_BLOCK` and double: whoever stops loses about half of the time at most, however
-        slow the players are.
+        slow the game and the players are, and long runs have no more than a few small blocks.
         """
         blocks, start, wanted = [], 0, FIRST_BLOCK
         while start < len(self):
