@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,20 @@ def test_a_server_that_never_answered_is_told_at_once() -> None:
         f"Nothing answers at {url}; start a server with `lanista showdown serve`."
     )
     assert told == []
+
+
+def test_somebody_else_at_the_address_is_not_taken_for_nobody() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as pages:
+        threading.Thread(target=pages.serve_forever, daemon=True).start()
+        url = f"ws://127.0.0.1:{pages.server_port}/showdown/websocket"
+
+        async def knock() -> None:
+            async with connected(make_bot("showdown", "heuristic", SPEC, 0), url, "lost"):
+                pass
+
+        with pytest.raises(ServerError, match="is no Showdown server: "):
+            run(knock())
+        pages.shutdown()
 
 
 @pytest.mark.parametrize("first", ["the stop", "the loss"])

@@ -121,6 +121,8 @@ class Connection(PSClient):  # type: ignore[misc]
         self._failures = 0
         self._stood = False
         """Whether there ever was a connection; one that never was is not tried again."""
+        self._spoke = False
+        """Whether somebody answered who would not have a websocket."""
 
     def start(self) -> None:
         """Connect, and come back whenever the connection is lost."""
@@ -169,8 +171,9 @@ class Connection(PSClient):  # type: ignore[misc]
             await asyncio.sleep(pause)
 
     def _never_stood(self, why: str) -> str:
-        if not is_loopback(self.websocket_url):
-            return f"{self.websocket_url} cannot be reached: {why}"
+        if self._spoke or not is_loopback(self.websocket_url):
+            what = "is no Showdown server" if self._spoke else "cannot be reached"
+            return f"{self.websocket_url} {what}: {why}"
         return (
             f"Nothing answers at {self.websocket_url}; start a server with `lanista showdown serve`"
         )
@@ -194,6 +197,7 @@ class Connection(PSClient):  # type: ignore[misc]
                     self._receive(str(message))
             return "the server closed it"
         except (OSError, TimeoutError, websockets.WebSocketException) as error:
+            self._spoke = isinstance(error, websockets.WebSocketException)
             return printable(getattr(error, "strerror", None) or error, 200).rstrip(".")
 
     def _receive(self, message: str) -> None:

@@ -73,6 +73,8 @@ class ServerPlayer(Player):  # type: ignore[misc]
         self.batcher = batcher or Batcher()
         self.timer, self.tell = timer, tell
         self.reconnections = 0
+        self._gone = False
+        """The user was told that the connection is lost."""
         self._tables: dict[str, Table] = {}
         self._challengers: set[str] = set()
         """Whose challenges stand; poke-env's queue may name others too."""
@@ -278,6 +280,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
 
     def found(self) -> None:
         """Ask for the battles in which the connection was lost."""
+        self._gone = False
         if self.reconnections:
             self._found_again = self._clock()
         for tag, table in self._tables.items():
@@ -294,7 +297,9 @@ class ServerPlayer(Player):  # type: ignore[misc]
             self.cut_off()
             return
         url = self.connection.websocket_url
-        self.tell(f"The connection to {url} is lost ({why}); trying again in {pause:g} s.")
+        what = f"{url} does not answer" if self._gone else f"The connection to {url} is lost"
+        self._gone = True
+        self.tell(f"{what} ({why}); trying again in {pause:g} s.")
         self._news.put_nowait(None)
 
     def failed(self, why: str) -> None:
