@@ -239,6 +239,35 @@ def test_the_runbooks_words_for_the_arena_work(tmp_path, monkeypatch):
     assert not names & {"random", "still"}
 
 
+@pytest.mark.parametrize("command", [
+    ["play", "kuhn", "--seats", "random,random", "--matches", "60"],
+    ["roundrobin", "kuhn", "--bots", "random,bluff", "--matches", "60"],
+    ["evaluate", "random", "--game", "kuhn", "--opponents", "random", "--games", "60"],
+], ids=lambda words: words[0])  # fmt: skip
+def test_without_slots_a_game_is_played_as_many_at_once_as_suit_it(command, monkeypatch, capsys):
+    from dataclasses import replace
+
+    from lanista.games import registry, small
+
+    made = []
+
+    def make(*, slots, **rest):
+        made.append(slots)
+        return small.KUHN.make(slots=slots, **rest)
+
+    def most(*extra):
+        made.clear()
+        assert main([*command, *extra]) == 0
+        return max(made)
+
+    entry = replace(small.KUHN, make=make, bots={**small.KUHN.bots, "bluff": registry.RandomBot})
+    monkeypatch.setattr(registry, "entry", lambda name: entry)
+    assert most() == 60
+    entry = replace(entry, slots=7)
+    assert most() == 7
+    assert most("--slots", "9") == 9
+
+
 def test_an_interrupt_keeps_every_complete_block(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "lanista", "play", "kuhn", "--seats", "random,random",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lanista.games import GameError, Setting, entry, make, make_bot, names
-from lanista.games.registry import BUILT_IN, Entry, bot_names, check_settings
+from lanista.games.registry import BUILT_IN, Entry, bot_names, check_settings, slots_for
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_game.py"
 FAMILIES = {"openspiel", "pettingzoo"}
@@ -260,6 +260,13 @@ def test_an_entry_says_which_extra_its_games_need():
     needs = {name: entry(name + ":any").extra for name in ("openspiel", "pettingzoo")}
     assert needs == {"openspiel": "openspiel", "pettingzoo": "environments"}
     assert entry("kuhn").extra == ""
+
+
+def test_a_game_says_how_many_matches_side_by_side_suit_it():
+    assert entry("kuhn").slots == 0
+    assert slots_for("kuhn", 4096) == 4096
+    assert entry("showdown").slots == 128
+    assert [slots_for("showdown", most) for most in (4096, 100)] == [128, 100]
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 0.5])

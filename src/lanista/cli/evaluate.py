@@ -43,8 +43,9 @@ class Evaluate:
     """Names the deals, none of which a run has trained on, and all that is random in players."""
     output: Annotated[Path | None, optional("FILE")] = None
     """Write the numbers to this file, as JSON."""
-    slots: Annotated[int, number(1024)] = 1024
-    """How many matches are played side by side; changes no result."""
+    slots: Annotated[int | None, optional("N")] = None
+    """How many matches are played side by side; 1024, or fewer where that suits the game, unless
+    given. Changes no result."""
     threads: Annotated[int, number(1)] = 1
     """How many threads share the matches; changes no result."""
 
@@ -97,8 +98,9 @@ class Evaluate:
         from lanista.pipeline.gauntlet import play_gauntlet
 
         each = mine.spec.seats * len(others.players)
+        slots = others.slots(self.slots, 1024)
         complete: list[Results] = []
-        with others.tables(self.threads, self.slots, deals * each) as tables:
+        with others.tables(self.threads, slots, deals * each) as tables:
             both = [replace(table, players=(*mine.seated(), *table.players)) for table in tables]
             with progress_of(deals * each, "matches") as progress:
                 try:

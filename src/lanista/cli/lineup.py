@@ -56,6 +56,10 @@ class Lineup:
         """What the game is."""
         return registry.spec_of(self.game, seed=self.seed, **self.settings)
 
+    def slots(self, given: int | None, usual: int) -> int:
+        """Return how many matches are played side by side: as given, or as suits the game."""
+        return registry.slots_for(self.game, usual) if given is None else given
+
     @contextmanager
     def table(self, slots: int) -> Iterator[Table]:
         """Give the game with the players at it, shared with no other table; close it afterwards."""

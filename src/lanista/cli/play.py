@@ -38,8 +38,9 @@ class Play:
     """Write replays into this folder; what is there is never overwritten."""
     json: Annotated[Path | None, optional("FILE")] = None
     """Write the numbers to this file."""
-    slots: Annotated[int, number(4096)] = 4096
-    """How many matches are played side by side; changes no result."""
+    slots: Annotated[int | None, optional("N")] = None
+    """How many matches are played side by side; 4096, or fewer where that suits the game, unless
+    given. Changes no result."""
     threads: Annotated[int, number(1)] = 1
     """How many threads share the matches; changes no result."""
     settings: Annotated[
@@ -106,7 +107,9 @@ class Play:
         block = block_size(lineup.spec)
         folder = self.record or (REPLAYS if self.record_replay else None)
         complete: list[Results] = []
-        with lineup.tables(self.threads, self.slots, min(len(schedule), block)) as tables:
+        with lineup.tables(
+            self.threads, lineup.slots(self.slots, 4096), min(len(schedule), block)
+        ) as tables:
             recorder = None
             if folder:
                 recorder = Recorder(folder, tables[0].game, tables[0].players, lineup.options)

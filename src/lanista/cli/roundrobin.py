@@ -34,8 +34,9 @@ class RoundRobin:
     """Also print how often each two bots choose differently on the same decisions."""
     json: Annotated[Path | None, optional("FILE")] = None
     """Write the numbers to this file."""
-    slots: Annotated[int, number(4096)] = 4096
-    """How many matches are played side by side; changes no result."""
+    slots: Annotated[int | None, optional("N")] = None
+    """How many matches are played side by side; 4096, or fewer where that suits the game, unless
+    given. Changes no result."""
     threads: Annotated[int, number(1)] = 1
     """How many threads share the matches; changes no result."""
     settings: Annotated[
@@ -91,8 +92,9 @@ class RoundRobin:
 
         count = len(lineup.players)
         total = count * (count - 1) // 2 * self._each()
+        slots = lineup.slots(self.slots, 4096)
         played: dict[Pair, Results] = {}
-        with lineup.tables(self.threads, self.slots, self._each()) as tables:
+        with lineup.tables(self.threads, slots, self._each()) as tables:
             try:
                 with progress_of(total, "matches") as progress:
                     for pair, results in meetings(
@@ -112,7 +114,7 @@ class RoundRobin:
         matches = min(100, self._each())
         total = count * (count - 1) // 2 * matches
         with (
-            lineup.table(min(self.slots, matches)) as table,
+            lineup.table(min(lineup.slots(self.slots, 4096), matches)) as table,
             progress_of(total, "differences") as progress,
         ):
             return disagreement(table.game, table.players, matches=matches, progress=progress)

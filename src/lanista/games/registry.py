@@ -66,6 +66,9 @@ class Entry:
     """`name:WORD` makes a game of the family; WORD reaches `make` as `name`."""
     extra: str = ""
     """What `pip install '.[EXTRA]'` must have brought before `make` works; empty: nothing."""
+    slots: int = 0
+    """How many matches side by side suit the game where nobody says; 0: as many as anybody likes.
+    Changes no result."""
 
 
 def names() -> list[str]:
@@ -118,6 +121,11 @@ def make_bot(game: str, bot: str, spec: Spec, seed: int = 0) -> Player:
         reason = found.missing_bots[bot]
         raise GameError(f"The bot {bot!r} of {game} cannot be made here: {reason}")
     raise GameError(f"{game} has no bot {bot!r}; {nearest(bot, bot_names(found))}")
+
+
+def slots_for(game: str, most: int) -> int:
+    """Return how many matches of a game to play side by side, `most` at most."""
+    return min(most, entry(game).slots or most)
 
 
 def bot_names(found: Entry) -> list[str]:

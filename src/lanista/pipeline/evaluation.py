@@ -197,7 +197,7 @@ class Evaluator:
             first_match=first_match,
             first_deal=FIRST_MATCH,
         )
-        slots = min(len(schedule), _SLOTS)
+        slots = min(len(schedule), registry.slots_for(settings.game, _SLOTS))
         game = registry.make(
             settings.game, slots=slots, seed=settings.seed, **settings.game_settings
         )

@@ -63,7 +63,10 @@ class Ring:
     def __init__(self, game: str, spec: Spec, seed: int, matches: int) -> None:
         self.name, self.seed, self.matches = game, seed, matches
         self.game: Game = registry.make(
-            game, slots=min(matches, _SLOTS), seed=seed, **dict(spec.settings)
+            game,
+            slots=min(matches, registry.slots_for(game, _SLOTS)),
+            seed=seed,
+            **dict(spec.settings),
         )
         self.spec = self.game.spec
 
