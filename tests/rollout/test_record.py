@@ -68,6 +68,19 @@ def test_an_existing_file_is_refused_and_stays_as_it_was(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_matches_that_another_file_has_are_not_recorded_again(tmp_path):
+    """A recording that was cut into other blocks would be learnt from twice."""
+    game, players, results = kuhn_block()
+    Recorder(tmp_path, game, players).write(results)
+    again = Recorder(tmp_path, game, players)
+    for schedule in (results.schedule.part(0, 8), results.schedule.part(18, 20)):
+        with pytest.raises(RefusedError, match=r"has matches 0 to 19 of this game and seed"):
+            again.refuse_existing([schedule])
+    again.refuse_existing([rotations(2, 8, first_match=20)])
+    other = make("kuhn", slots=4, seed=5)
+    Recorder(tmp_path, other, players).refuse_existing([results.schedule.part(0, 8)])
+
+
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     game, players, _ = kuhn_block(2)
     (tmp_path / "file").write_text("mine")

@@ -47,12 +47,17 @@ class Recorder:
 
     def path_of(self, block: Schedule) -> Path:
         """Return the file a block goes to."""
-        game = re.sub(r"[^A-Za-z0-9_-]+", "-", self.header.game).strip("-")
         first, last = int(block.match.min()), int(block.match.max())
-        return self.folder / f"{game}-seed{self.header.seed}-{first:09d}-{last:09d}{SUFFIX}"
+        return self.folder / f"{self._stem}-{first:09d}-{last:09d}{SUFFIX}"
+
+    @property
+    def _stem(self) -> str:
+        game = re.sub(r"[^A-Za-z0-9_-]+", "-", self.header.game).strip("-")
+        return f"{game}-seed{self.header.seed}"
 
     def refuse_existing(self, blocks: Sequence[Schedule]) -> None:
         """Refuse a run whose files are there already, before it is played."""
+        there = self._there()
         for block in blocks:
             path = self.path_of(block)
             if path.exists():
@@ -60,6 +65,20 @@ class Recorder:
                     f"{path} exists and is not overwritten; choose another folder or seed, or "
                     "move it away."
                 )
+            begin, end = int(block.match.min()), int(block.match.max())
+            for other, first, last in there:
+                if first <= end and begin <= last:
+                    raise RefusedError(
+                        f"{other} has matches {first} to {last} of this game and seed, and "
+                        f"{begin} to {end} would be recorded beside it; choose another folder or "
+                        "seed, or move it away."
+                    )
+
+    def _there(self) -> list[tuple[Path, int, int]]:
+        """Return the files of this game and seed, each with its first and last match."""
+        name = rf"{self._stem}-(\d+)-(\d+){re.escape(SUFFIX)}"
+        names = [(path, re.fullmatch(name, path.name)) for path in self.folder.glob(f"*{SUFFIX}")]
+        return [(path, int(found[1]), int(found[2])) for path, found in names if found]
 
     def write(self, results: Results) -> Path:
         """Write a complete block."""
