@@ -36,6 +36,7 @@ from lanista.games.contract import (
 )
 from lanista.games.hooks import Step, View, allows, read_step, write_mask, write_observation
 from lanista.games.saving import marked, refuse_foreign
+from lanista.games.slots import Results, gone, refuse_rows, started
 from lanista.games.streams import Stream
 
 __all__ = ["PythonGame", "Step", "View"]
@@ -58,7 +59,7 @@ class _Match:
     resampled: bool = False
 
 
-class PythonGame:
+class PythonGame(Results):
     """The base of a game in Python. Class attributes describe it, three hooks play it."""
 
     name: ClassVar[str] = ""
@@ -109,15 +110,8 @@ class PythonGame:
         self.slots, self.seed = read_size(slots, seed)
         self.spec = self._describe(settings)
         self._observation_length = self.spec.observation.length
-        shape = (slots, self.spec.seats)
-        self.reward = np.zeros(shape, np.float32)
-        self.shaping = np.zeros(shape, np.float32)
-        self.returns = np.zeros(shape, np.float32)
-        self.score = np.zeros(shape, np.float32)
-        self.done = np.zeros(shape, np.bool_)
-        self.cut_off = np.zeros(shape, np.bool_)
-        self.place = np.zeros(shape, np.int32)
-        self._paid = np.zeros(shape, np.float32)
+        super().__init__(slots, self.spec.seats)
+        self._paid = np.zeros((slots, self.spec.seats), np.float32)
         self._matches: list[_Match | None] = [None] * slots
         self._rows: list[tuple[int, int, dict[int, View]]] = []
 
@@ -364,18 +358,12 @@ class PythonGame:
             )
 
     def _refuse_wrong(self, rows: list[int], answers: list[list[int]]) -> None:
-        if len(set(rows)) != len(rows):
-            raise GameError("A row was answered twice in one call.")
+        refuse_rows(rows, len(self._rows))
         for row, answer in zip(rows, answers, strict=True):
-            if not 0 <= row < len(self._rows):
-                raise GameError(f"Row {row} was answered, but {len(self._rows)} are ready.")
             slot, seat, views = self._rows[row]
             match = self._started(slot)
             if match.views is not views or seat in match.answers:
-                raise GameError(
-                    f"Row {row} was answered already or its match is another now; "
-                    "ask for decisions() again."
-                )
+                raise gone(row)
             if not allows(self.spec, views[seat], answer):
                 raise GameError(
                     f"Action {answer} is not legal for seat {seat} of match {match.id} at turn "
@@ -383,13 +371,7 @@ class PythonGame:
                 )
 
     def _started(self, slot: int) -> _Match:
-        if not 0 <= slot < self.slots:
-            raise GameError(f"slot is {slot}; this game has slots 0 to {self.slots - 1}.")
-        match = self._matches[slot]
-        if match is None:
-            raise GameError(f"Slot {slot} has no match; start one.")
-        return match
+        return started(self._matches, slot)
 
     def _per_seat(self) -> tuple[NDArray[Any], ...]:
-        results = (self.reward, self.shaping, self.returns, self.score, self._paid)
-        return (*results, self.done, self.cut_off, self.place)
+        return (*self.results(), self._paid)

@@ -27,6 +27,7 @@ from lanista.games.microrts.engine import VERSION, EngineMatch, start
 from lanista.games.microrts.layout import CHOICES, SEATS, SIDES, TURNED, WAIT, describe, views
 from lanista.games.microrts.minds import BY_NUMBER, SCRIPTED, Mind
 from lanista.games.saving import marked, refuse_foreign
+from lanista.games.slots import Results, gone, illegal, refuse_rows, started
 from lanista.games.streams import Stream
 
 MOST_TICKS = 20_000
@@ -57,7 +58,7 @@ class Match:
     """The bots of the engine that sit at it, by seat."""
 
 
-class MicroRTS:
+class MicroRTS(Results):
     """The game; see `lanista.games.contract.Game`."""
 
     def __init__(self, slots: int = 1, seed: int = 0, side: int = 8, longest: int = 2000) -> None:
@@ -69,14 +70,8 @@ class MicroRTS:
         self._engine = start()
         self.side, self.longest = side, longest
         self.spec = describe(side, longest, VERSION)
+        super().__init__(slots, SEATS)
         shape = (slots, SEATS)
-        self.reward = np.zeros(shape, np.float32)
-        self.shaping = np.zeros(shape, np.float32)
-        self.returns = np.zeros(shape, np.float32)
-        self.score = np.zeros(shape, np.float32)
-        self.done = np.zeros(shape, np.bool_)
-        self.cut_off = np.zeros(shape, np.bool_)
-        self.place = np.zeros(shape, np.int32)
         self.boards = Boards(slots, side, longest, self._engine.units)
         self._answered = np.zeros(shape, np.bool_)
         self._answers = np.zeros((*shape, side * side), np.int16)
@@ -272,24 +267,15 @@ class MicroRTS:
         self._material[slots] = now
 
     def _refuse_wrong(self, rows: list[int], answers: Ints) -> None:
-        if len(set(rows)) != len(rows):
-            raise GameError("A row was answered twice in one call.")
+        refuse_rows(rows, len(self._rows))
         for row, answer in zip(rows, answers, strict=True):
-            if not 0 <= row < len(self._rows):
-                raise GameError(f"Row {row} was answered, but {len(self._rows)} are ready.")
             slot, seat, match, turn = self._rows[row]
-            gone = self._matches[slot] is not match or match.turn != turn or not match.playing
-            if gone or self._answered[slot, seat]:
-                raise GameError(
-                    f"Row {row} was answered already or its match is another now; "
-                    "ask for decisions() again."
-                )
+            moved = self._matches[slot] is not match or match.turn != turn or not match.playing
+            if moved or self._answered[slot, seat]:
+                raise gone(row)
             wrong = self._illegal(slot, seat, answer)
             if wrong >= 0:
-                raise GameError(
-                    f"Choice {answer[wrong]} of head {self.spec.heads[wrong].name!r} is not legal "
-                    f"for seat {seat} of match {match.id} at turn {turn}; see the decision's mask."
-                )
+                raise illegal(self.spec, wrong, answer[wrong], seat, match.id, turn)
 
     def _illegal(self, slot: int, seat: int, answer: Any) -> int:
         """Return the first head whose choice is not legal, or -1."""
@@ -383,14 +369,7 @@ class MicroRTS:
         return GameError(f"These are not saved matches of {self.spec.name} for these slots.")
 
     def _started(self, slot: int) -> Match:
-        if not 0 <= slot < self.slots:
-            raise GameError(f"slot is {slot}; this game has slots 0 to {self.slots - 1}.")
-        match = self._matches[slot]
-        if match is None:
-            raise GameError(f"Slot {slot} has no match; start one.")
-        return match
+        return started(self._matches, slot)
 
     def _per_seat(self) -> tuple[NDArray[Any], ...]:
-        results = (self.reward, self.shaping, self.returns, self.score, self.place)
-        flags = (self.done, self.cut_off, self._answered)
-        return (*results, *flags, self._answers, self._material)
+        return (*self.results(), self._answered, self._answers, self._material)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
+from lanista.games.closing import Closing
 from lanista.games.contract import GameError
 from lanista.games.showdown.process import Worker, WorkerGoneError
 from lanista.games.showdown.views import SEATS, Update, View, lines_for
@@ -58,7 +58,7 @@ def simulator_seed(stream: Stream) -> str:
     return ",".join(str(word >> 16 * at & 0xFFFF) for at in reversed(range(_SEED_PARTS)))
 
 
-class Battles:
+class Battles(Closing):
     """Battles in numbered slots, any number at a time."""
 
     def __init__(self, workers: int = 1, *, plain: bool = False) -> None:
@@ -77,17 +77,6 @@ class Battles:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Battles:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def simulator_version(self) -> str:

@@ -46,6 +46,7 @@ from lanista.games.showdown.saves import foreign, histories, put_away, refuse_un
 from lanista.games.showdown.tables import Tables
 from lanista.games.showdown.tracker import Tracker
 from lanista.games.showdown.views import SEATS, Update
+from lanista.games.slots import gone, illegal, refuse_rows, started
 from lanista.games.streams import Stream
 
 DEFAULT_FORMAT = "gen9vgc2025regi"
@@ -366,29 +367,15 @@ class Showdown:
         return answer[0] if match.requests[seat].get("teamPreview") else answer[-1]
 
     def _refuse_wrong(self, rows: list[int], answers: Ints) -> None:
-        if len(set(rows)) != len(rows):
-            raise GameError("A row was answered twice in one call.")
+        refuse_rows(rows, len(self._rows))
         for row, answer in zip(rows, answers, strict=True):
-            if not 0 <= row < len(self._rows):
-                raise GameError(f"Row {row} was answered, but {len(self._rows)} are ready.")
             slot, seat, match, turn = self._rows[row]
-            gone = self._matches[slot] is not match or match.turn != turn
-            if gone or not match.asks(seat):
-                raise GameError(
-                    f"Row {row} was answered already or its match is another now; "
-                    "ask for decisions() again."
-                )
+            moved = self._matches[slot] is not match or match.turn != turn
+            if moved or not match.asks(seat):
+                raise gone(row)
             wrong = wrong_head(self.spec.heads, self._tables.mask[slot, seat], answer.tolist())
             if wrong >= 0:
-                raise GameError(
-                    f"Choice {answer[wrong]} of head {self.spec.heads[wrong].name!r} is not legal "
-                    f"for seat {seat} of match {match.id} at turn {turn}; see the decision's mask."
-                )
+                raise illegal(self.spec, wrong, answer[wrong], seat, match.id, turn)
 
     def _started(self, slot: int) -> Match:
-        if not 0 <= slot < self.slots:
-            raise GameError(f"slot is {slot}; this game has slots 0 to {self.slots - 1}.")
-        match = self._matches[slot]
-        if match is None:
-            raise GameError(f"Slot {slot} has no match; start one.")
-        return match
+        return started(self._matches, slot)

@@ -16,8 +16,8 @@ import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 
+from lanista.games.closing import Closing
 from lanista.games.contract import GameError
 from lanista.games.showdown.install import find, find_node
 from lanista.games.showdown.server_folder import ENVIRONMENT, lay_out
@@ -40,7 +40,7 @@ _HELLO = (
 _GREETING = b"|challstr|"
 
 
-class Server:
+class Server(Closing):
     """A Showdown server that answers from when this object is made until it is closed.
 
     It ends when our process does, however that ends: it watches its standard input.
@@ -85,17 +85,6 @@ class Server:
     def alive(self) -> bool:
         """Whether the server's process is running."""
         return self.process.poll() is None
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def wait(self) -> None:
         """Return once the server greets whoever connects; `port` is known from then on."""

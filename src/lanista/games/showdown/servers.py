@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 from lanista.errors import LanistaError
+from lanista.games.closing import Closing
 from lanista.games.showdown.server import Server
 
 FIRST_PAUSE = 1.0
@@ -34,7 +34,7 @@ class Post:
     """When an empty place is filled again."""
 
 
-class Servers:
+class Servers(Closing):
     """Servers in folders of `folder`, on ports that follow each other (or free ones)."""
 
     def __init__(
@@ -59,17 +59,6 @@ class Servers:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Servers:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def look(self) -> None:
         """Report servers that ended, and start again those whose pause is over."""

@@ -15,20 +15,15 @@ from lanista.games.showdown.description import write_mask
 from lanista.games.showdown.match import Match
 from lanista.games.showdown.orders import Orders
 from lanista.games.showdown.views import SEATS, Update
+from lanista.games.slots import Results
 
 
-class Tables:
-    """Arrays `[slots, seats, …]`; the first seven are those of the contract."""
+class Tables(Results):
+    """Arrays `[slots, seats, …]`: those of the contract, and what is seen and allowed."""
 
     def __init__(self, slots: int, spec: Spec, orders: Orders, previews: int) -> None:
+        super().__init__(slots, SEATS)
         shape = (slots, SEATS)
-        self.reward = np.zeros(shape, np.float32)
-        self.shaping = np.zeros(shape, np.float32)
-        self.returns = np.zeros(shape, np.float32)
-        self.score = np.zeros(shape, np.float32)
-        self.done = np.zeros(shape, np.bool_)
-        self.cut_off = np.zeros(shape, np.bool_)
-        self.place = np.zeros(shape, np.int32)
         self.material = np.zeros(shape, np.float64)
         self.mask = np.zeros((*shape, spec.choices), np.bool_)
         self.observation = np.zeros((*shape, spec.observation.length), spec.observation.dtype)
@@ -36,9 +31,7 @@ class Tables:
 
     def all(self) -> tuple[NDArray[Any], ...]:
         """Return every array, to be kept and put back."""
-        results = (self.reward, self.shaping, self.returns, self.score, self.place)
-        flags = (self.done, self.cut_off)
-        return (*results, *flags, self.material, self.mask, self.observation)
+        return (*self.results(), self.material, self.mask, self.observation)
 
     def clear(self, slot: int) -> None:
         """Make a slot ready for another match."""
