@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from lanista.files import remove_leftovers, replacing, write_bytes, write_text
+from lanista.files import filling, remove_leftovers, replacing, write_bytes, write_text
 
 WRITER = """
 import sys
@@ -176,3 +176,51 @@ def test_what_is_being_written_here_is_not_removed(tmp_path):
 def test_what_an_earlier_process_of_our_number_left_is_removed(tmp_path):
     (tmp_path / f".tmp-{os.getpid()}-{'0' * 16}.part").write_text("x")
     assert remove_leftovers(tmp_path) == 1
+
+
+def test_a_folder_is_there_when_all_of_it_is(tmp_path):
+    with filling(tmp_path / "a" / "teams") as place:
+        write_text(place / "1.txt", "one")
+        assert not (tmp_path / "a" / "teams").exists()
+        write_text(place / "2.txt", "two")
+    assert sorted(path.name for path in (tmp_path / "a" / "teams").iterdir()) == ["1.txt", "2.txt"]
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["teams"]
+
+
+def test_a_folder_that_was_not_finished_or_is_empty_leaves_nothing(tmp_path):
+    def fail():
+        with filling(tmp_path / "teams") as place:
+            write_text(place / "1.txt", "one")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    with filling(tmp_path / "teams"):
+        pass
+    assert [*tmp_path.iterdir()] == []
+
+
+FILLER = """
+import sys, time
+from lanista.files import filling, write_text
+with filling(sys.argv[1]) as place:
+    write_text(place / "1.txt", "one")
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_killed_filler_leaves_no_folder_and_the_next_one_removes_what_it_left(tmp_path):
+    command = [sys.executable, "-c", FILLER, str(tmp_path / "teams")]
+    filler = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert filler.stdout is not None
+    assert filler.stdout.readline() == b"begun\n"
+    filler.send_signal(signal.SIGKILL)
+    filler.wait()
+    filler.stdout.close()
+    assert not (tmp_path / "teams").exists()
+    assert len([*tmp_path.iterdir()]) == 1
+    with filling(tmp_path / "teams") as place:
+        write_text(place / "2.txt", "two")
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.txt")] == ["teams/2.txt"]
+    assert len([*tmp_path.iterdir()]) == 1

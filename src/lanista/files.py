@@ -1,4 +1,4 @@
-"""The one way to write a file.
+"""The one way to write a file, and a folder that is whole or not there.
 
 A reader sees the old file or the new one, never a part: the bytes go to a temporary name in the
 same folder, reach the disk, and take the final name in one step. Knows nothing of formats.
@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-# Ends in `.part`, so that no reader's `*.suffix` pattern matches it, and names its writer, so
-# that only what a dead writer left behind is ever removed. The number alone would not do: in a
-# container a process has the same one after every restart.
+UNFINISHED = ".part"
+"""What the names of unfinished files and folders end in; whoever reads folders passes them over."""
+# Ends so that no reader's `*.suffix` pattern matches it, and names its writer, so that only what a
+# dead writer left behind is ever removed. The number alone would not do: in a container a process
+# has the same one after every restart.
 _TEMPORARY = re.compile(r"^\.tmp-(\d+)-([0-9a-f]{8})[0-9a-f]{8}\.part$")
 _RUN = secrets.token_hex(4)
 
@@ -26,7 +29,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file that takes the name `path` when the block ends well, and vanishes otherwise."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".tmp-{os.getpid()}-{_RUN}{secrets.token_hex(4)}.part"
+    temporary = _temporary(path)
     try:
         with temporary.open("xb") as file:
             yield file
@@ -37,6 +40,31 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+@contextmanager
+def filling(folder: str | Path) -> Iterator[Path]:
+    """Give a folder to fill; what is in it takes the name `folder` when the block ends well.
+
+    `folder` must not be there, or be empty. Where the block fails, or leaves nothing in it, nothing
+    is there either.
+    """
+    folder = Path(folder).absolute()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(folder.parent)
+    temporary = _temporary(folder)
+    temporary.mkdir()
+    try:
+        yield temporary
+        if any(temporary.iterdir()):
+            temporary.replace(folder)
+            _sync_folder(folder.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.parent / f".tmp-{os.getpid()}-{_RUN}{secrets.token_hex(4)}{UNFINISHED}"
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
@@ -51,12 +79,15 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def remove_leftovers(folder: str | Path) -> int:
-    """Remove temporary files in `folder` whose writer is no longer running; return how many."""
+    """Remove what writers that run no longer left unfinished in `folder`; return how much."""
     removed = 0
     for path in Path(folder).glob(".tmp-*.part"):
         match = _TEMPORARY.match(path.name)
         if match and not _writing(int(match[1]), match[2]):
-            path.unlink(missing_ok=True)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
             removed += 1
     return removed
 

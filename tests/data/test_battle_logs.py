@@ -226,7 +226,7 @@ def test_a_killed_import_leaves_nothing_that_looks_whole(tmp_path: Path) -> None
     process.wait()
     assert process.returncode == -signal.SIGKILL
     assert not output.exists()
-    (left,) = tmp_path.glob(".data.*.partial")
+    (left,) = tmp_path.glob(".tmp-*.part")
     with pytest.raises(DatasetError, match="no feedback"):
         read_feedback(tmp_path)
     import_logs([write_logs(tmp_path / "few.jsonl", 2)], output, ALL)

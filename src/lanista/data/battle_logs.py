@@ -10,20 +10,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lanista.data.datasets import PARTIAL
 from lanista.data.demonstrations import OUTCOMES
 from lanista.data.feedback import MANIFEST, FeedbackWriter, append_outcome
 from lanista.data.feedback_schema import SPECTATOR
 from lanista.data.records import PlayerInfo
 from lanista.errors import LanistaError, RefusedError
-from lanista.files import write_text
+from lanista.files import filling, write_text
 from lanista.games.contract import Spec
 from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import FORMATS, Format, format_named
@@ -114,26 +112,11 @@ def import_logs(
         format_named(wanted.format)
     if output.exists():
         raise RefusedError(f"{output} exists; choose another --output or move it away.")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    partial = output.parent / f".{output.name}.{os.getpid()}{PARTIAL}"
-    _remove_leftovers(output)
-    partial.mkdir()
-    try:
-        imported = _Import(partial, Imported(output), wanted).run(files, progress)
+    with filling(output) as folder:
+        imported = _Import(folder, Imported(output), wanted).run(files, progress)
         if imported.known:
-            write_text(partial / SUMMARY, json.dumps(imported.as_json(), indent=2) + "\n")
-            partial.rename(output)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+            write_text(folder / SUMMARY, json.dumps(imported.as_json(), indent=2) + "\n")
     return imported
-
-
-def _remove_leftovers(output: Path) -> None:
-    """Remove what imports to the same place left behind that were killed."""
-    for path in output.parent.glob(f".{output.name}.*{PARTIAL}"):
-        number = path.name.removesuffix(PARTIAL).rpartition(".")[2]
-        if number.isdigit() and not Path(f"/proc/{number}").exists() and Path("/proc").exists():
-            shutil.rmtree(path, ignore_errors=True)
 
 
 class _Import:

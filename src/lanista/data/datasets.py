@@ -23,12 +23,11 @@ from lanista.data.resimulation import Referee, refereeing
 from lanista.data.tallies import GameTally
 from lanista.data.text import printable
 from lanista.errors import LanistaError
+from lanista.files import UNFINISHED
 
 _PART_MATCHES = 2048
 _PART_CHOICES = 1 << 18
 _EXAMPLES = 10
-PARTIAL = ".partial"
-"""How the name of a folder ends that is being written, or whose writer was stopped."""
 
 
 class DatasetError(LanistaError):
@@ -151,7 +150,7 @@ def find_files(
             broken.append(Broken(here.relative_to(folder), reason))
             continue
         for entry in inside:
-            if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(PARTIAL):
+            if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(UNFINISHED):
                 folders.append(Path(entry.path))
             if entry.name.endswith(ending):
                 found.append(Path(entry.path))

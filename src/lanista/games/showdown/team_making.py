@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanista.files import write_text
+from lanista.files import filling, write_text
 from lanista.games.contract import GameError
 from lanista.games.showdown.battles import simulator_seed
 from lanista.games.showdown.formats import FORMATS, format_named
@@ -77,12 +77,12 @@ def refuse_filled(folder: Path) -> None:
 
 
 def write_teams(folder: Path, teams: Sequence[MadeTeam]) -> None:
-    """Write team-0001.txt and so on into a new or empty folder."""
+    """Write team-0001.txt and so on into a new or empty folder: all of them or none."""
     refuse_filled(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     digits = max(_DIGITS, len(str(len(teams))))
-    for number, team in enumerate(teams, start=1):
-        write_text(folder / f"team-{number:0{digits}}.txt", team.text)
+    with filling(folder) as place:
+        for number, team in enumerate(teams, start=1):
+            write_text(place / f"team-{number:0{digits}}.txt", team.text)
 
 
 def _read(told: dict[str, Any]) -> MadeTeam:
