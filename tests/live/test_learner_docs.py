@@ -52,7 +52,7 @@ def test_the_commands_of_the_page_do_what_it_says(
 
 def test_the_page_names_every_folder_and_every_kind_of_gate() -> None:
     for name in FOLDERS:
-        assert f"| `spool/{name}/` |" in PAGE
+        assert f"| `spool`: `{name}/` |" in PAGE
     for kind in re.findall(r"'(\w+)'", str(Gate.__annotations__["kind"])) or ["live"]:
         assert f"| `{kind}` |" in PAGE
 
