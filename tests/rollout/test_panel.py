@@ -12,6 +12,7 @@ from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout.actor import Actor
 from lanista.rollout.panel import Others, Panel
+from lanista.rollout.phases import Phases
 from lanista.rollout.players import PolicyPlayer
 
 SLOTS = 60
@@ -101,7 +102,7 @@ def test_everybody_answers_their_own_decisions_and_nobody_else_s():
     who = np.random.default_rng(1).integers(0, 6, SLOTS)
     who[who == 5] = 0  # The last one has nothing to answer.
     actions = np.full((SLOTS, 1), -1, np.int32)
-    Others(players).answer(decisions, who, actions)
+    Others(players).answer(decisions, who, actions, Phases())
     assert (actions[who == 0] == -1).all()
     for number, each in enumerate(players[:4], start=1):
         rows = np.flatnonzero(who == number)
@@ -111,5 +112,5 @@ def test_everybody_answers_their_own_decisions_and_nobody_else_s():
 def test_a_table_without_others_is_left_as_it_is():
     _, decisions = at_start()
     actions = np.full((SLOTS, 1), -1, np.int32)
-    Others([]).answer(decisions, np.zeros(SLOTS, int), actions)
+    Others([]).answer(decisions, np.zeros(SLOTS, int), actions, Phases())
     assert (actions == -1).all()

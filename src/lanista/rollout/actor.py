@@ -25,6 +25,7 @@ from lanista.games.streams import uniforms
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
 from lanista.rollout.blocks import in_blocks, in_whole_blocks
+from lanista.rollout.phases import BATCH, INFER, SAMPLE, Phases
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ class Actor:
         self.block = block
         self.device = next(policy.parameters()).device
         self._memory = Memory(policy.state_size)
+        self.phases = Phases()
+        """Where the time goes of whoever plays with this actor."""
 
     @torch.no_grad()
     def choose(
@@ -85,11 +88,13 @@ class Actor:
     ) -> Choice:
         """Choose at `rows` of `decisions`; `privileged` is what the critic may see there."""
         mask = torch.from_numpy(decisions.mask.take(rows, 0))
-        judged = self._judge(decisions, rows, mask, privileged)
+        with self.phases(INFER):
+            judged = self._judge(decisions, rows, mask, privileged)
         heads, log_probs = self.policy.heads, judged.log_probs
         seed = None if self.greedy else self.seed
-        action = draw(heads, log_probs, mask, decisions, rows, seed, self.block)
-        chosen = heads.joint(log_probs, action)
+        with self.phases(SAMPLE):
+            action = draw(heads, log_probs, mask, decisions, rows, seed, self.block)
+            chosen = heads.joint(log_probs, action)
         value = None if judged.value is None else judged.value.numpy()
         return Choice(action.int().numpy(), chosen.numpy(), log_probs.numpy(), value, judged.before)
 
@@ -126,7 +131,8 @@ class Actor:
             self._memory.remember(decisions, rows, after.float().cpu().numpy())
             return _Judged(self._log_probs(logits, mask), self._value(features, view), before)
         # The mask follows from the view in an honest game; both are compared all the same.
-        kinds = _kinds(_rows_of(observation, mask))
+        with self.phases(BATCH):
+            kinds = _kinds(_rows_of(observation, mask))
         if kinds is None:
             features = self._features(observation)
             log_probs = self._log_probs(self._head(features), mask)

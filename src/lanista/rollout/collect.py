@@ -18,6 +18,7 @@ from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Game, Saved
 from lanista.rollout.actor import Actor, Choice
 from lanista.rollout.panel import Others
+from lanista.rollout.phases import BATCH, OBSERVE, OPPONENTS, SIMULATE
 from lanista.rollout.tally import Tally
 
 LEARNER = 0
@@ -47,6 +48,7 @@ class Collector:
         first_match: int = 0,
     ) -> None:
         self.game, self.actor = game, actor
+        self.phases = actor.phases
         self.meet(opponents, seating or self._alone)
         self.next_match = first_match
         self.update = 0
@@ -81,7 +83,8 @@ class Collector:
         self._play_out(matches)
         while not self.tape.rows:
             self._play_out(matches)
-        unrolls = self.tape.harvest()
+        with self.phases(BATCH):
+            unrolls = self.tape.harvest()
         if not len(unrolls):
             self._refuse_endless(matches)
         return unrolls
@@ -113,7 +116,8 @@ class Collector:
             ended += len(over)
             if ended > most and not self.tape.complete:
                 self._refuse_endless(ended)
-        return self.tape.harvest()
+        with self.phases(BATCH):
+            return self.tape.harvest()
 
     def _refuse_endless(self, matches: int) -> NoReturn:
         raise LanistaError(
@@ -172,26 +176,40 @@ class Collector:
         self.next_match += len(slots)
         self.seated[slots] = self.seating(ids)
         self.match[slots], self.began[slots] = ids, self.update
-        self.game.start(slots, ids)
+        with self.phases(SIMULATE):
+            self.game.start(slots, ids)
 
     def _step(self) -> NDArray[np.int32]:
         """Let everybody answer what is ready; return the slots whose match ended."""
-        decisions = self.game.decisions()
-        who = self._player_of[self.seated[decisions.slot, decisions.seat]]
-        actions = np.empty((len(decisions), len(self.game.spec.heads)), np.int32)
+        phases = self.phases
+        with phases(OBSERVE):
+            decisions = self.game.decisions()
+        with phases(BATCH):
+            who = self._player_of[self.seated[decisions.slot, decisions.seat]]
+            actions = np.empty((len(decisions), len(self.game.spec.heads)), np.int32)
+            mine = np.flatnonzero(who == LEARNER)
         self._refuse_swapped()
-        self._others.answer(decisions, who, actions)
-        mine = np.flatnonzero(who == LEARNER)
+        with phases(OPPONENTS):
+            self._others.answer(decisions, who, actions, phases)
         if len(mine):
-            privileged = self.game.privileged().take(mine, 0) if self.keep_privileged else None
+            privileged = self._privileged(mine)
             choice = self.actor.choose(decisions, mine, privileged)
-            actions[mine] = choice.action
-            self.tape.write(decisions, mine, choice, privileged, self.update)
-        over = self.game.act(np.arange(len(decisions)), actions)
+            with phases(BATCH):
+                actions[mine] = choice.action
+                self.tape.write(decisions, mine, choice, privileged, self.update)
+        with phases(SIMULATE):
+            over = self.game.act(np.arange(len(decisions)), actions)
         if len(over):
-            self.tape.close(over)
-            self._count(over)
+            with phases(BATCH):
+                self.tape.close(over)
+                self._count(over)
         return over
+
+    def _privileged(self, mine: NDArray[Any]) -> NDArray[Any] | None:
+        if not self.keep_privileged:
+            return None
+        with self.phases(OBSERVE):
+            return self.game.privileged().take(mine, 0)
 
     def _refuse_swapped(self) -> None:
         for player, digest in zip(self.opponents, self.digests, strict=True):

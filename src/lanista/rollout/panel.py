@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
 from lanista.rollout.actor import draw
+from lanista.rollout.phases import OPPONENTS, Phases
 from lanista.rollout.players import PolicyPlayer
 
 
@@ -60,12 +61,15 @@ class Others:
             for group in alike.values()
         ]
 
-    def answer(self, decisions: Decisions, who: NDArray[Any], actions: NDArray[np.int32]) -> None:
+    def answer(
+        self, decisions: Decisions, who: NDArray[Any], actions: NDArray[np.int32], phases: Phases
+    ) -> None:
         """Write to `actions` what each answers to the decisions of which `who` has its number."""
         for number, player in self.apart:
             rows = np.flatnonzero(who == number)
             if len(rows):
-                actions[rows] = player.act(decisions, rows)
+                with phases(f"{OPPONENTS}/{player.name}"):
+                    actions[rows] = player.act(decisions, rows)
         for numbers, panel in self.panels:
             parts = [np.flatnonzero(who == number) for number in numbers]
             if any(map(len, parts)):
