@@ -147,3 +147,48 @@ def test_leftovers_of_a_killed_writer_are_no_checkpoints_and_are_removed(folder)
     assert folder.remove_leftovers() == 1
     assert folder.numbers() == [1]
     assert not left.exists()
+
+
+def test_no_file_is_larger_than_may_be_and_the_parts_make_the_state_again(folder, monkeypatch):
+    monkeypatch.setattr(checkpoint, "LARGEST", 500)
+    state = {
+        **STATE,
+        "one large tensor": torch.arange(1000),
+        "one large array": np.arange(700),
+        "plain": list(range(400)),
+    }
+    path = folder.save(3, state)
+    files = {file.name: file.stat().st_size for file in path.iterdir()}
+    manifest = files.pop(checkpoint.MANIFEST)
+    assert manifest < 15_000_000
+    assert max(files.values()) == 500
+    for name in (checkpoint.TENSORS, checkpoint.ARRAYS, checkpoint.VALUES):
+        parts = sorted(file for file in files if file.startswith(name))
+        assert parts == [f"{name}.{number:04d}" for number in range(1, len(parts) + 1)]
+        assert len(parts) > 3
+    assert same(read_state(path), state)
+
+
+@pytest.mark.parametrize("size", [499, 500, 501])
+def test_what_just_fits_is_one_file(size, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "LARGEST", 500)
+    written: list[str] = []
+    with checkpoint._Cut(tmp_path / "a", written) as file:
+        file.write(b"x" * size)
+    assert written == (["a"] if size <= 500 else ["a.0001", "a.0002"])
+    assert sum((tmp_path / name).stat().st_size for name in written) == size
+
+
+def test_a_damaged_or_missing_part_is_noticed(folder, monkeypatch):
+    monkeypatch.setattr(checkpoint, "LARGEST", 500)
+    path = folder.save(1, {"large": torch.arange(300), "array": np.arange(300)})
+    for file in sorted(path.iterdir()):
+        data = file.read_bytes()
+        file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        with pytest.raises(CheckpointError, match="damaged"):
+            read_state(path)
+        file.unlink()
+        with pytest.raises(CheckpointError, match=f"{file.name} is missing"):
+            read_state(path)
+        file.write_bytes(data)
+    read_state(path)

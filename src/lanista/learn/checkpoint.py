@@ -1,20 +1,22 @@
 """A run's state as a folder: written whole or not at all, and never believed without its hashes.
 
 A state is nested dicts and lists of tensors, arrays and plain values. Tensors go to safetensors,
-arrays to npz without objects, the rest to JSON; the manifest, written last, holds the SHA-256 of
-every file. Knows nothing of what a state means.
+arrays to npz without objects, the rest to JSON, each cut into numbered parts where it would be too
+large to move; the manifest, written last, holds the SHA-256 of every file. Knows nothing of what a
+state means.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,11 +26,13 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from lanista.errors import RefusedError
-from lanista.files import replacing, write_bytes
+from lanista.files import write_bytes
 
 MANIFEST = "manifest.json"
 TENSORS, ARRAYS, VALUES = "tensors.safetensors", "arrays.npz", "values.json"
 FORMAT = 1
+LARGEST = 15_000_000
+"""Bytes of a file, at most: what is larger lies there in parts, FILE.0001 and so on."""
 _PART = ".part"
 # What a dict in the JSON can be besides itself.
 _TENSOR, _ARRAY, _ITEMS = "$tensor", "$array", "$items"
@@ -121,12 +125,14 @@ def write_state(folder: Path, state: Mapping[str, Any]) -> None:
     tensors: dict[str, torch.Tensor] = {}
     arrays: dict[str, NDArray[Any]] = {}
     values = _take_apart(state, tensors, arrays)
-    write_bytes(folder / TENSORS, save_tensors(tensors))
-    with replacing(folder / ARRAYS) as file:
-        np.savez(file, **cast(Any, arrays))
-    write_bytes(folder / VALUES, json.dumps(values).encode())
-    hashes = {name: _sha256(folder / name) for name in (TENSORS, ARRAYS, VALUES)}
-    body = {"format": FORMAT, "files": hashes}
+    written: list[str] = []
+    with _Cut(folder / TENSORS, written) as file:
+        file.write(save_tensors(tensors))
+    with _Cut(folder / ARRAYS, written) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    with _Cut(folder / VALUES, written) as file:
+        file.write(json.dumps(values).encode())
+    body = {"format": FORMAT, "files": {name: _sha256(folder / name) for name in written}}
     # The manifest vouches for itself too: a flipped bit in it must not pass for one elsewhere.
     body["manifest"] = _own_hash(body)
     write_bytes(folder / MANIFEST, json.dumps(body, indent=1).encode())
@@ -134,33 +140,75 @@ def write_state(folder: Path, state: Mapping[str, Any]) -> None:
 
 def read_state(folder: Path) -> dict[str, Any]:
     """Return the state in a checkpoint folder, or refuse what is not exactly what was written."""
-    _verify(folder)
+    names = _verified(folder)
     try:
-        tensors = load_tensors((folder / TENSORS).read_bytes())
-        with np.load(folder / ARRAYS, allow_pickle=False) as file:
+        tensors = load_tensors(_joined(folder, names[TENSORS]))
+        with np.load(io.BytesIO(_joined(folder, names[ARRAYS])), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        values = json.loads((folder / VALUES).read_bytes())
+        values = json.loads(_joined(folder, names[VALUES]))
         state: dict[str, Any] = _put_together(values, tensors, arrays)
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise CheckpointError(f"Checkpoint {folder} cannot be read: {error}.") from error
     return state
 
 
-def _verify(folder: Path) -> None:
+class _Cut(io.RawIOBase):
+    """A file to write to, which becomes several where it is larger than one may be."""
+
+    def __init__(self, path: Path, written: list[str]) -> None:
+        self.path, self.written, self.parts = path, written, 0
+        self.waiting = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        left = memoryview(data).cast("B")
+        size = len(left)
+        while len(left):
+            if len(self.waiting) == LARGEST:
+                self._put(part=True)
+            room = LARGEST - len(self.waiting)
+            self.waiting += left[:room]
+            left = left[room:]
+        return size
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            self._put(part=self.parts > 0)
+        self.close()
+
+    def _put(self, part: bool) -> None:
+        self.parts += part
+        name = f"{self.path.name}.{self.parts:04d}" if part else self.path.name
+        write_bytes(self.path.with_name(name), bytes(self.waiting))
+        self.written.append(name)
+        self.waiting.clear()
+
+
+def _joined(folder: Path, names: Sequence[str]) -> bytes:
+    return b"".join((folder / name).read_bytes() for name in names)
+
+
+def _verified(folder: Path) -> dict[str, list[str]]:
+    """Return the names of the parts of each file, all of which are what was written."""
     try:
         body = json.loads((folder / MANIFEST).read_bytes())
         claimed = body.pop("manifest")
         files = dict(body["files"])
         if claimed != _own_hash(body) or body["format"] != FORMAT:
             raise ValueError("its manifest was changed or is of another version")
-        for name in (TENSORS, ARRAYS, VALUES):
+        found: dict[str, list[str]] = {TENSORS: [], ARRAYS: [], VALUES: []}
+        for name in sorted(files):
             if _sha256(folder / name) != files[name]:
                 raise ValueError(f"{name} is not what was written")
+            found[name if name in found else name.rpartition(".")[0]].append(name)
     except FileNotFoundError as error:
         name = Path(error.filename).name
         raise CheckpointError(f"Checkpoint {folder} is damaged: {name} is missing.") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"Checkpoint {folder} is damaged: {error}.") from error
+    return found
 
 
 def _own_hash(body: Mapping[str, Any]) -> str:
