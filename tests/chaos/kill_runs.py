@@ -1,7 +1,8 @@
 """Starts a training run again and again and kills it with SIGKILL; a program for test_kills.py.
 
 Children are forked, so that torch is imported once. After every kill the folder is looked at as
-the next start would find it. Prints one JSON line at the end.
+the next start would find it. Prints one JSON line at the end. With `slim-` before the way of
+killing, checkpoints are slim and their files are cut into many parts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 
 from lanista.games.streams import Stream
+from lanista.learn import checkpoint
 from lanista.learn.checkpoint import Checkpoints, read_state
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline.run import Run, folder_of
@@ -22,6 +24,9 @@ from lanista.pipeline.settings import RunSettings, load_settings
 from lanista.pipeline.training import train
 
 SAVE_EVERY = 2
+STREAM = {"mode": "stream", "unrolls": 8, "unroll_length": 2, "slots": 5}
+more: dict[str, dict[str, object]] = {"rollouts": {}, "checkpoints": {}}
+"""What settings have besides."""
 
 
 def settings_for(iterations: int) -> RunSettings:
@@ -31,8 +36,8 @@ def settings_for(iterations: int) -> RunSettings:
             "iterations": iterations,
             "network": {"width": 8, "layers": 1},
             "learning": {"lr": 0.01, "minibatches": 2},
-            "rollouts": {"matches": 8},
-            "checkpoints": {"save_every": SAVE_EVERY, "keep_last": 2},
+            "rollouts": {"matches": 8, **more["rollouts"]},
+            "checkpoints": {"save_every": SAVE_EVERY, "keep_last": 2, **more["checkpoints"]},
         }
     )
 
@@ -153,6 +158,11 @@ def kill_at_calls(folder: Path, first: int, last: int, step: int) -> dict[str, i
 
 if __name__ == "__main__":
     how, folder, *numbers = sys.argv[1:]
+    if how.startswith("slim-"):
+        how, checkpoint.LARGEST = how.removeprefix("slim-"), 2000
+        more["checkpoints"] = {"slim": True}
+        # Only whole matches end as if never killed.
+        more["rollouts"] = STREAM if how == "random" else {}
     work = {"random": kill_at_random, "calls": kill_at_calls}[how]
     kinds = (int, int, float) if how == "random" else (int, int, int)
     arguments = [kind(number) for kind, number in zip(kinds, numbers, strict=True)]

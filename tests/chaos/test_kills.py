@@ -27,6 +27,20 @@ def test_killed_at_certain_writes_a_run_ends_as_if_never_killed(tmp_path):
     assert kill("calls", tmp_path, 3, 63, 9)["kills"] == 7
 
 
+def test_a_slim_stream_killed_at_random_moments_always_loads(tmp_path):
+    assert kill("slim-random", tmp_path, 6, 2, 0.6)["kills"] == 6
+
+
+def test_a_slim_run_killed_at_certain_writes_ends_as_if_never_killed(tmp_path):
+    # With files in parts a start makes 30 such calls, a save 35 to 45.
+    assert kill("slim-calls", tmp_path, 5, 110, 21)["kills"] == 5
+
+
+@pytest.mark.slow
+def test_a_slim_run_killed_at_every_write_ends_as_if_never_killed(tmp_path):
+    assert kill("slim-calls", tmp_path, 1, 120, 1)["kills"] > 100
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 6))
 def test_killed_at_fifty_random_moments_a_run_always_loads(seed, tmp_path):

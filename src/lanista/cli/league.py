@@ -45,6 +45,9 @@ class LeagueCommand:
     """A settings file, or a recipe's name; of a pipeline its league stage."""
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
     """Any setting, such as league.mains=2."""
+    slim: Annotated[bool, switch()] = False
+    """Leave the replay and matches in flight out of checkpoints, so that the run can be moved; the
+    same as checkpoints.slim."""
     resume: Annotated[bool, switch()] = False
     """Go on from the newest good checkpoint; with more rounds, to that many."""
     seed: Annotated[int | None, optional("N")] = None
@@ -112,6 +115,7 @@ class LeagueCommand:
             supervised_checkpoint=self.supervised_checkpoint,
             actor_rollouts=self.actor_rollouts,
             learner_updates=self.learner_updates,
+            slim=self.slim,
             seed=self.seed,
             cpu=self.cpu,
         )

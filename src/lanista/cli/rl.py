@@ -54,6 +54,9 @@ class RL:
     """An update waits until so many unrolls are kept."""
     save_every: Annotated[int | None, optional("N")] = None
     """Save every so many iterations."""
+    slim: Annotated[bool, switch()] = False
+    """Leave the replay and matches in flight out of checkpoints, so that the run can be moved; the
+    same as checkpoints.slim."""
     kl_coef: Annotated[float | None, optional("WEIGHT")] = None
     """Weight of the KL to the supervised policy."""
     upgo_coef: Annotated[float | None, optional("WEIGHT")] = None
@@ -142,6 +145,7 @@ def with_flags(settings: RunSettings, flags: RL) -> RunSettings:
         "replay.batch": flags.batch_size,
         "replay.minimum": flags.min_replay_sequences,
         "checkpoints.save_every": flags.save_every,
+        "checkpoints.slim": flags.slim or None,
         f"learning.terms.{anchor}": flags.kl_coef,
         "learning.terms.upgo": flags.upgo_coef,
     }.items():

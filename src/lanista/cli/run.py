@@ -33,6 +33,9 @@ class RunCommand:
     """How long all of it may take, as 90s, 30m or 2h; turned into numbers once, when it begins."""
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
     """Any setting, such as stages.rl.iterations=50."""
+    slim: Annotated[bool, switch()] = False
+    """Leave the replay and matches in flight out of the checkpoints of rl and league, so that the
+    folder can be moved; the same as checkpoints.slim of these stages."""
     seed: Annotated[int | None, optional("N")] = None
     """Names everything that is random."""
     cpu: Annotated[bool, switch()] = False
@@ -130,7 +133,10 @@ class RunCommand:
         if self.cpu:
             overrides.append("device=cpu")
         try:
-            story = settled(load_story(with_overrides(read_story(path), overrides)))
+            values = read_story(path)
+            if self.slim:
+                overrides += [f"{place}checkpoints.slim=true" for place in _runs_in(values)]
+            story = settled(load_story(with_overrides(values, overrides)))
             refuse_unready(story, folder)
             return story
         except LanistaError as error:
@@ -146,6 +152,16 @@ class RunCommand:
             f"{folder} was begun {was}, and its numbers are settled; leave out --budget to go on, "
             "or choose another --output-dir."
         )
+
+
+def _runs_in(values: dict[str, Any]) -> list[str]:
+    """Return what the keys of each run in a recipe begin with."""
+    from lanista.pipeline.story import is_story
+
+    if not is_story(values):
+        return [""]
+    stages = values["stages"] if isinstance(values["stages"], dict) else {}
+    return [f"stages.{name}." for name in ("rl", "league") if name in stages]
 
 
 def say(story: Story, folder: Path) -> None:

@@ -179,6 +179,9 @@ class Checkpoints:
     """Keep so many of the newest checkpoints."""
     keep_every: int = 0
     """Also keep those whose iteration is a multiple of this; 0: none."""
+    slim: bool = False
+    """Leave out the replay and matches in flight, so that a run is small enough to be moved; a
+    resumed run then begins fresh ones."""
 
     def __post_init__(self) -> None:
         if self.save_every < 1 or self.keep_last < 1 or self.keep_every < 0:

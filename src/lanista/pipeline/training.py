@@ -26,6 +26,7 @@ from lanista.pipeline.resolve import resolve
 from lanista.pipeline.resume import resumed_settings
 from lanista.pipeline.run import CONFIG, Run, create, folder_of, policy_path
 from lanista.pipeline.settings import RunSettings, fingerprint
+from lanista.pipeline.slim import exactness, filled, slimmed, write_needed
 from lanista.pipeline.squad import Squad
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ def train(
         create(output, folder, settings, policies, lambda place: _first_state(settings, place))
     stop = stop or (lambda: False)
     with Run(output, folder) as run, closing(Squad(settings, folder)) as squad:
-        return _Trainer(run, settings, squad, Observers(observers), stop).go(checkpoint)
+        code = _Trainer(run, settings, squad, Observers(observers), stop).go(checkpoint)
+    if settings.checkpoints.slim:
+        write_needed(output, folder)
+    return code
 
 
 def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
@@ -118,7 +122,7 @@ class _Trainer:
         # The first checkpoint is older than every row, those of the players at the start too.
         said += self.run.forget_after(iteration, update if iteration else -1)
         said.append(self._doubts(state["rows"]))
-        squad.load(state["learners"], self.run.metrics)
+        squad.load(filled(state["learners"], squad), self.run.metrics)
         self.champion.load(self.run.metrics)
         self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
         if not squad.roster:
@@ -126,7 +130,8 @@ class _Trainer:
             self.run.metrics.add_rows("players", 0, rows)
             squad.enter(0, rows)
         self.saved = iteration
-        for sentence in [*said, self.evaluator.notice, self._exactness()]:
+        unkept = exactness(self.settings, squad.spec, slim=state.get("slim", False))
+        for sentence in [*said, self.evaluator.notice, unkept]:
             self._say(sentence)
         try:
             return self._iterations()
@@ -149,16 +154,6 @@ class _Trainer:
         if self.settings.league is not None:
             raise RefusedError(f"{what} The league goes by them; put the file back as it was.")
         return f"{what} Training does not depend on them and goes on."
-
-    def _exactness(self) -> str:
-        """Return what a resumed run cannot promise, where that is so."""
-        spec = self.squad.spec
-        if spec.abilities.restorable or not self.settings.rollouts.streaming:
-            return ""
-        return (
-            f"{spec.name} cannot be saved in mid-match: a resumed run begins fresh matches, and "
-            "is not exactly the unbroken one."
-        )
 
     def _iterations(self) -> int:
         squad, total = self.squad, self.settings.iterations
@@ -348,6 +343,8 @@ class _Trainer:
             self.saved = squad.iteration
             self.run.checkpoints.keep(asked.keep_last, asked.keep_every)
             self._write_output()
+            if asked.slim:
+                write_needed(self.run.output, self.run.folder)
         except OSError as error:
             if must:
                 raise
@@ -359,9 +356,11 @@ class _Trainer:
 
     def _state(self) -> dict[str, Any]:
         """Return what a checkpoint holds; call it when all rows are written."""
-        rows = self.run.metrics.sum
-        state = self.squad.state()
-        return {"settings": fingerprint(self.settings), "rows": rows, "learners": state}
+        state = {"settings": fingerprint(self.settings), "rows": self.run.metrics.sum}
+        learners = self.squad.state()
+        if self.settings.checkpoints.slim:
+            return {**state, "slim": True, "learners": slimmed(learners)}
+        return {**state, "learners": learners}
 
     def _write_output(self) -> None:
         training = self.squad.main

@@ -1,0 +1,202 @@
+"""Slim checkpoints: what is left out, how runs go on without it, and what must be moved."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+from pipeline_runs import (
+    ARENA,
+    BEASTYBAR,
+    SMALL,
+    KilledError,
+    Killer,
+    Listener,
+    killed,
+    last_state,
+    metrics,
+    same,
+    same_run,
+    settings_of,
+)
+
+from lanista.learn.checkpoint import Checkpoints
+from lanista.pipeline.run import folder_of
+from lanista.pipeline.slim import NEEDED, slimmed
+from lanista.pipeline.training import train
+
+SLIM = {"slim": True, "save_every": 2, "keep_last": 9}
+STREAM = {
+    "game": "kuhn",
+    "iterations": 8,
+    "network": SMALL,
+    "learning": {"policy": "vtrace", "lr": 0.01},
+    "rollouts": {"mode": "stream", "unrolls": 12, "unroll_length": 2, "slots": 7,
+                 "opponents": ["self", "random"]},
+}  # fmt: skip
+REPLAY = {**STREAM, "learner_updates": 2, "replay": {"size": 40, "minimum": 20, "batch": 8}}
+LEAGUE = {
+    "game": "kuhn",
+    "iterations": 6,
+    "network": SMALL,
+    "learning": {"lr": 0.01},
+    "rollouts": {"matches": 16, "opponents": ["self", "random"]},
+    "league": {"round": 2, "main": {"snapshot_decisions": 20}},
+    "evaluation": {"every": 2, "bots": ["random"], "matches": 10, "exact": "never"},
+    "checkpoints": SLIM,
+}
+
+
+def rows(output, query):
+    with closing(sqlite3.connect(folder_of(output) / "run.db")) as database:
+        return database.execute(query).fetchall()
+
+
+def test_whole_matches_are_resumed_to_the_last_bit_from_slim_checkpoints(tmp_path):
+    settings = settings_of(BEASTYBAR, checkpoints={"save_every": 2, "slim": True})
+    heard = Listener()
+    assert train(settings_of(BEASTYBAR), tmp_path / "a" / "p.pt") == 0
+    killed(settings, tmp_path / "b" / "p.pt", 3)
+    assert train(settings, tmp_path / "b" / "p.pt", resume=True, observers=[heard]) == 0
+    assert same_run(tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt")
+    assert heard.sentences == []  # Nothing was left out, so there is nothing to be said.
+
+
+def test_a_slim_checkpoint_has_neither_replay_nor_matches_in_flight(tmp_path):
+    full, slim = tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt"
+    train(settings_of(ARENA, iterations=2, checkpoints={"save_every": 2}), full)
+    train(settings_of(ARENA, iterations=2, checkpoints=SLIM), slim)
+    assert last_state(slim).keys() == last_state(full).keys() - {"replay"}
+    assert last_state(slim)["collector"] == {
+        "next_match": last_state(full)["collector"]["next_match"]
+    }
+    assert {"game", "tape", "seated"} <= last_state(full)["collector"].keys()
+
+
+@pytest.mark.parametrize("values", [STREAM, REPLAY], ids=["stream", "stream with replay"])
+@pytest.mark.parametrize("again", [True, False], ids=["slim again", "no longer slim"])
+def test_a_stream_goes_on_with_fresh_matches_and_plays_none_twice(values, again, tmp_path):
+    settings = settings_of(values, checkpoints=SLIM)
+    output, heard = tmp_path / "p.pt", Listener()
+    killed(settings, output, 5 * settings.learner_updates)
+    before = last_state(output)
+    assert before["iteration"] == 4
+    after = settings if again else settings_of(values, checkpoints={**SLIM, "slim": False})
+    assert train(after, output, resume=True, observers=[heard]) == 0
+    assert ["not exactly the unbroken one" in each for each in heard.sentences].count(True) == 1
+    end = last_state(output)
+    assert end["iteration"] == settings.iterations
+    assert end["decisions"] > before["decisions"]
+    assert end["matches"] > before["matches"]
+    assert {row[0] for row in metrics(output)} == {*range(1, settings.updates + 1)}
+    # Fresh matches begin where the ids of those that were left in flight end.
+    first = min(
+        first
+        for (update, first) in rows(output, "SELECT update_number, first_match FROM training_games")
+        if update > before["learner"]["update_count"]
+    )
+    assert first >= before["collector"]["next_match"]
+    counted = rows(output, "SELECT first_match, last_match, matches FROM training_games")
+    assert sum(matches for _, _, matches in counted) == end["matches"]
+
+
+def test_no_match_is_counted_twice_over_a_slim_resume(tmp_path, monkeypatch):
+    from lanista.rollout.collect import Collector
+
+    begun = []
+    start = Collector._start
+
+    def noted(self, slots):
+        begun.append((self.next_match, self.next_match + len(slots)))
+        start(self, slots)
+
+    monkeypatch.setattr(Collector, "_start", noted)
+    settings, output = settings_of(STREAM, checkpoints=SLIM), tmp_path / "p.pt"
+    stop = iter([False, False, True]).__next__
+    assert train(settings, output, stop=stop) == 130
+    until = len(begun)
+    assert train(settings, output, resume=True) == 0
+    assert len(begun) > until
+    ids = [match for first, last in begun for match in range(first, last)]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_run_says_once_at_its_start_that_it_is_not_exact(tmp_path):
+    heard = Listener()
+    train(settings_of(STREAM, iterations=1, checkpoints=SLIM), tmp_path / "p.pt", observers=[heard])
+    assert [each for each in heard.sentences if "Slim checkpoints" in each] == [
+        "Slim checkpoints leave out the replay and matches in flight: a resumed run begins fresh "
+        "ones, and is not exactly the unbroken one."
+    ]
+
+
+def test_whatever_workers_played_ahead_is_left_out():
+    workers = {"workers": [{"next_match": 4, "game": {}}, {"next_match": 9}], "ahead": [[{}], [{}]]}
+    found = slimmed({"main": {"iteration": 1, "collector": workers, "chairs": [], "replay": {}}})
+    kept = {"workers": [{"next_match": 4}, {"next_match": 9}]}
+    assert found == {"main": {"iteration": 1, "collector": kept}}
+
+
+def same_league(one, other):
+    """Say whether two leagues came to the same, clocks aside."""
+    kept = [[row for row in metrics(each) if "seconds" not in row[1]] for each in (one, other)]
+    states = [last_state(one), last_state(other)]
+    return kept[0] == kept[1] and same(*states) and one.read_bytes() == other.read_bytes()
+
+
+def moved(output, place):
+    """Copy what a resume needs, and nothing else, to another folder."""
+    names = (folder_of(output) / NEEDED).read_text().splitlines()
+    for name in names:
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(output.parent / name, place / name)
+    return names
+
+
+def test_a_league_goes_on_exactly_from_the_files_it_names(tmp_path):
+    settings, here, there = settings_of(LEAGUE), tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt"
+    assert train(settings, tmp_path / "whole" / "p.pt") == 0
+    stop = iter([False, False, False, True]).__next__
+    assert train(settings, here, stop=stop) == 130
+    names = moved(here, there.parent)
+    everything = [p for p in here.parent.rglob("*") if p.is_file() and p.name != NEEDED]
+    assert len(names) < len(everything)
+    assert {name.split("/")[2] for name in names if "/checkpoints/" in name} == {"000004"}
+    assert train(settings, there, resume=True) == 0
+    assert same_league(tmp_path / "whole" / "p.pt", there)
+
+
+def test_an_exploiter_under_way_is_among_the_files_and_goes_on(tmp_path):
+    league = {**LEAGUE["league"], "exploiter_check_interval": 4, "exploiter_train_steps": 400,
+              "exploiter_games": 20}  # fmt: skip
+    settings = settings_of(LEAGUE, league=league)
+    assert train(settings, tmp_path / "whole" / "p.pt") == 0
+    here, there = tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt"
+    asked = iter([False] * 6 + [True] * 99)
+    assert train(settings, here, stop=lambda: next(asked)) == 130
+    names = moved(here, there.parent)
+    practice = "p.pt.run/exploiters/000004.safetensors.run"
+    assert f"{practice}/exploit.json" in names
+    assert any(name.startswith(f"{practice}/response-1.safetensors.run/ch") for name in names)
+    assert train(settings, there, resume=True) == 0
+    assert same_league(tmp_path / "whole" / "p.pt", there)
+    final = (folder_of(there) / NEEDED).read_text()
+    assert "exploiters" not in final  # Complete, so that nothing of it is needed.
+
+
+def test_killed_in_mid_run_the_list_is_that_of_the_last_save(tmp_path):
+    settings, output = settings_of(LEAGUE), tmp_path / "p.pt"
+    with pytest.raises(KilledError):
+        train(settings, output, observers=[Killer(5)])
+    names = (folder_of(output) / NEEDED).read_text().splitlines()
+    # The killed process left this one; here its connection was closed on the way out.
+    names.remove("p.pt.run/run.db-wal")
+    assert all((output.parent / name).is_file() for name in names)
+    number, state, said = Checkpoints(folder_of(output) / "checkpoints").newest_good()
+    assert (number, state["slim"], said) == (4, True, [])
+    digests = {digest for (digest,) in rows(output, "SELECT digest FROM players")}
+    kept = {name.rpartition("/")[2].split(".")[0] for name in names if "/policies/" in name}
+    champion = rows(output, "SELECT body FROM events WHERE kind = 'promotion' ORDER BY rowid")[-1]
+    assert kept <= digests | {json.loads(champion[0])["digest"]}
+    assert len(kept) >= 2
