@@ -10,78 +10,190 @@ from pathlib import Path
 import pytest
 from pipeline_runs import ARENA, KUHN, killed, last_state, same, same_run, settings_of
 
-from lanista.errors import LanistaError
+from lanista.errors import LanistaError, RefusedError
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline.observers import Observer
 from lanista.pipeline.settings import SettingsError
 from lanista.pipeline.training import train
-from lanista.rollout.fleet import _Member
+from lanista.rollout import processes
 
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 QUICK = {**KUHN, "evaluation": {}, "iterations": 4, "checkpoints": {"save_every": 2}}
+STREAM = {**ARENA, "iterations": 4, "checkpoints": {"save_every": 2}}
+KINDS = pytest.mark.parametrize("kind", [QUICK, STREAM], ids=["matches", "stream"])
 
 
-def with_processes(values, processes):
-    return settings_of({**values, "rollouts": {**values["rollouts"], "processes": processes}})
+def launched(values, launcher, workers=2, lag=0):
+    told = {"launcher": launcher, "workers": workers, "lag": lag}
+    return settings_of({**values, "rollouts": {**values["rollouts"], **told}})
 
 
-@pytest.mark.parametrize("kind", [QUICK, {**ARENA, "iterations": 2}], ids=["kuhn", "arena stream"])
-def test_one_process_gives_the_numbers_of_none(kind, tmp_path):
-    for processes in (0, 1):
-        assert train(with_processes(kind, processes), tmp_path / f"{processes}.pt") == 0
-    here, there = (load_policy(tmp_path / f"{n}.pt").policy.state_dict() for n in (0, 1))
-    assert same(here, there)
+def weights(path):
+    return load_policy(path).policy.state_dict()
 
 
-def test_two_processes_play_all_the_matches_and_every_one_once(tmp_path):
-    settings = with_processes(QUICK, 2)
-    assert train(settings, tmp_path / "a.pt") == 0
+@KINDS
+@pytest.mark.parametrize("launcher", ["threads", "processes"])
+def test_one_worker_gives_the_numbers_of_the_learner_alone(kind, launcher, tmp_path):
+    for name, settings in (("a", settings_of(kind)), ("b", launched(kind, launcher, workers=1))):
+        assert train(settings, tmp_path / f"{name}.pt") == 0
+    assert same(weights(tmp_path / "a.pt"), weights(tmp_path / "b.pt"))
+
+
+@KINDS
+@pytest.mark.parametrize("lag", [0, 2])
+def test_every_launcher_gives_the_same_run(kind, lag, tmp_path):
+    for launcher in ("serial", "threads", "processes"):
+        assert train(launched(kind, launcher, lag=lag), tmp_path / launcher / "p.pt") == 0
+    for launcher in ("threads", "processes"):
+        assert same_run(tmp_path / "serial" / "p.pt", tmp_path / launcher / "p.pt")
+
+
+def test_two_workers_play_all_the_matches_and_every_one_once(tmp_path):
+    assert train(launched(QUICK, "threads"), tmp_path / "a.pt") == 0
     state = last_state(tmp_path / "a.pt")
     assert state["matches"] == 4 * 32
-    first, second = (part["next_match"] for part in state["collector"]["processes"])
+    first, second = (part["next_match"] for part in state["collector"]["workers"])
     assert first == 4 * 16
     assert second - (1 << 34) // 256 == 4 * 16
 
 
-@pytest.mark.parametrize("kind", [QUICK, {**ARENA, "iterations": 4, "checkpoints":
-    {"save_every": 2}}], ids=["kuhn", "arena stream"])  # fmt: skip
-def test_killed_and_resumed_equals_the_unbroken_run(kind, tmp_path):
-    settings = with_processes(kind, 2)
+@pytest.mark.parametrize("lag", [0, 1, 3])
+def test_weights_that_play_are_as_old_as_the_lag_says(lag, tmp_path):
+    told: list[float] = []
+
+    class Ages(Observer):
+        def updated(self, update, values):
+            assert values["lag/mean"] == values["lag/max"]
+            told.append(values["lag/max"])
+
+    settings = launched({**QUICK, "iterations": 6}, "threads", lag=lag)
+    assert train(settings, tmp_path / "p.pt", observers=[Ages()]) == 0
+    assert told == [min(update, lag) for update in range(6)]
+
+
+@KINDS
+@pytest.mark.parametrize(("launcher", "lag"), [("threads", 1), ("processes", 0), ("processes", 2)])
+def test_killed_and_resumed_equals_the_unbroken_run(kind, launcher, lag, tmp_path):
+    settings = launched(kind, launcher, lag=lag)
     train(settings, tmp_path / "a" / "p.pt")
     killed(settings, tmp_path / "b" / "p.pt", settings.updates - settings.learner_updates)
     assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
     assert same_run(tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt")
 
 
-def test_a_game_that_refuses_its_settings_is_refused_as_without_processes(tmp_path):
+def test_a_run_may_be_resumed_with_another_launcher_and_stays_the_same(tmp_path):
+    train(launched(STREAM, "serial", lag=1), tmp_path / "a" / "p.pt")
+    settings = launched(STREAM, "processes", lag=1)
+    killed(settings, tmp_path / "b" / "p.pt", settings.updates - settings.learner_updates)
+    resumed = launched(STREAM, "threads", lag=1)
+    assert train(resumed, tmp_path / "b" / "p.pt", resume=True) == 0
+    assert same(weights(tmp_path / "a" / "p.pt"), weights(tmp_path / "b" / "p.pt"))
+
+
+@pytest.mark.parametrize("told", [{"workers": 3}, {"lag": 1}])
+def test_a_run_keeps_its_workers_and_its_lag(told, tmp_path):
+    train(launched(QUICK, "serial"), tmp_path / "p.pt")
+    (key,) = told
+    with pytest.raises(RefusedError, match=rf"begun with rollouts\.{key}"):
+        train(launched(QUICK, "serial", **told), tmp_path / "p.pt", resume=True)
+
+
+@pytest.mark.parametrize("launcher", ["serial", "threads", "processes"])
+def test_a_game_that_refuses_its_settings_is_refused_by_every_launcher(launcher, tmp_path):
     values = {**QUICK, "game_settings": {"cards": 99}}
     with pytest.raises(LanistaError, match="cards"):
-        train(with_processes(values, 2), tmp_path / "p.pt")
+        train(launched(values, launcher), tmp_path / "p.pt")
 
 
-def test_learners_who_meet_each_other_play_in_one_process():
+@pytest.mark.parametrize("launcher", ["threads", "processes"])
+def test_a_game_that_fails_in_a_worker_ends_the_run_with_its_reason(launcher, tmp_path):
+    values = {
+        **QUICK,
+        "game": str(failing_game(tmp_path, "raise ValueError('the table fell over')")),
+    }
+    with pytest.raises(Exception, match="the table fell over"):
+        train(launched(values, launcher), tmp_path / "p.pt")
+
+
+def test_learners_who_meet_each_other_play_in_one_thread():
     values = {**QUICK, "league": {"main_exploiters": 1, "round": 2}}
-    with pytest.raises(SettingsError, match=r"rollouts\.processes plays for one learner"):
-        with_processes(values, 2)
+    with pytest.raises(SettingsError, match=r"2 learners who meet each other"):
+        launched(values, "threads")
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-def test_a_process_that_is_killed_is_told_and_the_run_is_resumed(tmp_path):
-    settings = with_processes(QUICK, 2)
+FAILING = """
+import os
+from lanista.games import Facts, PythonGame, View
+
+class Failing(PythonGame):
+    \'\'\'A table that falls over at its first move.\'\'\'
+
+    facts = Facts(2, 4, hidden=False, chance=False, zero_sum=True, simultaneous=False)
+    observation = 1
+    moves = 2
+
+    def deal(self, rng):
+        return [0]
+
+    def view(self, state, seat):
+        return View([0], [0, 1]) if state[0] % 2 == seat else None
+
+    def apply(self, state, moves, rng):
+        {fault}
+"""
+
+
+def failing_game(folder, fault):
+    path = folder / "failing.py"
+    path.write_text(FAILING.replace("{fault}", fault))
+    return path
+
+
+class Killing(Observer):
+    """Kills one of the processes that play after some of the updates, and hears what is said."""
+
+    def __init__(self, *updates):
+        self.before, self.updates = set(processes_of(os.getpid())), updates
+        self.heard: list[str] = []
+
+    def updated(self, update, values):
+        if update in self.updates:
+            os.kill(min(set(processes_of(os.getpid())) - self.before), signal.SIGKILL)
+
+    def said(self, sentence):
+        self.heard.append(sentence)
+
+
+@needs_proc
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_process_that_is_killed_is_started_again_and_whole_matches_stay_the_same(lag, tmp_path):
+    settings = launched(QUICK, "processes", lag=lag)
     assert train(settings, tmp_path / "a" / "p.pt") == 0
     before = set(processes_of(os.getpid()))
-    started = []
-
-    class Killing(Observer):
-        def updated(self, update, values):
-            started.extend(set(processes_of(os.getpid())) - before)
-            os.kill(started[0], signal.SIGKILL)
-
-    with pytest.raises(LanistaError, match=r"ended with code -9; .* start the same command"):
-        train(settings, tmp_path / "b" / "p.pt", observers=[Killing()])
-    assert len(started) == 2
+    killing = Killing(1, 3)
+    assert train(settings, tmp_path / "b" / "p.pt", observers=[killing]) == 0
+    told = [each for each in killing.heard if "ended with code -9 and was started again" in each]
+    assert len(told) == 2
     assert not set(processes_of(os.getpid())) - before
-    assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
-    assert same_run(tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt")
+    assert same(weights(tmp_path / "a" / "p.pt"), weights(tmp_path / "b" / "p.pt"))
+
+
+@needs_proc
+def test_a_stream_goes_on_with_fresh_matches_when_a_process_is_killed(tmp_path):
+    settings = launched(STREAM, "processes", lag=1)
+    assert train(settings, tmp_path / "p.pt", observers=[Killing(2, 4)]) == 0
+    assert last_state(tmp_path / "p.pt")["iteration"] == 4
+
+
+@needs_proc
+def test_a_process_that_dies_again_and_again_is_given_up_with_a_report(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "_FIRST_PAUSE", 0.0)
+    values = {**QUICK, "game": str(failing_game(tmp_path, "os._exit(7)"))}
+    before = set(processes_of(os.getpid()))
+    with pytest.raises(LanistaError, match=r"died 6 times .* with the codes 7, 7, 7, 7, 7, 7"):
+        train(launched(values, "processes", workers=1), tmp_path / "p.pt")
+    assert not set(processes_of(os.getpid())) - before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals as Unix does")
@@ -90,7 +202,8 @@ def test_a_signal_to_the_whole_group_saves_and_ends_the_run(number, tmp_path):
     """As `timeout`, a service manager or a terminal sends it: to all processes of a run."""
     command = [sys.executable, "-m", "lanista.cli.main", "rl", "--config", "kuhn-ppo", "--cpu",
                "--iterations", "1000000", "--save-every", "2", "--output", "p.pt", "--set",
-               "rollouts.matches=8", "rollouts.processes=2", "evaluation.every=0"]  # fmt: skip
+               "rollouts.matches=8", "rollouts.workers=2", "rollouts.launcher=processes",
+               "evaluation.every=0"]  # fmt: skip
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True,
@@ -105,19 +218,6 @@ def test_a_signal_to_the_whole_group_saves_and_ends_the_run(number, tmp_path):
     assert "ended with code" not in err
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="sends signals as Unix does")
-def test_a_process_that_is_just_starting_is_not_ended_by_a_signal_either():
-    for number in (signal.SIGTERM, signal.SIGINT):
-        member = _Member()
-        assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        os.kill(member.process.pid, number)
-        with pytest.raises(LanistaError, match="no attribute 'nothing'"):
-            member.ask("nothing", None) or member.answer()
-        member.let_go()
-        member.process.join()
-        assert member.process.exitcode == 0
-
-
 ENDLESS = """
 import sys
 from pathlib import Path
@@ -125,7 +225,8 @@ from pipeline_runs import KUHN
 from lanista.pipeline.settings import load_settings
 from lanista.pipeline.training import train
 values = {**KUHN, "evaluation": {}, "iterations": 10**6}
-values["rollouts"] = {**values["rollouts"], "processes": 2}
+values["rollouts"] = dict(values["rollouts"])
+values["rollouts"] |= {"workers": 2, "launcher": "processes", "lag": int(sys.argv[2])}
 train(load_settings(values), Path(sys.argv[1]))
 """
 
@@ -141,11 +242,14 @@ def children_of(parent: int) -> list[int]:
     return [int(word) for word in path.read_text().split()] if path.exists() else []
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-def test_no_process_is_left_when_the_learner_is_killed(tmp_path):
+@needs_proc
+@pytest.mark.parametrize("lag", ["0", "2"])
+def test_no_process_is_left_when_the_learner_is_killed(lag, tmp_path):
     here = str(Path(__file__).parent)
     env = {**os.environ, "PYTHONPATH": here, "OMP_NUM_THREADS": "1"}
-    learner = subprocess.Popen([sys.executable, "-c", ENDLESS, str(tmp_path / "p.pt")], env=env)
+    learner = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS, str(tmp_path / "p.pt"), lag], env=env
+    )
     try:
         while not (tmp_path / "p.pt.run" / "checkpoints" / "000004").exists():
             assert learner.poll() is None

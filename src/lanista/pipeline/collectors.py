@@ -5,8 +5,10 @@ Here or in a process of its own, from the same settings. Knows nothing of iterat
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -21,7 +23,6 @@ from lanista.pipeline.run import policy_path
 from lanista.pipeline.settings import RunSettings
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import Collector
-from lanista.rollout.fleet import unpacked
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,37 @@ def collector_of(settings: RunSettings, actor: Actor, first_match: int) -> Colle
 
 
 def collector_elsewhere(settings: RunSettings, networks: bytes, first_match: int) -> Collector:
-    """Return a collector in a process of its own, with networks on the CPU."""
-    prepare_torch(replace(settings, device="cpu", threads=1))
+    """Return a worker's collector, with networks of its own."""
+    prepare_torch(settings)
+    device = device_of(settings)
     policy, critic = unpacked(networks)
-    return collector_of(settings, actor_of(settings, policy, critic), first_match)
+    critic = None if critic is None else critic.to(device)
+    return collector_of(settings, actor_of(settings, policy.to(device), critic), first_match)
+
+
+def worker_settings(settings: RunSettings, seats: int) -> RunSettings:
+    """Return the settings of one worker: its share of the slots, and the device it may use."""
+    rollouts = settings.rollouts
+    slots = -(-rollouts.resolved_slots(seats) // rollouts.workers)
+    # A process on the GPU would be one more owner of it, with memory of its own.
+    device = "cpu" if rollouts.launcher == "processes" else settings.device
+    threads = settings.threads if rollouts.launcher == "serial" else 1
+    return replace(
+        settings, rollouts=replace(rollouts, slots=slots), device=device, threads=threads
+    )
+
+
+def packed(value: Any) -> bytes:
+    """Return networks as a message; what lies on a device can be read without it."""
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+def unpacked(message: bytes) -> Any:
+    """Return fresh networks on the CPU."""
+    # From a process of our own, never from a file.
+    return torch.load(io.BytesIO(message), map_location="cpu", weights_only=False)
 
 
 def prepare_torch(settings: RunSettings) -> None:

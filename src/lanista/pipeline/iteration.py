@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,14 +29,17 @@ from lanista.pipeline.collectors import (
     collector_elsewhere,
     collector_of,
     device_of,
+    packed,
     prepare_torch,
+    worker_settings,
 )
 from lanista.pipeline.metrics import Row
 from lanista.pipeline.players import is_bot
-from lanista.pipeline.settings import MOST_PROCESSES, RunSettings
+from lanista.pipeline.settings import MOST_WORKERS, RunSettings
 from lanista.rollout.collect import LEARNER, Collector, Seating
 from lanista.rollout.company import seating_of
-from lanista.rollout.fleet import Fleet, packed
+from lanista.rollout.fleet import Fleet
+from lanista.rollout.phases import LEARN, Phases
 from lanista.rollout.tally import Count
 
 Values = dict[str, float]
@@ -105,19 +108,14 @@ class Training:
         critic = learner.critic if self._values_while_acting else None
         actor = actor_of(settings, learner.policy, critic)
         first = self.number * _MATCHES_EACH
-        processes = settings.rollouts.processes
-        if not processes:
+        rollouts, seats = settings.rollouts, self.spec.seats
+        if rollouts.alone:
             return collector_of(settings, actor, first)
-        alone = replace(settings.rollouts, slots=-(-self._slots // processes))
-        told = replace(settings, rollouts=alone)
-        firsts = [first + at * (_MATCHES_EACH // MOST_PROCESSES) for at in range(processes)]
-        networks = packed((learner.policy, critic))
+        told, networks = worker_settings(settings, seats), packed((learner.policy, critic))
+        firsts = [first + at * (_MATCHES_EACH // MOST_WORKERS) for at in range(rollouts.workers)]
         builds = [partial(collector_elsewhere, told, networks, each) for each in firsts]
-        return Fleet(builds, firsts, actor, self.spec.seats)
-
-    @property
-    def _slots(self) -> int:
-        return self.settings.rollouts.resolved_slots(self.spec.seats)
+        launcher, lag = rollouts.launcher, rollouts.lag
+        return Fleet(builds, firsts, actor, seats, launcher=launcher, lag=lag)
 
     def meet(self, meetings: Sequence[Met]) -> None:
         """Draw opponents from these meetings, which stand in the run's record, from now on."""
@@ -145,7 +143,8 @@ class Training:
 
     def _made_elsewhere(self, name: str) -> Elsewhere:
         digest = "" if is_bot(self.settings.game, name) else self.players[name].digest
-        return Elsewhere(self.settings, self.folder, name, digest)
+        settings = worker_settings(self.settings, self.spec.seats)
+        return Elsewhere(settings, self.folder, name, digest)
 
     def _seated(self) -> list[Player]:
         """Return the player of each chair; those that nobody needs any more are let go."""
@@ -174,7 +173,8 @@ class Training:
         if settings.network.recurrent or settings.replay.sampling == "prioritised":
             return True
         # In an update of one step the learner's own values are those of the weights that acted.
-        fresh = not settings.rollouts.streaming and not settings.replay.size
+        rollouts = settings.rollouts
+        fresh = not (rollouts.streaming or rollouts.lag or settings.replay.size)
         once = learning.epochs * learning.minibatches == 1
         return learning.policy == "ppo" and not (fresh and once and not learning.rnad)
 
@@ -199,13 +199,32 @@ class Training:
         for _ in range(self.settings.learner_updates):
             if self.replay is not None:
                 unrolls = self._remembered()
-            log = self.learner.update(unrolls)
+            lag = self._lag(unrolls)
+            with self.phases(LEARN):
+                log = self.learner.update(unrolls)
             now_cpu, now_wall = self._cpu(), time.perf_counter()
             self.cpu_seconds += now_cpu - cpu
             self.wall_seconds += now_wall - wall
-            yield self.learner.update_count, log | self._counters()
+            yield self.learner.update_count, log | lag | self._counters()
             cpu, wall = self._cpu(), time.perf_counter()
         self.iteration += 1
+
+    def _lag(self, unrolls: Unrolls) -> Values:
+        """Return how many updates old the weights were that made these decisions."""
+        age = self.learner.update_count - unrolls.update
+        return {"lag/mean": float(age.mean()), "lag/max": float(age.max())}
+
+    @property
+    def phases(self) -> Phases:
+        """Where the time of the thread goes that learns."""
+        return self.collector.phases
+
+    def notices(self) -> list[str]:
+        """Return what the user should know of the workers, each sentence once."""
+        if not isinstance(self.collector, Fleet):
+            return []
+        said, self.collector.notices[:] = list(self.collector.notices), []
+        return said
 
     def _cpu(self) -> float:
         elsewhere = self.collector.cpu_seconds if isinstance(self.collector, Fleet) else 0.0

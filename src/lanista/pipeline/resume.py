@@ -8,7 +8,7 @@ from pathlib import Path
 from lanista.errors import RefusedError
 from lanista.games import registry
 from lanista.pipeline.run import saved_settings
-from lanista.pipeline.settings import MAY_CHANGE, RunSettings, differences
+from lanista.pipeline.settings import RunSettings, differences, may_change
 
 
 def resumed_settings(folder: Path, given: RunSettings) -> RunSettings:
@@ -16,7 +16,7 @@ def resumed_settings(folder: Path, given: RunSettings) -> RunSettings:
     saved = saved_settings(folder)
     given = _as_resolved(given, saved)
     for key, before, now in differences(saved, given):
-        if key.partition(".")[0] not in MAY_CHANGE:
+        if not may_change(key):
             raise RefusedError(
                 f"The run {folder} was begun with {key} {before!r}, and now it is "
                 f"{now!r}; leave it as it was, or begin another run with another --output."

@@ -20,7 +20,8 @@ from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 from lanista.pipeline.plain import SettingsError, flat, load, overridden, plain
 
-MOST_PROCESSES = 256
+MOST_WORKERS = 256
+MOST_LAG = 64
 SELF = "self"
 """The opponent that is the learner itself."""
 
@@ -73,9 +74,16 @@ class Rollouts:
     """Longest unroll, in decisions of one seat."""
     slots: int = 0
     """Matches played side by side; 0: as many as an iteration needs."""
-    processes: int = 0
-    """Processes that play, each with its share of the slots and the policy on the CPU: for games
-    that keep a core busy. 0: the matches are played in the learner's own process."""
+    workers: int = 1
+    """Into how many parts the play is split, each with its share of the slots. The numbers of a run
+    depend on it, and not on the launcher."""
+    launcher: Literal["serial", "threads", "processes"] = "serial"
+    """Where the workers play. serial: one after another. threads: at once, for compiled games, on
+    the learner's device. processes: at once, each in a process with the policy on the CPU, for
+    games in Python and simulators outside."""
+    lag: int = 0
+    """How many iterations old the weights that play are. 0: playing and learning take turns. 1 or
+    more: the workers play ahead while the learner learns."""
     opponents: tuple[Opponent, ...] = (Opponent(SELF),)
     """Who is met, and how often: names, NAME=WEIGHT, or keys player and weight."""
     shaping_scale: float = 0.0
@@ -87,10 +95,10 @@ class Rollouts:
                 raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give at least 1.")
         if self.slots < 0:
             raise SettingsError(f"rollouts.slots is {self.slots}; give 0 or more.")
-        if not 0 <= self.processes <= MOST_PROCESSES:
-            raise SettingsError(
-                f"rollouts.processes is {self.processes}; give 0 to {MOST_PROCESSES}."
-            )
+        if not 1 <= self.workers <= MOST_WORKERS:
+            raise SettingsError(f"rollouts.workers is {self.workers}; give 1 to {MOST_WORKERS}.")
+        if not 0 <= self.lag <= MOST_LAG:
+            raise SettingsError(f"rollouts.lag is {self.lag}; give 0 to {MOST_LAG}.")
         if not self.opponents:
             raise SettingsError("rollouts.opponents is empty; name somebody, such as self.")
         names = [opponent.player for opponent in self.opponents]
@@ -100,6 +108,11 @@ class Rollouts:
     @property
     def streaming(self) -> bool:
         return self.mode == "stream"
+
+    @property
+    def alone(self) -> bool:
+        """Whether the learner's own thread plays, with its own networks."""
+        return (self.workers, self.launcher, self.lag) == (1, "serial", 0)
 
     def resolved_slots(self, seats: int) -> int:
         """Return how many matches are played side by side in a game of `seats` seats."""
@@ -254,10 +267,11 @@ class RunSettings:
                 "learning.critic_output outcome reads who won off the rewards, which "
                 "rollouts.shaping_scale would blur; set that to 0, or critic_output to value."
             )
-        if self.rollouts.processes and self.league is not None and len(self.league.learners) > 1:
+        learners = 1 if self.league is None else len(self.league.learners)
+        if learners > 1 and not self.rollouts.alone:
             raise SettingsError(
-                "rollouts.processes plays for one learner, and the league has "
-                f"{len(self.league.learners)} who meet each other as they learn; set it to 0."
+                f"The league has {learners} learners who meet each other as they learn, which needs "
+                "them in one thread; set rollouts.workers to 1, launcher to serial and lag to 0."
             )
         for value in self.learning.terms.values():
             parse_schedule(value)
@@ -298,13 +312,20 @@ def apply_overrides(settings: RunSettings, overrides: Iterable[str]) -> RunSetti
     return overridden(settings, overrides)
 
 
-MAY_CHANGE = ("iterations", "evaluation", "checkpoints", "device", "threads")
-"""Settings, whole or by their first part, that do not make it another run."""
+MAY_CHANGE = (
+    "iterations", "evaluation", "checkpoints", "device", "threads", "rollouts.launcher",
+)  # fmt: skip
+"""Settings, by their key or its first part, that do not make it another run."""
+
+
+def may_change(key: str) -> bool:
+    """Whether a run stays the run it is when the setting `key` is changed."""
+    return key in MAY_CHANGE or key.partition(".")[0] in MAY_CHANGE
 
 
 def fingerprint(settings: RunSettings) -> str:
     """Return a digest of all settings that make a run the run it is."""
-    kept = {name: value for name, value in plain(settings).items() if name not in MAY_CHANGE}
+    kept = {key: value for key, value in flat(settings) if not may_change(key)}
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 

@@ -234,6 +234,10 @@ class Squad:
             key=lambda row: tuple(map(str, row[:3])),
         )
 
+    def notices(self) -> list[str]:
+        """Return what the user should know of those who play, each sentence once."""
+        return [said for training in self.trainings.values() for said in training.notices()]
+
     def spend(self, values: Mapping[str, float]) -> None:
         """Count what an exploiter took."""
         for name in SPENT:

@@ -163,6 +163,8 @@ class _Trainer:
             *earlier, (number, values) = squad.iterate()
             for entry in earlier:
                 self._log(*entry)
+            for sentence in squad.notices():
+                self._say(sentence)
             games = squad.games()
             self.run.metrics.add_rows("training_games", number, games)
             found = self._evaluate()

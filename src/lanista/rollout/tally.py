@@ -6,7 +6,7 @@ broken off have no result and are not counted. Knows nothing of who the numbers 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -63,16 +63,23 @@ class Tally:
         self._numbers.append(np.stack([match, update], axis=1))
         self.matches += len(seated)
 
-    def rows(self) -> list[tuple[NDArray[Any], ...]]:
-        """Return the matches so far as `add` took them, for `extend` elsewhere."""
-        numbers = [(each[:, 0], each[:, 1]) for each in self._numbers]
-        parts = zip(self._seated, self._place, self._returns, numbers, strict=True)
-        return [(seated, place, returns, *both) for seated, place, returns, both in parts]
+    def rows(self) -> dict[str, NDArray[Any]]:
+        """Return the matches so far as columns, for `extend` elsewhere; none: empty."""
+        if not self.matches:
+            return {}
+        match, update = np.concatenate(self._numbers).T
+        return {
+            "seated": np.concatenate(self._seated),
+            "place": np.concatenate(self._place),
+            "returns": np.concatenate(self._returns),
+            "match": match,
+            "update": update,
+        }
 
-    def extend(self, rows: Sequence[tuple[NDArray[Any], ...]]) -> None:
+    def extend(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Take in what `rows` of another tally gave."""
-        for each in rows:
-            self.add(*each)
+        if rows:
+            self.add(**rows)
 
     def counts(self) -> list[Count]:
         """Return the matches so far by seating, in the order of the players' numbers."""
