@@ -6,7 +6,8 @@ are this module's business; what a hook gives is read in hooks.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -73,6 +74,8 @@ class PythonGame(Results):
     abilities: Abilities = Abilities()
     bots: ClassVar[Mapping[str, Any]] = {}
     """Bots of this game by name: callables of (spec, seed)."""
+    observing: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered while views are made, which is when a match goes on: for those who time them."""
 
     # The hooks.
 
@@ -347,10 +350,11 @@ class PythonGame(Results):
 
     def _look(self, slot: int, match: _Match) -> None:
         match.views = {}
-        for seat in range(self.spec.seats):
-            view = None if self.done[slot, seat] else self.view(match.state, seat)
-            if view is not None:
-                match.views[seat] = view
+        with self.observing():
+            for seat in range(self.spec.seats):
+                view = None if self.done[slot, seat] else self.view(match.state, seat)
+                if view is not None:
+                    match.views[seat] = view
         if not match.views:
             raise GameError(
                 f"{self.spec.name} waits for nobody at turn {match.turn} of match {match.id} "

@@ -7,6 +7,7 @@ across updates. A decision's reward is what came to its seat until its next deci
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +17,7 @@ from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Game, Saved
+from lanista.games.lift import PythonGame
 from lanista.rollout.actor import Actor, Choice
 from lanista.rollout.panel import Others
 from lanista.rollout.phases import BATCH, OBSERVE, OPPONENTS, SIMULATE
@@ -49,6 +51,8 @@ class Collector:
     ) -> None:
         self.game, self.actor = game, actor
         self.phases = actor.phases
+        if isinstance(game, PythonGame):
+            game.observing = partial(self.phases, OBSERVE)
         self.meet(opponents, seating or self._alone)
         self.next_match = first_match
         self.update = 0

@@ -1,0 +1,348 @@
+"""Measures a recipe as it is: decisions a second, and what the time is spent on, by phase.
+
+A `Rig` is a run in a temporary folder, iterated for some seconds at a time. Nothing of the user's
+is touched. Owns what is measured and what is the wall; knows nothing of which settings to try.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+
+from lanista.learn.checkpoint import Checkpoints
+from lanista.pipeline.collectors import device_of, prepare_torch
+from lanista.pipeline.evaluation import Evaluator
+from lanista.pipeline.iteration import Training
+from lanista.pipeline.profiling_machine import Use, gpu_use, peak_memory, reading, used
+from lanista.pipeline.profiling_noise import Spread, spread
+from lanista.pipeline.profiling_subject import Subject, prepared
+from lanista.pipeline.settings import Rollouts, RunSettings
+from lanista.pipeline.squad import Squad
+from lanista.rollout.fleet import Fleet
+from lanista.rollout.phases import JUDGE, OPPONENTS, REST, SAVE, WAIT
+
+Seconds = dict[str, float]
+_FEWEST_TO_WARM_UP = 2
+_JUDGED = 128
+"""Matches of an evaluation that are played to tell how long all of them take."""
+_WAITS = 0.05
+"""A learner that waits for less of its time than this is held up by its own work."""
+
+
+@dataclass(frozen=True)
+class Lap:
+    """What some iterations in a row came to."""
+
+    iterations: int
+    decisions: int
+    wall: float
+    """Seconds."""
+    use: Use
+    """Of the machine; a little more than that time, since asking takes some."""
+    own: Seconds
+    """Seconds by phase of the thread that learns, on the wall."""
+    played: Seconds
+    """The same of those that play beside it, all together; none where it plays itself."""
+    cpu: Seconds
+    """CPU seconds by phase of all of them."""
+
+    @property
+    def rate(self) -> float:
+        """Decisions a second."""
+        return self.decisions / self.wall
+
+
+@dataclass(frozen=True)
+class Now:
+    """Something that is done now and then: how long once, and every how many iterations."""
+
+    wall: float
+    cpu: float
+    every: int
+
+
+class Rig:
+    """A run that is measured."""
+
+    def __init__(self, subject: Subject, settings: RunSettings, folder: Path) -> None:
+        self.settings, self.sentence = prepared(subject, settings, folder)
+        self.folder = folder
+        self.squad = Squad(self.settings, folder)
+        try:
+            self.squad.enter(0, self.squad.first_rows())
+            self.squad.meet(self.squad.matchmake())
+        except BaseException:
+            self.squad.close()
+            raise
+        self.device = device_of(self.settings)
+
+    @property
+    def trainings(self) -> list[Training]:
+        return list(self.squad.trainings.values())
+
+    def iterate(self) -> None:
+        """Do one iteration of every learner, and what a run does between two."""
+        for _ in self.squad.iterate():
+            pass
+        self.squad.count(self.squad.games(), [], [])
+
+    def warm_up(self, seconds: float) -> None:
+        """Iterate until what is done only at the start is done."""
+        prepare_torch(self.settings)
+        began, done = time.perf_counter(), 0
+        while done < _FEWEST_TO_WARM_UP or time.perf_counter() - began < seconds:
+            self.iterate()
+            done += 1
+
+    def lap(self, seconds: float) -> Lap:
+        """Iterate for about so long. The first iteration is not counted.
+
+        It brings the caches back, and play that goes on beside learning into its stride.
+        """
+        prepare_torch(self.settings)
+        self.iterate()
+        self._settle()
+        decisions, before, iterations = self._decisions(), reading(), 0
+        self._taken()
+        began = time.perf_counter()
+        while not iterations or time.perf_counter() - began < seconds:
+            self.iterate()
+            iterations += 1
+        self._settle()
+        wall, (own, played, cpu) = time.perf_counter() - began, self._taken()
+        use = used(before, reading())
+        return Lap(iterations, self._decisions() - decisions, wall, use, own, played, cpu)
+
+    def honest(self, on: bool) -> None:
+        """Let phases wait for the device, so that its work counts where it belongs, or not."""
+        for training in self.trainings:
+            training.phases.settle = torch.cuda.synchronize if on else None
+
+    def save_once(self) -> Now:
+        """Save as a run does."""
+        began, cpu = time.perf_counter(), time.process_time()
+        Checkpoints(self.folder / "checkpoints").save(1, {"learners": self.squad.state()})
+        every = self.settings.checkpoints.save_every
+        return Now(time.perf_counter() - began, time.process_time() - cpu, every)
+
+    def judge_once(self) -> Now | None:
+        """Evaluate as a run does; of many matches a part is played and the rest reckoned."""
+        asked = self.settings.evaluation
+        if not asked.every:
+            return None
+        few = replace(asked, matches=min(asked.matches, _JUDGED))
+        evaluator = Evaluator(replace(self.settings, evaluation=few), self.squad.spec, self.folder)
+        began, cpu = time.perf_counter(), time.process_time()
+        for training in self.squad.mains:
+            evaluator.measure(training.learner.best, self.squad.update, name=training.name)
+        times = asked.matches / few.matches
+        wall, spent = time.perf_counter() - began, time.process_time() - cpu
+        return Now(wall * times, spent * times, asked.every)
+
+    def _decisions(self) -> int:
+        return sum(training.decisions for training in self.trainings)
+
+    def _settle(self) -> None:
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+
+    def _taken(self) -> tuple[Seconds, Seconds, Seconds]:
+        """Return what phases took since the last time: own, played, and CPU."""
+        own: Seconds = {}
+        played: Seconds = {}
+        cpu: Seconds = {}
+        for training in self.trainings:
+            wall, spent = training.phases.taken()
+            _add(own, wall)
+            _add(cpu, spent)
+            if not isinstance(training.collector, Fleet):
+                continue
+            for wall, spent in training.collector.elsewhere:
+                _add(played, wall)
+                _add(cpu, spent)
+                if training.collector.launcher == "serial":  # Its thread counted that as waiting.
+                    _add(cpu, {WAIT: -sum(spent.values())})
+                wall.clear()
+                spent.clear()
+        return own, played, cpu
+
+
+@contextmanager
+def rig(subject: Subject, settings: RunSettings) -> Iterator[Rig]:
+    """Give a run of these settings in a folder of its own, which is removed afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="lanista-profile-"))
+    try:
+        made = Rig(subject, settings, folder)
+        try:
+            yield made
+        finally:
+            made.squad.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class Profile:
+    """What was measured of a recipe; it grows with every lap."""
+
+    device: str
+    rollouts: Rollouts
+    laps: list[Lap] = field(default_factory=list)
+    """Those that the rates come from."""
+    settled: list[Lap] = field(default_factory=list)
+    """Those that the phases come from, where a device has to be waited for; else the same."""
+    saving: Now | None = None
+    judging: Now | None = None
+    memory: int | None = None
+    """Bytes held at the peak."""
+    gpu_memory: int | None = None
+    gpu: float | None = None
+    """Share of the time in which the GPU worked."""
+    gpu_why: str = ""
+    """Why that is not known."""
+
+    @property
+    def rates(self) -> list[float]:
+        return [lap.rate for lap in self.laps]
+
+    @property
+    def rate(self) -> Spread:
+        """Decisions a second, without what is done only now and then."""
+        return spread(self.rates)
+
+    def wall_shares(self) -> Seconds:
+        """Return each phase's share of the wall time; they add up to 1."""
+        own, played = (
+            _sum(lap.own for lap in self._phased),
+            _sum(lap.played for lap in self._phased),
+        )
+        once = {phase: now.wall for phase, now in self._now()}
+        wall = sum(lap.wall for lap in self._phased)
+        return self._shares(held_up(own, played, wall, self.rollouts), once)
+
+    def cpu_shares(self) -> Seconds:
+        """Return each phase's share of the CPU time that phases were seen to take."""
+        cpu = _sum(lap.cpu for lap in self._phased)
+        return self._shares(cpu, {phase: now.cpu for phase, now in self._now()})
+
+    @property
+    def cpu_cores(self) -> float:
+        """Cores that were busy with it, on average."""
+        return sum(lap.use.cpu for lap in self.laps) / sum(lap.use.wall for lap in self.laps)
+
+    @property
+    def others(self) -> float | None:
+        """Cores that others kept busy meanwhile; the most of all laps."""
+        found = [lap.use.others for lap in self.laps if lap.use.others is not None]
+        return max(found, default=None)
+
+    @property
+    def _phased(self) -> list[Lap]:
+        return self.settled or self.laps
+
+    def _now(self) -> list[tuple[str, Now]]:
+        both = ((SAVE, self.saving), (JUDGE, self.judging))
+        return [(phase, now) for phase, now in both if now is not None]
+
+    def _shares(self, seconds: Seconds, once: Seconds) -> Seconds:
+        """Spread what is done now and then over the iterations between."""
+        iterations = sum(lap.iterations for lap in self._phased)
+        every = {phase: now.every for phase, now in self._now()}
+        spread_out = {phase: taken * iterations / every[phase] for phase, taken in once.items()}
+        total = _sum([seconds, spread_out])
+        whole = sum(total.values()) or 1.0
+        return {phase: taken / whole for phase, taken in total.items()}
+
+
+def held_up(own: Seconds, played: Seconds, wall: float, rollouts: Rollouts) -> Seconds:
+    """Return the wall's seconds by phase, along what the run waits for.
+
+    Where a learner waits for players, their phases stand for its wait. With lag both work at once:
+    then it is those who do not wait for the other that hold the run up.
+    """
+    busy, waited = sum(played.values()), own.get(WAIT, 0.0)
+    if not busy:
+        return own
+    at_once = 1 if rollouts.launcher == "serial" else rollouts.workers
+    if rollouts.lag and rollouts.launcher != "serial" and waited > _WAITS * wall:
+        return {phase: seconds / at_once for phase, seconds in played.items()}
+    explained = min(waited, busy / at_once)
+    rest = own | {WAIT: waited - explained}
+    return _sum([rest, {phase: seconds * explained / busy for phase, seconds in played.items()}])
+
+
+@dataclass(frozen=True)
+class Wall:
+    """What takes the most time."""
+
+    phase: str
+    """A phase; `opponents/NAME` where one of them is most of what all of them take."""
+    share: float
+    device: str
+
+
+def wall_of(shares: Mapping[str, float], device: str) -> Wall:
+    """Return the largest phase, opponents taken together, and waiting and the rest set aside."""
+    grouped = _sum({phase.partition("/")[0]: share} for phase, share in shares.items())
+    known = {p: share for p, share in grouped.items() if p not in (WAIT, REST)} or grouped
+    phase = max(known, key=lambda name: known[name])
+    if phase == OPPONENTS:
+        alone = {p: s for p, s in shares.items() if p.startswith(f"{OPPONENTS}/")}
+        largest = max(alone, key=lambda name: alone[name], default=OPPONENTS)
+        if alone.get(largest, 0.0) > grouped[phase] / 2:
+            return Wall(largest, alone[largest], device)
+    return Wall(phase, known[phase], device)
+
+
+def profile(
+    subject: Subject,
+    seconds: float,
+    repeats: int,
+    *,
+    said: Callable[[str], None] = lambda sentence: None,
+    lap: Callable[[], None] = lambda: None,
+    into: list[Profile] | None = None,
+) -> Profile:
+    """Measure a recipe as it is; `into` gets the profile before it is whole."""
+    settings = subject.settings
+    with rig(subject, settings) as run:
+        if run.sentence:
+            said(run.sentence)
+        found = Profile(run.device, run.settings.rollouts)
+        if into is not None:
+            into.append(found)
+        on_gpu = run.device != "cpu"
+        if on_gpu:
+            torch.cuda.reset_peak_memory_stats()
+        run.warm_up(seconds / 2)
+        for _ in range(repeats):
+            found.laps.append(run.lap(seconds))
+            lap()
+        if on_gpu:
+            found.gpu, found.gpu_why = gpu_use()
+            found.gpu_memory = torch.cuda.max_memory_allocated()
+            run.honest(True)
+            found.settled.append(run.lap(seconds))
+            run.honest(False)
+        found.memory = peak_memory()
+        found.saving, found.judging = run.save_once(), run.judge_once()
+    return found
+
+
+def _add(into: Seconds, more: Mapping[str, float]) -> None:
+    for name, seconds in more.items():
+        into[name] = into.get(name, 0.0) + seconds
+
+
+def _sum(parts: Iterator[Seconds] | list[Seconds]) -> Seconds:
+    total: Seconds = {}
+    for part in parts:
+        _add(total, part)
+    return total
