@@ -40,8 +40,12 @@ def test_one_worker_gives_the_numbers_of_the_learner_alone(kind, launcher, tmp_p
     assert same(weights(tmp_path / "a.pt"), weights(tmp_path / "b.pt"))
 
 
-@KINDS
-@pytest.mark.parametrize("lag", [0, 2])
+@pytest.mark.parametrize(("kind", "lag"), [
+    pytest.param(QUICK, 0, id="matches"),
+    pytest.param(STREAM, 2, id="stream ahead"),
+    pytest.param(QUICK, 2, id="matches ahead", marks=pytest.mark.slow),
+    pytest.param(STREAM, 0, id="stream", marks=pytest.mark.slow),
+])  # fmt: skip
 def test_every_launcher_gives_the_same_run(kind, lag, tmp_path):
     for launcher in ("serial", "threads", "processes"):
         assert train(launched(kind, launcher, lag=lag), tmp_path / launcher / "p.pt") == 0
@@ -72,8 +76,14 @@ def test_weights_that_play_are_as_old_as_the_lag_says(lag, tmp_path):
     assert told == [min(update, lag) for update in range(6)]
 
 
-@KINDS
-@pytest.mark.parametrize(("launcher", "lag"), [("threads", 1), ("processes", 0), ("processes", 2)])
+@pytest.mark.parametrize(("kind", "launcher", "lag"), [
+    pytest.param(QUICK, "threads", 1, id="matches in threads"),
+    pytest.param(STREAM, "threads", 1, id="stream in threads"),
+    pytest.param(STREAM, "processes", 2, id="stream in processes"),
+    pytest.param(QUICK, "processes", 2, id="matches in processes", marks=pytest.mark.slow),
+    pytest.param(QUICK, "processes", 0, id="matches without lag", marks=pytest.mark.slow),
+    pytest.param(STREAM, "processes", 0, id="stream without lag", marks=pytest.mark.slow),
+])  # fmt: skip
 def test_killed_and_resumed_equals_the_unbroken_run(kind, launcher, lag, tmp_path):
     settings = launched(kind, launcher, lag=lag)
     train(settings, tmp_path / "a" / "p.pt")
@@ -166,12 +176,12 @@ class Killing(Observer):
 
 
 @needs_proc
-@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("lag", [1, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_process_that_is_killed_is_started_again_and_whole_matches_stay_the_same(lag, tmp_path):
-    settings = launched(QUICK, "processes", lag=lag)
+    settings = launched({**QUICK, "iterations": 6}, "processes", lag=lag)
     assert train(settings, tmp_path / "a" / "p.pt") == 0
     before = set(processes_of(os.getpid()))
-    killing = Killing(1, 3)
+    killing = Killing(1, 2)
     assert train(settings, tmp_path / "b" / "p.pt", observers=[killing]) == 0
     told = [each for each in killing.heard if "ended with code -9 and was started again" in each]
     assert len(told) == 2
@@ -197,7 +207,9 @@ def test_a_process_that_dies_again_and_again_is_given_up_with_a_report(tmp_path,
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals as Unix does")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_a_signal_to_the_whole_group_saves_and_ends_the_run(number, tmp_path):
     """As `timeout`, a service manager or a terminal sends it: to all processes of a run."""
     command = [sys.executable, "-m", "lanista.cli.main", "rl", "--config", "kuhn-ppo", "--cpu",
@@ -243,7 +255,7 @@ def children_of(parent: int) -> list[int]:
 
 
 @needs_proc
-@pytest.mark.parametrize("lag", ["0", "2"])
+@pytest.mark.parametrize("lag", ["2", pytest.param("0", marks=pytest.mark.slow)])
 def test_no_process_is_left_when_the_learner_is_killed(lag, tmp_path):
     here = str(Path(__file__).parent)
     env = {**os.environ, "PYTHONPATH": here, "OMP_NUM_THREADS": "1"}
