@@ -52,7 +52,9 @@ POLICY_LOSSES: dict[str, Loss] = {
 }
 OTHER_LOSSES: dict[str, Loss] = {
     "imitation": lambda c, x: losses.imitation(c.heads, log_probs(c, x), c.action, c.mask, c.valid),
-    "entropy_bonus": lambda c, x: losses.entropy_bonus(c.heads, log_probs(c, x), c.mask, c.valid),
+    "entropy_bonus": lambda c, x: losses.entropy_bonus(
+        c.heads.entropy(log_probs(c, x), c.mask), c.valid
+    ),
     "q_loss": lambda c, x: losses.q_loss(c.heads, x, c.action, numbers(c), c.valid),
     "value_loss": lambda c, x: losses.value_loss(x[..., 0], numbers(c), c.valid),
     "clipped_value_loss": lambda c, x: losses.value_loss(
@@ -436,8 +438,8 @@ def test_imitation_weighs_heads_and_counts_only_real_choices(case: Choices) -> N
 @given(choices())
 def test_entropy_bonus_is_smaller_where_play_is_more_random(case: Choices) -> None:
     uniform = case.heads.uniform_log_probs(case.mask, torch.float64)
-    bonus = losses.entropy_bonus(case.heads, case.log_probs, case.mask, case.valid)
-    most = losses.entropy_bonus(case.heads, uniform, case.mask, case.valid)
+    bonus = losses.entropy_bonus(case.heads.entropy(case.log_probs, case.mask), case.valid)
+    most = losses.entropy_bonus(case.heads.entropy(uniform, case.mask), case.valid)
     assert most.loss <= bonus.loss + 1e-12
     slow = [
         math.log(len(legal(case, head, i))) for i in steps(case) for head in range(len(case.heads))

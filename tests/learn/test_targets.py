@@ -53,6 +53,7 @@ def aims(settings: Learning, unrolls: Unrolls, values: Any, **references: Any) -
         log_probs=log_probs,
         acting=log_probs,
         chosen=torch.from_numpy(unrolls.log_prob),
+        entropy=torch.full((unrolls.decisions, 1), math.log(2)),
         critic=torch.tensor(values),
         value=torch.tensor(values),
         next_value=torch.zeros(len(unrolls)),

@@ -3,4 +3,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-def equal_rows(rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def equal_rows(
+    rows: NDArray[Any], beside: NDArray[Any] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...

@@ -4,18 +4,23 @@ In small games most decisions of a batch are the same few positions.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
+
+import math
 
 import numpy as np
 
 from lanista.games.streams cimport mix
 
 
-def equal_rows(rows):
-    """Return (first, group): the first row of each kind in order, and every row's kind."""
-    flat = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
-    cdef const uint8_t[:, ::1] data = flat
-    cdef Py_ssize_t n = data.shape[0], width = data.shape[1], i
+def equal_rows(rows, beside=None):
+    """Return (first, group): the first row of each kind in order, and every row's kind.
+
+    Rows are equal if those of `beside` are too, where it is given.
+    """
+    cdef const uint8_t[:, ::1] data = as_bytes(rows)
+    cdef const uint8_t[:, ::1] more = as_bytes(rows[..., :0] if beside is None else beside)
+    cdef Py_ssize_t n = data.shape[0], width = data.shape[1], extra = more.shape[1], i, other
     cdef Py_ssize_t size = 16
     while size < 2 * n:
         size *= 2
@@ -25,13 +30,27 @@ def equal_rows(rows):
     cdef int32_t[::1] table = table_array
     cdef int64_t[::1] first = first_array
     cdef int64_t[::1] group = group_array
+    cdef const uint8_t* here = NULL
+    cdef const uint8_t* there = NULL
     cdef Py_ssize_t kinds = 0, at
+    cdef uint64_t key
     if n == 0:
         return first_array, group_array
     with nogil:
+        if width:
+            here = &data[0, 0]
+        if extra:
+            there = &more[0, 0]
         for i in range(n):
-            at = <Py_ssize_t>(hash_row(&data[i, 0], width) & <uint64_t>(size - 1))
-            while table[at] >= 0 and memcmp(&data[first[table[at]], 0], &data[i, 0], width):
+            key = hash_row(here + i * width, width, <uint64_t>n)
+            key = hash_row(there + i * extra, extra, key)
+            at = <Py_ssize_t>((key ^ (key >> 32)) & <uint64_t>(size - 1))
+            while table[at] >= 0:
+                other = first[table[at]]
+                if not memcmp(here + other * width, here + i * width, width) and not (
+                    memcmp(there + other * extra, there + i * extra, extra)
+                ):
+                    break
                 at = (at + 1) & (size - 1)
             if table[at] < 0:
                 table[at] = <int32_t>kinds
@@ -41,18 +60,22 @@ def equal_rows(rows):
     return first_array[:kinds].copy(), group_array
 
 
-cdef inline uint64_t hash_row(const uint8_t* row, Py_ssize_t width) noexcept nogil:
-    cdef uint64_t total = <uint64_t>width
+cdef as_bytes(rows):
+    flat = np.ascontiguousarray(rows)
+    width = math.prod(flat.shape[1:]) * flat.itemsize
+    return flat.reshape(-1).view(np.uint8).reshape(len(flat), width)
+
+
+cdef inline uint64_t hash_row(const uint8_t* row, Py_ssize_t width, uint64_t total) noexcept nogil:
+    """Mix a row into `total`: a product for each word, and all bits at the end."""
     cdef uint64_t word
-    cdef Py_ssize_t i = 0, j
+    cdef Py_ssize_t i = 0
     while i + 8 <= width:
-        word = (<const uint64_t*>(row + i))[0]
-        total = mix(total ^ word) + <uint64_t>0x9E3779B97F4A7C15
+        memcpy(&word, row + i, 8)
+        total = (total ^ word) * <uint64_t>0x9E3779B97F4A7C15
+        total ^= total >> 32
         i += 8
     word = 0
-    j = 0
-    while i < width:
-        word |= <uint64_t>row[i] << (8 * j)
-        i += 1
-        j += 1
+    if i < width:
+        memcpy(&word, row + i, width - i)
     return mix(total ^ word)

@@ -25,6 +25,8 @@ class Forward:
     """`[N, choices]`: the same at the temperature of the acting policy."""
     chosen: Tensor
     """`[N]`: log-probability of what was done, at the temperature of the acting policy."""
+    entropy: Tensor
+    """`[N, heads]`."""
     critic: Tensor
     """The critic's raw output."""
     value: Tensor
@@ -105,11 +107,9 @@ def forward(
         logits, features = views.policy(policy)
         out = _critic_output(critic, views, features, bool(policy.state_size))
     logits, out = logits.float(), out.float()
-    if policy.state_size:
-        log_probs = policy.heads.log_probs(logits, views.mask)
-    else:
-        log_probs = views.seat.spread(policy.heads.log_probs(logits, views.seat_mask))
+    if not policy.state_size:
         logits = views.seat.spread(logits)
+    log_probs, chosen, entropy = policy.heads.judge(logits, views.mask, action)
     with torch.no_grad():
         judged = out
         if slow_critic is not None:
@@ -123,8 +123,8 @@ def forward(
         # What acts is what gets better: otherwise ratios would not begin at 1, and PPO would clip
         # what was merely played at another temperature.
         acting = policy.heads.log_probs(logits, views.mask, temperature)
-    chosen = policy.heads.joint(acting, action)
-    return Forward(logits, log_probs, acting, chosen, out, value, next_value)
+        chosen = policy.heads.joint(acting, action)
+    return Forward(logits, log_probs, acting, chosen, entropy, out, value, next_value)
 
 
 def _critic_output(critic: Critic, views: Views, features: Tensor, rows: bool) -> Tensor:

@@ -236,7 +236,7 @@ def imitation(
     loss_t = -_kept(heads.select(log_prob_t, action_t), valid_t)
     nll = mean_over(loss_t.detach().sum(-1), valid_t)
     if weights is not None:
-        loss_t = loss_t * _weights(heads, weights, loss_t)
+        loss_t = loss_t * _weights(weights, loss_t)
     open_t = (heads.legal(mask_t) > 1) & as_flags(valid_t)[..., None]
     right_t = (heads.mode(log_prob_t, mask_t) == action_t) & open_t
     steps = tuple(range(valid_t.dim()))
@@ -247,22 +247,18 @@ def imitation(
 
 
 def entropy_bonus(
-    heads: Heads,
-    log_prob_t: Tensor,
-    mask_t: Tensor,
-    valid_t: Tensor,
-    *,
-    weights: Sequence[float] | None = None,
+    entropy_t: Tensor, valid_t: Tensor, *, weights: Sequence[float] | None = None
 ) -> Term:
     """Return −E[Σ_h w_h H(π_h)]: smaller where play is more random.
 
-    `entropy` `[heads]` is each head's mean over valid steps, in nats and unweighted.
+    `entropy_t` is `[T, B, heads]`; `entropy` `[heads]` is each head's mean over valid steps, in
+    nats and unweighted.
     """
-    _wider(valid_t, log_prob_t, mask_t)
-    entropy_t = _kept(heads.entropy(log_prob_t, mask_t), valid_t)
+    _wider(valid_t, entropy_t)
+    entropy_t = _kept(entropy_t, valid_t)
     statistics = {"entropy": mean_over(entropy_t.detach(), valid_t)}
     if weights is not None:
-        entropy_t = entropy_t * _weights(heads, weights, entropy_t)
+        entropy_t = entropy_t * _weights(weights, entropy_t)
     return Term(-mean_over(entropy_t.sum(-1), valid_t), statistics)
 
 
@@ -284,9 +280,9 @@ def _mean(values_t: Tensor, valid_t: Tensor) -> Tensor:
     return mean_over(values_t.detach(), valid_t)
 
 
-def _weights(heads: Heads, weights: Sequence[float], like: Tensor) -> Tensor:
-    if len(weights) != len(heads):
-        raise ValueError(f"{len(heads)} heads need as many weights, got {len(weights)}.")
+def _weights(weights: Sequence[float], like: Tensor) -> Tensor:
+    if len(weights) != like.shape[-1]:
+        raise ValueError(f"{like.shape[-1]} heads need as many weights, got {len(weights)}.")
     return torch.tensor(weights, dtype=like.dtype, device=like.device)
 
 

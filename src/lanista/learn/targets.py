@@ -57,6 +57,7 @@ def known_of(
         log_probs=forward.log_probs,
         acting=forward.acting,
         chosen=forward.chosen,
+        entropy=forward.entropy,
         mask=batch.tensor("mask"),
         action=batch.tensor("action").long(),
         behaviour=batch.tensor("log_prob"),
@@ -246,9 +247,14 @@ def scaled(settings: Learning, pieces: list[Known]) -> list[Known]:
         valid = returns.keep_largest(advantage, everything, settings.keep_advantages)
     if settings.normalise_advantages:
         advantage = returns.normalise(advantage, everything)
-    sizes, total = [len(piece.valid) for piece in pieces], int(valid.sum())
-    parts = zip(pieces, torch.split(advantage, sizes), torch.split(valid, sizes), strict=True)
+    sizes = [len(piece.valid) for piece in pieces]
+    kept = torch.split(valid, sizes)
+    counts = sizes
+    if settings.keep_advantages < 1 and len(pieces) > 1:
+        counts = torch.stack([each.sum() for each in kept]).tolist()
     return [
-        replace(piece, advantage=mine, valid=kept, kept_share=int(kept.sum()) / total)
-        for piece, mine, kept in parts
+        replace(piece, advantage=mine, valid=some, kept_share=count / sum(counts))
+        for piece, mine, some, count in zip(
+            pieces, torch.split(advantage, sizes), kept, counts, strict=True
+        )
     ]

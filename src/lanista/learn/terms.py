@@ -32,6 +32,8 @@ class Known:
     """`[N, choices]`: the same at the temperature at which it acts."""
     chosen: Tensor
     """`[N]`: the log-probability of what was done, at that temperature."""
+    entropy: Tensor
+    """`[N, heads]`, of the policy that learns."""
     mask: Tensor
     action: Tensor
     behaviour: Tensor
@@ -123,7 +125,7 @@ def upgo(known: Known) -> Term:
 
 
 def entropy(known: Known) -> Term:
-    return losses.entropy_bonus(known.heads, known.log_probs, known.mask, known.valid)
+    return losses.entropy_bonus(known.entropy, known.valid)
 
 
 def anchor_reverse(known: Known) -> Term:

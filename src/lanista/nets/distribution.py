@@ -1,7 +1,8 @@
 """Factored, masked categorical distributions over the heads of an action.
 
 Tensors in, tensors out; all heads lie one after another on the last axis, as in a game's legal
-mask. Knows nothing of networks, games or where uniforms come from.
+mask. The formulas here hold everywhere; float32 on the CPU goes the quicker way of `judging`.
+Knows nothing of networks, games or where uniforms come from.
 """
 
 from __future__ import annotations
@@ -9,13 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from lanista.nets import judging
 
 LOG2_E = 1.4426950408889634
 ILLEGAL = -1e9
 """The log-probability of an illegal choice: finite, and `exp` of it is exactly 0."""
+
+
+class Judged(NamedTuple):
+    """What a policy says of decisions that were made."""
+
+    log_probs: Tensor
+    """`[N, choices]`."""
+    chosen: Tensor
+    """`[N]`: of what was done."""
+    entropy: Tensor
+    """`[N, heads]`, in nats."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +79,10 @@ class Heads:
                 runs.append((head, 1, offset, size))
         return tuple(runs)
 
+    @cached_property
+    def _sizes(self) -> NDArray[np.int32]:
+        return np.array(self.sizes, np.int32)
+
     def log_probs(
         self, logits: Tensor, mask: Tensor, temperature: float | Tensor | None = None
     ) -> Tensor:
@@ -72,8 +93,10 @@ class Heads:
         """
         self._check(logits, mask)
         logits = _wide(logits)
-        if temperature is not None:
+        if temperature is not None and not (isinstance(temperature, float) and temperature == 1.0):
             logits = logits / temperature
+        if judging.by_row(logits):
+            return judging.log_softmax(logits, mask, self._sizes)
         # Sums and products, since filling by a mask branches at every entry: half the time.
         legal = mask.to(logits.dtype)
         barred = legal - 1
@@ -81,6 +104,38 @@ class Heads:
         logits = torch.add(logits * legal, barred, alpha=torch.finfo(logits.dtype).max)
         parts = [part.log_softmax(-1).flatten(-2) for part in self._split(logits)]
         return _join(parts) * legal - barred * ILLEGAL
+
+    def judge(self, logits: Tensor, mask: Tensor, actions: Tensor) -> Judged:
+        """Return what `logits` `[N, choices]` say of `actions` `[N, heads]`, with gradients."""
+        self._check(logits, mask)
+        if judging.by_row(logits):
+            return Judged(*judging.judge(logits, mask, actions.long(), self._sizes))
+        log_probs = self.log_probs(logits, mask)
+        return Judged(log_probs, self.joint(log_probs, actions), self.entropy(log_probs, mask))
+
+    def choose(
+        self,
+        logits: Tensor,
+        mask: Tensor,
+        uniforms: Tensor | None,
+        temperature: float = 1.0,
+    ) -> tuple[Tensor, Tensor]:
+        """Return actions `[N, heads]` int32 and their log-probabilities `[N]`, without gradient.
+
+        Sampled as `sample` does, or, where `uniforms` are None, the likeliest. On the device of the
+        logits, without waiting for it.
+        """
+        self._check(logits, mask)
+        if judging.by_row(logits):
+            drawn = None if uniforms is None else uniforms.float().numpy()
+            found = judging.choose(logits, mask, self._sizes, drawn, temperature)
+            return torch.from_numpy(found[0]), torch.from_numpy(found[1])
+        log_probs = self.log_probs(logits, mask, temperature)
+        if uniforms is None:
+            actions = self.mode(log_probs, mask)
+        else:
+            actions = self.sample(log_probs, uniforms)
+        return actions.int(), self.joint(log_probs, actions)
 
     def uniform_log_probs(self, mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """Return the log-probabilities of equal chances for all legal choices of each head."""

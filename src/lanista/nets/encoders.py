@@ -6,11 +6,16 @@ are divided by their scale. Observations stay in their small dtype until they re
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lanista.games.contract import Field, Observation
+from lanista.nets import rowwise
 from lanista.nets.tokens import depth_of, layout_of
+
+_HALF = torch.bfloat16
+_BY_ROW = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.float32)
 
 
 def _runs(observation: Observation) -> list[tuple[int, int, Field]]:
@@ -44,11 +49,8 @@ class FlatEncoder(nn.Module):
             else:
                 numbers.extend(range(start, stop))
                 scales.extend([field.scale] * field.size)
-        columns = [
-            (entry, value)
-            for classes, entry in sorted(categories, key=lambda category: category[0])
-            for value in range(classes)
-        ]
+        categories.sort(key=lambda category: category[0])
+        columns = [(entry, value) for classes, entry in categories for value in range(classes)]
         # What follows from the layout stays on the CPU until the module is moved, so that a
         # policy file can be read into a network built without memory of its own.
         at = torch.tensor([entry for entry, _ in columns] + numbers, dtype=torch.long, device="cpu")
@@ -61,8 +63,15 @@ class FlatEncoder(nn.Module):
         """How many columns are of categories."""
         self.plain = not columns and all(scale == 1.0 for scale in scales)
         self.width = len(at)
+        first = np.cumsum([0, *(classes for classes, _ in categories)])
+        self._categories = np.array(
+            [(entry, at, n) for at, (n, entry) in zip(first, categories, strict=False)], np.int32
+        ).reshape(-1, 3)
+        self._numbers = np.array(numbers, np.int32)
 
     def forward(self, observation: Tensor) -> Tensor:
+        if self._by_row(observation):
+            return self._columns(observation)
         seen = observation.to(self.scale.dtype)
         if self.plain:
             return seen
@@ -71,6 +80,30 @@ class FlatEncoder(nn.Module):
         columns = seen.index_select(-1, self.entries)
         columns[..., : self.hot].eq_(self.values)
         columns[..., self.hot :].mul_(self.scale)
+        return columns
+
+    def _by_row(self, observation: Tensor) -> bool:
+        return (
+            observation.device.type == "cpu"
+            and self.scale.dtype == torch.float32
+            and observation.dtype in _BY_ROW
+            and not observation.requires_grad
+            and not torch.compiler.is_compiling()
+        )
+
+    def _columns(self, observation: Tensor) -> Tensor:
+        """Return what `forward` does, made row by row, and in bf16 where the next layer wants it.
+
+        A layer under autocast would narrow it in a pass of its own, to the same numbers.
+        """
+        half = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == _HALF
+        dtype = _HALF if half else torch.float32
+        if self.plain:
+            return observation.to(dtype)
+        columns = torch.empty((*observation.shape[:-1], self.width), dtype=dtype)
+        seen = observation.reshape(-1, observation.shape[-1]).contiguous().numpy()
+        out = columns.view(torch.uint16 if half else dtype).view(-1, self.width).numpy()
+        rowwise.encode(seen, self._categories, self._numbers, self.scale.numpy(), out)
         return columns
 
 

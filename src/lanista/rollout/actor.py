@@ -8,9 +8,10 @@ otherwise up to the rounding of the network. Never imports an optimiser.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,16 @@ from torch import Tensor
 
 from lanista.data.equal_rows import equal_rows
 from lanista.errors import LanistaError
-from lanista.games.contract import Decisions, Ints
+from lanista.games.contract import Decisions
 from lanista.games.streams import uniforms
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
-from lanista.rollout.blocks import in_blocks, in_whole_blocks
+from lanista.rollout.blocks import in_blocks
+from lanista.rollout.memory import Memory
 from lanista.rollout.phases import BATCH, INFER, SAMPLE, Phases
+
+_FEW_EQUAL = 0.9
+"""The share of kinds among rows from which on showing all rows takes less time."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +39,23 @@ class Choice:
 
     action: NDArray[np.int32]
     log_prob: NDArray[np.float32]
-    log_probs: NDArray[np.float32]
+    said: NDArray[np.float32] | Callable[[], NDArray[np.float32]]
+    """Log-probabilities of all choices, or what computes them; few ask for them."""
     value: NDArray[np.float32] | None
     state: NDArray[np.float32] | None
     """`[n, state_size]`: the recurrent state before the decision."""
+
+    @cached_property
+    def log_probs(self) -> NDArray[np.float32]:
+        """`[n, choices]`; ask before the actor chooses again."""
+        return self.said() if callable(self.said) else self.said
 
 
 @dataclass(frozen=True)
 class _Judged:
     """What the networks said of some decisions, on the CPU in float32."""
 
-    log_probs: Tensor
+    logits: Tensor
     value: Tensor | None
     before: NDArray[np.float32] | None
 
@@ -87,21 +98,28 @@ class Actor:
         privileged: NDArray[Any] | None = None,
     ) -> Choice:
         """Choose at `rows` of `decisions`; `privileged` is what the critic may see there."""
-        mask = torch.from_numpy(decisions.mask.take(rows, 0))
+        with self.phases(BATCH):
+            mask = torch.from_numpy(decisions.mask.take(rows, 0))
         with self.phases(INFER):
             judged = self._judge(decisions, rows, mask, privileged)
-        heads, log_probs = self.policy.heads, judged.log_probs
-        seed = None if self.greedy else self.seed
+        heads, seed = self.policy.heads, None if self.greedy else self.seed
+        temperature = self.temperature
         with self.phases(SAMPLE):
-            action = draw(heads, log_probs, mask, decisions, rows, seed, self.block)
-            chosen = heads.joint(log_probs, action)
+            drawn = uniforms_for(heads, decisions, rows, seed)
+            action, log_prob = heads.choose(judged.logits, mask, drawn, temperature)
         value = None if judged.value is None else judged.value.numpy()
-        return Choice(action.int().numpy(), chosen.numpy(), log_probs.numpy(), value, judged.before)
+
+        def said() -> NDArray[np.float32]:
+            return heads.log_probs(judged.logits, mask, temperature).numpy()
+
+        return Choice(action.numpy(), log_prob.numpy(), said, value, judged.before)
 
     @torch.no_grad()
     def log_probs(self, decisions: Decisions, rows: NDArray[Any]) -> Tensor:
         """Return log-probabilities `[rows, choices]` and carry a recurrent state on."""
-        return self._judge(decisions, rows, torch.from_numpy(decisions.mask[rows]), None).log_probs
+        mask = torch.from_numpy(decisions.mask.take(rows, 0))
+        logits = self._judge(decisions, rows, mask, None).logits
+        return self.policy.heads.log_probs(logits, mask, self.temperature)
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """Return the recurrent states carried through matches, as arrays; none: empty."""
@@ -129,18 +147,17 @@ class Actor:
                     self._to_device(observation), self._to_device(before)
                 )
             self._memory.remember(decisions, rows, after.float().cpu().numpy())
-            return _Judged(self._log_probs(logits, mask), self._value(features, view), before)
+            return _Judged(logits.float().cpu(), self._value(features, view), before)
         # The mask follows from the view in an honest game; both are compared all the same.
         with self.phases(BATCH):
-            kinds = _kinds(_rows_of(observation, mask))
+            kinds = _kinds(observation, mask.numpy())
         if kinds is None:
             features = self._features(observation)
-            log_probs = self._log_probs(self._head(features), mask)
-            return _Judged(log_probs, self._value(features, view), None)
+            return _Judged(self._logits(features), self._value(features, view), None)
         first, group = kinds
-        features = self._features(observation[first])
-        log_probs = self._log_probs(self._head(features), mask[torch.from_numpy(first)])
-        return _Judged(log_probs[group], self._value(features, view, group), None)
+        features = self._features(observation.take(first, 0))
+        logits = self._logits(features).index_select(0, group)
+        return _Judged(logits, self._value(features, view, group), None)
 
     def _judge_in_blocks(
         self, decisions: Decisions, rows: NDArray[Any], observation: NDArray[Any], mask: Tensor
@@ -150,15 +167,12 @@ class Actor:
             before = self._memory.recall(decisions, rows)
             logits, after = in_blocks(self._recurrent, size, seen, torch.from_numpy(before))
             self._memory.remember(decisions, rows, after.numpy())
-            (log_probs,) = in_whole_blocks(self._masked, size, logits, mask)
-            return _Judged(log_probs, None, before)
-        kinds = _kinds(_rows_of(observation, mask))
-        if kinds is not None:
-            first = torch.from_numpy(kinds[0])
-            seen, mask = seen[first], mask[first]
-        (logits,) = in_blocks(self._plain, size, seen)
-        (log_probs,) = in_whole_blocks(self._masked, size, logits, mask)
-        return _Judged(log_probs if kinds is None else log_probs[kinds[1]], None, None)
+            return _Judged(logits, None, before)
+        kinds = _kinds(observation, mask.numpy())
+        if kinds is None:
+            return _Judged(in_blocks(self._plain, size, seen)[0], None, None)
+        (logits,) = in_blocks(self._plain, size, seen[torch.from_numpy(kinds[0])])
+        return _Judged(logits.index_select(0, kinds[1]), None, None)
 
     def _plain(self, observation: Tensor) -> tuple[Tensor, ...]:
         with self._autocast():
@@ -169,20 +183,14 @@ class Actor:
             logits, _, after = self.policy.step(observation.to(self.device), state.to(self.device))
         return logits.float().cpu(), after.float().cpu()
 
-    def _masked(self, logits: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
-        return (self._log_probs(logits, mask),)
-
     def _features(self, observation: NDArray[Any]) -> Tensor:
         with self._autocast():
             return self.policy.torso(self._to_device(observation))  # type: ignore[no-any-return]
 
-    def _head(self, features: Tensor) -> Tensor:
+    def _logits(self, features: Tensor) -> Tensor:
         with self._autocast():
-            return self.policy.head(features)  # type: ignore[no-any-return]
-
-    def _log_probs(self, logits: Tensor, mask: Tensor) -> Tensor:
-        temperature = None if self.temperature == 1.0 else self.temperature
-        return self.policy.heads.log_probs(logits.float().cpu(), mask, temperature)
+            logits: Tensor = self.policy.head(features)
+        return logits.float().cpu()
 
     def _value(
         self, features: Tensor, view: NDArray[Any], group: Tensor | None = None
@@ -210,80 +218,15 @@ class Actor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
 
-class Memory:
-    """The recurrent state of every seat at the table, zeros where a match begins."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self._shape(0, 0)
-
-    def recall(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.float32]:
-        """Return each seat's state so far in its match, `[rows, size]`."""
-        slot, seat = self._places(decisions, rows)
-        # A turn that does not come after the last one tells of the same match begun again.
-        known = (self.match[slot, seat] == decisions.match[rows]) & (
-            self.turn[slot, seat] < decisions.turn[rows]
-        )
-        state = self.state[slot, seat]
-        state[~known] = 0
-        return state
-
-    def remember(self, decisions: Decisions, rows: NDArray[Any], state: NDArray[Any]) -> None:
-        """Keep the states after the decisions `rows`."""
-        slot, seat = self._places(decisions, rows)
-        self.state[slot, seat] = state
-        self.match[slot, seat] = decisions.match[rows]
-        self.turn[slot, seat] = decisions.turn[rows]
-
-    def save(self) -> dict[str, NDArray[Any]]:
-        """Return everything as arrays; empty where nothing is kept."""
-        if not self.match.size:
-            return {}
-        return {"match": self.match.copy(), "turn": self.turn.copy(), "state": self.state.copy()}
-
-    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what `save` put away."""
-        self._shape(0, 0)
-        if saved:
-            self.match = np.array(saved["match"], np.int64)
-            self.turn = np.array(saved["turn"], np.int32)
-            self.state = np.array(saved["state"], np.float32)
-
-    def _shape(self, slots: int, seats: int) -> None:
-        self.match = np.full((slots, seats), -1, np.int64)
-        self.turn = np.zeros((slots, seats), np.int32)
-        self.state = np.zeros((slots, seats, self.size), np.float32)
-
-    def _places(self, decisions: Decisions, rows: NDArray[Any]) -> tuple[Ints, Ints]:
-        """Return slots and seats, and make room for those that are new."""
-        slot, seat = decisions.slot[rows], decisions.seat[rows]
-        slots, seats = self.match.shape
-        if len(rows) and (slot.max() >= slots or seat.max() >= seats):
-            match, turn, state = self.match, self.turn, self.state
-            self._shape(max(slots, int(slot.max()) + 1), max(seats, int(seat.max()) + 1))
-            self.match[:slots, :seats], self.turn[:slots, :seats] = match, turn
-            self.state[:slots, :seats] = state
-        return slot, seat
-
-
-def draw(
-    heads: Heads,
-    log_probs: Tensor,
-    mask: Tensor,
-    decisions: Decisions,
-    rows: NDArray[Any],
-    seed: int | None,
-    block: int = 0,
-) -> Tensor:
-    """Return actions `[rows, heads]`: sampled from each decision's own stream, or, where `seed`
-    is None, the likeliest. `block` is the actor's."""
+def uniforms_for(
+    heads: Heads, decisions: Decisions, rows: NDArray[Any], seed: int | None
+) -> Tensor | None:
+    """Return what each decision's own stream draws, `[rows, heads]`; None where `seed` is None, so
+    that the likeliest is played."""
     if seed is None:
-        return heads.mode(log_probs, mask)
+        return None
     match, seat, turn = decisions.match[rows], decisions.seat[rows], decisions.turn[rows]
-    drawn = torch.from_numpy(uniforms(seed, match, seat, turn, len(heads)))
-    if not block:
-        return heads.sample(log_probs, drawn)
-    return in_whole_blocks(lambda *given: (heads.sample(*given),), block, log_probs, drawn)[0]
+    return torch.from_numpy(uniforms(seed, match, seat, turn, len(heads)))
 
 
 def refuse_temperature(temperature: float) -> None:
@@ -294,15 +237,7 @@ def refuse_temperature(temperature: float) -> None:
         )
 
 
-def _kinds(rows: NDArray[Any]) -> tuple[NDArray[np.int64], Tensor] | None:
-    """Return the first row of each kind and every row's kind; None where all rows differ."""
-    if not len(rows):
-        return None
-    first, group = equal_rows(rows)
-    return None if len(first) == len(rows) else (first, torch.from_numpy(group))
-
-
-def _rows_of(observation: NDArray[Any], mask: Tensor) -> NDArray[np.uint8]:
-    """Return all that the network and its heads are given at each decision, as bytes."""
-    seen = np.ascontiguousarray(observation).view(np.uint8)
-    return np.concatenate([seen, mask.numpy().view(np.uint8)], axis=1)
+def _kinds(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], Tensor] | None:
+    """Return the first row of each kind and every row's kind; None where hardly any are equal."""
+    first, group = equal_rows(*columns)
+    return None if len(first) > _FEW_EQUAL * len(group) else (first, torch.from_numpy(group))

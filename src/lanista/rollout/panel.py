@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
-from lanista.rollout.actor import draw
+from lanista.rollout.actor import uniforms_for
 from lanista.rollout.phases import OPPONENTS, Phases
 from lanista.rollout.players import PolicyPlayer
 
@@ -29,7 +29,7 @@ class Panel:
         first = players[0].actor
         self.heads, self.device = first.policy.heads, first.device
         self.seed = None if first.greedy else first.seed
-        self.temperature = None if first.temperature == 1.0 else first.temperature
+        self.temperature = first.temperature
 
     @torch.no_grad()
     def act(self, decisions: Decisions, rows: Sequence[NDArray[Any]]) -> Ints:
@@ -40,8 +40,8 @@ class Panel:
         cut = torch.split(seen, [len(own) for own in rows])
         parts = zip(self.policies, cut, strict=True)
         logits = torch.cat([policy(part) for policy, part in parts if len(part)])
-        log_probs = self.heads.log_probs(logits.float().cpu(), mask, self.temperature)
-        return draw(self.heads, log_probs, mask, decisions, every, self.seed).int().numpy()
+        drawn = uniforms_for(self.heads, decisions, every, self.seed)
+        return self.heads.choose(logits.float().cpu(), mask, drawn, self.temperature)[0].numpy()
 
 
 class Others:

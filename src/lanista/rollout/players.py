@@ -21,7 +21,7 @@ from lanista.errors import LanistaError
 from lanista.games.contract import Decisions, Ints, Spec
 from lanista.nets.policy_file import LoadedPolicy, load_policy
 from lanista.nets.policy_format import PolicyFileError
-from lanista.rollout.actor import Actor, draw, refuse_temperature
+from lanista.rollout.actor import Actor, refuse_temperature, uniforms_for
 from lanista.rollout.blocks import BLOCK, in_blocks
 
 Source = str | Path | LoadedPolicy
@@ -66,13 +66,14 @@ class EnsemblePlayer:
         """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
         mask = torch.from_numpy(decisions.mask[rows])
         said = [actor.log_probs(decisions, rows) for actor in self.actors]
-        (log_probs,) = in_blocks(self._mean, BLOCK, mask, *said)
-        seed = None if self.greedy else self.seed
-        return draw(self.heads, log_probs, mask, decisions, rows, seed, BLOCK).int().numpy()
+        (mean,) = in_blocks(self._mean, BLOCK, *said)
+        drawn = uniforms_for(self.heads, decisions, rows, None if self.greedy else self.seed)
+        return self.heads.choose(mean, mask, drawn, self.temperature)[0].numpy()
 
-    def _mean(self, mask: Tensor, *said: Tensor) -> tuple[Tensor, ...]:
-        mean = torch.stack(said).logsumexp(0)  # Up to a constant, which the heads take out again.
-        return (self.heads.log_probs(mean, mask, self.temperature),)
+    @staticmethod
+    def _mean(*said: Tensor) -> tuple[Tensor, ...]:
+        # Up to a constant, which the heads take out again.
+        return (torch.stack(said).logsumexp(0),)
 
 
 def policy_player(
