@@ -1,5 +1,6 @@
 """Shared memory: what is written in one process is read in another, and nothing stays behind."""
 
+import gc
 import os
 import signal
 import sys
@@ -11,7 +12,17 @@ import numpy as np
 import pytest
 
 from lanista.errors import LanistaError
-from lanista.rollout.shared import ALIGN, Inbox, Outbox, Segment, needed, read, write
+from lanista.rollout.shared import (
+    ALIGN,
+    Inbox,
+    Outbox,
+    Segment,
+    hand_on,
+    handed_on,
+    needed,
+    read,
+    write,
+)
 
 CONTEXT = get_context("spawn")
 KINDS = {
@@ -49,6 +60,7 @@ def ended(process, pipe):
 
 
 def open_files():
+    gc.collect()  # What other tests left.
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
@@ -132,6 +144,27 @@ def test_only_plain_numbers_are_written():
     for array in (np.array([{}]), np.zeros(2, [("x", "i4")])):
         with pytest.raises(ValueError, match="array odd"):
             write(segment, {"odd": array})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts through /proc")
+def test_a_segment_that_nobody_holds_is_closed():
+    before = open_files()
+    view = read(Segment.create(64), (("numbers", "<f8", (8,), 0),))["numbers"]
+    assert open_files() == before + 1  # The view's own hold on the memory.
+    del view
+    assert open_files() == before
+
+
+def test_a_pipe_is_handed_on_and_its_end_is_seen():
+    (here, there), (mine, its) = CONTEXT.Pipe(), CONTEXT.Pipe()
+    hand_on(its, here)
+    assert its.closed
+    taken = handed_on(there)
+    taken.send("over the new one")
+    assert mine.recv() == "over the new one"
+    taken.close()
+    with pytest.raises(EOFError):
+        mine.recv()
 
 
 def test_a_view_outlives_its_segment():

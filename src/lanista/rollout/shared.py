@@ -43,6 +43,7 @@ class Segment:
         try:
             mapped = mmap.mmap(descriptor, self.size)
         except BaseException:
+            self._descriptor = -1
             os.close(descriptor)
             raise
         self.buffer: NDArray[np.uint8] = np.frombuffer(mapped, np.uint8)
@@ -63,16 +64,7 @@ class Segment:
     @classmethod
     def receive(cls, pipe: Connection) -> Segment:
         """Return what the other end of `pipe` sends; EOFError or OSError if it is gone."""
-        refuse_elsewhere()
-        try:
-            descriptor = recv_handle(pipe)
-        except RuntimeError as error:  # The system had no descriptor left for it.
-            raise LanistaError(
-                "Shared memory could not be taken over from another process: too many files are "
-                "open; raise the limit (ulimit -n), or have fewer rollouts.workers."
-            ) from error
-        os.set_inheritable(descriptor, False)
-        return cls(descriptor)
+        return cls(_received(pipe))
 
     def close(self) -> None:
         """Let go of the memory; arrays that still look at it stay good. Twice is once."""
@@ -81,6 +73,20 @@ class Segment:
         os.close(self._descriptor)
         self._descriptor = -1
         self.buffer = np.empty(0, np.uint8)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def hand_on(pipe: Connection, over: Connection) -> None:
+    """Give `pipe` away to the other end of `over`, which must call `handed_on`."""
+    send_handle(over, pipe.fileno(), 0)
+    pipe.close()
+
+
+def handed_on(over: Connection) -> Connection:
+    """Return the pipe that the other end of `over` gives away."""
+    return Connection(_received(over))
 
 
 def refuse_elsewhere() -> None:
@@ -188,6 +194,20 @@ class Inbox:
         for segment in self._segments.values():
             segment.close()
         self._segments.clear()
+
+
+def _received(pipe: Connection) -> int:
+    """Return a descriptor from the other end of `pipe`."""
+    refuse_elsewhere()
+    try:
+        descriptor = recv_handle(pipe)
+    except RuntimeError as error:  # The system had no descriptor left for it.
+        raise LanistaError(
+            "A file could not be taken over from another process: too many are open; raise the "
+            "limit (ulimit -n), or have fewer rollouts.workers."
+        ) from error
+    os.set_inheritable(descriptor, False)
+    return descriptor
 
 
 def _nameless() -> int:

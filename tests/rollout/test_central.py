@@ -1,0 +1,534 @@
+"""Central inference: who was batched with whom changes nothing, and nobody is left waiting."""
+
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from lanista.data.trajectory import to_arrays
+from lanista.errors import LanistaError
+from lanista.games import make
+from lanista.games.contract import Decisions
+from lanista.nets.policy import Critic, Policy
+from lanista.nets.settings import Network
+from lanista.rollout.actor import Actor
+from lanista.rollout.central import Central, joined, part_of
+from lanista.rollout.collect import Collector
+from lanista.rollout.phases import INFER, WAIT
+from lanista.rollout.remote import RemoteActor
+from lanista.rollout.shared import hand_on, handed_on
+
+CONTEXT = get_context("spawn")
+NEVER = 3600.0
+"""Seconds: a deadline that no test reaches."""
+# A second thread costs more than it brings on tensors this small.
+torch.set_num_threads(1)
+
+
+def actor_of(name="kuhn", kind="mlp", critic=False, privileged=False):
+    torch.manual_seed(2)
+    spec = make(name, slots=1, seed=5).spec
+    network = Network(kind, width=16, layers=1)
+    policy = Policy(spec, network)
+    torch.nn.init.orthogonal_(policy.head.weight, 3.0)
+    judge = None
+    if critic:
+        view = {"observation": spec.privileged} if privileged else {"features": policy.torso.width}
+        judge = Critic(spec, network, **view)
+        torch.nn.init.orthogonal_(judge.head.weight)
+    return Actor(policy, 4, judge)
+
+
+def collector_of(name, actor, number, **more):
+    game = make(name, slots=4, seed=5)
+    return Collector(game, actor, unroll_length=5, first_match=1000 * number, **more)
+
+
+def played(collector, rounds):
+    return [to_arrays(collector.unrolls(count)) for count in rounds]
+
+
+def playing(pipe, name, number, rounds, more):
+    """A worker: play some rounds with choices from the other process, and send what was kept."""
+    torch.set_num_threads(1)
+    remote = RemoteActor(handed_on(pipe))
+    collector = collector_of(name, remote, number, **more)
+    for arrays in played(collector, rounds):
+        pipe.send(arrays)
+    remote.rest()
+    pipe.send(dict(remote.phases.wall))
+
+
+def asking_twice(pipe):
+    """A worker that says when its first answer came, and then asks again."""
+    remote, decisions = RemoteActor(handed_on(pipe)), started(3)
+    pipe.send("asks")
+    remote.choose(decisions, np.arange(3))
+    pipe.send("answered")
+    remote.choose(decisions, np.arange(3))
+    pipe.send("never said")
+
+
+def answering(pipe):
+    """The central side, which hangs at its first inference."""
+    actor = actor_of()
+    central = Central(actor, 1, batch=1, deadline=NEVER)
+
+    def hang(*_):
+        pipe.send("running")
+        threading.Event().wait()
+
+    actor.policy.torso.register_forward_pre_hook(hang)
+    hand_on(central.attach(0), pipe)
+    pipe.recv()
+
+
+def process_of(work, *arguments):
+    here, there = CONTEXT.Pipe()
+    process = CONTEXT.Process(target=work, args=(there, *arguments), daemon=True)
+    process.start()
+    there.close()
+    return process, here
+
+
+def started(rows, first=0, name="kuhn"):
+    """Return the first decisions of `rows` matches, copied so that they can be kept."""
+    game = make(name, slots=rows, seed=5)
+    game.start(np.arange(rows), np.arange(first, first + rows))
+    now = game.decisions()
+    names = ("slot", "seat", "match", "turn", "observation", "mask")
+    return Decisions(**{each: getattr(now, each).copy() for each in names})
+
+
+def in_thread(work, *arguments):
+    """Return what waits for `work`, which runs meanwhile, and gives its result or its error."""
+    found = []
+
+    def run():
+        try:
+            found.append(work(*arguments))
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+
+    def result():
+        thread.join()
+        return found[0]
+
+    return result
+
+
+def until(true):
+    while not true():
+        time.sleep(0.002)
+
+
+def open_files():
+    gc.collect()  # What other tests left.
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def waiting(central):
+    """Return the numbers of the workers whose request has come and waits."""
+    return sorted(line.number for line in list(central._lines.values()) if line.asked)
+
+
+@pytest.fixture
+def centrals():
+    """Make centrals that are closed in the end."""
+    made = []
+
+    def central(actor, workers=2, *, batch=10**6, deadline=NEVER, **more):
+        made.append(Central(actor, workers, batch=batch, deadline=deadline, **more))
+        return made[-1]
+
+    yield central
+    for each in made:
+        each.close()
+
+
+def remotes(central, count=2):
+    return [RemoteActor(central.attach(number)) for number in range(count)]
+
+
+def both_play(central):
+    """Return two workers who asked and are waited for from now on."""
+    first, second = remotes(central)
+    decisions = started(1)
+    first.choose(decisions, np.arange(1))
+    waits = in_thread(second.choose, decisions, np.arange(1))
+    until(lambda: waiting(central) == [1])
+    first.choose(decisions, np.arange(1))
+    waits()
+    central.measured()
+    return first, second
+
+
+def same_choice(found, expected):
+    np.testing.assert_array_equal(found.action, expected.action)
+    for name in ("log_prob", "log_probs", "value", "state"):
+        one, other = getattr(found, name), getattr(expected, name)
+        assert (one is None) == (other is None), name
+        if one is not None:
+            np.testing.assert_allclose(one, other, atol=1e-5, err_msg=name)
+
+
+def same_columns(found, expected):
+    assert sorted(found) == sorted(expected)
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype, name
+        if array.dtype.kind == "f":
+            np.testing.assert_allclose(found[name], array, atol=1e-5, err_msg=name)
+        else:
+            np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "workers", "more"),
+    [("kuhn", 1, {"keep_privileged": True}), ("arena", 3, {"keep_log_probs": True})],
+)
+def test_workers_play_as_they_would_with_an_actor_of_their_own(centrals, name, workers, more):
+    privileged = "keep_privileged" in more
+    actor = actor_of(name, critic=True, privileged=privileged)
+    central = centrals(actor, workers, batch=6, deadline=0.005)
+    rounds = (8, 20, 8)
+    members = [process_of(playing, name, number, rounds, more) for number in range(workers)]
+    for number, (_, pipe) in enumerate(members):
+        hand_on(central.attach(number), pipe)
+    for number, (process, pipe) in enumerate(members):
+        alone = actor_of(name, critic=True, privileged=privileged)
+        for expected in played(collector_of(name, alone, number, **more), rounds):
+            same_columns(pipe.recv(), expected)
+        wall = pipe.recv()
+        assert wall[WAIT] > 0
+        assert INFER not in wall
+        process.join()
+        assert process.exitcode == 0
+    until(lambda: not central._lines)
+    found = central.measured()
+    closings = [found[f"inference/closed_by_{why}"] for why in ("full", "everybody", "deadline")]
+    assert found["inference/batches"] == sum(closings) > 0
+    assert central.taken()[0][INFER] > 0
+
+
+def test_workers_with_a_recurrent_policy_play_as_they_would_alone(centrals):
+    workers = remotes(centrals(actor_of(kind="lstm", critic=True), 3, batch=6, deadline=0.005), 3)
+    collectors = [collector_of("kuhn", remote, number) for number, remote in enumerate(workers)]
+    plays = [in_thread(played, each, (8, 20, 8)) for each in collectors]
+    for number, play in enumerate(plays):
+        alone = collector_of("kuhn", actor_of(kind="lstm", critic=True), number)
+        for found, expected in zip(play(), played(alone, (8, 20, 8)), strict=True):
+            same_columns(found, expected)
+
+
+def test_one_inference_answers_all_who_wait(centrals):
+    actor = actor_of(critic=True)
+    central = centrals(actor)
+    first, second = both_play(central)
+    asked = []
+    actor.policy.torso.register_forward_pre_hook(lambda _, given: asked.append(len(given[0])))
+    mine, theirs = started(3, 10), started(5, 20)
+    waits = in_thread(first.choose, mine, np.arange(3))
+    choice = second.choose(theirs, np.arange(1, 5))
+    alone = actor_of(critic=True)
+    same_choice(choice, alone.choose(theirs, np.arange(1, 5)))
+    same_choice(waits(), alone.choose(mine, np.arange(3)))
+    assert len(asked) == 1
+    found = central.measured()
+    assert found["inference/rows/largest"] == 7
+    assert found["inference/rows/to_8"] == found["inference/batches"] == 1
+
+
+def test_a_batch_is_closed_when_everybody_waits(centrals):
+    central = centrals(actor_of())
+    first, second = both_play(central)
+    waits = in_thread(first.choose, started(1), np.arange(1))
+    until(lambda: waiting(central) == [0])
+    second.choose(started(1), np.arange(1))
+    waits()
+    found = central.measured()
+    assert found["inference/closed_by_everybody"] == found["inference/batches"] == 1
+
+
+def test_a_batch_is_closed_when_enough_rows_wait(centrals):
+    central = centrals(actor_of(), batch=4)
+    first, second = both_play(central)
+    waits = in_thread(first.choose, started(3), np.arange(3))
+    until(lambda: waiting(central) == [0])
+    assert central.measured()["inference/batches"] == 0
+    second.choose(started(1), np.arange(1))
+    waits()
+    first.choose(started(4), np.arange(4))
+    found = central.measured()
+    assert found["inference/closed_by_full"] == found["inference/batches"] == 2
+
+
+def test_a_batch_is_closed_when_the_oldest_request_has_waited_enough(centrals):
+    central = centrals(actor_of(), deadline=0.05)
+    first, _second = both_play(central)
+    began = time.monotonic()
+    first.choose(started(1), np.arange(1))
+    assert time.monotonic() - began >= 0.05
+    found = central.measured()
+    assert found["inference/closed_by_deadline"] == found["inference/batches"] == 1
+
+
+def test_nobody_waits_for_a_worker_that_rests(centrals):
+    central = centrals(actor_of())
+    first, second = both_play(central)
+    second.rest()
+    first.choose(started(1), np.arange(1))
+    # Back with its next request, and waited for again.
+    waits = in_thread(second.choose, started(1), np.arange(1))
+    until(lambda: waiting(central) == [1])
+    first.choose(started(1), np.arange(1))
+    waits()
+    waits = in_thread(first.choose, started(1), np.arange(1))
+    until(lambda: waiting(central) == [0])
+    second.rest()
+    waits()
+
+
+def test_a_worker_killed_while_it_waits_is_dropped_and_the_others_go_on(centrals):
+    central = centrals(actor_of())
+    here = RemoteActor(central.attach(1))
+    here.choose(started(2), np.arange(2))
+    process, pipe = process_of(asking_twice)
+    hand_on(central.attach(0), pipe)
+    assert pipe.recv() == "asks"
+    until(lambda: waiting(central) == [0])
+    here.choose(started(2), np.arange(2))
+    assert pipe.recv() == "answered"
+    until(lambda: waiting(central) == [0])
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    central.measured()
+    same_choice(here.choose(started(2), np.arange(2)), actor_of().choose(started(2), np.arange(2)))
+    assert central.measured()["inference/rows/largest"] == 2
+    # Another takes its place.
+    there = RemoteActor(central.attach(0))
+    waits = in_thread(there.choose, started(3), np.arange(3))
+    until(lambda: waiting(central) == [0])
+    here.choose(started(2), np.arange(2))
+    same_choice(waits(), actor_of().choose(started(3), np.arange(3)))
+
+
+def test_a_worker_whose_central_was_killed_does_not_hang():
+    process, pipe = process_of(answering)
+    remote = RemoteActor(handed_on(pipe))
+    waits = in_thread(remote.choose, started(2), np.arange(2))
+    assert pipe.recv() == "running"
+    process.kill()
+    process.join()
+    error = waits()
+    assert isinstance(error, LanistaError)
+    assert "gone" in str(error)
+    with pytest.raises(LanistaError, match="gone"):
+        remote.choose(started(2), np.arange(2))
+
+
+def test_a_worker_whose_central_was_closed_does_not_hang(centrals):
+    central = centrals(actor_of())
+    first, _second = both_play(central)
+    waits = in_thread(first.choose, started(2), np.arange(2))
+    until(lambda: waiting(central) == [0])
+    central.close()
+    central.close()
+    assert isinstance(waits(), LanistaError)
+    with pytest.raises(ValueError, match="closed"):
+        central.attach(0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts through /proc")
+def test_a_closed_central_leaves_no_file_open(centrals):
+    before = open_files()
+    for _ in range(2):
+        central = centrals(actor_of())
+        workers = remotes(central)
+        workers[0].choose(started(2), np.arange(2))
+        workers[0].memory()
+        for worker in workers:
+            worker.close()
+        central.close()
+    assert open_files() == before
+
+
+def test_a_failed_inference_is_told_to_those_who_asked_and_the_next_one_runs(centrals):
+    actor = actor_of()
+    (remote,) = remotes(centrals(actor, 1), 1)
+    decisions = started(2)
+
+    def fail(*_):
+        raise RuntimeError("no memory left on the device")
+
+    hook = actor.policy.torso.register_forward_pre_hook(fail)
+    with pytest.raises(LanistaError, match="no memory left on the device"):
+        remote.choose(decisions, np.arange(2))
+    hook.remove()
+    same_choice(remote.choose(decisions, np.arange(2)), actor_of().choose(decisions, np.arange(2)))
+
+
+def test_what_ends_the_thread_is_told_by_the_next_call(centrals):
+    actor = actor_of(kind="lstm")
+    central = centrals(actor, 1)
+    (remote,) = remotes(central, 1)
+    remote.memory()
+
+    def fail():
+        raise RuntimeError("broken")
+
+    actor.memory = fail
+    with pytest.raises(LanistaError, match="gone"):
+        remote.memory()
+    until(lambda: not central._thread.is_alive())
+    with pytest.raises(LanistaError, match="broken"):
+        central.measured()
+    with pytest.raises(LanistaError, match="broken"):
+        central.attach(0)
+
+
+def test_each_request_is_answered_with_the_weights_and_temperature_it_names(centrals):
+    actor = actor_of()
+    loaded = []
+
+    def prepare(version):
+        loaded.append(version)
+        with torch.no_grad():
+            actor.policy.head.bias.copy_(torch.tensor([float(version), 0.0]))
+
+    central = centrals(actor, prepare=prepare)
+    first, second = both_play(central)
+    first.version, first.temperature = 3, 0.5
+    second.version = 2
+    decisions = started(4)
+    waits = in_thread(first.choose, decisions, np.arange(4))
+    until(lambda: waiting(central) == [0])
+    found = {2: second.choose(decisions, np.arange(4)), 3: waits()}
+    second.version, second.temperature = 2, 2.0
+    first.rest()
+    again = second.choose(decisions, np.arange(4))
+    assert loaded == [0, 3, 2]
+    for choice, version, temperature in ((found[2], 2, 1), (found[3], 3, 0.5), (again, 2, 2)):
+        alone = actor_of()
+        alone.temperature = temperature
+        with torch.no_grad():
+            alone.policy.head.bias.copy_(torch.tensor([float(version), 0.0]))
+        same_choice(choice, alone.choose(decisions, np.arange(4)))
+
+
+def test_no_inference_runs_while_it_is_quiet(centrals):
+    actor = actor_of()
+    central = centrals(actor, 1)
+    (remote,) = remotes(central, 1)
+    ran, may_end = threading.Event(), threading.Event()
+
+    def hook(*_):
+        ran.set()
+        may_end.wait()
+
+    actor.policy.torso.register_forward_pre_hook(hook)
+    with central.quiet():
+        waits = in_thread(remote.choose, started(1), np.arange(1))
+        until(lambda: waiting(central) == [0])
+        assert not ran.wait(0.05)
+    ran.wait()
+    inside = threading.Event()
+
+    def be_quiet():
+        with central.quiet():
+            inside.set()
+
+    quiet = in_thread(be_quiet)
+    assert not inside.wait(0.05)
+    may_end.set()
+    quiet()
+    assert not isinstance(waits(), Exception)
+
+
+def test_latency_is_what_the_worker_waited(centrals):
+    actor = actor_of()
+    central = centrals(actor, 1)
+    (remote,) = remotes(central, 1)
+    actor.policy.torso.register_forward_pre_hook(lambda *_: time.sleep(0.02))
+    for _ in range(3):
+        remote.choose(started(5), np.arange(5))
+    remote.rest()
+    remote.memory()  # Answered after the rest was heard.
+    found = central.measured()
+    assert sum(n for name, n in found.items() if name.startswith("inference/latency_ms/to_")) == 3
+    assert found["inference/latency_ms/mean"] >= 20
+    assert found["inference/latency_ms/p50"] >= 20
+    assert found["inference/latency_ms/p95"] >= found["inference/latency_ms/p50"]
+    assert found["inference/batches"] == found["inference/rows/to_8"] == 3
+    assert found["inference/rows/p50"] == found["inference/rows/mean"] == 5
+    remote.rest()
+    empty = central.measured()
+    assert set(empty.values()) == {0.0}
+    assert "inference/rows/p50" not in empty
+
+
+def test_a_worker_has_the_memory_that_an_actor_of_its_own_would_have(centrals):
+    central = centrals(actor_of(kind="lstm"), 3, deadline=0.0)
+    workers = remotes(central, 3)
+    locals_ = [actor_of(kind="lstm") for _ in workers]
+    for number, (remote, local) in enumerate(zip(workers, locals_, strict=True)):
+        decisions = started(2 + 3 * number, 10 * number)
+        rows = np.arange(len(decisions) - number)
+        assert remote.memory() == {} == local.memory()
+        same_choice(remote.choose(decisions, rows), local.choose(decisions, rows))
+    for remote, local in zip(workers, locals_, strict=True):
+        found, expected = remote.memory(), local.memory()
+        assert list(found) == list(expected)
+        for name in expected:
+            np.testing.assert_allclose(found[name], expected[name], atol=1e-6)
+    # A worker's memory is replaced, and nobody else's with it.
+    kept = workers[1].memory()
+    workers[1].restore({})
+    assert workers[1].memory() == {}
+    workers[1].restore(kept)
+    workers.append(RemoteActor(central.attach(0)))
+    assert workers[3].memory() == {}
+    for number in (1, 2):
+        for name, array in workers[number].memory().items():
+            np.testing.assert_allclose(array, locals_[number].memory()[name], atol=1e-6)
+
+
+def test_a_stream_of_a_recurrent_policy_goes_on_after_save_and_load(centrals):
+    """In another worker, with another central: the states come along."""
+    (remote,) = remotes(centrals(actor_of(kind="lstm"), 1), 1)
+    one = collector_of("kuhn", remote, 0)
+    one.unrolls(10)
+    saved = one.save()
+    assert "memory" in saved
+    others = remotes(centrals(actor_of(kind="lstm"), 2), 2)
+    two = collector_of("kuhn", others[1], 0)
+    two.load(saved)
+    same_columns(to_arrays(two.unrolls(10)), to_arrays(one.unrolls(10)))
+
+
+def test_parts_of_a_memory_are_joined_and_found_again():
+    def memory(slots, seats, first):
+        match = np.arange(first, first + slots * seats).reshape(slots, seats)
+        state = np.arange(slots * seats * 2, dtype=np.float32).reshape(slots, seats, 2) + first
+        return {"match": match, "turn": match.astype(np.int32) + 1, "state": state}
+
+    parts = [memory(3, 1, 10), {}, memory(2, 2, 50)]
+    whole = joined(parts)
+    assert whole["match"].shape == (9, 2)
+    assert whole["match"][:, 0].tolist() == [10, -1, 50, 11, -1, 52, 12, -1, -1]
+    for number, part in enumerate(parts):
+        found = part_of(whole, number, 3)
+        assert list(found) == list(part)
+        for name in part:
+            np.testing.assert_array_equal(found[name], part[name])
+    assert joined([{}, {}]) == {} == part_of({}, 1, 2)
