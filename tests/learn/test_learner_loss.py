@@ -9,6 +9,7 @@ import torch
 from small_runs import VALUE, kuhn_run
 
 from lanista.data.trajectory import Unrolls
+from lanista.learn.readings import Readings, read
 from lanista.learn.settings import Learning
 
 
@@ -17,11 +18,12 @@ def test_the_loss_of_an_update_is_the_mean_over_its_steps() -> None:
     found: list[tuple[float, int]] = []
     step = run.learner._step
 
-    def counted(part: Unrolls, weights: dict[str, float]) -> dict[str, float]:
-        log = step(part, weights)
+    def counted(part: Unrolls, weights: dict[str, float]) -> Readings:
+        readings = step(part, weights)
+        log = read([readings])[0]
         parts = sum(weight * log[f"{name}/loss"] for name, weight in VALUE.items())
         found.append((parts, part.decisions))
-        return log
+        return readings
 
     run.learner._step = counted  # type: ignore[method-assign]
     log = run.train(1)[0]

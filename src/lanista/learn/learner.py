@@ -6,27 +6,39 @@ One object holds all that an update depends on; `state` and `load_state` give an
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.batch import Batch
+from lanista.learn.descent import BrokenLossError as BrokenLossError
+from lanista.learn.descent import Descent, shares_of
 from lanista.learn.forward import Views, forward
 from lanista.learn.losses import Term
 from lanista.learn.memory import keep_freed_memory
+from lanista.learn.readings import Readings, read
 from lanista.learn.references import References
 from lanista.learn.regularisers import behaviour_kl_sampled
 from lanista.learn.schedules import initial_states, observe_all, parse_schedule, values_at
 from lanista.learn.settings import PULLS, Learning
+from lanista.learn.shards import (
+    Gradients,
+    Threads,
+    added,
+    by_decisions,
+    by_matches,
+    gradients_of,
+    shuffled,
+)
 from lanista.learn.targets import known_of, scaled, scales
 from lanista.learn.terms import FILTERED, Known, term, weighted
 from lanista.nets.policy import Critic, Policy, ema_update
@@ -35,10 +47,15 @@ from lanista.nets.settings import Network
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-class BrokenLossError(LanistaError):
-    """A loss or a gradient is not a number; the weights were not touched."""
+@dataclass
+class Learned:
+    """What a shard of a step gives."""
 
-    exit_code = 1
+    readings: Readings
+    loss: Tensor
+    gradients: Gradients
+    own: dict[str, Gradients] = field(default_factory=dict)
+    """Each term's own gradient, where it is asked for."""
 
 
 class Learner:
@@ -55,7 +72,9 @@ class Learner:
         device: str = "cpu",
         start: Policy | None = None,
         anchor: Policy | None = None,
+        threads: int = 1,
     ) -> None:
+        """`threads` work on a step's shards at once; no number depends on how many."""
         self.spec, self.network, self.settings, self.updates = spec, network, settings, updates
         self.device = torch.device(device)
         if settings.precision == "fp16" and self.device.type == "cpu":
@@ -76,11 +95,14 @@ class Learner:
         self.references = References(self.policy, settings, anchor=anchor or start)
         self.slow_critic = copy.deepcopy(self.critic) if settings.rnad else None
         """R-NaD's averaged critic, whose values its targets are made of."""
-        self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
-        self.optimiser = torch.optim.Adam(
-            self.parameters, lr=1.0, betas=settings.adam_betas, fused=True
+        self.descent = Descent(
+            {"policy": self.policy, "critic": self.critic},
+            settings.adam_betas,
+            self.device,
+            scaled=settings.precision == "fp16",
         )
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=settings.precision == "fp16")
+        self.optimiser, self.parameters = self.descent.optimiser, self.descent.parameters
+        self.threads = Threads(threads)
         self.schedules = {
             "lr": parse_schedule(settings.lr),
             "temperature": parse_schedule(settings.temperature),
@@ -117,27 +139,42 @@ class Learner:
         `only` these terms count, if given: a critic that knows nothing misleads a policy.
         """
         settings, values = self.settings, self.scheduled()
-        for group in self.optimiser.param_groups:
-            group["lr"] = values["lr"]
+        self.descent.begin(values["lr"])
         weights = {
             name: values[name] if only is None or name in only else 0.0 for name in settings.terms
         }
         self._renew_references(unrolls)
-        log: dict[str, float] = {}
-        losses, seen = 0.0, 0
+        steps: list[Readings] = []
+        stopped: dict[str, float] = {}
         for epoch in range(settings.epochs):
             for part in self._minibatches(unrolls):
-                log = self._step(part, weights)
-                losses, seen = losses + log["loss"] * part.decisions, seen + part.decisions
-            if settings.target_kl and log.get("policy/approx_kl", 0.0) > settings.target_kl:
-                log["stopped_after_epoch"] = epoch + 1
+                # Of all but the last step only what may be broken, and the loss, is read.
+                steps[-1:] = [step.only(self.descent.judged(weights)) for step in steps[-1:]]
+                steps.append(self._step(part, weights))
+            if settings.target_kl and self._has_moved(steps[-1]):
+                stopped["stopped_after_epoch"] = epoch + 1
                 break
-        # The rest is of the last step; this is the mean over all of them.
-        log["loss"] = losses / max(seen, 1)
+        log = self._read(steps, weights) | stopped
         log["staleness"] = float(self.update_count - unrolls.update.mean())
         self.update_count += 1
         self._follow()
         return log | {"lr": values["lr"]} | {f"{k}/weight": v for k, v in weights.items()}
+
+    def _has_moved(self, step: Readings) -> bool:
+        found = read([step.only(["policy/approx_kl"])])[0]
+        return found.get("policy/approx_kl", 0.0) > self.settings.target_kl
+
+    def _read(self, steps: list[Readings], weights: dict[str, float]) -> dict[str, float]:
+        """Return the numbers of the last step, and the mean loss of all of them."""
+        logs = read(steps)
+        for log in logs if self.descent.late else ():
+            self.descent.refuse_broken(log, weights, self.update_count)
+        loss = sum(log["loss"] * step.rows for log, step in zip(logs, steps, strict=True))
+        return logs[-1] | {"loss": loss / max(sum(step.rows for step in steps), 1)}
+
+    def close(self) -> None:
+        """End the threads."""
+        self.threads.close()
 
     def return_to(self, policy: Policy) -> None:
         """Go back to the weights of `policy`, with an optimiser that remembers nothing."""
@@ -157,69 +194,80 @@ class Learner:
         if parts == 1:
             yield unrolls
             return
-        for lanes in self._shuffled(unrolls, parts):
+        if self.settings.rnad:  # It needs both seats of a match together.
+            cut = shuffled(unrolls, parts, self.order)
+        else:
+            cut = np.array_split(self.order.permutation(len(unrolls)), parts)
+        for lanes in cut:
             if len(lanes):
                 yield unrolls.take(lanes)
 
-    def _shuffled(self, unrolls: Unrolls, parts: int) -> list[NDArray[np.int64]]:
-        """Return the unrolls in a new order, cut into parts; R-NaD's matches are kept whole."""
-        if not self.settings.rnad:
-            return np.array_split(self.order.permutation(len(unrolls)), parts)
-        match = unrolls.match[unrolls.index[0]]
-        _, number = np.unique(match, return_inverse=True)
-        place = self.order.permutation(int(number.max()) + 1)[number]
-        order = np.argsort(place, kind="stable")
-        cuts = np.linspace(0, place.max() + 1, parts + 1)[1:-1]
-        return np.split(order, np.searchsorted(place[order], cuts))
-
-    def _step(self, unrolls: Unrolls, weights: dict[str, float]) -> dict[str, float]:
-        """Take one optimiser step over `unrolls`, in `accumulate` pieces."""
-        self.optimiser.zero_grad(set_to_none=True)
+    def _step(self, unrolls: Unrolls, weights: dict[str, float]) -> Readings:
+        """Take one optimiser step over `unrolls`, in `accumulate` pieces of `shards` each."""
+        readings, total, losses = Readings(unrolls.decisions), Gradients(), []
+        own: dict[str, Gradients] = {}
         pieces = self._pieces(unrolls)
-        log: dict[str, float] = {}
-        for piece, known in zip(pieces, self._known(pieces, weights), strict=True):
-            found = self._terms(known, weights)
-            # A piece's means count by how many of the step's rows they were taken over.
-            rows = piece.decisions / unrolls.decisions
-            shares = dict.fromkeys(found, rows)
-            if known.kept_share is not None:
-                shares |= {name: known.kept_share for name in found if name in FILTERED}
-            loss = weighted(found, {name: weights[name] * shares[name] for name in found})
-            self._refuse_broken(loss, found)
-            _add_terms(log, found, shares)
-            _add(log, "policy", _acting(known), rows)
-            log["loss"] = log.get("loss", 0.0) + float(loss.detach())
-            if self._shares_due:
-                log |= self._gradient_shares(found, weights)
-            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-        return log | self._apply_gradient()
+        learned = partial(self._learned, weights)
+        for shards, known in zip(pieces, self._known(pieces, weights), strict=True):
+            # A shard's means count by how many of the step's rows they were taken over.
+            rows = [shard.decisions / unrolls.decisions for shard in shards]
+            for each in self.threads.map(learned, known, rows):
+                readings.extend(each.readings)
+                losses.append(each.loss)
+                total = added(total, each.gradients)
+                own = {name: added(own.get(name, []), mine) for name, mine in each.own.items()}
+        if own:
+            readings.add("", shares_of(own, self.device))
+        loss, limit = torch.stack(losses).sum(), self.settings.max_grad_norm
+        readings.extend(self.descent.step(total, loss, limit, self.update_count))
+        return readings
 
-    def _pieces(self, unrolls: Unrolls) -> list[Unrolls]:
-        """Cut a step's unrolls to save memory; matches are kept whole, as R-NaD needs them."""
-        parts = self.settings.accumulate
-        if parts == 1:
-            return [unrolls]
-        number = np.unique(unrolls.match[unrolls.index[0]], return_inverse=True)[1]
-        groups = np.array_split(np.arange(int(number.max()) + 1), parts)
-        lanes = [np.flatnonzero(np.isin(number, group)) for group in groups]
-        return [unrolls.take(some) for some in lanes if len(some)]
+    def _pieces(self, unrolls: Unrolls) -> list[list[Unrolls]]:
+        """Cut a step into pieces, to save memory, and each into shards, to share the work."""
+        accumulate, shards = self.settings.accumulate, self.settings.shards
+        if accumulate == shards == 1:
+            return [[unrolls]]
+        pieces = [None] if accumulate == 1 else by_matches(unrolls, accumulate)
+        cut = [[p] if shards == 1 else by_decisions(unrolls, shards, p) for p in pieces]
+        taken = iter(self.threads.map(unrolls.take, [lanes for piece in cut for lanes in piece]))
+        return [[next(taken) for _ in piece] for piece in cut]
 
-    def _known(self, pieces: list[Unrolls], weights: dict[str, float]) -> Iterator[Known]:
+    def _known(
+        self, pieces: list[list[Unrolls]], weights: dict[str, float]
+    ) -> Iterator[list[Known]]:
         """Give what is known of each piece; advantages are scaled and chosen over all of them."""
         if len(pieces) == 1 or not scales(self.settings):
             for piece in pieces:
-                yield scaled(self.settings, [self._seen(piece, weights)])[0]
+                yield scaled(self.settings, self._all_seen(piece, weights))
             return
-        with torch.no_grad():
-            seen = [self._seen(piece, weights) for piece in pieces]
-        for piece, ready in zip(pieces, scaled(self.settings, seen), strict=True):
-            known = self._seen(piece, weights)
-            yield replace(
-                known,
-                advantage=ready.advantage,
-                valid=ready.valid,
-                kept_share=ready.kept_share,
-            )
+        seen = [self._all_seen(piece, weights, learns=False) for piece in pieces]
+        ready = iter(scaled(self.settings, [known for piece in seen for known in piece]))
+        for piece in pieces:
+            yield [
+                replace(
+                    known, advantage=first.advantage, valid=first.valid, kept_share=first.kept_share
+                )
+                for known, first in zip(self._all_seen(piece, weights), ready, strict=False)
+            ]
+
+    def _all_seen(
+        self, shards: list[Unrolls], weights: dict[str, float], *, learns: bool = True
+    ) -> list[Known]:
+        def seen(shard: Unrolls) -> Known:
+            # Both hold for the thread that they were set in.
+            with torch.set_grad_enabled(learns), self._alone():
+                return self._seen(shard, weights)
+
+        return self.threads.map(seen, shards)
+
+    def _alone(self) -> AbstractContextManager[Any]:
+        """Keep a shard from taking over weights that autocast converted for another one.
+
+        It keeps those for all threads together, with or without a way back for the gradient.
+        """
+        if self.settings.shards == 1:
+            return nullcontext()
+        return torch.autocast(self.device.type, enabled=False, cache_enabled=False)
 
     def _seen(self, unrolls: Unrolls, weights: dict[str, float]) -> Known:
         batch = Batch(unrolls, self.device)
@@ -235,59 +283,35 @@ class Learner:
         used = [name for name, weight in weights.items() if weight and name not in inside]
         return {name: term(name)(known) for name in used}
 
-    def _apply_gradient(self) -> dict[str, float]:
-        """Clip both networks' gradients, each for itself, and take the step.
-
-        Together, a critic that is far off would shorten the policy's steps.
-        """
-        self.scaler.unscale_(self.optimiser)
-        limit = self.settings.max_grad_norm or math.inf
-        log = {}
-        for name, network in (("policy", self.policy), ("critic", self.critic)):
-            parameters = list(network.parameters())
-            before = float(nn.utils.clip_grad_norm_(parameters, limit))
-            if not math.isfinite(before) and not self.scaler.is_enabled():
-                raise BrokenLossError(
-                    f"The {name}'s gradient of update {self.update_count} is {before}, so the "
-                    "weights were left as they are; lower the learning rate or use fp32."
-                )
-            log[f"gradient_norm/{name}"] = before
-            log[f"gradient_norm_clipped/{name}"] = _norm([p.grad for p in parameters])
-        self.scaler.step(self.optimiser)
-        self.scaler.update()
-        return log
-
-    def _refuse_broken(self, loss: Tensor, found: dict[str, Term]) -> None:
-        if bool(torch.isfinite(loss)):
-            return
+    def _learned(self, weights: dict[str, float], known: Known, rows: float) -> Learned:
+        """Return the gradient of a shard that has this share of the step's rows."""
+        found = self._terms(known, weights)
+        shares = dict.fromkeys(found, rows)
+        if known.kept_share is not None:
+            shares |= {name: known.kept_share for name in found if name in FILTERED}
+        loss = weighted(found, {name: weights[name] * shares[name] for name in found})
+        readings = Readings()
         for name, entry in found.items():
-            if not bool(torch.isfinite(entry.loss)):
-                raise BrokenLossError(
-                    f"The loss term {name} is {entry.loss.item()} at update {self.update_count}; "
-                    "the weights were left as they are."
+            readings.add(name, {"loss": entry.loss, **entry.statistics}, shares[name])
+        readings.add("policy", _acting(known), rows)
+        readings.add("", {"loss": loss})
+        if not (self.descent.late or bool(torch.isfinite(loss))):
+            self.descent.refuse_broken(read([readings])[0], found, self.update_count)
+        own = {}
+        if self._shares_due:
+            own = {
+                name: gradients_of(
+                    weights[name] * shares[name] * entry.loss, self.parameters, keep=True
                 )
-        raise BrokenLossError(
-            f"The loss of update {self.update_count} is {loss.item()} though each of its terms is "
-            "finite, so the weights were left as they are; lower the terms' weights."
-        )
+                for name, entry in found.items()
+            }
+        gradients = gradients_of(self.descent.scaler.scale(loss), self.parameters)
+        return Learned(readings, loss.detach(), gradients, own)
 
     @property
     def _shares_due(self) -> bool:
         every = self.settings.term_gradients_every
         return bool(every) and self.update_count % every == 0
-
-    def _gradient_shares(
-        self, found: dict[str, Term], weights: dict[str, float]
-    ) -> dict[str, float]:
-        """Return the norm of each term's own gradient, as a share of their sum."""
-        norms = {}
-        for name, entry in found.items():
-            gradients = torch.autograd.grad(
-                weights[name] * entry.loss, self.parameters, retain_graph=True, allow_unused=True
-            )
-            norms[name] = _norm(gradients)
-        total = sum(norms.values()) or 1.0
-        return {f"{name}/gradient_share": norm / total for name, norm in norms.items()}
 
     def _follow(self) -> None:
         """Move the averaged weights after an update."""
@@ -310,7 +334,7 @@ class Learner:
             "average": self.average.state_dict() if self.average else {},
             "references": self.references.state(),
             "optimiser": self.optimiser.state_dict(),
-            "scaler": self.scaler.state_dict(),
+            "scaler": self.descent.scaler.state_dict(),
             "schedules": self.schedule_states,
             "order": self.order.bit_generator.state,
             "update_count": self.update_count,
@@ -326,7 +350,7 @@ class Learner:
             self.average.load_state_dict(state["average"])
         self.references.load_state(state["references"], self.policy)
         self.optimiser.load_state_dict(state["optimiser"])
-        self.scaler.load_state_dict(state["scaler"])
+        self.descent.scaler.load_state_dict(state["scaler"])
         self.schedule_states = state["schedules"]
         self.order.bit_generator.state = state["order"]
         self.update_count = state["update_count"]
@@ -346,25 +370,4 @@ def _critic(spec: Spec, network: Network, settings: Learning, policy: Policy) ->
 def _acting(known: Known) -> dict[str, Tensor]:
     """Return what is logged of a policy whatever its loss."""
     kl = behaviour_kl_sampled(known.chosen, known.behaviour, known.everything).loss
-    return {"behaviour_kl": kl, "entropy": known.heads.entropy(known.log_probs, known.mask).mean(0)}
-
-
-def _add_terms(log: dict[str, float], found: dict[str, Term], shares: dict[str, float]) -> None:
-    for name, entry in found.items():
-        _add(log, name, {"loss": entry.loss.detach(), **entry.statistics}, shares[name])
-
-
-def _add(log: dict[str, float], name: str, numbers: dict[str, Tensor], share: float) -> None:
-    """Add a share of `numbers` to the log; one with several parts gets a name for each."""
-    for key, value in numbers.items():
-        parts = {"": value} if value.dim() == 0 else {f"/{i}": p for i, p in enumerate(value)}
-        for part, number in parts.items():
-            whole = f"{name}/{key}{part}"
-            log[whole] = log.get(whole, 0.0) + share * float(number)
-
-
-def _norm(gradients: Iterable[Tensor | None]) -> float:
-    given = [gradient for gradient in gradients if gradient is not None]
-    if not given:
-        return 0.0
-    return float(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(given))))
+    return {"behaviour_kl": kl, "entropy": known.entropy.mean(0)}

@@ -32,7 +32,8 @@ TERMS = {
 
 
 _AT_LEAST_1 = (
-    "epochs", "minibatches", "accumulate", "portfolio_size", "portfolio_every", "reference_every",
+    "epochs", "minibatches", "accumulate", "shards", "portfolio_size", "portfolio_every",
+    "reference_every",
 )  # fmt: skip
 _SHARES = ("gamma", "lam", "keep_advantages", "target_average", "average", "average_share")
 _CLIPS = ("clip", "rho_clip", "pg_rho_clip", "c_clip", "neurd_threshold", "neurd_clip")
@@ -72,6 +73,9 @@ class Learning:
     """Into how many parts an epoch is cut, each an optimiser step."""
     accumulate: int = 1
     """Into how many pieces an optimiser step is cut to save memory."""
+    shards: int = 1
+    """Into how many shares each piece is cut, by whole matches, for threads to work on at once. The
+    numbers depend on it, and not on the threads."""
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm; 0: never."""
     gamma: float = 1.0

@@ -1,0 +1,53 @@
+"""The numbers of an update's steps, left on the device until they are all read at once.
+
+Knows nothing of what the numbers mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+
+class Readings:
+    """The numbers of one step; those of its parts are added up by their shares."""
+
+    def __init__(self, rows: int = 0) -> None:
+        self.rows = rows
+        """How many decisions the step learned from."""
+        self._entries: list[tuple[str, float, Tensor]] = []
+
+    def add(self, name: str, numbers: Mapping[str, Tensor], share: float = 1.0) -> None:
+        """Add a share of `numbers` to those named `name/...`."""
+        for key, value in numbers.items():
+            self._entries.append((f"{name}/{key}" if name else key, share, value.detach()))
+
+    def extend(self, more: Readings) -> None:
+        """Add the numbers of another part of the step."""
+        self._entries += more._entries
+
+    def only(self, names: Collection[str]) -> Readings:
+        """Return the numbers of these names alone."""
+        found = Readings(self.rows)
+        found._entries = [entry for entry in self._entries if entry[0] in names]
+        return found
+
+
+def read(steps: Sequence[Readings]) -> list[dict[str, float]]:
+    """Return the numbers of several steps by name; one with several parts gets a name for each.
+
+    All of them come from the device in one transfer.
+    """
+    tensors = [value.reshape(-1) for step in steps for _, _, value in step._entries]
+    numbers = iter(torch.cat(tensors).tolist() if tensors else [])
+    logs: list[dict[str, float]] = []
+    for step in steps:
+        log: dict[str, float] = {}
+        for name, share, value in step._entries:
+            parts = [name] if value.dim() == 0 else [f"{name}/{i}" for i in range(len(value))]
+            for part in parts:
+                log[part] = log.get(part, 0.0) + share * float(next(numbers))
+        logs.append(log)
+    return logs
