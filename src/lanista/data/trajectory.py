@@ -1,8 +1,8 @@
 """What learners read: the decisions of learning seats, as columns, with an index `[T, B]`.
 
 An unroll is up to T consecutive decisions of one seat in one match. One that is shorter is padded
-after its last decision, whether the match ended there or goes on. Knows nothing of games and
-networks.
+after its last decision, whether the match ended there or goes on. A learner may hold the columns
+`HEAVY` as tensors on its device. Knows nothing of games and networks.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ ROWS = (
     "seat", "match", "turn", "update", "privileged",
 )  # fmt: skip
 LANES = ("next_observation", "next_mask", "next_privileged", "next_value", "goes_on", "state")
+HEAVY = (
+    "observation", "mask", "action", "log_prob", "log_probs", "value", "reward", "privileged",
+    "next_observation", "next_mask", "next_privileged", "next_value", "state",
+)  # fmt: skip
+"""Columns that only networks and losses read; the others are read by the host too."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +82,32 @@ class Unrolls:
         new_index = np.full_like(index, -1)
         new_index.T[valid] = np.arange(len(rows), dtype=np.int32)
         chosen: dict[str, Any] = {"index": new_index}
-        # `take` copies whole rows, which an index in brackets does a few bytes at a time.
-        for name in ROWS:
-            column = getattr(self, name)
-            chosen[name] = None if column is None else column.take(rows, 0)
-        for name in LANES:
-            column = getattr(self, name)
-            chosen[name] = None if column is None else column.take(lanes, 0)
+        for names, wanted in ((ROWS, _Rows(rows)), (LANES, _Rows(lanes))):
+            for name in names:
+                column = getattr(self, name)
+                chosen[name] = None if column is None else wanted.of(column)
         chosen["extras"] = {name: column.take(rows, 0) for name, column in self.extras.items()}
         return Unrolls(**chosen)
+
+
+class _Rows:
+    """Rows to be taken out of columns, wherever those lie."""
+
+    def __init__(self, rows: NDArray[Any]) -> None:
+        self.rows = rows
+        self._there: Any = None
+
+    def of(self, column: Any) -> Any:
+        if isinstance(column, np.ndarray):
+            # `take` copies whole rows, which an index in brackets does a few bytes at a time.
+            return column.take(self.rows, 0)
+        if self._there is None:
+            import torch  # Most readers of unrolls do without.
+
+            index = torch.from_numpy(self.rows.astype(np.int64))
+            pinned = index.pin_memory() if column.is_cuda else index
+            self._there = pinned.to(column.device, non_blocking=True)
+        return column.index_select(0, self._there)
 
 
 def join(parts: Sequence[Unrolls]) -> Unrolls:

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lanista.data.equal_rows import equal_rows
-from lanista.data.trajectory import Unrolls
+from lanista.data.trajectory import HEAVY, Unrolls
+
+Column = NDArray[Any] | Tensor
+"""A column of unrolls: on the host, or on the learner's device already."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +89,17 @@ class Batch:
     @cached_property
     def _sources(self) -> Tensor:
         """`[T·B]`: each step's row; where it is padded, the row of zeros after the last."""
-        index = self.index.flatten()
-        return torch.where(index >= 0, index, self.unrolls.decisions)
+        index = self.unrolls.index.reshape(-1).astype(np.int64)
+        return to_tensor(np.where(index >= 0, index, self.unrolls.decisions), self.device)
 
     @cached_property
     def _valid(self) -> tuple[Tensor, Tensor]:
         """Which of the T·B steps are not padded, and their rows."""
-        index = self.index.flatten()
-        valid = (index >= 0).nonzero().squeeze(-1)
-        return valid, index[valid]
+        # Found on the host, so that nothing waits for a device to say how many there are.
+        index = self.unrolls.index.reshape(-1)
+        valid = np.flatnonzero(index >= 0)
+        rows = index[valid].astype(np.int64)
+        return to_tensor(valid, self.device), to_tensor(rows, self.device)
 
 
 @dataclass(frozen=True)
@@ -113,17 +118,44 @@ class Kinds:
         return values if self.group is None else values.index_select(0, self.group)
 
 
-def kinds_of(view: NDArray[Any], device: torch.device, key: NDArray[Any] | None = None) -> Kinds:
-    """Find rows with an equal `key` (the view, unless given); keep all where few are equal."""
-    first, group = equal_rows(view if key is None else key)
+def kinds_of(view: Column, device: torch.device, beside: Column | None = None) -> Kinds:
+    """Find rows of which `view`, and what is `beside` it, are equal; keep all where few are.
+
+    What lies on a device already is not looked through: there it costs more than it saves.
+    """
+    if not isinstance(view, np.ndarray) or isinstance(beside, Tensor):
+        return Kinds(to_tensor(view, device))
+    first, group = equal_rows(view, beside)
     if len(first) > 0.9 * len(view):
         return Kinds(to_tensor(view, device))
-    return Kinds(to_tensor(view[first], device), to_tensor(group, device), to_tensor(first, device))
+    kinds = to_tensor(view.take(first, 0), device)
+    return Kinds(kinds, to_tensor(group, device), to_tensor(first, device))
 
 
-def to_tensor(array: NDArray[Any], device: torch.device) -> Tensor:
-    """Return an array on a device; on the CPU without a copy where it can be."""
-    array = np.ascontiguousarray(array)
+def to_tensor(column: Column, device: torch.device) -> Tensor:
+    """Return a column on a device; on the CPU without a copy where it can be."""
+    if isinstance(column, Tensor):
+        return column.to(device, non_blocking=True)
+    array = np.ascontiguousarray(column)
     if not array.flags.writeable:
         array = array.copy()
-    return torch.from_numpy(array).to(device, non_blocking=True)
+    found = torch.from_numpy(array)
+    # From memory that is not pinned, a copy would wait for all that the device has to do.
+    return found.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else found
+
+
+def to_device(unrolls: Unrolls, device: torch.device) -> Unrolls:
+    """Return unrolls whose heavy columns lie on `device`, so that minibatches are cut there.
+
+    On the CPU they stay as they are.
+    """
+    return unrolls if device.type == "cpu" else _moved(unrolls, device)
+
+
+def _moved(unrolls: Unrolls, device: torch.device) -> Unrolls:
+    columns: dict[str, Any] = {
+        name: to_tensor(column, device)
+        for name in HEAVY
+        if (column := getattr(unrolls, name)) is not None
+    }
+    return replace(unrolls, **columns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -42,15 +41,7 @@ class Views:
         self.batch, self.settings = batch, settings
         unrolls = batch.unrolls
         self.mask = batch.tensor("mask")
-        seen = unrolls.observation
-        both = np.concatenate(
-            [
-                np.ascontiguousarray(seen).view(np.uint8).reshape(len(seen), -1),
-                unrolls.mask.view(np.uint8),
-            ],
-            axis=1,
-        )
-        self.seat = kinds_of(seen, batch.device, key=both)
+        self.seat = kinds_of(unrolls.observation, batch.device, unrolls.mask)
         self.seat_mask = self.mask if self.seat.first is None else self.mask[self.seat.first]
         self.privileged: Kinds | None = None
         if settings.critic_sees == "privileged":
