@@ -59,7 +59,7 @@ def played(collector, rounds):
 def playing(pipe, name, number, rounds, more):
     """A worker: play some rounds with choices from the other process, and send what was kept."""
     torch.set_num_threads(1)
-    remote = RemoteActor(handed_on(pipe))
+    remote = RemoteActor(handed_on(pipe), log_probs="keep_log_probs" in more)
     collector = collector_of(name, remote, number, **more)
     for arrays in played(collector, rounds):
         pipe.send(arrays)
@@ -158,7 +158,7 @@ def centrals():
 
 
 def remotes(central, count=2):
-    return [RemoteActor(central.attach(number)) for number in range(count)]
+    return [RemoteActor(central.attach(number), log_probs=True) for number in range(count)]
 
 
 def both_play(central):
@@ -249,6 +249,18 @@ def test_one_inference_answers_all_who_wait(centrals):
     assert found["inference/rows/to_8"] == found["inference/batches"] == 1
 
 
+def test_log_probabilities_of_all_choices_are_sent_only_where_they_are_wanted(centrals):
+    central, decisions = centrals(actor_of()), started(3)
+    wants, does_not = RemoteActor(central.attach(0), log_probs=True), RemoteActor(central.attach(1))
+    expected = actor_of().choose(decisions, np.arange(3))
+    same_choice(wants.choose(decisions, np.arange(3)), expected)
+    wants.rest()
+    choice = does_not.choose(decisions, np.arange(3))
+    np.testing.assert_array_equal(choice.action, expected.action)
+    with pytest.raises(ValueError, match="log_probs=True"):
+        _ = choice.log_probs
+
+
 def test_a_batch_is_closed_when_everybody_waits(centrals):
     central = centrals(actor_of())
     first, second = both_play(central)
@@ -301,7 +313,7 @@ def test_nobody_waits_for_a_worker_that_rests(centrals):
 
 def test_a_worker_killed_while_it_waits_is_dropped_and_the_others_go_on(centrals):
     central = centrals(actor_of())
-    here = RemoteActor(central.attach(1))
+    here = RemoteActor(central.attach(1), log_probs=True)
     here.choose(started(2), np.arange(2))
     process, pipe = process_of(asking_twice)
     hand_on(central.attach(0), pipe)
@@ -316,7 +328,7 @@ def test_a_worker_killed_while_it_waits_is_dropped_and_the_others_go_on(centrals
     same_choice(here.choose(started(2), np.arange(2)), actor_of().choose(started(2), np.arange(2)))
     assert central.measured()["inference/rows/largest"] == 2
     # Another takes its place.
-    there = RemoteActor(central.attach(0))
+    there = RemoteActor(central.attach(0), log_probs=True)
     waits = in_thread(there.choose, started(3), np.arange(3))
     until(lambda: waiting(central) == [0])
     here.choose(started(2), np.arange(2))

@@ -30,7 +30,7 @@ from lanista.rollout.actor import Actor, Choice
 from lanista.rollout.histogram import Histogram
 from lanista.rollout.phases import BATCH, WAIT, Phases
 from lanista.rollout.remote import CHOOSE, COLUMNS, MEMORY, PRIVILEGED, REST, RESTORE, Note
-from lanista.rollout.shared import Arrays, Inbox, Outbox
+from lanista.rollout.shared import Arrays, Inbox, Outbox, refuse_elsewhere
 
 FULL, EVERYBODY, DEADLINE = "full", "everybody", "deadline"
 """Why a batch was closed: enough rows, nobody left to wait for, or the oldest waited enough."""
@@ -94,6 +94,7 @@ class Central:
         `actor` is used by nobody else. `prepare` gives it the weights of a version; it is called
         before the first inference with another version than the last. None: as they are.
         """
+        refuse_elsewhere()
         self.actor, self.workers, self.batch, self.deadline = actor, workers, batch, deadline
         self._prepare, self._version = prepare, -1
         self._lines: dict[int, _Line] = {}
@@ -275,29 +276,27 @@ class Central:
                 return
             self._busy = True
             self._measures.closed[why] += 1
-        groups: dict[tuple[int, float, bool], list[_Line]] = {}
+        groups: dict[tuple[int, float, bool, bool], list[_Line]] = {}
         # In the order of their numbers, so that who came first rounds nothing otherwise.
         for line in sorted(self._lines.values(), key=lambda line: line.number):
             if line.asked:
                 note, arrays = line.asked
-                kind = note.version, note.temperature, PRIVILEGED in arrays
+                kind = note.version, note.temperature, note.log_probs, PRIVILEGED in arrays
                 groups.setdefault(kind, []).append(line)
         try:
-            for (version, temperature, _), lines in groups.items():
-                self._answer(lines, version, temperature)
+            for lines in groups.values():
+                self._answer(lines)
         finally:
             with self._calm:
                 self._busy = False
                 self._calm.notify_all()
 
-    def _answer(self, lines: Sequence[_Line], version: int, temperature: float) -> None:
-        asked = [line.asked[1] for line in lines if line.asked]
+    def _answer(self, lines: Sequence[_Line]) -> None:
+        notes, asked = zip(*(line.asked for line in lines if line.asked), strict=True)
         try:
-            if self._prepare is not None and version != self._version:
-                self._prepare(version)
-                self._version = version
-            self.actor.temperature = temperature
-            found = _arrays(self._choose([line.number for line in lines], asked))
+            self._take_up(notes[0])
+            choice = self._choose([line.number for line in lines], asked)
+            found = _arrays(choice, notes[0].log_probs)
         except Exception as error:
             known = isinstance(error, LanistaError)
             text = str(error) if known else f"Central inference failed: {traceback.format_exc()}"
@@ -312,6 +311,12 @@ class Central:
                 end = at + len(arrays["slot"])
                 self._reply(line, {name: array[at:end] for name, array in found.items()})
                 at = end
+
+    def _take_up(self, note: Note) -> None:
+        if self._prepare is not None and note.version != self._version:
+            self._prepare(note.version)
+            self._version = note.version
+        self.actor.temperature = note.temperature
 
     def _choose(self, numbers: Sequence[int], asked: Sequence[Arrays]) -> Choice:
         with self.actor.phases(BATCH):
@@ -362,6 +367,6 @@ def joined(parts: Sequence[Arrays]) -> dict[str, NDArray[Any]]:
     return whole
 
 
-def _arrays(choice: Choice) -> dict[str, NDArray[Any]]:
-    named = ("action", "log_prob", "log_probs", "value", "state")
+def _arrays(choice: Choice, log_probs: bool) -> dict[str, NDArray[Any]]:
+    named = ["action", "log_prob", "value", "state", *(["log_probs"] if log_probs else [])]
     return {name: getattr(choice, name) for name in named if getattr(choice, name) is not None}

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
@@ -33,6 +34,8 @@ class Note(NamedTuple):
     version: int = 0
     """Which weights are to answer."""
     temperature: float = 1.0
+    log_probs: bool = False
+    """Those of all choices are wanted too."""
     asked: float = 0.0
     """When, on the clock that all processes of a machine share."""
     latency: float | None = None
@@ -42,13 +45,17 @@ class Note(NamedTuple):
 class RemoteActor:
     """Has the calls of an `Actor` that a collector needs."""
 
-    def __init__(self, pipe: Connection) -> None:
-        """Ask over `pipe`, which `Central.attach` gave."""
+    def __init__(self, pipe: Connection, *, log_probs: bool = False) -> None:
+        """Ask over `pipe`, which `Central.attach` gave; for `log_probs` only where they are kept.
+
+        They are many numbers in a game of many choices.
+        """
         self.phases = Phases()
         """Where the time goes of whoever plays with this actor."""
         self.temperature = 1.0
         self.version = 0
         """Which weights are to answer, as the central side numbers them."""
+        self.log_probs = log_probs
         self._pipe = pipe
         self._inbox, self._outbox = Inbox(pipe), Outbox(pipe, slots=1)
         self._latency: float | None = None
@@ -65,15 +72,14 @@ class RemoteActor:
             if privileged is not None:
                 told[PRIVILEGED] = privileged
         began = time.monotonic()
-        note = Note(CHOOSE, self.version, self.temperature, began, self._latency)
+        note = Note(CHOOSE, self.version, self.temperature, self.log_probs, began, self._latency)
         with self.phases(WAIT):
             found = self._ask(told, note)
         self._latency = time.monotonic() - began
         with self.phases(BATCH):  # The memory is written again at the next call.
             own = {name: array.copy() for name, array in found.items()}
-        return Choice(
-            own["action"], own["log_prob"], own["log_probs"], own.get("value"), own.get("state")
-        )
+        said = own.get("log_probs", _not_asked)
+        return Choice(own["action"], own["log_prob"], said, own.get("value"), own.get("state"))
 
     def rest(self) -> None:
         """Tell that nothing is played for now, so that nobody waits for this worker's rows."""
@@ -107,3 +113,7 @@ class RemoteActor:
         if failure is not None:
             raise LanistaError(failure)
         return found
+
+
+def _not_asked() -> NDArray[np.float32]:
+    raise ValueError("Log-probabilities of all choices were not asked for; say log_probs=True.")
