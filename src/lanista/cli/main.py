@@ -81,6 +81,7 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.live_demo import LiveDemo
     from lanista.cli.play import Play
     from lanista.cli.policy import POLICY
+    from lanista.cli.profile import ProfileCommand
     from lanista.cli.replay import Replay
     from lanista.cli.report import Report
     from lanista.cli.rl import RL
@@ -110,6 +111,7 @@ def parse(arguments: Sequence[str]) -> Command:
         "exploit": Exploit,
         "config": Config,
         "experiment": ExperimentCommand,
+        "profile": ProfileCommand,
         "policy": POLICY,
         "doctor": Doctor,
         "showdown": SHOWDOWN,

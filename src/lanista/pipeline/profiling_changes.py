@@ -122,7 +122,7 @@ def _threads(now: RunSettings, first: RunSettings, place: Place) -> list[dict[st
 
 
 def _shards(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
-    shards = getattr(now.learning, "shards", place.cores)
+    shards = now.learning.shards
     return [{"learning.shards": 2 * shards}] if 2 * shards <= place.cores else []
 
 
@@ -180,7 +180,7 @@ def needed(settings: RunSettings) -> int:
     """Return how many cores settings can keep busy."""
     rollouts = settings.rollouts
     playing = 1 if rollouts.launcher == "serial" else rollouts.workers
-    learning = max(settings.threads, getattr(settings.learning, "shards", 1))
+    learning = max(settings.threads, settings.learning.shards)
     return playing + learning if rollouts.lag and playing else max(playing, learning)
 
 

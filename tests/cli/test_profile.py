@@ -1,0 +1,171 @@
+"""`lanista profile`: what it prints and writes, what it refuses, and its page."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lanista.cli import main as cli
+from lanista.pipeline import profiling_changes
+from lanista.pipeline.profiling import Rig
+from lanista.pipeline.profiling_text import FORMAT
+from lanista.pipeline.settings import load_settings
+from lanista.rollout.phases import PHASES
+
+PAGE = Path(__file__).parents[2] / "docs" / "profile.md"
+SMALL = """
+game: kuhn
+network: {width: 8, layers: 1}
+rollouts: {matches: 16, slots: 4}
+evaluation: {every: 5, bots: [random], matches: 8, exact: never}
+"""
+QUICK = ["--seconds", "0.01"]
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL, encoding="utf-8")
+    return str(file)
+
+
+@pytest.fixture
+def only_slots(monkeypatch):
+    """Let a sweep go in one direction alone, which takes a second."""
+    monkeypatch.setattr(profiling_changes, "order_of", lambda wall: ["slots"])
+
+
+def run(*words):
+    return cli.main(["profile", *words])
+
+
+def test_the_wall_is_named_and_everything_is_in_the_json(recipe, tmp_path, capsys):
+    file = tmp_path / "out" / "profile.json"
+    assert run(recipe, *QUICK, "--repeats", "2", "--output", str(file)) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^The wall: .+, \d+% of the time\.$", printed, re.MULTILINE)
+    assert "decisions a second" in printed
+    found = json.loads(file.read_text())
+    assert found["format"] == FORMAT
+    assert found["interrupted"] is False
+    assert found["machine"]["cores"] >= 1
+    assert load_settings(found["settings"]) == load_settings(recipe)
+    profile = found["profile"]
+    assert len(profile["decisions_a_second"]) == 2
+    for shares in (profile["wall_shares"], profile["cpu_shares"]):
+        assert sum(shares.values()) == pytest.approx(1)
+    assert profile["wall"]["phase"].partition("/")[0] in PHASES
+    assert found["sweep"] is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "small.yaml"]
+
+
+@pytest.mark.usefixtures("only_slots")
+def test_a_sweep_writes_settings_that_are_read_back_and_measured_again(recipe, tmp_path, capsys):
+    file, numbers = tmp_path / "fast.yaml", tmp_path / "numbers.json"
+    words = ["--sweep", "--write-config", str(file), "--output", str(numbers)]
+    assert run(recipe, *QUICK, *words, "--set", "seed=7") == 0
+    printed = capsys.readouterr().out
+    found = json.loads(numbers.read_text())["sweep"]
+    assert load_settings(file) == load_settings(found["settings"])
+    assert load_settings(file).seed == 7
+    assert {trial["set"][0] for trial in found["trials"]} <= {
+        f"rollouts.slots={slots}" for slots in (1, 2, 8, 16)
+    }
+    verdict = "held" if found["again"]["held"] else "not held"
+    assert re.search(rf"promised .+ to .+, measured .+: {verdict}\.", printed)
+    comments = [line for line in file.read_text().splitlines() if line.startswith("#")]
+    assert any("decisions a second" in line for line in comments)
+
+
+@pytest.mark.parametrize(("laps", "profiled"), [(0, False), (1, True), (7, True)])
+@pytest.mark.usefixtures("only_slots")
+def test_an_interrupt_leaves_what_was_measured(
+    recipe, tmp_path, monkeypatch, capsys, laps, profiled
+):
+    done, usual = [], Rig.lap
+
+    def lap(self, seconds):
+        if len(done) == laps:
+            raise KeyboardInterrupt
+        done.append(1)
+        return usual(self, seconds)
+
+    monkeypatch.setattr(Rig, "lap", lap)
+    file, numbers = tmp_path / "fast.yaml", tmp_path / "numbers.json"
+    words = ["--sweep", "--write-config", str(file), "--output", str(numbers)]
+    assert run(recipe, *QUICK, *words) == 130
+    found = json.loads(numbers.read_text())
+    assert found["interrupted"] is True
+    assert (found["profile"] is not None) == profiled
+    assert (found["sweep"] is not None) == (laps > 5)
+    assert not file.exists()
+    said = capsys.readouterr()
+    assert ("The wall: " in said.out) == profiled
+    assert "was not written" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--seconds", "0"], "--seconds is 0"),
+        (["--repeats", "0"], "--repeats is 0"),
+        (["--sweep", "--repeats", "4"], "at least that"),
+        (["--write-config", "x.yaml"], "give --sweep too"),
+        (["--stage", "rl"], "leave out --stage"),
+        (["--set", "rollouts.slot=3"], "rollouts.slots"),
+        (["--output", "."], "which is a folder"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_sentence(recipe, capsys, words, sentence):
+    assert run(recipe, *words) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+
+
+def test_an_unknown_recipe_is_refused_with_the_nearest(capsys):
+    assert run("beastybar-pp") == 2
+    assert "beastybar-ppo" in capsys.readouterr().err
+
+
+# The page.
+
+
+def blocks(kind):
+    fenced = PAGE.read_text(encoding="utf-8").split("```")[1::2]
+    return [text.partition("\n")[2] for text in fenced if text.partition("\n")[0] == kind]
+
+
+@pytest.mark.usefixtures("only_slots")
+def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [line for text in blocks("sh") for line in text.splitlines() if line]
+    assert len(lines) >= 4
+    small = ["rollouts.matches=8", "evaluation.every=0"]
+    for line in lines:
+        program, verb, *given = shlex.split(line)
+        assert (program, verb) == ("lanista", "profile")
+        own = [] if "beastybar-quick" in given else ["network.width=8", "network.layers=1"]
+        words = [*given, "--set", *small, *own, "--seconds", "0.01"]
+        assert cli.main(["profile", *words]) == 0, line
+    assert (tmp_path / "artifacts" / "profile.json").is_file()
+    assert load_settings(tmp_path / "fast.yaml").game == "beastybar"
+
+
+def test_the_page_names_every_phase_and_every_setting_that_is_tried():
+    text = PAGE.read_text(encoding="utf-8")
+    assert [name for name in PHASES if f"`{name}" not in text] == []
+    table = text.split("## The sweep")[1]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| ")]
+    for key in profiling_changes.ALTERING:
+        assert [row[3].strip() for row in rows if f"`{key}`" in row[2]] == ["yes"], key
+    same = {key for row in rows if row[3].strip() == "no" for key in re.findall(r"`(.+?)`", row[2])}
+    assert same == {
+        "rollouts.slots", "rollouts.workers", "rollouts.launcher", "learning.shards", "threads",
+        "learning.compile",
+    }  # fmt: skip
