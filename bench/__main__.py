@@ -7,10 +7,22 @@ import platform
 import subprocess
 import sys
 
-from bench import blocks, games, league, learning, live, microrts, showdown, showdown_server
+from bench import (
+    blocks,
+    games,
+    gpu,
+    launchers,
+    league,
+    learning,
+    live,
+    microrts,
+    showdown,
+    showdown_server,
+)
 
 MEASURES = (
-    games.rates, games.openspiel, games.threads, games.memory, learning.learning, league.league,
+    games.rates, games.openspiel, games.threads, games.memory, learning.learning,
+    launchers.launchers, gpu.gpu, league.league,
     blocks.blocks, live.live, microrts.microrts, showdown.showdown,
     showdown_server.showdown_server,
 )  # fmt: skip
