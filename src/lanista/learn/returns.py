@@ -14,6 +14,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+_BY_DOUBLING = ("cuda",)
+"""Devices on which starting an operation takes longer than what returns compute in it."""
+
 
 class Estimate(NamedTuple):
     """What a critic is to learn and what a policy is to learn, both `[T, B]`."""
@@ -176,13 +179,35 @@ def _next(values_t: Tensor, last: Tensor) -> Tensor:
 def _backward(add_t: Tensor, keep_t: Tensor, last: Tensor) -> Tensor:
     """Return x_t = `add_t` + `keep_t` · x_{t+1}, starting from `last`, `[T, B]`.
 
-    Every return in this module is this recurrence.
+    Every return in this module is this recurrence. What is not finite stays visible: it reaches
+    every earlier step of its unroll, even over a `keep_t` of 0.
     """
+    if add_t.device.type in _BY_DOUBLING:
+        return _doubling(add_t, keep_t, last)
     current, out = last, []
     for add, keep in zip(reversed(add_t.unbind()), reversed(keep_t.unbind()), strict=True):
         current = torch.addcmul(add, keep, current)
         out.append(current)
     return torch.stack(out[::-1])
+
+
+def _doubling(add_t: Tensor, keep_t: Tensor, last: Tensor) -> Tensor:
+    """Return the same in 2 log₂ T operations on whole tensors, where T small ones cost more.
+
+    After n rounds x_t = add_t + keep_t · x_{t + 2ⁿ}. Beyond T both are 0, as is what `last` keeps.
+    """
+    steps = len(add_t) + 1
+    spans = [2**n for n in range((steps - 1).bit_length())]
+    # Two pairs, since a round reads what it replaces.
+    room = add_t.new_zeros((4, steps + spans[-1], *last.shape))
+    add, keep, next_add, next_keep = room.unbind()
+    add[: steps - 1], add[steps - 1], keep[: steps - 1] = add_t, last, keep_t
+    for span in spans:
+        later = slice(span, steps + span)
+        torch.addcmul(add[:steps], keep[:steps], add[later], out=next_add[:steps])
+        torch.mul(keep[:steps], keep[later], out=next_keep[:steps])
+        add, keep, next_add, next_keep = next_add, next_keep, add, keep
+    return add[: steps - 1]
 
 
 def _check(reward_t: Tensor, discount_t: Tensor, last_value: Tensor, *others: Tensor) -> None:
