@@ -192,3 +192,55 @@ def test_an_interrupt_before_anything_is_complete_prints_no_numbers(
     assert main(["evaluate", str(policy), "--games", "20", "--output", str(path)]) == 130
     assert capsys.readouterr().out == "Interrupted: 0 of 200 matches played, 0 kept.\n"
     assert not path.exists()
+
+
+def best_response_to(name, folder):
+    """Write the numbers of a best response as `lanista exploit` leaves them."""
+    spec = registry.make("beastybar").spec
+    record = {
+        "victim": name,
+        "victim_digest": registry.make_bot("beastybar", name, spec, 0).digest,
+        "response": "r",
+        "manner": "greedy",
+        "score": {"value": 0.9, "low": 0.88, "high": 0.92, "n": 500},
+        "wins": 850,
+        "draws": 100,
+        "losses": 50,
+        "reading": {"called": "ceiling"},
+        "responses": [{"decisions": 2000}] * 3,
+    }
+    (folder / f"{name}.safetensors.json").write_text(json.dumps(record))
+
+
+def test_distances_to_ceilings_and_the_cross_table_go_into_both_files(policy, tmp_path, capsys):
+    best_response_to("noisy", tmp_path)
+    page = tmp_path / "table.md"
+    words = (policy, "--games", "20", "--opponents", "random,noisy", "--ceilings", tmp_path)
+    found = numbers(tmp_path, *words, "--cross-table", "--markdown", page)
+    text = capsys.readouterr().out
+    mine = {bout["opponent"]: bout["standing"]["score"]["value"] for bout in found["bouts"]}
+    assert found["ceilings"]["noisy"]["called"] == "ceiling"
+    assert found["cross_table"]["pairs"] == 1
+    assert found["cross_table"]["matches"] == 20
+    table, crossed = page.read_text().split("\n\n")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    assert rows[0][-3:] == ["best response", "what it is", "distance"]
+    assert [row[0] for row in rows[2:]] == ["random", "noisy"]
+    assert rows[2][-3:] == ["—", "—", "—"]
+    assert rows[3][-2] == "ceiling, 3 × 2,000"
+    assert float(rows[3][-1].split()[0]) == pytest.approx(0.9 - mine["noisy"], abs=6e-4)
+    assert rows[3][-1].split()[0] in text
+    assert {line.split("|")[1].strip() for line in crossed.splitlines()[2:]} == {"random", "noisy"}
+
+
+def test_ceilings_of_short_practice_are_called_lower_bounds(policy, tmp_path):
+    best_response_to("noisy", tmp_path)
+    words = (policy, "--games", "4", "--opponents", "noisy", "--ceilings", tmp_path)
+    found = numbers(tmp_path, *words, "--least-decisions", "2001")
+    assert found["ceilings"]["noisy"]["called"] == "lower bound"
+
+
+def test_a_folder_without_best_responses_is_refused(policy, tmp_path, capsys):
+    code, said = refused(capsys, policy, "--games", "2", "--ceilings", tmp_path)
+    assert code == 2
+    assert "There are no best responses in" in said

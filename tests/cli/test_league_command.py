@@ -93,8 +93,9 @@ def test_a_pipelines_league_stage_can_be_run_alone(tmp_path):
     settings = LeagueCommand(tmp_path / "x", config=str(file))._settings()
     assert (settings.game, settings.iterations, settings.league.mains) == ("kuhn", 8, 2)
     assert settings.supervised_checkpoint is None
-    longer = LeagueCommand(tmp_path / "x", config=str(file), rounds=5)._settings()
+    longer = LeagueCommand(tmp_path / "x", config=str(file), rounds=5, slim=True)._settings()
     assert longer.iterations == 20
+    assert (settings.checkpoints.slim, longer.checkpoints.slim) == (False, True)
 
 
 @pytest.mark.parametrize(

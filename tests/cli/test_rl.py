@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lanista.cli import main as cli
+from lanista.cli import rl
 from lanista.cli.rl import RL, with_flags
 from lanista.errors import LanistaError
 from lanista.nets.policy_file import read_header, save_policy
@@ -206,3 +207,30 @@ def test_an_interrupt_saves_and_ends_with_130(number, tmp_path):
     kept = {path.name for path in Path(f"{output}.run/checkpoints").iterdir()}
     assert kept == {"000000", f"{last:06d}"}
     assert read_header(output).step == last
+
+
+def test_slim_checkpoints_are_asked_for_once_and_may_be_left_again(tmp_path):
+    output = tmp_path / "p.pt"
+    words = [*KUHN, "--output", str(output), "--iterations"]
+    assert cli.main(["rl", *words, "1", "--slim"]) == 0
+    assert saved_settings(folder_of(output)).checkpoints.slim
+    assert cli.main(["rl", *words, "2", "--resume"]) == 0  # The file says nothing of it.
+    assert not saved_settings(folder_of(output)).checkpoints.slim
+    assert cli.main(["rl", "--output", str(output), "--iterations", "3", "--resume", "--slim"]) == 0
+    assert (folder_of(output) / "needed.txt").is_file()
+
+
+def test_interrupts_that_come_together_are_one(monkeypatch):
+    said = []
+    monkeypatch.setattr(rl, "ONE_INTERRUPT", 3600.0)
+    with rl.stopping(said.append) as stop:
+        assert not stop()
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop()
+    assert len(said) == 1
+    monkeypatch.setattr(rl, "ONE_INTERRUPT", -1.0)
+    with rl.stopping(said.append):
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)

@@ -55,6 +55,21 @@ def test_flags_reach_the_recipe(here):
     assert saved_story(Path("out")) == story
 
 
+def test_slim_is_for_every_run_of_a_recipe_and_does_no_stage_again(here, capsys):
+    assert cli.main(["run", str(TINY), "--output-dir", "out"]) == 0
+    capsys.readouterr()
+    assert cli.main(["run", "out", "--slim"]) == 0
+    assert "done before" in capsys.readouterr().err
+    assert not Path("out/aside").exists()
+    story = saved_story(Path("out"))
+    runs = [name for name in ("rl", "league") if name in story.stages.names]
+    assert runs
+    assert all(story.run_settings(name).checkpoints.slim for name in runs)
+    Path("one.yaml").write_text("game: kuhn\niterations: 2\nnetwork: {width: 8, layers: 1}\n")
+    assert cli.main(["run", "one.yaml", "--cpu", "--slim"]) == 0
+    assert saved_story(Path("runs/one")).run_settings("rl").checkpoints.slim
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

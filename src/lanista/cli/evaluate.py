@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +14,8 @@ from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
     from lanista.cli.lineup import Lineup
+    from lanista.league.roundrobin import CrossTable
+    from lanista.pipeline.ceilings import Ceiling
     from lanista.pipeline.gauntlet import Gauntlet
     from lanista.rollout import Results
 
@@ -43,6 +45,15 @@ class Evaluate:
     """Names the deals, none of which a run has trained on, and all that is random in players."""
     output: Annotated[Path | None, optional("FILE")] = None
     """Write the numbers to this file, as JSON."""
+    markdown: Annotated[Path | None, optional("FILE")] = None
+    """Write the tables to this file, as Markdown."""
+    ceilings: Annotated[Path | None, optional("FOLDER")] = None
+    """Say how far POLICY stays below the best responses to its opponents, which `lanista exploit`
+    with several victims left in this folder."""
+    least_decisions: Annotated[int, number(0)] = 0
+    """Best responses that practised for fewer decisions are called lower bounds."""
+    cross_table: Annotated[bool, switch()] = False
+    """Let the opponents meet each other too, in as many games; for two seats."""
     slots: Annotated[int | None, optional("N")] = None
     """How many matches are played side by side; 1024, or fewer where that suits the game, unless
     given. Changes no result."""
@@ -58,8 +69,10 @@ class Evaluate:
         from lanista.rollout import join
 
         mine, others = self._lineups()
-        if self.output:
-            refuse_unwritable("--output", self.output)
+        for flag in ("output", "markdown"):
+            if path := getattr(self, flag):
+                refuse_unwritable(f"--{flag}", path)
+        ceilings = self._ceilings(others)
         spec = mine.spec
         deals = self._deals(spec.seats, len(others.players))
         parts, ended = self._play(mine, others, deals)
@@ -70,9 +83,40 @@ class Evaluate:
         if parts:
             found = gauntlet_of(join(parts), (self.policy, *others.players))
             say(found, mine, self._manner(mine))
-            if self.output:
-                self._write(found, mine, complete == asked)
+            if ceilings:
+                say_ceilings(found, ceilings)
+            cross = self._crossed(others) if self.cross_table and complete == asked else None
+            self._write(found, mine, complete == asked, ceilings, cross)
         return INTERRUPTED if complete < asked else 0
+
+    def _ceilings(self, others: Lineup) -> dict[str, Ceiling]:
+        """Return the best responses to the opponents, where they are known."""
+        from lanista.pipeline.ceilings import ceiling_of, ceilings_in
+
+        if self.ceilings is None:
+            return {}
+        known = ceilings_in(self.ceilings, self.least_decisions)
+        for player in others.seated():
+            ceiling_of(known, player.name, player.digest)
+        return known
+
+    def _crossed(self, others: Lineup) -> CrossTable:
+        """Let the opponents meet each other, print the cross table and return it."""
+        from lanista.cli.progress import progress_of
+        from lanista.cli.summary import say_cross_table
+        from lanista.league.roundrobin import cross_table, meetings
+
+        count, each = len(others.players), self.games + self.games % 2
+        total = count * (count - 1) // 2 * each
+        slots = others.slots(self.slots, 4096)
+        with (
+            others.tables(self.threads, slots, each) as tables,
+            progress_of(total, "matches among opponents") as progress,
+        ):
+            played = dict(meetings(tables, each, progress=progress))
+        result = cross_table(played, others.labels)
+        say_cross_table(others, result, each)
+        return result
 
     def _deals(self, seats: int, opponents: int) -> int:
         from lanista.cli.lineup import MOST_MATCHES
@@ -148,17 +192,47 @@ class Evaluate:
             return "as its program says"
         return "greedy" if mine.greedy else f"sampled at temperature {mine.temperature:g}"
 
-    def _write(self, found: Gauntlet, mine: Lineup, complete: bool) -> None:
+    def _write(
+        self,
+        found: Gauntlet,
+        mine: Lineup,
+        complete: bool,
+        ceilings: Mapping[str, Ceiling],
+        cross: CrossTable | None,
+    ) -> None:
         import json
+        from dataclasses import asdict
 
+        from lanista.cli import markdown
         from lanista.files import write_text
         from lanista.pipeline.gauntlet import described
 
-        assert self.output is not None
-        values = described(found, mine.spec, self.seed, self._manner(mine))
-        values |= {"games": self.games, "complete": complete}
-        write_text(self.output, json.dumps(values, indent=2) + "\n")
-        print(f"numbers: {self.output}")
+        if self.output is not None:
+            values = described(found, mine.spec, self.seed, self._manner(mine))
+            values |= {"games": self.games, "complete": complete}
+            if ceilings:
+                values["ceilings"] = {name: asdict(each) for name, each in ceilings.items()}
+            if cross is not None:
+                values["cross_table"] = asdict(cross)
+            write_text(self.output, json.dumps(values, indent=2) + "\n")
+            print(f"numbers: {self.output}")
+        if self.markdown is not None:
+            tables = [markdown.bouts(found, ceilings)]
+            tables += [] if cross is None else [markdown.crossed(cross)]
+            write_text(self.markdown, "\n".join(tables))
+            print(f"tables: {self.markdown}")
+
+
+def say_ceilings(found: Gauntlet, ceilings: Mapping[str, Ceiling]) -> None:
+    """Print how far the player stays below the best responses to its opponents."""
+    from lanista.cli.markdown import below
+    from lanista.cli.table import console, table
+
+    rows = [(bout.opponent, *below(ceilings.get(bout.opponent), bout.standing))
+            for bout in found.bouts]  # fmt: skip
+    out = console()
+    out.print("best responses: their score, what it is (how many × decisions of each), distance")
+    out.print(table(("opponent", "best response", "what it is", "distance"), rows))
 
 
 def say(found: Gauntlet, mine: Lineup, manner: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from lanista.pipeline.settings import RunSettings
 
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
+ONE_INTERRUPT = 1.0
+"""Seconds in which interrupts count as one: `timeout` sends its signal twice, and wrappers may pass
+on what the process has received itself."""
 
 
 @dataclass(frozen=True)
@@ -168,12 +172,15 @@ def with_flags(settings: RunSettings, flags: RL) -> RunSettings:
 @contextmanager
 def stopping(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
     """Let an interrupt end the run after its iteration; a second one ends it at once."""
-    caught: list[int] = []
+    caught: list[float] = []
 
     def caught_one(number: int, frame: object) -> None:
+        now = time.monotonic()
         if caught:
-            raise KeyboardInterrupt
-        caught.append(number)
+            if now - caught[0] > ONE_INTERRUPT:
+                raise KeyboardInterrupt
+            return
+        caught.append(now)
         say("Stopping after this iteration, and saving; interrupt again to stop at once.")
 
     signals = (signal.SIGINT, signal.SIGTERM)

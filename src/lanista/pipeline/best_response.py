@@ -59,8 +59,12 @@ _SHORT, _LONG = 10, 200
 """Decisions of a match up to which returns are taken whole, and from which on matches are cut."""
 _PER_UPDATE, _FEWEST_PER_UPDATE, _UPDATES = 9216, 512, 120
 """Decisions of an update: the most, the fewest, and how many updates a small budget is cut into."""
-_PER_STEP = 1152
-"""Decisions of an optimiser step."""
+_MOST_UPDATES = 1000
+"""A budget that needs more updates than this gets larger ones: with so much practice a GPU is at
+work, which small batches would leave idle."""
+_PER_STEP, _MOST_STEPS = 1152, 8
+"""Decisions of an optimiser step, and the most steps of an epoch; larger updates have larger
+steps."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +197,7 @@ def usual_settings(settings: ResponseSettings, spec: Spec, each: float, fresh: b
     `each` is a seat's decisions in a match; `fresh`: begun from scratch.
     """
     wanted = min(_PER_UPDATE, max(_FEWEST_PER_UPDATE, settings.train_steps // _UPDATES))
+    wanted = max(wanted, settings.train_steps // _MOST_UPDATES)
     if each > _LONG:
         rollouts = Rollouts(mode="stream", unrolls=max(1, wanted // 64), unroll_length=64)
     else:
@@ -208,7 +213,7 @@ def usual_settings(settings: ResponseSettings, spec: Spec, each: float, fresh: b
         lr={"kind": "linear", "start": rates[0], "end": rates[1]},
         epochs=4 if fresh else 2,
         target_kl=0.0 if fresh else 0.03,
-        minibatches=max(1, round(wanted / _PER_STEP)),
+        minibatches=min(_MOST_STEPS, max(1, round(wanted / _PER_STEP))),
         lam=1.0 if each < _SHORT else 0.95,
         critic_sees="privileged" if spec.privileged is not None else "seat",
         average=0.9,

@@ -1,0 +1,160 @@
+"""Ceilings: the best response to each of many players, and how far a policy stays below it.
+
+Responses are learnt one victim after another and can be stopped and gone on with anywhere; each
+leaves a policy file, the specialist, and its numbers beside it. Knows nothing of how one is learnt
+and of how tables look.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lanista.errors import LanistaError, RefusedError
+from lanista.league.score import Estimate, wilson
+from lanista.pipeline.best_response import (
+    Response,
+    ResponseSettings,
+    best_response,
+    json_path,
+)
+from lanista.pipeline.observers import Observer
+from lanista.pipeline.plain import plain
+from lanista.pipeline.run import folder_of
+
+LOWER_BOUND = "lower bound"
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What the best of several responses to one player came to."""
+
+    opponent: str
+    digest: str
+    """Of the opponent."""
+    specialist: str
+    """Digest of the response."""
+    manner: str
+    """How the response plays: greedy or sampled."""
+    score: Estimate
+    win_rate: Estimate
+    called: str
+    """ceiling, or lower bound: where there were fewer than three responses, the curve has not been
+    shown to be level, or a response practised less than was asked for."""
+    responses: int
+    decisions: int
+    """The fewest that a response practised for."""
+
+
+def specialist_path(folder: Path, victim: str) -> Path:
+    """Return where the best response to a player goes."""
+    return folder / f"{Path(victim).stem}.safetensors"
+
+
+def best_responses(
+    victims: Sequence[str],
+    settings: ResponseSettings,
+    folder: Path,
+    *,
+    resume: bool = False,
+    stop: Callable[[], bool] | None = None,
+    observers: Sequence[Observer] = (),
+) -> Iterator[tuple[str, Response | None]]:
+    """Learn the best response to each victim in turn; give each that was learnt now.
+
+    With `resume`, what is complete is passed over and what was begun is gone on with. After None
+    nothing more comes: `stop()` ended it, with all saved.
+    """
+    paths = [specialist_path(folder, victim) for victim in victims]
+    if len(set(paths)) < len(paths):
+        raise LanistaError(f"Two of {', '.join(victims)} would have one file; name them apart.")
+    for output in paths:
+        if not resume and (output.exists() or folder_of(output).exists()):
+            raise RefusedError(
+                f"There is {output} already; go on with --resume, or choose another --output."
+            )
+    for victim, output in zip(victims, paths, strict=True):
+        if is_complete(output, settings):
+            continue
+        began = folder_of(output).is_dir()
+        found = best_response(
+            victim, settings, output, resume=began, stop=stop, observers=observers
+        )
+        yield victim, found
+        if found is None:
+            return
+
+
+def is_complete(output: Path, settings: ResponseSettings) -> bool:
+    """Return whether the response at `output` was learnt and measured with these very settings."""
+    path = json_path(output)
+    if not (output.is_file() and path.is_file()):
+        return False
+    asked = json.loads(json.dumps(plain(settings)))
+    return bool(_read(path).get("settings") == asked)
+
+
+def ceilings_in(folder: Path, least_decisions: int = 0) -> dict[str, Ceiling]:
+    """Return what a folder's responses came to, by the name of their victim."""
+    found = [
+        _ceiling(path, _read(path), least_decisions)
+        for path in sorted(folder.glob("*.safetensors.json"))
+    ]
+    if not found:
+        raise LanistaError(
+            f"There are no best responses in {str(folder)!r}; learn some with `lanista exploit`."
+        )
+    return {each.opponent: each for each in found}
+
+
+def ceiling_of(ceilings: dict[str, Ceiling], opponent: str, digest: str) -> Ceiling | None:
+    """Return the ceiling against one opponent, if it is known; refuse that of somebody else."""
+    found = ceilings.get(opponent)
+    if found is not None and found.digest != digest:
+        raise RefusedError(
+            f"The best response to {opponent} was learnt against another player of that name "
+            f"({found.digest[:12]}, and here it is {digest[:12]}); learn it again."
+        )
+    return found
+
+
+def distance(ceiling: Estimate, mine: Estimate) -> Estimate:
+    """Return how far `mine` lies below a ceiling; the two were measured on different deals."""
+    value = ceiling.value - mine.value
+    if ceiling.half is None or mine.half is None:
+        return Estimate(value, None, None, min(ceiling.n, mine.n))
+    half = math.hypot(ceiling.half, mine.half)
+    return Estimate(value, value - half, value + half, min(ceiling.n, mine.n))
+
+
+def _ceiling(path: Path, record: dict[str, Any], least: int) -> Ceiling:
+    try:
+        games = record["wins"] + record["draws"] + record["losses"]
+        win_rate = wilson(record["wins"], games)
+        assert win_rate is not None
+        found = Ceiling(
+            opponent=record["victim"],
+            digest=record["victim_digest"],
+            specialist=record["response"],
+            manner=record["manner"],
+            score=Estimate(**record["score"]),
+            win_rate=win_rate,
+            called=record["reading"]["called"],
+            responses=len(record["responses"]),
+            decisions=min(each["decisions"] for each in record["responses"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise LanistaError(f"{path} does not hold the numbers of a best response.") from error
+    return replace(found, called=LOWER_BOUND) if found.decisions < least else found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise LanistaError(f"{path} is damaged; move it away and measure again.") from error
+    return found
