@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import tempfile
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,15 @@ from planted_games import bot_file, game_file
 from lanista.errors import LanistaError
 from lanista.nets.settings import Network
 from lanista.pipeline.plain import SettingsError
-from lanista.pipeline.profiling import Profile, held_up, profile, rig, wall_of
+from lanista.pipeline.profiling import (
+    Profile,
+    _cold,
+    held_up,
+    profile,
+    rig,
+    settled_lap,
+    wall_of,
+)
 from lanista.pipeline.profiling_machine import has_bf16, peak_memory, reading, used
 from lanista.pipeline.profiling_subject import Subject, subject_of
 from lanista.pipeline.profiling_text import phase_rows, remedy, wall_sentence
@@ -31,6 +40,7 @@ from lanista.rollout.phases import (
     SAVE,
     SIMULATE,
     WAIT,
+    Phases,
 )
 
 BURN = 20_000
@@ -151,6 +161,23 @@ def test_what_is_done_now_and_then_is_spread_over_the_iterations_between(tmp_pat
     seconds = found.saving.wall / found.saving.every
     iteration = sum(lap.wall for lap in found.laps) / sum(lap.iterations for lap in found.laps)
     assert found.wall_shares()[SAVE] == pytest.approx(seconds / (seconds + iteration), rel=0.1)
+
+
+@pytest.mark.parametrize("launcher", ["serial", "threads"])
+def test_where_a_device_works_every_thread_waits_for_it_between_phases(tmp_path, launcher):
+    threads = set()
+    given = subject(game_file(tmp_path), workers=2, launcher=launcher)
+    lap = settled_lap(given, 0.01, lambda: threads.add(threading.get_ident()))
+    assert len(threads) == (3 if launcher == "threads" else 1)
+    assert sum(lap.played.values()) > 0
+    assert Phases().settle is None
+
+
+def test_warming_up_goes_on_while_iterations_are_slow():
+    assert _cold([1.0, 2.1])
+    assert not _cold([2.1, 1.0])
+    assert not _cold([1.0, 1.9])
+    assert not _cold([1.0] * 11 + [9.0])
 
 
 # What is profiled.

@@ -26,10 +26,10 @@ from lanista.pipeline.profiling_subject import Subject, prepared
 from lanista.pipeline.settings import Rollouts, RunSettings
 from lanista.pipeline.squad import Squad
 from lanista.rollout.fleet import Fleet
-from lanista.rollout.phases import JUDGE, OPPONENTS, REST, SAVE, WAIT
+from lanista.rollout.phases import JUDGE, OPPONENTS, REST, SAVE, WAIT, Phases
 
 Seconds = dict[str, float]
-_FEWEST_TO_WARM_UP = 2
+_FEWEST_TO_WARM_UP, _MOST_TO_WARM_UP = 2, 12
 _JUDGED = 128
 """Matches of an evaluation that are played to tell how long all of them take."""
 _WAITS = 0.05
@@ -94,12 +94,16 @@ class Rig:
         self.squad.count(self.squad.games(), [], [])
 
     def warm_up(self, seconds: float) -> None:
-        """Iterate until what is done only at the start is done."""
+        """Iterate for so long, and until what is done only at the start is done.
+
+        Networks are compiled for every shape they meet, so that may take some iterations.
+        """
         prepare_torch(self.settings)
-        began, done = time.perf_counter(), 0
-        while done < _FEWEST_TO_WARM_UP or time.perf_counter() - began < seconds:
+        taken: list[float] = []
+        while len(taken) < _FEWEST_TO_WARM_UP or sum(taken) < seconds or _cold(taken):
+            began = time.perf_counter()
             self.iterate()
-            done += 1
+            taken.append(time.perf_counter() - began)
 
     def lap(self, seconds: float) -> Lap:
         """Iterate for about so long. The first iteration is not counted.
@@ -119,11 +123,6 @@ class Rig:
         wall, (own, played, cpu) = time.perf_counter() - began, self._taken()
         use = used(before, reading())
         return Lap(iterations, self._decisions() - decisions, wall, use, own, played, cpu)
-
-    def honest(self, on: bool) -> None:
-        """Let phases wait for the device, so that its work counts where it belongs, or not."""
-        for training in self.trainings:
-            training.phases.settle = torch.cuda.synchronize if on else None
 
     def save_once(self) -> Now:
         """Save as a run does."""
@@ -172,6 +171,11 @@ class Rig:
                 wall.clear()
                 spent.clear()
         return own, played, cpu
+
+
+def _cold(taken: list[float]) -> bool:
+    """Whether the last iteration was so slow that more of its kind may come."""
+    return len(taken) < _MOST_TO_WARM_UP and taken[-1] > 2 * min(taken)
 
 
 @contextmanager
@@ -231,6 +235,12 @@ class Profile:
         """Return each phase's share of the CPU time that phases were seen to take."""
         cpu = _sum(lap.cpu for lap in self._phased)
         return self._shares(cpu, {phase: now.cpu for phase, now in self._now()})
+
+    @property
+    def unseen(self) -> float:
+        """The share of the CPU time that no phase saw: threads of torch, games outside."""
+        seen = sum(sum(lap.cpu.values()) for lap in self.laps)
+        return max(0.0, 1 - seen / (sum(lap.use.cpu for lap in self.laps) or 1.0))
 
     @property
     def cpu_cores(self) -> float:
@@ -328,12 +338,27 @@ def profile(
         if on_gpu:
             found.gpu, found.gpu_why = gpu_use()
             found.gpu_memory = torch.cuda.max_memory_allocated()
-            run.honest(True)
-            found.settled.append(run.lap(seconds))
-            run.honest(False)
         found.memory = peak_memory()
         found.saving, found.judging = run.save_once(), run.judge_once()
+    if on_gpu:
+        found.settled.append(settled_lap(subject, seconds, _wait_for_stream))
     return found
+
+
+def settled_lap(subject: Subject, seconds: float, settle: Callable[[], None]) -> Lap:
+    """Return a lap in which every thread calls `settle` whenever its phase changes."""
+    Phases.usual = settle
+    try:
+        with rig(subject, subject.settings) as run:
+            run.warm_up(seconds / 2)
+            return run.lap(seconds)
+    finally:
+        Phases.usual = None
+
+
+def _wait_for_stream() -> None:
+    # Those of other threads go on: their time counts in their own phases.
+    torch.cuda.current_stream().synchronize()
 
 
 def _add(into: Seconds, more: Mapping[str, float]) -> None:

@@ -34,6 +34,8 @@ from lanista.rollout.phases import (
 
 FORMAT = 1
 """Of the JSON: raised when a name in it changes its meaning."""
+_MUCH = 0.05
+"""A share of the CPU time that the table lacks and that is worth a sentence."""
 _NAMES = {
     SIMULATE: "the rules of {game}",
     OBSERVE: "views and masks of {game}",
@@ -118,6 +120,11 @@ def profile_lines(profile: Profile, cores: int, seconds: float) -> list[str]:
         f"CPU: {profile.cpu_cores:.2f} of {cores} cores busy with it, "
         f"{profile.cpu_cores / cores:.0%}; memory: {size(profile.memory)} at the peak",
     ]
+    if profile.unseen > _MUCH:
+        lines.append(
+            f"{profile.unseen:.0%} of the CPU time belongs to no phase: threads that torch starts, "
+            "and what games do outside"
+        )
     if profile.device != "cpu":
         use = profile.gpu_why if profile.gpu is None else f"{profile.gpu:.0%} of the time at work"
         lines.append(f"GPU: {use}; memory: {size(profile.gpu_memory)} at the peak")
@@ -244,6 +251,7 @@ def _profile_json(profile: Profile) -> dict[str, Any]:
         "wall_shares": shares,
         "cpu_shares": profile.cpu_shares(),
         "cpu_cores": profile.cpu_cores,
+        "cpu_share_of_no_phase": profile.unseen,
         "others_cores": profile.others,
         "checkpoint_seconds": profile.saving and profile.saving.wall,
         "evaluation_seconds": profile.judging and profile.judging.wall,

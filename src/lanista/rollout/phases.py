@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 SIMULATE, OBSERVE, OPPONENTS, BATCH = "simulate", "observe", "opponents", "batch"
 INFER, SAMPLE, TRANSFER, LEARN = "infer", "sample", "transfer", "learn"
@@ -32,11 +33,14 @@ PHASES = {
 class Phases:
     """Seconds by phase, of one thread."""
 
+    usual: ClassVar[Callable[[], None] | None] = None
+    """What `settle` is where none is given: for those who measure all threads of a run."""
+
     def __init__(self, settle: Callable[[], None] | None = None) -> None:
         """`settle` waits for a device at every change, so that its work counts where it belongs."""
         self.wall: dict[str, float] = {}
         self.cpu: dict[str, float] = {}
-        self.settle = settle
+        self.settle = settle or type(self).usual
         self._now = REST
         self._wall, self._cpu = time.perf_counter(), time.thread_time()
 
