@@ -112,8 +112,9 @@ def test_the_network_is_asked_once_about_equal_rows(critic_sees: str) -> None:
     }
     critic = Critic(spec, policy.network, "value", **views[critic_sees])
     torch.nn.init.orthogonal_(critic.head.weight)
-    privileged = game.privileged().copy() if critic_sees == "privileged" else None
     decisions, rows = next(walk(game, 1))
+    privileged = game.privileged().copy() if critic_sees == "privileged" else None
+    assert privileged is None or len(privileged) == len(rows)
     asked: list[int] = []
     policy.torso.register_forward_pre_hook(lambda _, given: asked.append(len(given[0])))
     critic.register_forward_pre_hook(lambda _, given: asked.append(len(given[0])))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -118,7 +118,7 @@ class Heads:
         logits: Tensor,
         mask: Tensor,
         uniforms: Tensor | None,
-        temperature: float = 1.0,
+        temperature: float | Tensor = 1.0,
     ) -> tuple[Tensor, Tensor]:
         """Return actions `[N, heads]` int32 and their log-probabilities `[N]`, without gradient.
 
@@ -126,7 +126,7 @@ class Heads:
         logits, without waiting for it.
         """
         self._check(logits, mask)
-        if judging.by_row(logits):
+        if judging.by_row(logits) and not isinstance(temperature, Tensor):
             drawn = None if uniforms is None else uniforms.float().numpy()
             found = judging.choose(logits, mask, self._sizes, drawn, temperature)
             return torch.from_numpy(found[0]), torch.from_numpy(found[1])
@@ -148,7 +148,7 @@ class Heads:
             raise ValueError(f"Actions need {len(self)} heads, got shape {list(actions.shape)}.")
         index = actions.long()
         if len(self) > 1:
-            index = index + torch.tensor(self.offsets, device=index.device)
+            index = index + _offsets(self.offsets, index.device)
         return values.gather(-1, index)
 
     def joint(self, log_probs: Tensor, actions: Tensor) -> Tensor:
@@ -228,6 +228,16 @@ class Heads:
             raise ValueError(f"A mask must be bool, got {mask.dtype}.")
         if mask is not None and mask.shape[-1] != self.choices:
             raise ValueError(f"A mask must hold {self.choices} choices, got {list(mask.shape)}.")
+
+
+def _offsets(offsets: tuple[int, ...], device: torch.device) -> Tensor:
+    # Sent to a GPU once: each time would wait for it, and could not be recorded.
+    return _sent(offsets, device) if device.type == "cuda" else torch.tensor(offsets, device=device)
+
+
+@lru_cache(maxsize=64)
+def _sent(offsets: tuple[int, ...], device: torch.device) -> Tensor:
+    return torch.tensor(offsets, device=device)
 
 
 def _wide(values: Tensor) -> Tensor:

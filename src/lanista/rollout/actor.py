@@ -26,8 +26,9 @@ from lanista.games.streams import uniforms
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
 from lanista.rollout.blocks import in_blocks
+from lanista.rollout.device import Found, Lane, Records, Rows
 from lanista.rollout.memory import Memory
-from lanista.rollout.phases import BATCH, INFER, SAMPLE, Phases
+from lanista.rollout.phases import BATCH, INFER, SAMPLE, TRANSFER, Phases
 
 _FEW_EQUAL = 0.9
 """The share of kinds among rows from which on showing all rows takes less time."""
@@ -73,11 +74,13 @@ class Actor:
         greedy: bool = False,
         precision: torch.dtype = torch.float32,
         block: int = 0,
+        graphs: bool = False,
     ) -> None:
         """Let `policy` act; with `block` above 0, in blocks of so many rows.
 
         Blocks are for players whose matches are played again; a learner does without them, and so
-        a critic cannot be had with them.
+        a critic cannot be had with them. `graphs` records what a GPU has to do, where the policy
+        has no state.
         """
         refuse_temperature(temperature)
         if block and critic is not None:
@@ -89,6 +92,10 @@ class Actor:
         self._memory = Memory(policy.state_size)
         self.phases = Phases()
         """Where the time goes of whoever plays with this actor."""
+        self._lane = Lane(self.device)
+        self._far = self.device.type != "cpu" and not block
+        recorded = graphs and self.device.type == "cuda" and not policy.state_size
+        self._recorded = Records(self._work, self.device) if recorded else None
 
     @torch.no_grad()
     def choose(
@@ -98,6 +105,8 @@ class Actor:
         privileged: NDArray[Any] | None = None,
     ) -> Choice:
         """Choose at `rows` of `decisions`; `privileged` is what the critic may see there."""
+        if self._far:
+            return self._choose_far(decisions, rows, privileged)
         with self.phases(BATCH):
             mask = torch.from_numpy(decisions.mask.take(rows, 0))
         with self.phases(INFER):
@@ -121,6 +130,15 @@ class Actor:
         logits = self._judge(decisions, rows, mask, None).logits
         return self.policy.heads.log_probs(logits, mask, self.temperature)
 
+    def taking_weights(self) -> AbstractContextManager[None]:
+        """Change the weights within this, and from then on nowhere else, so that play need not
+        wait for what others do on the same device."""
+        return self._lane.taking()
+
+    def keep_weights(self) -> None:
+        """Promise that nobody changes the weights."""
+        self._lane.own_weights = True
+
     def memory(self) -> dict[str, NDArray[Any]]:
         """Return the recurrent states carried through matches, as arrays; none: empty."""
         return self._memory.save()
@@ -128,6 +146,93 @@ class Actor:
     def restore(self, memory: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `memory` gave."""
         self._memory.load(memory)
+
+    def _choose_far(
+        self, decisions: Decisions, rows: NDArray[Any], privileged: NDArray[Any] | None
+    ) -> Choice:
+        """Choose where the networks are; all rows are shown, equal or not."""
+        lane, phases, heads = self._lane, self.phases, self.policy.heads
+        before = None
+        with lane.here():
+            with phases(BATCH):
+                gathered = {
+                    "observation": lane.gather("observation", decisions.observation, rows),
+                    "mask": lane.gather("mask", decisions.mask, rows),
+                }
+                if privileged is not None:
+                    gathered["privileged"] = lane.gather("privileged", privileged)
+                if self.policy.state_size:
+                    before = self._memory.recall(decisions, rows)
+                    gathered["state"] = lane.gather("state", before)
+            with phases(SAMPLE):
+                seed = None if self.greedy else self.seed
+                drawn = uniforms_for(heads, decisions, rows, seed)
+                if drawn is not None:
+                    gathered["uniforms"] = lane.gather("uniforms", drawn.numpy())
+            found = self._found(gathered)
+            with phases(TRANSFER):
+                back = lane.down(numbers=found.numbers, state=found.state)
+        if before is not None:
+            self._memory.remember(decisions, rows, back["state"])
+        return self._choice(back["numbers"], found, before)
+
+    def _choice(
+        self, numbers: NDArray[np.int32], found: Found, before: NDArray[np.float32] | None
+    ) -> Choice:
+        heads, temperature = self.policy.heads, self.temperature
+        action = numbers[:, : len(heads)].copy()
+        floats = numbers[:, len(heads) :].T.copy().view(np.float32)
+
+        def said() -> NDArray[np.float32]:
+            with torch.no_grad(), self._lane.here():
+                return heads.log_probs(found.logits, found.mask, temperature).cpu().numpy()
+
+        return Choice(action, floats[0], said, floats[1] if len(floats) > 1 else None, before)
+
+    def _found(self, gathered: Rows) -> Found:
+        """Return what the device makes of what was gathered; nothing here waits for it."""
+        phases, rows = self.phases, len(gathered["observation"])
+        if self._recorded is not None:
+            recorded = self._recorded.fit(gathered)
+            with phases(TRANSFER):
+                recorded.take(gathered)
+            with phases(INFER):
+                return recorded.run(rows, self.temperature)
+        with phases(TRANSFER):
+            given = self._lane.up(gathered)
+        with phases(INFER):
+            said = self._said(given)
+        with phases(SAMPLE):
+            return self._drawn(given, self.temperature, *said)
+
+    def _work(self, given: Rows, temperature: Tensor | float) -> Found:
+        return self._drawn(given, temperature, *self._said(given))
+
+    def _said(self, given: Rows) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Return logits, values and states after, where the networks are."""
+        seen, after = given["observation"], None
+        with self._autocast():
+            if self.policy.state_size:
+                features, after = self.policy.torso.step(seen, given["state"])
+            else:
+                features = self.policy.torso(seen)
+            logits = self.policy.head(features).float()
+        value = self._value_of(features, given.get("privileged", seen))
+        return logits, value, None if after is None else after.float()
+
+    def _drawn(
+        self,
+        given: Rows,
+        temperature: Tensor | float,
+        logits: Tensor,
+        value: Tensor | None,
+        after: Tensor | None,
+    ) -> Found:
+        mask = given["mask"]
+        chosen = self.policy.heads.choose(logits, mask, given.get("uniforms"), temperature)
+        floats = [chosen[1]] if value is None else [chosen[1], value]
+        bits = [each.view(torch.int32)[:, None] for each in floats]
+        return Found(torch.cat([chosen[0], *bits], 1), logits, mask, after)
 
     def _judge(
         self,
@@ -198,16 +303,24 @@ class Actor:
         """Return values of all rows; `group` is the row of `features` that each has."""
         if self.critic is None or self.critic.output == "q":
             return None
-        if self.critic.torso is None:
-            out = self.critic(features.float()).cpu()
-        else:
+        seen = features
+        if self.critic.torso is not None:
             kinds = _kinds(view)
             group = None if kinds is None else kinds[1]
-            with self._autocast():
-                seen = view if kinds is None else view[kinds[0]]
-                out = self.critic(self._to_device(seen)).float().cpu()
-        value = self.critic.value_of(out)
-        return value if group is None else value[group]
+            seen = self._to_device(view if kinds is None else view.take(kinds[0], 0))
+        value = self._value_of(features, seen)
+        assert value is not None
+        return value.cpu() if group is None else value.cpu().index_select(0, group)
+
+    def _value_of(self, features: Tensor, view: Tensor) -> Tensor | None:
+        """Return values `[rows]` in float32, where the networks are."""
+        if self.critic is None or self.critic.output == "q":
+            return None
+        if self.critic.torso is None:
+            return self.critic.value_of(self.critic(features.float()))
+        with self._autocast():
+            out = self.critic(view).float()
+        return self.critic.value_of(out)
 
     def _autocast(self) -> AbstractContextManager[Any]:
         if self.precision == torch.float32:

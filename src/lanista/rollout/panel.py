@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
 from lanista.rollout.actor import uniforms_for
+from lanista.rollout.device import Lane
 from lanista.rollout.phases import OPPONENTS, Phases
 from lanista.rollout.players import PolicyPlayer
 
@@ -27,21 +28,31 @@ class Panel:
     def __init__(self, players: Sequence[PolicyPlayer]) -> None:
         self.policies = [player.actor.policy for player in players]
         first = players[0].actor
-        self.heads, self.device = first.policy.heads, first.device
+        self.heads = first.policy.heads
+        self._lane = Lane(first.device)
+        self._lane.own_weights = True
         self.seed = None if first.greedy else first.seed
         self.temperature = first.temperature
 
     @torch.no_grad()
     def act(self, decisions: Decisions, rows: Sequence[NDArray[Any]]) -> Ints:
         """Return the actions, `[rows, heads]`, for the rows of each policy, one after another."""
-        every = np.concatenate(rows)
-        seen = torch.from_numpy(decisions.observation.take(every, 0)).to(self.device)
-        mask = torch.from_numpy(decisions.mask.take(every, 0))
-        cut = torch.split(seen, [len(own) for own in rows])
-        parts = zip(self.policies, cut, strict=True)
-        logits = torch.cat([policy(part) for policy, part in parts if len(part)])
+        every, lane = np.concatenate(rows), self._lane
+        gathered = {
+            "observation": lane.gather("observation", decisions.observation, every),
+            "mask": lane.gather("mask", decisions.mask, every),
+        }
         drawn = uniforms_for(self.heads, decisions, every, self.seed)
-        return self.heads.choose(logits.float().cpu(), mask, drawn, self.temperature)[0].numpy()
+        if drawn is not None:
+            gathered["uniforms"] = lane.gather("uniforms", drawn.numpy())
+        with lane.here():
+            given = lane.up(gathered)
+            cut = torch.split(given["observation"], [len(own) for own in rows])
+            parts = zip(self.policies, cut, strict=True)
+            logits = torch.cat([policy(part) for policy, part in parts if len(part)]).float()
+            uniforms = given.get("uniforms")
+            action, _ = self.heads.choose(logits, given["mask"], uniforms, self.temperature)
+            return lane.down(action=action)["action"].copy()
 
 
 class Others:

@@ -33,6 +33,7 @@ class PolicyPlayer:
 
     def __init__(self, name: str, digest: str, actor: Actor) -> None:
         self.name, self.digest, self.actor = name, digest, actor
+        actor.keep_weights()
 
     @property
     def actors(self) -> tuple[Actor, ...]:
