@@ -30,16 +30,18 @@ check: build
 bench: build
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m bench
 
-# Learners of others, for `make bench`: in an environment of their own, since their needs may clash.
+# Learners of others, for `make bench`: each in an environment of its own, since their needs clash.
+# One that does not install leaves why in `install.log`, and the others go on. They need not install
+# the package: `make bench` shows them the sources, and of its needs they have NumPy and torch.
 PEERS := .venv-peers
-peers: $(PEERS)/sb3/ready
+peers: $(patsubst bench/peers/%.txt,$(PEERS)/%/ready,$(wildcard bench/peers/*.txt))
 
-$(PEERS)/sb3/ready: pyproject.toml | build
-	$(PYTHON) -m venv $(PEERS)/sb3
-	$(PEERS)/sb3/bin/python -m pip install --quiet --upgrade pip 'setuptools>=77' 'cython>=3.1,<4'
-	$(PEERS)/sb3/bin/python -m pip install --quiet --no-build-isolation \
-		--editable '.[environments]' 'stable-baselines3>=2.6'
-	touch $@
+$(PEERS)/%/ready: bench/peers/%.txt | build
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	@echo 'Installing $*: some minutes.'
+	@if $(@D)/bin/python -m pip install --quiet --requirement $< 2> $(@D)/install.log; \
+		then touch $@; else echo '$* is left out:'; tail -n 1 $(@D)/install.log; fi
 
 setup: $(VENV)/ready
 build: $(VENV)/built

@@ -6,9 +6,7 @@ counts once: it was made, kept, and learned from.
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from bench.peers_learning import peers
 from bench.timing import REPEATS, Rate
 from lanista import games
 from lanista.games.contract import Game
@@ -32,8 +31,6 @@ GAME, WIDTH, SLOTS = "beastybar", 256, 1024
 UPDATES = 4
 """Updates of one repeat."""
 TARGETS = {"fp32": 55_000, "bf16": 85_000}
-TIMES_PEER = 5.0
-PEER = Path(".venv-peers/sb3/bin/python")
 
 
 class TimedGame:
@@ -147,18 +144,31 @@ def has_bf16() -> bool:
 
 
 def learning() -> Iterator[dict[str, Any]]:
-    """Measure learning in both precisions, and Stable-Baselines3's PPO on the same game."""
+    """Measure learning in both precisions, and the PPO of others on the same game."""
     torch.set_num_threads(1)
-    rates = {}
+    ours = {}
     for precision in TARGETS:
         label = f"{GAME} PPO, {WIDTH}x{WIDTH}, {precision}"
         if precision == "bf16" and not has_bf16():
             yield {"bench": label, "why": "not measured: this CPU has no bf16 instructions"}
             continue
         spent = measure(precision)
-        rates[precision] = statistics.median(one.rate for one in spent)
         yield line(label, spent, TARGETS[precision])
-    yield from peer(rates)
+        ours[precision] = repeats(precision)
+    yield from peers(ours)
+
+
+def repeats(precision: str) -> Callable[[], float]:
+    """Return what measures one more repeat of ours, which it makes when it is first asked."""
+    trainers: list[Trainer] = []
+
+    def rate() -> float:
+        if not trainers:
+            trainers.append(Trainer(precision))
+            trainers[0].spend(1)
+        return trainers[0].spend(UPDATES).rate
+
+    return rate
 
 
 def measure(
@@ -199,28 +209,3 @@ def line(label: str, spent: list[Spent], target: int) -> dict[str, Any]:
         "simulator_share_target": 0.1,
         "simulator_share_met": share < 0.1,
     }
-
-
-def peer(ours: dict[str, float]) -> Iterator[dict[str, Any]]:
-    """Measure Stable-Baselines3 in the environment that `make peers` makes; compare rates."""
-    label = f"{GAME} PPO, {WIDTH}x{WIDTH}, Stable-Baselines3"
-    if not PEER.exists():
-        yield {"bench": label, "why": "not measured: `make peers` adds it"}
-        return
-    done = subprocess.run(
-        [str(PEER), "-m", "bench.peers.sb3"], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        yield {"bench": label, "why": f"failed: {done.stderr.strip().splitlines()[-1]}"}
-        return
-    for found in map(json.loads, done.stdout.splitlines()):
-        yield {"bench": label, "unit": "decisions per CPU second", **found}
-        for precision, rate in ours.items():
-            ratio = rate / found["median"]
-            yield {
-                "bench": f"{GAME} PPO, ours in {precision} over Stable-Baselines3",
-                "sizes": found["sizes"],
-                "ratio": round(ratio, 1),
-                "target": TIMES_PEER,
-                "met": ratio >= TIMES_PEER,
-            }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -32,33 +31,3 @@ def test_every_decision_of_both_seats_is_counted_once(spent: list[learning.Spent
 
 def test_time_in_the_game_is_part_of_collecting(spent: list[learning.Spent]) -> None:
     assert all(0 < one.simulating < one.collecting for one in spent)
-
-
-def test_a_peer_that_is_not_there_is_said_to_be_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(learning, "PEER", tmp_path / "python")
-    (line,) = learning.peer({"fp32": 1.0})
-    assert "make peers" in line["why"]
-
-
-def test_a_peer_is_compared_with_each_precision(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    stub = tmp_path / "python"
-    stub.write_text('#!/bin/sh\necho \'{"sizes": "any", "median": 10}\'\n', encoding="ascii")
-    stub.chmod(0o755)
-    monkeypatch.setattr(learning, "PEER", stub)
-    first, fp32, bf16 = learning.peer({"fp32": 40.0, "bf16": 60.0})
-    assert first["median"] == 10
-    assert (fp32["ratio"], fp32["met"]) == (4.0, False)
-    assert (bf16["ratio"], bf16["met"]) == (6.0, True)
-
-
-def test_a_peer_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    stub = tmp_path / "python"
-    stub.write_text("#!/bin/sh\necho broken wheel >&2\nexit 3\n", encoding="ascii")
-    stub.chmod(0o755)
-    monkeypatch.setattr(learning, "PEER", stub)
-    (line,) = learning.peer({"fp32": 1.0})
-    assert line["why"] == "failed: broken wheel"
