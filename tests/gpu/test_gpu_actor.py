@@ -1,0 +1,183 @@
+"""Actors and learners on a GPU: as on the CPU up to rounding, recorded or not, in threads too."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from lanista.games import registry
+from lanista.games.contract import Decisions, Game
+from lanista.learn.batch import Batch, to_device
+from lanista.learn.learner import Learner
+from lanista.learn.settings import Learning
+from lanista.nets.policy import Critic, Policy
+from lanista.nets.settings import Network
+from lanista.rollout.actor import Actor, Choice
+from lanista.rollout.collect import Collector
+from lanista.rollout.panel import Panel
+from lanista.rollout.players import PolicyPlayer
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+SLOTS = 300
+KINDS = ("mlp", "residual", "lstm", "transformer")
+
+
+@pytest.fixture(autouse=True)
+def _exact() -> Iterator[None]:
+    """Multiply in float32 as the CPU does."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+def networks(game: Game, kind: Any = "mlp", device: str = "cuda") -> tuple[Policy, Critic]:
+    torch.manual_seed(2)
+    policy = Policy(game.spec, Network(kind, width=32, layers=2))
+    torch.nn.init.orthogonal_(policy.head.weight, 3.0)
+    critic = Critic(game.spec, policy.network, "value", features=policy.torso.width)
+    torch.nn.init.orthogonal_(critic.head.weight)
+    return policy.to(device), critic.to(device)
+
+
+def walk(name: str, steps: int) -> Iterator[tuple[Decisions, NDArray[Any]]]:
+    """Give decisions of random play, with fewer rows at every second step."""
+    game = registry.make(name, slots=SLOTS, seed=5)
+    game.start(np.arange(SLOTS), np.arange(SLOTS))
+    bot = registry.make_bot(name, "random", game.spec, 1)
+    for step in range(steps):
+        now = game.decisions()
+        rows = np.arange(len(now))
+        yield now, rows[:: 1 + step % 2]
+        game.act(rows, bot.act(now, rows))
+
+
+def same(one: Choice, other: Choice, tolerance: float = 1e-4) -> None:
+    """Compare choices; a draw on the very border may fall to either side."""
+    equal = (one.action == other.action).all(1)
+    assert equal.mean() > 0.98
+    np.testing.assert_allclose(one.log_probs, other.log_probs, atol=tolerance)
+    np.testing.assert_allclose(one.log_prob[equal], other.log_prob[equal], atol=tolerance)
+    np.testing.assert_allclose(one.value, other.value, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["beastybar", "arena"])
+def test_a_gpu_chooses_as_the_cpu_does(name: str, kind: str) -> None:
+    game = registry.make(name, slots=1, seed=5)
+    here = Actor(*_with_seed(networks(game, kind, "cpu")))
+    there = Actor(*_with_seed(networks(game, kind)))
+    for decisions, rows in walk(name, 6):
+        same(there.choose(decisions, rows), here.choose(decisions, rows), 2e-3)
+
+
+def _with_seed(both: tuple[Policy, Critic]) -> tuple[Policy, int, Critic]:
+    return both[0], 4, both[1]
+
+
+@pytest.mark.parametrize("kind", ["mlp", "residual", "transformer"])
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", ["beastybar", "arena"])
+def test_recorded_work_chooses_as_what_is_launched_one_by_one(
+    name: str, precision: torch.dtype, kind: str
+) -> None:
+    policy, critic = networks(registry.make(name, slots=1, seed=5), kind)
+    plain = Actor(policy, 4, critic, precision=precision)
+    recorded = Actor(policy, 4, critic, precision=precision, graphs=True)
+    tolerance = 1e-4 if precision == torch.float32 else 0.1
+    for step, (decisions, rows) in enumerate(walk(name, 6)):
+        plain.temperature = recorded.temperature = 1.0 + step % 3
+        same(recorded.choose(decisions, rows), plain.choose(decisions, rows), tolerance)
+
+
+def test_recorded_work_follows_weights_that_change_in_place() -> None:
+    policy, critic = networks(registry.make("beastybar", slots=1, seed=5))
+    optimiser = torch.optim.Adam([*policy.parameters(), *critic.parameters()], lr=0.1, fused=True)
+    plain, recorded = Actor(policy, 4, critic), Actor(policy, 4, critic, graphs=True)
+    last = None
+    for decisions, rows in walk("beastybar", 6):
+        one, other = plain.choose(decisions, rows), recorded.choose(decisions, rows)
+        same(other, one)
+        if last is not None and len(last) == len(one.log_probs):
+            assert not np.allclose(last, one.log_probs)
+        last = one.log_probs
+        for weight in (*policy.parameters(), *critic.parameters()):
+            weight.grad = torch.randn_like(weight)
+        optimiser.step()
+    assert len(recorded._recorded._made) == 1  # type: ignore[union-attr]
+
+
+def test_actors_in_threads_have_streams_of_their_own_and_choose_the_same() -> None:
+    steps = [(copy.deepcopy(decisions), rows) for decisions, rows in walk("beastybar", 20)]
+    game = registry.make("beastybar", slots=1, seed=5)
+
+    def play(graphs: bool) -> tuple[list[Choice], Any]:
+        policy, critic = networks(game)
+        actor = Actor(policy, 4, critic, graphs=graphs)
+        with actor.taking_weights(), torch.no_grad():
+            torch._foreach_mul_(list(policy.parameters()), 1.0)
+        return [actor.choose(*step) for step in steps], actor._lane._stream
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(play, [False, False, True, True]))
+    assert len({stream.cuda_stream for _, stream in found}) == 4
+    for choices, _ in found[1:]:
+        for one, other in zip(choices, found[0][0], strict=True):
+            assert (one.action == other.action).mean() > 0.98
+
+
+def test_opponents_answer_together_as_on_the_cpu() -> None:
+    game = registry.make("beastybar", slots=1, seed=5)
+    for decisions, rows in walk("beastybar", 3):
+        parts = np.array_split(rows, 3)
+        answers = []
+        for device in ("cpu", "cuda"):
+            players = []
+            for number in range(3):
+                torch.manual_seed(number)
+                policy = Policy(game.spec, Network(width=32, layers=1)).to(device)
+                players.append(PolicyPlayer(f"p{number}", f"d{number}", Actor(policy, 7)))
+            answers.append(Panel(players).act(decisions, parts))
+        assert (answers[0] == answers[1]).all(1).mean() > 0.98
+
+
+@pytest.mark.parametrize("settings", [{"minibatches": 4}, {"policy": "vtrace"}, {"eta": 0.2}])
+def test_a_gpu_learns_as_the_cpu_does(settings: dict[str, Any]) -> None:
+    logs, policies = [], []
+    for device in ("cpu", "cuda"):
+        game = registry.make("leduc", slots=64, seed=1)
+        learning = Learning(**{"policy": "ppo", **settings})
+        network = Network(width=32, layers=1)
+        learner = Learner(game.spec, network, learning, updates=9, device=device)
+        actor = Actor(copy.deepcopy(learner.policy).cpu(), 3, copy.deepcopy(learner.critic).cpu())
+        unrolls = Collector(game, actor, unroll_length=8).whole_matches(256)
+        logs.append(learner.update(to_device(unrolls, learner.device)))
+        policies.append([weight.detach().cpu() for weight in learner.policy.parameters()])
+    assert logs[0] == pytest.approx(logs[1], rel=1e-2, abs=1e-3)
+    for one, other in zip(*policies, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-3)
+
+
+def test_cutting_minibatches_never_waits_for_the_gpu() -> None:
+    game = registry.make("leduc", slots=64, seed=1)
+    policy, critic = networks(game, device="cpu")
+    unrolls = Collector(game, Actor(policy, 3, critic), unroll_length=8).whole_matches(256)
+    device = torch.device("cuda")
+    moved = to_device(unrolls, device)
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        batch = Batch(moved.take(np.arange(len(moved))[::2]), device)
+        batch.rows(batch.steps(batch.tensor("reward")))
+        ended = batch.to_the_end.steps(batch.tensor("ended"))
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+    assert ended.is_cuda
