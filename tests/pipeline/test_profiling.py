@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from pipeline_runs import SMALL, untrained
 from planted_games import bot_file, game_file
 
@@ -171,6 +172,18 @@ def test_where_a_device_works_every_thread_waits_for_it_between_phases(tmp_path,
     assert len(threads) == (3 if launcher == "threads" else 1)
     assert sum(lap.played.values()) > 0
     assert Phases().settle is None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="There is no GPU.")
+def test_on_a_gpu_rates_and_phases_come_from_laps_of_their_own():
+    values = {"game": "beastybar", "rollouts": {"matches": 256}, "device": "cuda"}
+    found = measured(Subject("x", load_settings(values)))
+    assert (len(found.laps), len(found.settled)) == (2, 1)
+    assert found.gpu_memory > 0
+    assert found.gpu is not None or found.gpu_why
+    shares = found.wall_shares()
+    assert sum(shares.values()) == pytest.approx(1)
+    assert "GPU" in wall_sentence(wall_of({LEARN: 1.0}, found.device), "beastybar")
 
 
 def test_warming_up_goes_on_while_iterations_are_slow():

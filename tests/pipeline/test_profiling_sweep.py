@@ -148,13 +148,13 @@ def test_without_a_change_the_rate_itself_is_promised():
 class Invented:
     """A meter whose rates follow from the settings."""
 
-    def __init__(self, rate):
-        self.rate, self.asked = rate, []
+    def __init__(self, rate, idle=2.0):
+        self.rate, self.idle, self.asked = rate, idle, []
         self.rng = random.Random(1)
 
     def __call__(self, old, new, *, give_up=False):
         self.asked.append((old, new))
-        both = Pairs(idle=2.0)
+        both = Pairs(idle=self.idle)
         for _ in range(FEWEST_PAIRS):
             both.old.append(self.rate(old) * math.exp(self.rng.gauss(0, 0.01)))
             if new is not None:
@@ -251,6 +251,17 @@ def test_the_written_settings_say_what_was_changed_and_what_else_is_learned():
     assert "learned" not in workers
     assert any("decisions a second" in comment for comment in comments)
     assert yaml.safe_load(text)["rollouts"]["workers"] == 2
+
+
+def test_a_promise_made_while_others_kept_the_cores_busy_is_doubtful():
+    sweep = Sweep(KUHN, Invented(lambda s: 1.0, idle=0.4), CPU)
+    sweep.confirm()
+    assert sweep.doubt == "0.4 cores idle, 1 needed"
+    sweep.meter = Invented(lambda s: 1.0, idle=2.0)
+    sweep.check(KUHN)
+    assert sweep.doubt  # The promise stays what it is.
+    quiet = swept(lambda s: 1.0, directions=[])
+    assert quiet.doubt == ""
 
 
 # What is tried.

@@ -232,6 +232,8 @@ class _Work:
             out.print(f"settings: {self.asked.write_config}")
         if sweep.outcome is not None:
             out.print(f"Measured again from that file: {outcome_sentence(sweep.outcome)}.")
+        if sweep.doubt:
+            out.print(f"The machine was busy with something else ({sweep.doubt}); do it again.")
 
 
 class _Screen:

@@ -93,6 +93,8 @@ class Sweep:
     outcome: Outcome | None = None
     taken_back: bool = False
     """All changes together did not prove faster than the recipe."""
+    doubt: str = ""
+    """What makes the promise or its test doubtful."""
 
     def __post_init__(self) -> None:
         self.now = self.first
@@ -152,10 +154,11 @@ class Sweep:
     def confirm(self) -> None:
         """Measure what was found against the recipe, for the promise; or take it back."""
         self.watcher.trying("the recipe against what was found")
+        pairs = self.meter(self.first, self.now if self.kept else None)
+        self.doubt = loaded(self.now, pairs.idle)
         if not self.kept:
-            self.promise = promise(self.meter(self.first, None).old, None)
+            self.promise = promise(pairs.old, None)
             return
-        pairs = self.meter(self.first, self.now)
         if not better(ratio(pairs.old, pairs.new)):
             self.taken_back, self.now = True, self.first
             self.promise = promise(pairs.old, None)
@@ -167,6 +170,7 @@ class Sweep:
         assert self.promise is not None
         self.watcher.trying("the written settings, to see whether the promise holds")
         pairs = self.meter(self.first, settings if self.kept else None)
+        self.doubt = loaded(settings, pairs.idle) or self.doubt
         self.outcome = outcome(self.promise, pairs.old, pairs.new or None)
         return self.outcome
 

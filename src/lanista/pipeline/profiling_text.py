@@ -274,6 +274,7 @@ def _sweep_json(sweep: Sweep) -> dict[str, Any]:
             for trial in sweep.trials
         ],
         "taken_back": sweep.taken_back,
+        "doubt": sweep.doubt or None,
         "settings": plain(sweep.now),
         "promise": promise and {"rate": _spread(promise.rate), "faster": _spread(promise.faster)},
         "again": outcome and {"measured": outcome.measured, "held": outcome.held},
