@@ -4,6 +4,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from pipeline_runs import (
@@ -22,10 +23,15 @@ from pipeline_runs import (
 )
 
 from lanista.learn.checkpoint import Checkpoints
+from lanista.pipeline.conduct import conduct
 from lanista.pipeline.run import folder_of
+from lanista.pipeline.settling import settled
 from lanista.pipeline.slim import NEEDED, slimmed
+from lanista.pipeline.story import load_story, read_story, with_overrides
 from lanista.pipeline.training import train
+from lanista.rollout.collect import Collector
 
+PIPELINE = Path(__file__).parents[1] / "chaos" / "small_pipeline.yaml"
 SLIM = {"slim": True, "save_every": 2, "keep_last": 9}
 STREAM = {
     "game": "kuhn",
@@ -101,25 +107,28 @@ def test_a_stream_goes_on_with_fresh_matches_and_plays_none_twice(values, again,
     assert sum(matches for _, _, matches in counted) == end["matches"]
 
 
-def test_no_match_is_counted_twice_over_a_slim_resume(tmp_path, monkeypatch):
-    from lanista.rollout.collect import Collector
-
-    begun = []
+@pytest.fixture
+def begun(monkeypatch):
+    """Return the ids of all matches that are begun."""
+    ids = []
     start = Collector._start
 
     def noted(self, slots):
-        begun.append((self.next_match, self.next_match + len(slots)))
+        ids.extend(range(self.next_match, self.next_match + len(slots)))
         start(self, slots)
 
     monkeypatch.setattr(Collector, "_start", noted)
+    return ids
+
+
+def test_no_match_is_played_twice_over_a_slim_resume(tmp_path, begun):
     settings, output = settings_of(STREAM, checkpoints=SLIM), tmp_path / "p.pt"
     stop = iter([False, False, True]).__next__
     assert train(settings, output, stop=stop) == 130
     until = len(begun)
     assert train(settings, output, resume=True) == 0
     assert len(begun) > until
-    ids = [match for first, last in begun for match in range(first, last)]
-    assert len(ids) == len(set(ids))
+    assert len(begun) == len(set(begun))
 
 
 def test_the_run_says_once_at_its_start_that_it_is_not_exact(tmp_path):
@@ -136,6 +145,24 @@ def test_whatever_workers_played_ahead_is_left_out():
     found = slimmed({"main": {"iteration": 1, "collector": workers, "chairs": [], "replay": {}}})
     kept = {"workers": [{"next_match": 4}, {"next_match": 9}]}
     assert found == {"main": {"iteration": 1, "collector": kept}}
+
+
+@pytest.mark.parametrize("launcher", ["serial", "threads"])
+def test_chunks_that_were_played_ahead_are_left_out_and_play_goes_on(launcher, tmp_path, begun):
+    rollouts = {"matches": 16, "workers": 2, "lag": 1, "launcher": launcher}
+    settings = settings_of(STREAM, rollouts=rollouts, checkpoints=SLIM)
+    output, heard = tmp_path / "p.pt", Listener()
+    stop = iter([False, False, False, True]).__next__
+    assert train(settings, output, stop=stop) == 130
+    saved = last_state(output)["collector"]
+    assert saved.keys() == {"workers"}
+    assert [part.keys() for part in saved["workers"]] == [{"next_match"}] * 2
+    until = len(begun)
+    assert train(settings, output, resume=True, observers=[heard]) == 0
+    assert any("not exactly the unbroken one" in each for each in heard.sentences)
+    assert last_state(output)["iteration"] == settings.iterations
+    assert len(begun) > until
+    assert len(begun) == len(set(begun))
 
 
 def same_league(one, other):
@@ -200,3 +227,24 @@ def test_killed_in_mid_run_the_list_is_that_of_the_last_save(tmp_path):
     champion = rows(output, "SELECT body FROM events WHERE kind = 'promotion' ORDER BY rowid")[-1]
     assert kept <= digests | {json.loads(champion[0])["digest"]}
     assert len(kept) >= 2
+
+
+def test_a_pipeline_goes_on_exactly_from_what_docs_champion_says_to_take(tmp_path):
+    values = with_overrides(read_story(PIPELINE), ["stages.league.checkpoints.slim=true"])
+    story, whole, here, there = settled(load_story(values)), *map(tmp_path.joinpath, "abc")
+    assert conduct(story, whole) == 0
+    reached = here / "league" / "checkpoints" / "000004"
+    assert conduct(story, here, stop=reached.exists) == 130
+    there.mkdir()
+    for name in ("recipe.yaml", "stages", "data"):
+        copy = shutil.copytree if (here / name).is_dir() else shutil.copyfile
+        copy(here / name, there / name)
+    for path in [*here.glob("*.safetensors"), *here.glob("*.safetensors.json")]:
+        shutil.copyfile(path, there / path.name)
+    for name in (here / "league" / NEEDED).read_text().splitlines():
+        (there / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(here / name, there / name)
+    assert conduct(story, there) == 0
+    assert not (there / "aside").exists()
+    for name in ("league.safetensors", "evaluation.json"):
+        assert (there / name).read_bytes() == (whole / name).read_bytes()

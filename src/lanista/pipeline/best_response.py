@@ -49,7 +49,7 @@ from lanista.rollout.play import Results
 
 SCRATCH, VICTIM = "scratch", "victim"
 PLAN = "exploit.json"
-MAY_CHANGE = ("responses", "threshold", "games", "selection_games", "exact", "device")
+MAY_CHANGE = ("responses", "threshold", "games", "selection_games", "exact", "device", "launcher")
 """Settings that leave what was trained as it is."""
 PULLS = ("anchor_reverse", "anchor_forward", "reference", "portfolio", "magnet")
 """Terms that hold a learner back from whatever beats the victim."""
@@ -104,6 +104,10 @@ class ResponseSettings:
     """Settings to train with; whom it meets, for how long and what pulls it are put right."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the networks run; auto: as `base` says, or on the GPU if there is one."""
+    workers: int = 0
+    """Into how many parts practice is split; 0: as `base` says, or one."""
+    launcher: Literal["", "serial", "threads", "processes"] = ""
+    """Where the workers play; empty: as `base` says, or in turn."""
 
     def __post_init__(self) -> None:
         for name in ("train_steps", "responses", "games", "selection_games", "points"):
@@ -164,7 +168,12 @@ def run_settings(settings: ResponseSettings, duel: Duel, number: int) -> RunSett
     each = duel.decisions_per_match()
     start = start_of(settings, duel, number)
     base = settings.base or usual_settings(settings, duel.spec, each, fresh=start is None)
-    rollouts = replace(base.rollouts, opponents=(Opponent(duel.word),))
+    rollouts = replace(
+        base.rollouts,
+        opponents=(Opponent(duel.word),),
+        workers=settings.workers or base.rollouts.workers,
+        launcher=settings.launcher or base.rollouts.launcher,
+    )
     an_iteration = (
         rollouts.unrolls * rollouts.unroll_length if rollouts.streaming else rollouts.matches * each
     )
@@ -272,10 +281,12 @@ class _Work:
         plan = {"victim": self.duel.word, "digest": self.digest, **plain(self.settings)}
         text, path = json.dumps(plan, indent=1), self.folder / PLAN
         before = json.loads(path.read_bytes()) if path.exists() else {}
+        # What an older version did not write down was then as it usually is.
+        before = before and plain(ResponseSettings(self.settings.game)) | before
         for key, value in json.loads(text).items():
-            if before and before.get(key) != value and key not in MAY_CHANGE:
+            if before and before[key] != value and key not in MAY_CHANGE:
                 raise OtherPlanError(
-                    f"{self.folder} was begun with {key} {before.get(key)!r}, and now it is "
+                    f"{self.folder} was begun with {key} {before[key]!r}, and now it is "
                     f"{value!r}; leave it as it was, or choose another --output."
                 )
         write_text(path, text)

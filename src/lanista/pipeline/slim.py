@@ -65,7 +65,7 @@ def filled(learners: Mapping[str, Any], squad: Squad) -> dict[str, Any]:
 def exactness(settings: RunSettings, spec: Spec, slim: bool) -> str:
     """Return what a resumed run cannot promise, where that is so; `slim`: its state was."""
     rollouts = settings.rollouts
-    in_flight = rollouts.streaming or getattr(rollouts, "lag", 0) > 0
+    in_flight = rollouts.streaming or rollouts.lag > 0
     if (slim or settings.checkpoints.slim) and (in_flight or settings.replay.size):
         return (
             "Slim checkpoints leave out the replay and matches in flight: a resumed run begins "
