@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import json
 import tempfile
 import threading
 from dataclasses import replace
@@ -234,6 +235,23 @@ def test_a_policy_that_is_there_is_taken_as_it_is(tmp_path):
         assert run.sentence == ""
         assert run.settings.supervised_digest == digest
         assert run.settings.supervised_checkpoint == str(file)
+
+
+def test_of_a_pipelines_folder_the_policies_it_made_are_taken(tmp_path):
+    rl = {"network": SMALL, "rollouts": {"matches": 4, "opponents": ["self", "imitation"]}}
+    imitate = {"data_dir": "somewhere", "network": SMALL}
+    story = {"game": "kuhn", "stages": {"imitate": imitate, "rl": rl}}
+    (tmp_path / "recipe.yaml").write_text(json.dumps(story), encoding="utf-8")
+    given = subject_of(str(tmp_path))
+    with rig(given, given.settings) as run:
+        assert "imitation" in run.sentence
+    file = tmp_path / "imitation.safetensors"
+    untrained({"game": "kuhn", "network": SMALL}, file)
+    with rig(given, given.settings) as run:
+        assert run.sentence == ""
+        assert run.settings.supervised_checkpoint == str(file)
+        assert run.settings.opponents == ("self", str(file))
+        run.iterate()
 
 
 def test_a_misspelt_opponent_is_refused_and_not_stood_in_for():

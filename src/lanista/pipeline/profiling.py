@@ -334,11 +334,11 @@ def profile(
         run.warm_up(seconds / 2)
         for _ in range(repeats):
             found.laps.append(run.lap(seconds))
+            found.memory = peak_memory()
             lap()
         if on_gpu:
             found.gpu, found.gpu_why = gpu_use()
             found.gpu_memory = torch.cuda.max_memory_allocated()
-        found.memory = peak_memory()
         found.saving, found.judging = run.save_once(), run.judge_once()
     if on_gpu:
         found.settled.append(settled_lap(subject, seconds, _wait_for_stream))
