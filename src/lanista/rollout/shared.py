@@ -7,6 +7,7 @@ they lie; only where they lie is pickled. Knows nothing of what the arrays mean.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import sys
@@ -124,7 +125,7 @@ def read(segment: Segment, layout: Layout) -> dict[str, NDArray[Any]]:
     found = {}
     for name, dtype, shape, at in layout:
         kind = np.dtype(dtype)
-        end = at + int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        end = at + math.prod(shape) * kind.itemsize
         found[name] = segment.buffer[at:end].view(kind).reshape(shape)
     return found
 
