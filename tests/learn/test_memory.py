@@ -11,30 +11,39 @@ import pytest
 FAULTS = """
 import resource
 import sys
+import threading
 import numpy as np
 from lanista.learn.memory import keep_freed_memory
 if sys.argv[1] == "keep" and not keep_freed_memory():
     sys.exit("unsupported")
-for _ in range(3):
-    parts = [np.ones(1 << 21) for _ in range(6)]
-    del parts
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(5):
-    parts = [np.ones(1 << 21) for _ in range(6)]
-    del parts
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+def again():
+    for _ in range(3):
+        parts = [np.ones(1 << 18) for _ in range(48)]
+        del parts
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(5):
+        parts = [np.ones(1 << 18) for _ in range(48)]
+        del parts
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+if sys.argv[2] == "thread":
+    threading.Thread(target=again).start()
+else:
+    again()
 """
 
 
-def faults(how: str) -> int:
+def faults(how: str, where: str) -> int:
     """Return how many pages a process had to ask for again while it repeated itself."""
-    done = subprocess.run([sys.executable, "-c", FAULTS, how], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTS, how, where], capture_output=True, text=True
+    )
     if "unsupported" in done.stderr:
         pytest.skip("This C library cannot be told to keep memory.")
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 
 
-def test_kept_memory_is_not_asked_for_again() -> None:
-    pages_of_one_round = 6 * (1 << 24) // resource.getpagesize()
-    assert faults("keep") < pages_of_one_round / 10
+@pytest.mark.parametrize("where", ["main", "thread"])
+def test_kept_memory_is_not_asked_for_again(where: str) -> None:
+    pages_of_one_round = 48 * (1 << 21) // resource.getpagesize()
+    assert faults("keep", where) < pages_of_one_round / 10
