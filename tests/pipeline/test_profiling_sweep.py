@@ -260,8 +260,16 @@ def test_a_promise_made_while_others_kept_the_cores_busy_is_doubtful():
     sweep.meter = Invented(lambda s: 1.0, idle=2.0)
     sweep.check(KUHN)
     assert sweep.doubt  # The promise stays what it is.
+    assert "busy machine" in config_text(Subject("kuhn-ppo", KUHN), sweep, WHERE)
     quiet = swept(lambda s: 1.0, directions=[])
     assert quiet.doubt == ""
+    assert "busy machine" not in config_text(Subject("kuhn-ppo", KUHN), quiet, WHERE)
+
+
+def test_on_busy_cores_what_is_faster_is_kept_and_the_rest_is_not_measurable():
+    sweep = Sweep(KUHN, Invented(lambda s: float(s.threads), idle=0.4), CPU)
+    sweep.search(["threads", "workers"])
+    assert [trial.verdict for trial in sweep.trials] == ["kept", *["not measurable"] * 2]
 
 
 # What is tried.

@@ -220,7 +220,7 @@ class _Work:
         columns = ("change", "verdict", "other learning", "remark", "times as fast", "pairs")
         out.print(table(columns, [trial_row(trial) for trial in sweep.trials], left=4))
         if any(trial.faster and trial.why for trial in sweep.trials):
-            out.print("Where cores were missing, what others did to the numbers is in them.")
+            out.print("Where cores were missing, others used them: what is not faster may yet be.")
         if sweep.taken_back:
             out.print("All changes together are not surely faster than the recipe: none is kept.")
         if changed := changed_lines(sweep.first, sweep.now):

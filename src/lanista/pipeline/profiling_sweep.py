@@ -29,7 +29,8 @@ from lanista.pipeline.profiling_noise import (
 from lanista.pipeline.profiling_subject import Subject
 from lanista.pipeline.settings import RunSettings
 
-Verdict = Literal["kept", "not better", "refused", "failed"]
+Verdict = Literal["kept", "not better", "not measurable", "refused", "failed"]
+"""Not measurable: not faster, on cores that others kept busy."""
 _SLACK = 0.25
 """So much of a core may be busy with others before that is said."""
 
@@ -148,8 +149,9 @@ class Sweep:
             why = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
             return Trial(change, "failed", why=why), None
         faster = ratio(pairs.old, pairs.new)
-        verdict: Verdict = "kept" if better(faster) else "not better"
-        return Trial(change, verdict, faster, loaded(settings, pairs.idle)), settings
+        busy = loaded(settings, pairs.idle)
+        verdict: Verdict = "not measurable" if busy else "not better"
+        return Trial(change, "kept" if better(faster) else verdict, faster, busy), settings
 
     def confirm(self) -> None:
         """Measure what was found against the recipe, for the promise; or take it back."""

@@ -184,6 +184,8 @@ def config_text(subject: Subject, sweep: Sweep, where: Mapping[str, Any]) -> str
     ]
     if sweep.promise.faster is not None:
         lines.append(f"That is {promised(sweep.promise)} as the recipe.")
+    if sweep.doubt:
+        lines.append(f"That was on a busy machine ({sweep.doubt}).")
     changed = changed_lines(sweep.first, sweep.now)
     lines += ["Changed:", *(f"  {line}" for line in changed)] if changed else ["Nothing changed."]
     if subject.settings.supervised_checkpoint and subject.stage:
