@@ -1,0 +1,71 @@
+"""docs/champion.md and its recipe: what is typed can be read, and what is claimed is so."""
+
+import re
+import shlex
+from pathlib import Path
+
+from lanista.cli.main import parse
+from lanista.games import registry
+from lanista.nets.policy import Policy
+from lanista.pipeline.recipes import find
+from lanista.pipeline.settling import settled
+from lanista.pipeline.story import load_story, read_story, with_overrides
+
+PAGE = (Path(__file__).parents[2] / "docs" / "champion.md").read_text(encoding="utf-8")
+
+
+def lines():
+    """Return the words after `lanista` of every command in the page."""
+    fenced = PAGE.split("```")[1::2]
+    found = [line.partition("lanista ") for text in fenced for line in text.splitlines()]
+    return [shlex.split(rest) for before, word, rest in found if word]
+
+
+def champion(overrides=()):
+    return settled(load_story(with_overrides(read_story(find("beastybar-champion")), overrides)))
+
+
+def test_every_line_of_the_page_can_be_read_and_fits_the_recipe():
+    found = lines()
+    assert len(found) == 7
+    for words in found:
+        parse(words)
+        if words[0] == "run" and "--set" in words:
+            overrides = words[words.index("--set") + 1 :]
+            assert champion(overrides) != champion()
+
+
+def test_the_network_is_as_large_as_the_page_and_the_recipe_say():
+    network = champion().stages.imitate.network
+    policy = Policy(registry.spec_of("beastybar"), network)
+    parameters = sum(each.numel() for each in policy.parameters())
+    assert parameters <= 3_000_000
+    for text in (PAGE, find("beastybar-champion").read_text()):
+        assert f"{parameters:,} parameters" in text
+
+
+def test_the_recipe_has_every_part_that_the_page_names():
+    story = champion()
+    assert story.stages.names == ["record", "imitate", "league", "evaluate", "report"]
+    assert story.stages.imitate.players == ("outcome",)
+    settings = story.run_settings("league")
+    bots = set(registry.bot_names(registry.entry("beastybar")))
+    assert set(settings.opponents) == {"self", *bots}
+    assert set(settings.evaluation.bots) == bots
+    assert settings.learning.uses("behaviour")
+    assert settings.league.main.matchmaking.kind == "adaptive"
+    assert settings.league.exploit_patch_interval == 500
+    assert f"{settings.rollouts.matches:,} matches" in PAGE
+    assert f"{settings.iterations:,} iterations" in PAGE
+    assert (story.stages.evaluate.games, story.stages.evaluate.greedy) == (10_000, True)
+
+
+def test_the_table_has_every_bot_and_its_numbers_fit_together():
+    rows = re.findall(
+        r"^\| `(\w+)` \| ([\d,]+) \| (\d+[\d,]*) \| ([\d,]+) \| (0\.\d+) \[", PAGE, re.M
+    )
+    assert {row[0] for row in rows} == set(registry.bot_names(registry.entry("beastybar")))
+    for _, *counts, rate in rows:
+        wins, draws, losses = (int(each.replace(",", "")) for each in counts)
+        assert wins + draws + losses == 10_000
+        assert abs(wins / 10_000 - float(rate)) <= 0.0005 + 1e-9
