@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from pipeline_runs import ARENA, KUHN, killed, last_state, same, same_run, settings_of
 
 from lanista.errors import LanistaError, RefusedError
@@ -158,6 +159,46 @@ def failing_game(folder, fault):
     path = folder / "failing.py"
     path.write_text(FAILING.replace("{fault}", fault))
     return path
+
+
+def central(values, **told):
+    rollouts = {**values["rollouts"], "launcher": "processes", "inference": "central", **told}
+    return settings_of({**values, "rollouts": rollouts})
+
+
+@pytest.mark.parametrize(("kind", "lag"), [
+    pytest.param(QUICK, 1, id="matches"),
+    pytest.param({**STREAM, "network": {"kind": "lstm", "width": 16, "layers": 1}}, 0, id="lstm"),
+])  # fmt: skip
+def test_central_inference_gives_the_same_run_up_to_rounding(kind, lag, tmp_path):
+    told: list[dict[str, float]] = []
+
+    class Measured(Observer):
+        def updated(self, update, values):
+            told.append(values)
+
+    assert train(launched(kind, "serial", lag=lag), tmp_path / "a.pt") == 0
+    settings = central(kind, workers=2, lag=lag)
+    assert train(settings, tmp_path / "b.pt", observers=[Measured()]) == 0
+    here, there = weights(tmp_path / "a.pt"), weights(tmp_path / "b.pt")
+    for name, tensor in here.items():
+        torch.testing.assert_close(there[name], tensor, rtol=1e-3, atol=1e-4)
+    assert sum(values["inference/batches"] for values in told) > 0
+    assert any("inference/latency_ms/p50" in values for values in told)
+
+
+@needs_proc
+def test_central_inference_goes_on_with_the_process_that_takes_a_dead_one_s_place(tmp_path):
+    killing = Killing(1, 2)
+    settings = central({**QUICK, "iterations": 6}, workers=2, lag=1)
+    assert train(settings, tmp_path / "p.pt", observers=[killing]) == 0
+    assert sum("was started again" in each for each in killing.heard) == 2
+    assert not set(processes_of(os.getpid())) - killing.before
+
+
+def test_threads_have_the_networks_at_hand():
+    with pytest.raises(SettingsError, match=r"rollouts\.inference is central and the launcher thr"):
+        central(QUICK, launcher="threads")
 
 
 class Killing(Observer):

@@ -23,6 +23,9 @@ from lanista.pipeline.run import policy_path
 from lanista.pipeline.settings import RunSettings
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import Collector
+from lanista.rollout.crew import Line
+from lanista.rollout.fleet import Desk
+from lanista.rollout.remote import RemoteActor
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Ac
     return Actor(policy, settings.seed, critic, precision=precision)
 
 
-def collector_of(settings: RunSettings, actor: Actor, first_match: int) -> Collector:
+def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match: int) -> Collector:
     """Return a game with a learner at it, as the settings want it."""
     rollouts, learning = settings.rollouts, settings.learning
     told = {"seed": settings.seed, **settings.game_settings}
@@ -65,13 +68,31 @@ def collector_of(settings: RunSettings, actor: Actor, first_match: int) -> Colle
     )
 
 
-def collector_elsewhere(settings: RunSettings, networks: bytes, first_match: int) -> Collector:
-    """Return a worker's collector, with networks of its own."""
+def collector_elsewhere(
+    settings: RunSettings, networks: bytes, first_match: int, line: Line = None
+) -> Collector:
+    """Return a worker's collector, with networks of its own, or one that asks over `line`."""
     prepare_torch(settings)
+    if line is not None:
+        kept = settings.learning.uses("behaviour")
+        return collector_of(settings, RemoteActor(line, log_probs=kept), first_match)
+    return collector_of(settings, own_actor(settings, networks), first_match)
+
+
+def own_actor(settings: RunSettings, networks: bytes) -> Actor:
+    """Return an actor with networks of its own, where the settings say."""
     device = device_of(settings)
     policy, critic = unpacked(networks)
-    critic = None if critic is None else critic.to(device)
-    return collector_of(settings, actor_of(settings, policy.to(device), critic), first_match)
+    return actor_of(settings, policy.to(device), None if critic is None else critic.to(device))
+
+
+def desk_of(settings: RunSettings, networks: bytes, seats: int) -> Desk | None:
+    """Return where processes ask for choices; None: they choose themselves."""
+    rollouts = settings.rollouts
+    if rollouts.inference == "worker":
+        return None
+    batch = rollouts.inference_batch or rollouts.resolved_slots(seats)
+    return Desk(own_actor(settings, networks), batch, rollouts.inference_deadline)
 
 
 def worker_settings(settings: RunSettings, seats: int) -> RunSettings:

@@ -28,6 +28,7 @@ from lanista.pipeline.collectors import (
     anchor_of,
     collector_elsewhere,
     collector_of,
+    desk_of,
     device_of,
     packed,
     prepare_torch,
@@ -115,7 +116,8 @@ class Training:
         firsts = [first + at * (_MATCHES_EACH // MOST_WORKERS) for at in range(rollouts.workers)]
         builds = [partial(collector_elsewhere, told, networks, each) for each in firsts]
         launcher, lag = rollouts.launcher, rollouts.lag
-        return Fleet(builds, firsts, actor, seats, launcher=launcher, lag=lag)
+        desk = desk_of(settings, networks, seats)
+        return Fleet(builds, firsts, actor, seats, launcher=launcher, lag=lag, desk=desk)
 
     def meet(self, meetings: Sequence[Met]) -> None:
         """Draw opponents from these meetings, which stand in the run's record, from now on."""
@@ -261,6 +263,8 @@ class Training:
         }
         if self.replay is not None:
             values["replay/size"] = len(self.replay)
+        if isinstance(self.collector, Fleet):
+            values |= self.collector.measured()
         return values | self._fared()
 
     def _fared(self) -> Values:

@@ -84,6 +84,13 @@ class Rollouts:
     lag: int = 0
     """How many iterations old the weights that play are. 0: playing and learning take turns. 1 or
     more: the workers play ahead while the learner learns."""
+    inference: Literal["worker", "central"] = "worker"
+    """Who runs the learner's networks for processes. worker: each for itself, on the CPU. central:
+    the learner's process on its device, in batches of the rows of all who wait."""
+    inference_batch: int = 0
+    """Central inference: answer when so many rows wait; 0: as many as there are slots."""
+    inference_deadline: float = 0.005
+    """Central inference: a request waits at most so many seconds for others."""
     opponents: tuple[Opponent, ...] = (Opponent(SELF),)
     """Who is met, and how often: names, NAME=WEIGHT, or keys player and weight."""
     shaping_scale: float = 0.0
@@ -99,6 +106,14 @@ class Rollouts:
             raise SettingsError(f"rollouts.workers is {self.workers}; give 1 to {MOST_WORKERS}.")
         if not 0 <= self.lag <= MOST_LAG:
             raise SettingsError(f"rollouts.lag is {self.lag}; give 0 to {MOST_LAG}.")
+        if self.inference == "central" and self.launcher != "processes":
+            raise SettingsError(
+                f"rollouts.inference is central and the launcher {self.launcher}: its workers have "
+                "the networks at hand; set rollouts.launcher to processes, or inference to worker."
+            )
+        for name in ("inference_batch", "inference_deadline"):
+            if getattr(self, name) < 0:
+                raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give 0 or more.")
         if not self.opponents:
             raise SettingsError("rollouts.opponents is empty; name somebody, such as self.")
         names = [opponent.player for opponent in self.opponents]
@@ -270,8 +285,8 @@ class RunSettings:
         learners = 1 if self.league is None else len(self.league.learners)
         if learners > 1 and not self.rollouts.alone:
             raise SettingsError(
-                f"The league has {learners} learners who meet each other as they learn, which needs "
-                "them in one thread; set rollouts.workers to 1, launcher to serial and lag to 0."
+                f"The league has {learners} learners who meet each other as they learn, so they "
+                "need one thread; set rollouts.workers to 1, launcher to serial and lag to 0."
             )
         for value in self.learning.terms.values():
             parse_schedule(value)

@@ -21,6 +21,7 @@ from lanista.games.lift import PythonGame
 from lanista.rollout.actor import Actor, Choice
 from lanista.rollout.panel import Others
 from lanista.rollout.phases import BATCH, OBSERVE, OPPONENTS, SIMULATE
+from lanista.rollout.remote import RemoteActor
 from lanista.rollout.tally import Tally
 
 LEARNER = 0
@@ -39,7 +40,7 @@ class Collector:
     def __init__(
         self,
         game: Game,
-        actor: Actor,
+        actor: Actor | RemoteActor,
         opponents: Sequence[Player] = (),
         seating: Seating | None = None,
         *,
@@ -167,7 +168,7 @@ class Collector:
         """End whatever the game started outside this process."""
         self.game.close()
 
-    def _actors(self) -> list[Actor]:
+    def _actors(self) -> list[Actor | RemoteActor]:
         """Return those at the table that may carry a recurrent state through a match."""
         others = [actor for player in self._distinct for actor in getattr(player, "actors", ())]
         return [self.actor, *others]
@@ -288,8 +289,9 @@ class Tape:
         columns["next"][here] = -1
         columns["reward"][here] = 0
         columns["ended"][here] = False
-        columns["observation"][here] = decisions.observation.take(mine, 0)
-        columns["mask"][here] = decisions.mask.take(mine, 0)
+        for name in ("observation", "mask"):
+            # Any mode but the usual one writes to `out` directly.
+            np.take(getattr(decisions, name), mine, 0, out=columns[name][here], mode="clip")
         columns["match"][here], columns["turn"][here] = decisions.match[mine], decisions.turn[mine]
         columns["seat"][here], columns["update"][here] = seat, update
         columns["action"][here], columns["log_prob"][here] = choice.action, choice.log_prob

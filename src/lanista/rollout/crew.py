@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
@@ -20,8 +21,11 @@ from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import Collector, Seating
+from lanista.rollout.remote import RemoteActor
 
-Build = Callable[[], Collector]
+Line = Connection | None
+"""What a worker asks for choices over; None: it has networks of its own."""
+Build = Callable[[Line], Collector]
 """Makes a worker's collector; it may be sent to a process, so it must be a picklable function."""
 Make = Callable[[Spec], Player]
 """Makes an opponent where it is needed; equal ones make the same opponent."""
@@ -66,11 +70,12 @@ class Crew:
 
     collector: Collector
 
-    def __init__(self) -> None:
+    def __init__(self, line: Line = None) -> None:
+        self.line = line
         self.players: dict[Make, Player] = {}
 
     def build(self, build: Build) -> None:
-        self.collector = build()
+        self.collector = build(self.line)
 
     def meet(self, told: tuple[Sequence[Make], Seating]) -> None:
         makes, seating = told
@@ -83,10 +88,16 @@ class Crew:
         collector = self.collector
         collector.phases.taken()  # What passed since the last chunk was nobody's work.
         began = time.process_time()
-        take_up(collector.actor, weights)
-        collector.update, collector.actor.temperature = order.update, order.temperature
+        actor = collector.actor
+        if isinstance(actor, RemoteActor):
+            actor.version = order.version
+        else:
+            take_up(actor, weights)
+        collector.update, actor.temperature = order.update, order.temperature
         collector.tally.clear()
         unrolls = getattr(collector, order.how)(order.count)
+        if isinstance(actor, RemoteActor):
+            actor.rest()
         spent = time.process_time() - began
         ended = collector.tally.rows()
         return Played(unrolls, ended, collector.next_match, spent, *collector.phases.taken())
@@ -118,6 +129,7 @@ def weights_of(actor: Actor) -> Weights:
 
 def take_up(actor: Actor, weights: Weights) -> None:
     """Let an actor play with these weights, in the tensors it has."""
-    for module, given in zip(modules_of(actor), weights, strict=True):
-        held = module.state_dict()
-        torch._foreach_copy_([held[name] for name in given], list(given.values()))
+    with actor.taking_weights():
+        for module, given in zip(modules_of(actor), weights, strict=True):
+            held = module.state_dict()
+            torch._foreach_copy_([held[name] for name in given], list(given.values()))

@@ -12,13 +12,16 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from lanista.data.trajectory import Unrolls, from_arrays, join, to_arrays
 from lanista.errors import LanistaError
 from lanista.rollout.actor import Actor
+from lanista.rollout.central import Central
 from lanista.rollout.collect import Seating
-from lanista.rollout.crew import Build, Crew, Make, Order, Played
+from lanista.rollout.crew import Build, Crew, Make, Order, Played, take_up
 from lanista.rollout.phases import BATCH, WAIT
 from lanista.rollout.processes import Apart, SharedWeights
 from lanista.rollout.tally import Tally
@@ -27,6 +30,27 @@ from lanista.rollout.workers import Inline, Published, Threaded, Worker
 Launcher = Literal["serial", "threads", "processes"]
 PATIENCE = 10.0
 """How many seconds the workers have to end by themselves when their work is over."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where processes ask for choices."""
+
+    actor: Actor
+    """With networks of its own, which take up the weights that are published."""
+    batch: int
+    """Rows that one inference has at most to wait for."""
+    deadline: float
+    """Seconds that a request waits for others at most."""
+
+    def opened(self, workers: int, published: Published) -> Central:
+        """Return somebody who answers `workers` with the weights that their orders name."""
+
+        def prepare(version: int) -> None:
+            take_up(self.actor, published.weights(version))
+
+        batch, deadline = self.batch, self.deadline
+        return Central(self.actor, workers, batch=batch, deadline=deadline, prepare=prepare)
 
 
 class Fleet:
@@ -41,10 +65,12 @@ class Fleet:
         *,
         launcher: Launcher = "serial",
         lag: int = 0,
+        desk: Desk | None = None,
     ) -> None:
         """Have a worker for each of `builds`, with match ids from `first_matches` on.
 
-        `actor` has the weights they play with. They are started when they are first needed.
+        `actor` has the weights they play with. They are started when they are first needed. With a
+        `desk` processes have no networks and ask there.
         """
         self.actor, self.builds, self.launcher, self.lag = actor, tuple(builds), launcher, lag
         self.update = 0
@@ -57,6 +83,8 @@ class Fleet:
         """What processes have spent, those of their games not counted."""
         self.notices: list[str] = []
         """What the user should know; whoever tells it takes it out."""
+        self._desk = desk
+        self._central: Central | None = None
         self._next = list(first_matches)
         self._workers: list[Worker] = []
         self._published: Published | SharedWeights | None = None
@@ -133,6 +161,13 @@ class Fleet:
         self._workers = []
         if isinstance(self._published, SharedWeights):
             self._published.close()
+        if self._central is not None:
+            self._central.close()
+            self._central = None
+
+    def measured(self) -> dict[str, float]:
+        """Return metrics of central inference since the last call; none where there is none."""
+        return {} if self._central is None else self._central.measured()
 
     def _start(self) -> None:
         if self._workers:
@@ -149,10 +184,7 @@ class Fleet:
 
     def _launch(self) -> None:
         if self.launcher == "processes":
-            shared = SharedWeights(self.actor, self.lag)
-            self._published = shared
-            for number in range(len(self.builds)):
-                self._workers.append(Apart(shared, self._again(number), self.notices.append))
+            self._launch_processes()
             return
         published = self._published = Published(self.actor, self.lag)
 
@@ -164,6 +196,18 @@ class Fleet:
         kind = Inline if self.launcher == "serial" else Threaded
         for _ in self.builds:
             self._workers.append(kind(do))
+
+    def _launch_processes(self) -> None:
+        if self._desk is None:
+            shared = self._published = SharedWeights(self.actor, self.lag)
+        else:
+            shared, published = None, Published(self.actor, self.lag)
+            self._published = published
+            self._central = self._desk.opened(len(self.builds), published)
+        for number in range(len(self.builds)):
+            attach = partial(self._central.attach, number) if self._central else None
+            told = (self.lag + 1, self._again(number), self.notices.append)
+            self._workers.append(Apart(*told, shared=shared, attach=attach))
 
     def _again(self, number: int) -> Callable[[], list[tuple[str, Any]]]:
         """Return what gives all that a worker must be told when it begins again."""

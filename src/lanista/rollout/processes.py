@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from lanista.data.trajectory import from_arrays, to_arrays
 from lanista.errors import LanistaError
 from lanista.rollout.actor import Actor
-from lanista.rollout.crew import Crew, Played, Weights, weights_of
+from lanista.rollout.crew import Crew, Line, Played, Weights, weights_of
 from lanista.rollout.shared import Inbox, Layout, Outbox, Segment, needed, read, write
 
 Message = tuple[str, Any]
@@ -75,12 +75,20 @@ class Apart:
 
     def __init__(
         self,
-        shared: SharedWeights,
+        slots: int,
         again: Callable[[], Sequence[Message]],
         say: Callable[[str], None],
+        *,
+        shared: SharedWeights | None = None,
+        attach: Callable[[], Connection] | None = None,
     ) -> None:
-        """`again` gives what a process must be told that takes a dead one's place."""
-        self._shared, self._again, self._say = shared, again, say
+        """Start a process that may be `slots` chunks ahead of what is fetched.
+
+        `again` gives what a process must be told that takes a dead one's place. It plays with the
+        `shared` weights, or asks somebody for its choices over what `attach` gives.
+        """
+        self._slots, self._again, self._say = slots, again, say
+        self._shared, self._attach = shared, attach
         self._asked: deque[Message] = deque()
         """What was asked and not answered, the oldest first."""
         self._codes: list[int | None] = []
@@ -123,16 +131,20 @@ class Apart:
         context = get_context("spawn")
         self.pipe, its = context.Pipe()
         self._inbox = Inbox(self.pipe)
-        slots = len(self._shared.segments)
-        self.process = context.Process(target=_work, args=(its, slots), daemon=True)
+        line = self._attach() if self._attach else None
+        told = (its, line, self._slots)
+        self.process = context.Process(target=_work, args=told, daemon=True)
         with _held_back():
             self.process.start()
         its.close()
+        if line is not None:
+            line.close()  # So that its death is noticed.
         # At its exit Python waits for processes; one that heeds no SIGTERM must see the pipe close.
         Finalize(self, self.pipe.close, exitpriority=0)
+        segments = self._shared.segments if self._shared else ()
         with contextlib.suppress(OSError):
-            self.pipe.send(self._shared.layout)
-            for segment in self._shared.segments:
+            self.pipe.send((self._shared.layout if self._shared else (), len(segments)))
+            for segment in segments:
                 segment.send(self.pipe)
 
     def _send(self, what: str, told: Any) -> None:
@@ -189,17 +201,17 @@ def _held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(pipe: Connection, slots: int) -> None:
+def _work(pipe: Connection, line: Line, slots: int) -> None:
     """Answer until nobody asks any more."""
     for number in _NOT_THEIRS:  # The parent is told, and ends this process.
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _NOT_THEIRS)  # Held back since its start.
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
-    crew = Crew()
+    crew = Crew(line)
     with contextlib.suppress(EOFError, OSError):
-        layout: Layout = pipe.recv()
-        weights = [Segment.receive(pipe) for _ in range(slots)]
+        layout, many = pipe.recv()
+        weights = [Segment.receive(pipe) for _ in range(many)]
         outbox = Outbox(pipe, slots)
         while True:
             what, told = pipe.recv()
@@ -221,7 +233,8 @@ def _answer(
     try:
         if what != "collect":
             return {}, (True, getattr(crew, what)(told))
-        weights = _weights(read(segments[told.version % len(segments)], layout))
+        version = segments[told.version % len(segments)] if segments else None
+        weights = [] if version is None else _weights(read(version, layout))
         played = crew.collect(told, weights)
     except LanistaError as error:
         return {}, (False, str(error))
