@@ -39,8 +39,9 @@ class Elsewhere:
     """Of a policy or of a bot's file; empty: a bot of the game."""
 
     def __call__(self, spec: Spec) -> Player:
-        settings = self.settings
-        return make_player(settings, self.name, self.digest, spec, self.folder, settings.seed)
+        settings, device = self.settings, device_of(self.settings)
+        told = (settings, self.name, self.digest, spec, self.folder, settings.seed)
+        return make_player(*told, device=device)
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))

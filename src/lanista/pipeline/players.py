@@ -62,9 +62,19 @@ def player_of(game: str, word: str, spec: Spec, seed: int) -> Player:
 
 
 def make_player(
-    settings: RunSettings, word: str, digest: str, spec: Spec, folder: Path, seed: int
+    settings: RunSettings,
+    word: str,
+    digest: str,
+    spec: Spec,
+    folder: Path,
+    seed: int,
+    *,
+    device: str = "cpu",
 ) -> Player:
-    """Return a bot, or the policy or bot file with `digest` from the run's folder."""
+    """Return a bot, or the policy or bot file with `digest` from the run's folder.
+
+    A policy runs on `device`; matches that are to be played again need the CPU.
+    """
     if not digest:
         return registry.make_bot(settings.game, word, spec, seed)
     file = bot_path(folder, digest)
@@ -74,7 +84,7 @@ def make_player(
         assert bot is not None
         return bot
     path = policy_path(folder, digest)
-    player = policy_player(path, spec, seed, name=word)
+    player = policy_player(path, spec, seed, name=word, device=device)
     refuse_other(path, player.digest, digest)
     return player
 

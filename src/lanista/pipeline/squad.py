@@ -27,6 +27,7 @@ from lanista.league.roles import (
 )
 from lanista.league.settings import League
 from lanista.nets.policy_file import load_policy, policy_bytes
+from lanista.pipeline.collectors import device_of
 from lanista.pipeline.iteration import MAIN, Met, Training, Values
 from lanista.pipeline.metrics import Metrics, Row
 from lanista.pipeline.players import is_bot, make_player
@@ -120,7 +121,8 @@ class Squad:
         return PlayerRow(word, digest, "policy", category, "", asked.weight, 0)
 
     def _make(self, word: str, digest: str) -> Player:
-        return make_player(self.settings, word, digest, self.spec, self.folder, self.settings.seed)
+        told = (self.settings, word, digest, self.spec, self.folder, self.settings.seed)
+        return make_player(*told, device=device_of(self.settings))
 
     def enter(self, update: int, rows: Iterable[Row]) -> None:
         """Take players that stand in the record into the roster."""

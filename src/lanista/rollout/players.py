@@ -86,6 +86,7 @@ def policy_player(
     temperature: float = 1.0,
     name: str | None = None,
     block: int = BLOCK,
+    device: str = "cpu",
 ) -> PolicyPlayer:
     """Return the policy of a file as a player of the game `spec`; one that does not fit is refused.
 
@@ -94,7 +95,8 @@ def policy_player(
     up that a match is the same in any company: for opponents in training, which is not replayed.
     """
     loaded = _loaded(source, spec)
-    actor = Actor(loaded.policy, seed, temperature=temperature, greedy=greedy, block=block)
+    policy = loaded.policy.to(device)
+    actor = Actor(policy, seed, temperature=temperature, greedy=greedy, block=block)
     digest = loaded.digest + _manner(greedy, temperature)
     return PolicyPlayer(name or _name_of(source), digest, actor)
 
