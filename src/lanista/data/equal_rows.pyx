@@ -12,6 +12,21 @@ import numpy as np
 
 from lanista.games.streams cimport mix
 
+FEW_EQUAL = 0.9  # From this share of kinds among rows on, showing all of them takes less time.
+SOME, SOME_EQUAL = 256, 0.99  # So many are looked through first, and tell whether the others are.
+
+
+def kinds(rows, beside=None):
+    """Return what `equal_rows` does, or None where hardly any rows are equal."""
+    n = len(rows)
+    step = n // max(SOME, n // 8)
+    if step > 1:
+        some = equal_rows(rows[::step], None if beside is None else beside[::step])
+        if len(some[0]) > SOME_EQUAL * len(some[1]):
+            return None
+    found = equal_rows(rows, beside)
+    return None if len(found[0]) > FEW_EQUAL * n else found
+
 
 def equal_rows(rows, beside=None):
     """Return (first, group): the first row of each kind in order, and every row's kind.
@@ -33,7 +48,6 @@ def equal_rows(rows, beside=None):
     cdef const uint8_t* here = NULL
     cdef const uint8_t* there = NULL
     cdef Py_ssize_t kinds = 0, at
-    cdef uint64_t key
     if n == 0:
         return first_array, group_array
     with nogil:
@@ -42,9 +56,8 @@ def equal_rows(rows, beside=None):
         if extra:
             there = &more[0, 0]
         for i in range(n):
-            key = hash_row(here + i * width, width, <uint64_t>n)
-            key = hash_row(there + i * extra, extra, key)
-            at = <Py_ssize_t>((key ^ (key >> 32)) & <uint64_t>(size - 1))
+            # What is beside them hardly ever differs alone, so it is compared and not mixed in.
+            at = <Py_ssize_t>(hash_row(here + i * width, width) & <uint64_t>(size - 1))
             while table[at] >= 0:
                 other = first[table[at]]
                 if not memcmp(here + other * width, here + i * width, width) and not (
@@ -66,9 +79,9 @@ cdef as_bytes(rows):
     return flat.reshape(-1).view(np.uint8).reshape(len(flat), width)
 
 
-cdef inline uint64_t hash_row(const uint8_t* row, Py_ssize_t width, uint64_t total) noexcept nogil:
-    """Mix a row into `total`: a product for each word, and all bits at the end."""
-    cdef uint64_t word
+cdef inline uint64_t hash_row(const uint8_t* row, Py_ssize_t width) noexcept nogil:
+    """Mix a row: a product for each word, and all bits at the end."""
+    cdef uint64_t word, total = <uint64_t>width
     cdef Py_ssize_t i = 0
     while i + 8 <= width:
         memcpy(&word, row + i, 8)

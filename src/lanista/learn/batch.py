@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lanista.data.equal_rows import equal_rows
+from lanista.data.equal_rows import kinds
 from lanista.data.trajectory import HEAVY, Unrolls
 
 Column = NDArray[Any] | Tensor
@@ -125,11 +125,12 @@ def kinds_of(view: Column, device: torch.device, beside: Column | None = None) -
     """
     if not isinstance(view, np.ndarray) or isinstance(beside, Tensor):
         return Kinds(to_tensor(view, device))
-    first, group = equal_rows(view, beside)
-    if len(first) > 0.9 * len(view):
+    found = kinds(view, beside)
+    if found is None:
         return Kinds(to_tensor(view, device))
-    kinds = to_tensor(view.take(first, 0), device)
-    return Kinds(kinds, to_tensor(group, device), to_tensor(first, device))
+    first, group = found
+    each = to_tensor(view.take(first, 0), device)
+    return Kinds(each, to_tensor(group, device), to_tensor(first, device))
 
 
 def to_tensor(column: Column, device: torch.device) -> Tensor:

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lanista.data.equal_rows import equal_rows
+from lanista.data.equal_rows import kinds as kinds_of
 from lanista.errors import LanistaError
 from lanista.games.contract import Decisions
 from lanista.games.streams import uniforms
@@ -29,9 +29,6 @@ from lanista.rollout.blocks import in_blocks
 from lanista.rollout.device import Found, Lane, Records, Rows
 from lanista.rollout.memory import Memory
 from lanista.rollout.phases import BATCH, INFER, SAMPLE, TRANSFER, Phases
-
-_FEW_EQUAL = 0.9
-"""The share of kinds among rows from which on showing all rows takes less time."""
 
 
 @dataclass(frozen=True)
@@ -255,11 +252,11 @@ class Actor:
             return _Judged(logits.float().cpu(), self._value(features, view), before)
         # The mask follows from the view in an honest game; both are compared all the same.
         with self.phases(BATCH):
-            kinds = _kinds(observation, mask.numpy())
+            kinds = kinds_of(observation, mask.numpy())
         if kinds is None:
             features = self._features(observation)
             return _Judged(self._logits(features), self._value(features, view), None)
-        first, group = kinds
+        first, group = kinds[0], torch.from_numpy(kinds[1])
         features = self._features(observation.take(first, 0))
         logits = self._logits(features).index_select(0, group)
         return _Judged(logits, self._value(features, view, group), None)
@@ -273,11 +270,11 @@ class Actor:
             logits, after = in_blocks(self._recurrent, size, seen, torch.from_numpy(before))
             self._memory.remember(decisions, rows, after.numpy())
             return _Judged(logits, None, before)
-        kinds = _kinds(observation, mask.numpy())
+        kinds = kinds_of(observation, mask.numpy())
         if kinds is None:
             return _Judged(in_blocks(self._plain, size, seen)[0], None, None)
         (logits,) = in_blocks(self._plain, size, seen[torch.from_numpy(kinds[0])])
-        return _Judged(logits.index_select(0, kinds[1]), None, None)
+        return _Judged(logits.index_select(0, torch.from_numpy(kinds[1])), None, None)
 
     def _plain(self, observation: Tensor) -> tuple[Tensor, ...]:
         with self._autocast():
@@ -305,8 +302,8 @@ class Actor:
             return None
         seen = features
         if self.critic.torso is not None:
-            kinds = _kinds(view)
-            group = None if kinds is None else kinds[1]
+            kinds = kinds_of(view)
+            group = None if kinds is None else torch.from_numpy(kinds[1])
             seen = self._to_device(view if kinds is None else view.take(kinds[0], 0))
         value = self._value_of(features, seen)
         assert value is not None
@@ -348,9 +345,3 @@ def refuse_temperature(temperature: float) -> None:
         raise LanistaError(
             f"A temperature is {temperature}; give a number above 0, or play greedily."
         )
-
-
-def _kinds(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], Tensor] | None:
-    """Return the first row of each kind and every row's kind; None where hardly any are equal."""
-    first, group = equal_rows(*columns)
-    return None if len(first) > _FEW_EQUAL * len(group) else (first, torch.from_numpy(group))
