@@ -50,7 +50,8 @@ class Elsewhere:
 def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Actor:
     """Return what plays for a learner."""
     precision = PRECISIONS[settings.learning.precision]
-    return Actor(policy, settings.seed, critic, precision=precision)
+    graphs = settings.rollouts.graphs
+    return Actor(policy, settings.seed, critic, precision=precision, graphs=graphs)
 
 
 def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match: int) -> Collector:

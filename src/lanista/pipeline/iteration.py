@@ -102,6 +102,7 @@ class Training:
             device=device_of(settings),
             start=start,
             anchor=self.anchor,
+            threads=settings.rollouts.workers if settings.rollouts.launcher == "threads" else 1,
         )
 
     def _collector(self) -> Collector | Fleet:
@@ -159,6 +160,7 @@ class Training:
 
         The counters go on; whom it meets it has to be told again.
         """
+        self.learner.close()
         self.learner = self._learner(start, self.settings.seed + self.number + 1000 * times)
         following = self.collector.next_match
         self.collector.close()
@@ -372,8 +374,9 @@ class Training:
             self.replay.load(state["replay"])
 
     def close(self) -> None:
-        """End whatever playing started outside this process."""
+        """End whatever playing and learning started."""
         self.collector.close()
+        self.learner.close()
 
     def refuse_broken(self) -> None:
         """Refuse weights that are no numbers, before they are saved as good ones."""

@@ -84,6 +84,8 @@ class Rollouts:
     lag: int = 0
     """How many iterations old the weights that play are. 0: playing and learning take turns. 1 or
     more: the workers play ahead while the learner learns."""
+    graphs: bool = False
+    """On a GPU: record the networks' work while playing, and repeat it without Python's delay."""
     inference: Literal["worker", "central"] = "worker"
     """Who runs the learner's networks for processes. worker: each for itself, on the CPU. central:
     the learner's process on its device, in batches of the rows of all who wait."""
