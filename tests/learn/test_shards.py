@@ -72,7 +72,7 @@ def one_torch_thread():
 @pytest.mark.parametrize("case", CASES)
 def test_shards_in_threads_learn_bit_for_bit_what_shards_in_turn_learn(case: str) -> None:
     run, settings = run_of(case, shards=3)
-    data = [run.play(60) for _ in range(2)] * 3
+    data = [run.play(40) for _ in range(2)] * 2
     found = []
     for threads in (1, 2, 3):
         learner = learner_of(run, settings, threads)

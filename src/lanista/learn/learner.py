@@ -19,7 +19,7 @@ from torch import Tensor
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
-from lanista.learn.batch import Batch
+from lanista.learn.batch import Batch, to_device
 from lanista.learn.descent import BrokenLossError as BrokenLossError
 from lanista.learn.descent import Descent, shares_of
 from lanista.learn.forward import Views, forward
@@ -112,8 +112,9 @@ class Learner:
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
         if settings.compile:
-            self.policy.torso.compile()
-            self.critic.compile()
+            # In place: the names of the weights stay as they are, and copies are not compiled.
+            for part in (self.policy.torso, self.policy.head, self.critic):
+                part.compile()
 
     @property
     def _averages(self) -> bool:
@@ -139,6 +140,7 @@ class Learner:
         `only` these terms count, if given: a critic that knows nothing misleads a policy.
         """
         settings, values = self.settings, self.scheduled()
+        unrolls = to_device(unrolls, self.device)
         self.descent.begin(values["lr"])
         weights = {
             name: values[name] if only is None or name in only else 0.0 for name in settings.terms
