@@ -44,22 +44,23 @@ class Published:
 
     def __init__(self, actor: Actor, lag: int) -> None:
         self.actor, self.lag = actor, lag
-        self._versions: list[Weights] = []
+        self._versions: dict[int, Weights] = {}
 
     def publish(self, version: int) -> None:
         """Keep the weights as they are now for the orders that name `version`."""
         current = weights_of(self.actor)
         if self.lag:
             current = [{name: t.clone() for name, t in state.items()} for state in current]
-        self._versions = [*self._versions[-self.lag :], current] if self.lag else [current]
-        self._newest = version
+        kept = {old: held for old, held in self._versions.items() if old >= version - self.lag}
+        # At once: somebody may look up an older one meanwhile.
+        self._versions = {**kept, version: current}
         if self.actor.device.type == "cuda":
             # Workers have streams of their own, which do not wait for the learner's.
             torch.cuda.current_stream(self.actor.device).synchronize()
 
     def weights(self, version: int) -> Weights:
         """Return the weights of `version`, one of the last."""
-        return self._versions[version - self._newest - 1]
+        return self._versions[version]
 
 
 class Inline:
