@@ -7,6 +7,8 @@ import sys
 import threading
 import time
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import recv_handle, send_handle
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +26,6 @@ from lanista.rollout.central import Central, joined, part_of
 from lanista.rollout.collect import Collector
 from lanista.rollout.phases import INFER, WAIT
 from lanista.rollout.remote import RemoteActor
-from lanista.rollout.shared import hand_on, handed_on
 
 CONTEXT = get_context("spawn")
 NEVER = 3600.0
@@ -56,10 +57,10 @@ def played(collector, rounds):
     return [to_arrays(collector.unrolls(count)) for count in rounds]
 
 
-def playing(pipe, name, number, rounds, more):
+def playing(pipe, line, name, number, rounds, more):
     """A worker: play some rounds with choices from the other process, and send what was kept."""
     torch.set_num_threads(1)
-    remote = RemoteActor(handed_on(pipe), log_probs="keep_log_probs" in more)
+    remote = RemoteActor(line, log_probs="keep_log_probs" in more)
     collector = collector_of(name, remote, number, **more)
     for arrays in played(collector, rounds):
         pipe.send(arrays)
@@ -67,9 +68,9 @@ def playing(pipe, name, number, rounds, more):
     pipe.send(dict(remote.phases.wall))
 
 
-def asking_twice(pipe):
+def asking_twice(pipe, line):
     """A worker that says when its first answer came, and then asks again."""
-    remote, decisions = RemoteActor(handed_on(pipe)), started(3)
+    remote, decisions = RemoteActor(line), started(3)
     pipe.send("asks")
     remote.choose(decisions, np.arange(3))
     pipe.send("answered")
@@ -87,15 +88,19 @@ def answering(pipe):
         threading.Event().wait()
 
     actor.policy.torso.register_forward_pre_hook(hang)
-    hand_on(central.attach(0), pipe)
+    with central.attach(0) as line:
+        send_handle(pipe, line.fileno(), 0)
     pipe.recv()
 
 
 def process_of(work, *arguments):
+    """Return a process, and a pipe to it; the ends of other pipes among `arguments` are its own."""
     here, there = CONTEXT.Pipe()
     process = CONTEXT.Process(target=work, args=(there, *arguments), daemon=True)
     process.start()
-    there.close()
+    for each in (there, *arguments):
+        if isinstance(each, Connection):
+            each.close()
     return process, here
 
 
@@ -202,9 +207,10 @@ def test_workers_play_as_they_would_with_an_actor_of_their_own(centrals, name, w
     actor = actor_of(name, critic=True, privileged=privileged)
     central = centrals(actor, workers, batch=6, deadline=0.005)
     rounds = (8, 20, 8)
-    members = [process_of(playing, name, number, rounds, more) for number in range(workers)]
-    for number, (_, pipe) in enumerate(members):
-        hand_on(central.attach(number), pipe)
+    members = [
+        process_of(playing, central.attach(number), name, number, rounds, more)
+        for number in range(workers)
+    ]
     for number, (process, pipe) in enumerate(members):
         alone = actor_of(name, critic=True, privileged=privileged)
         for expected in played(collector_of(name, alone, number, **more), rounds):
@@ -315,8 +321,7 @@ def test_a_worker_killed_while_it_waits_is_dropped_and_the_others_go_on(centrals
     central = centrals(actor_of())
     here = RemoteActor(central.attach(1), log_probs=True)
     here.choose(started(2), np.arange(2))
-    process, pipe = process_of(asking_twice)
-    hand_on(central.attach(0), pipe)
+    process, pipe = process_of(asking_twice, central.attach(0))
     assert pipe.recv() == "asks"
     until(lambda: waiting(central) == [0])
     here.choose(started(2), np.arange(2))
@@ -337,7 +342,7 @@ def test_a_worker_killed_while_it_waits_is_dropped_and_the_others_go_on(centrals
 
 def test_a_worker_whose_central_was_killed_does_not_hang():
     process, pipe = process_of(answering)
-    remote = RemoteActor(handed_on(pipe))
+    remote = RemoteActor(Connection(recv_handle(pipe)))
     waits = in_thread(remote.choose, started(2), np.arange(2))
     assert pipe.recv() == "running"
     process.kill()
@@ -400,9 +405,11 @@ def test_what_ends_the_thread_is_told_by_the_next_call(centrals):
         raise RuntimeError("broken")
 
     actor.memory = fail
-    with pytest.raises(LanistaError, match="gone"):
+    with pytest.raises(LanistaError, match="broken"):
         remote.memory()
     until(lambda: not central._thread.is_alive())
+    with pytest.raises(LanistaError, match="gone"):
+        remote.memory()
     with pytest.raises(LanistaError, match="broken"):
         central.measured()
     with pytest.raises(LanistaError, match="broken"):

@@ -17,8 +17,6 @@ from lanista.rollout.shared import (
     Inbox,
     Outbox,
     Segment,
-    hand_on,
-    handed_on,
     needed,
     read,
     write,
@@ -153,18 +151,6 @@ def test_a_segment_that_nobody_holds_is_closed():
     assert open_files() == before + 1  # The view's own hold on the memory.
     del view
     assert open_files() == before
-
-
-def test_a_pipe_is_handed_on_and_its_end_is_seen():
-    (here, there), (mine, its) = CONTEXT.Pipe(), CONTEXT.Pipe()
-    hand_on(its, here)
-    assert its.closed
-    taken = handed_on(there)
-    taken.send("over the new one")
-    assert mine.recv() == "over the new one"
-    taken.close()
-    with pytest.raises(EOFError):
-        mine.recv()
 
 
 def test_a_view_outlives_its_segment():

@@ -185,6 +185,9 @@ class Central:
                 while not self._told.empty():
                     self._told.get().close()
             for line in list(self._lines.values()):
+                if error is not None:
+                    with contextlib.suppress(OSError):
+                        line.outbox.send({}, f"Central inference failed: {error}.")
                 self._drop(line)
 
     def _turn(self, phases: Phases) -> None:

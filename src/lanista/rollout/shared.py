@@ -65,7 +65,16 @@ class Segment:
     @classmethod
     def receive(cls, pipe: Connection) -> Segment:
         """Return what the other end of `pipe` sends; EOFError or OSError if it is gone."""
-        return cls(_received(pipe))
+        refuse_elsewhere()
+        try:
+            descriptor = recv_handle(pipe)
+        except RuntimeError as error:  # The system had no descriptor left for it.
+            raise LanistaError(
+                "Shared memory could not be taken over from another process: too many files are "
+                "open; raise the limit (ulimit -n), or have fewer rollouts.workers."
+            ) from error
+        os.set_inheritable(descriptor, False)
+        return cls(descriptor)
 
     def close(self) -> None:
         """Let go of the memory; arrays that still look at it stay good. Twice is once."""
@@ -77,17 +86,6 @@ class Segment:
 
     def __del__(self) -> None:
         self.close()
-
-
-def hand_on(pipe: Connection, over: Connection) -> None:
-    """Give `pipe` away to the other end of `over`, which must call `handed_on`."""
-    send_handle(over, pipe.fileno(), 0)
-    pipe.close()
-
-
-def handed_on(over: Connection) -> Connection:
-    """Return the pipe that the other end of `over` gives away."""
-    return Connection(_received(over))
 
 
 def refuse_elsewhere() -> None:
@@ -195,20 +193,6 @@ class Inbox:
         for segment in self._segments.values():
             segment.close()
         self._segments.clear()
-
-
-def _received(pipe: Connection) -> int:
-    """Return a descriptor from the other end of `pipe`."""
-    refuse_elsewhere()
-    try:
-        descriptor = recv_handle(pipe)
-    except RuntimeError as error:  # The system had no descriptor left for it.
-        raise LanistaError(
-            "A file could not be taken over from another process: too many are open; raise the "
-            "limit (ulimit -n), or have fewer rollouts.workers."
-        ) from error
-    os.set_inheritable(descriptor, False)
-    return descriptor
 
 
 def _nameless() -> int:
