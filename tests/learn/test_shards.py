@@ -39,10 +39,7 @@ CASES: dict[str, tuple[dict[str, Any], Network]] = {
     "all_action": ({"policy": "all_action", "critic_output": "q"}, SMALL),
     "neurd": ({"policy": "neurd", "critic_output": "q"}, SMALL),
     "rnad": ({"policy": "neurd", "eta": 0.2, "fixed_point": (2,)}, SMALL),
-    "rnad in bf16": (
-        {"policy": "neurd", "eta": 0.2, "precision": "bf16", "critic_sees": "seat"},
-        SMALL,
-    ),
+    "rnad in bf16": ({"policy": "neurd", "eta": 0.2, "precision": "bf16"}, SMALL),
     "regularised ppo": ({"policy": "ppo", "eta": 0.2, "fixed_point": (2,)}, SMALL),
 }
 

@@ -104,7 +104,9 @@ def forward(
     with torch.no_grad():
         judged = out
         if slow_critic is not None:
-            judged = _critic_output(slow_critic, views, features, bool(policy.state_size)).float()
+            # Outside autocast, so what comes from inside has to be as wide as its weights.
+            wide = features.float()
+            judged = _critic_output(slow_critic, views, wide, bool(policy.state_size)).float()
         # Only Q is weighed by the policy; exponentials of every row cost time.
         probabilities = log_probs.exp() if critic.output == "q" else None
         value = critic.value_of(judged, probabilities)
