@@ -248,6 +248,8 @@ class Tape:
         self.seats = game.spec.seats
         self.last = np.full(game.slots * self.seats, -1, np.int64)
         """By slot and seat: the row of its last decision in this match."""
+        self._usual = 1024
+        """Rows for which there is room from the start: as many as were there before."""
         self._clear()
 
     def _clear(self) -> None:
@@ -332,7 +334,7 @@ class Tape:
 
     def harvest(self) -> Unrolls:
         """Return the complete unrolls and keep the rest, renumbered."""
-        rows = slice(0, self.rows)
+        rows, self._usual = slice(0, self.rows), max(self.rows, 1024)
         lane, step = self.columns["lane"][rows], self.columns["step"][rows] % self.length
         done = np.zeros(self.lanes, np.bool_)
         ended = self.columns["ended"][rows]
@@ -397,7 +399,7 @@ class Tape:
         needed = self.rows + more
         if self.columns and needed <= len(self.columns["lane"]):
             return
-        size = max(needed, 2 * self.rows, 1024)
+        size = max(needed, 2 * self.rows, self._usual)
         spec = self.game.spec
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
             "observation": ((spec.observation.length,), spec.observation.dtype),
