@@ -196,6 +196,12 @@ def test_central_inference_goes_on_with_the_process_that_takes_a_dead_one_s_plac
     assert not set(processes_of(os.getpid())) - killing.before
 
 
+@pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan")])
+def test_a_deadline_is_a_number_of_seconds(seconds):
+    with pytest.raises(SettingsError, match=r"rollouts\.inference_deadline is"):
+        central(QUICK, inference_deadline=seconds)
+
+
 def test_threads_have_the_networks_at_hand():
     with pytest.raises(SettingsError, match=r"rollouts\.inference is central and the launcher thr"):
         central(QUICK, launcher="threads")

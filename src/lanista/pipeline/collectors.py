@@ -93,7 +93,7 @@ def desk_of(settings: RunSettings, networks: bytes, seats: int) -> Desk | None:
     rollouts = settings.rollouts
     if rollouts.inference == "worker":
         return None
-    batch = rollouts.inference_batch or rollouts.resolved_slots(seats)
+    batch = rollouts.inference_batch or rollouts.resolved_slots(seats) * seats
     return Desk(own_actor(settings, networks), batch, rollouts.inference_deadline)
 
 

@@ -90,7 +90,7 @@ class Rollouts:
     """Who runs the learner's networks for processes. worker: each for itself, on the CPU. central:
     the learner's process on its device, in batches of the rows of all who wait."""
     inference_batch: int = 0
-    """Central inference: answer when so many rows wait; 0: as many as there are slots."""
+    """Central inference: answer when so many rows wait; 0: as many as all slots' seats."""
     inference_deadline: float = 0.005
     """Central inference: a request waits at most so many seconds for others."""
     opponents: tuple[Opponent, ...] = (Opponent(SELF),)
@@ -114,7 +114,7 @@ class Rollouts:
                 "the networks at hand; set rollouts.launcher to processes, or inference to worker."
             )
         for name in ("inference_batch", "inference_deadline"):
-            if getattr(self, name) < 0:
+            if not 0 <= getattr(self, name) < float("inf"):
                 raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give 0 or more.")
         if not self.opponents:
             raise SettingsError("rollouts.opponents is empty; name somebody, such as self.")
