@@ -265,7 +265,8 @@ class Learner:
     def _alone(self) -> AbstractContextManager[Any]:
         """Keep a shard from taking over weights that autocast converted for another one.
 
-        It keeps those for all threads together, with or without a way back for the gradient.
+        It keeps those for all threads together and drops them when any of these is done, so how a
+        gradient is rounded would depend on who is faster.
         """
         if self.settings.shards == 1:
             return nullcontext()
