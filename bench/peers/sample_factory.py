@@ -15,6 +15,7 @@ from typing import Any, TextIO
 import torch
 from sample_factory.algo.runners.runner import AlgoObserver, Runner
 from sample_factory.algo.utils.context import global_model_factory
+from sample_factory.algo.utils.misc import ExperimentStatus
 from sample_factory.cfg.arguments import parse_full_cfg, parse_sf_args
 from sample_factory.envs.env_utils import register_env
 from sample_factory.model.encoder import Encoder
@@ -75,6 +76,8 @@ def arguments(folder: str, asked: dict[str, Any]) -> list[str]:
         "device": "cpu",
         "seed": 0,
         "use_rnn": False,
+        # The layers begin as ours do.
+        "policy_initialization": "torch_default",
         # Our encoder takes the observation as it is.
         "normalize_input": False,
         "num_epochs": 1,
@@ -98,8 +101,11 @@ def main() -> None:
         cfg, runner = make_runner(parse_full_cfg(parser, settings))
         each = cfg.batch_size * cfg.num_batches_per_epoch
         runner.register_observer(Answers(out, each))
-        runner.init()
-        runner.run()
+        status = runner.init()
+        if status == ExperimentStatus.SUCCESS:
+            status = runner.run()
+        if status != ExperimentStatus.SUCCESS:
+            sys.exit(f"Sample Factory refused or broke off at {asked}")
 
 
 if __name__ == "__main__":

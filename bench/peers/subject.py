@@ -24,14 +24,16 @@ from lanista.nets.torsos import MLP
 GAME, WIDTH = "beastybar", 256
 LEARNING_RATE = 1e-3
 """So that a short run shows whether a peer learns; it costs and saves no time."""
-LATEST = 1024
+LATEST = 2048
 """Matches that a score is taken from."""
 
 
 class WatchedSeat(SeatEnv):
     """One seat of the game, both seats by turns, against the random bot; keeps how matches ended.
 
-    The bot's moves cost next to nothing, and its decisions are nobody's to learn from.
+    The bot's moves cost next to nothing, and its decisions are nobody's to learn from. The peers do
+    not mask, and of 33 choices about four are legal: each choice stands for a legal one, counted
+    round. Left to the environment, which draws one instead, they learn next to nothing.
     """
 
     ended: ClassVar[deque[float]] = deque(maxlen=LATEST)
@@ -41,7 +43,8 @@ class WatchedSeat(SeatEnv):
         super().__init__(GAME, "random", None, seed=seed)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        seen = super().step(action)
+        legal = np.flatnonzero(self.action_masks())
+        seen = super().step(legal[int(action) % len(legal)])
         if seen[2]:
             self.ended.append(seen[1])
         return seen
