@@ -104,9 +104,8 @@ class Actor:
         """Choose at `rows` of `decisions`; `privileged` is what the critic may see there."""
         if self._far:
             return self._choose_far(decisions, rows, privileged)
-        with self.phases(BATCH):
-            mask = torch.from_numpy(decisions.mask.take(rows, 0))
         with self.phases(INFER):
+            mask = torch.from_numpy(decisions.mask.take(rows, 0))
             judged = self._judge(decisions, rows, mask, privileged)
         heads, seed = self.policy.heads, None if self.greedy else self.seed
         temperature = self.temperature
