@@ -62,6 +62,10 @@ def settings(environments: int, steps: int, batch: int) -> PPOConfig:
         .learners(num_learners=0)
         .training(
             lr=subject.LEARNING_RATE,
+            # The others' defaults: with RLlib's own, 1, 1 and true, a short run shows no learning.
+            lambda_=0.95,
+            vf_loss_coeff=0.5,
+            use_kl_loss=False,
             train_batch_size_per_learner=environments * steps,
             minibatch_size=batch,
             num_epochs=1,
