@@ -445,35 +445,6 @@ def test_each_request_is_answered_with_the_weights_and_temperature_it_names(cent
         same_choice(choice, alone.choose(decisions, np.arange(4)))
 
 
-def test_no_inference_runs_while_it_is_quiet(centrals):
-    actor = actor_of()
-    central = centrals(actor, 1)
-    (remote,) = remotes(central, 1)
-    ran, may_end = threading.Event(), threading.Event()
-
-    def hook(*_):
-        ran.set()
-        may_end.wait()
-
-    actor.policy.torso.register_forward_pre_hook(hook)
-    with central.quiet():
-        waits = in_thread(remote.choose, started(1), np.arange(1))
-        until(lambda: waiting(central) == [0])
-        assert not ran.wait(0.05)
-    ran.wait()
-    inside = threading.Event()
-
-    def be_quiet():
-        with central.quiet():
-            inside.set()
-
-    quiet = in_thread(be_quiet)
-    assert not inside.wait(0.05)
-    may_end.set()
-    quiet()
-    assert not isinstance(waits(), Exception)
-
-
 def test_latency_is_what_the_worker_waited(centrals):
     actor = actor_of()
     central = centrals(actor, 1)

@@ -36,7 +36,7 @@ from lanista.pipeline.collectors import (
 )
 from lanista.pipeline.metrics import Row
 from lanista.pipeline.players import is_bot
-from lanista.pipeline.settings import MOST_WORKERS, RunSettings
+from lanista.pipeline.settings import RunSettings
 from lanista.rollout.collect import LEARNER, Collector, Seating
 from lanista.rollout.company import seating_of
 from lanista.rollout.fleet import Fleet
@@ -66,12 +66,12 @@ class Training:
         self,
         settings: RunSettings,
         folder: Path,
-        find: Callable[[str], Player],
+        find: Callable[[str, str], Player],
         *,
         name: str = MAIN,
         number: int = 0,
     ) -> None:
-        """`find` gives an opponent by its name; `number` tells the run's learners apart."""
+        """`find` gives an opponent by its name, on a device; `number` tells the learners apart."""
         self.settings, self.find, self.name, self.number = settings, find, name, number
         self.folder = folder
         prepare_torch(settings)
@@ -114,7 +114,8 @@ class Training:
         if rollouts.alone:
             return collector_of(settings, actor, first)
         told, networks = worker_settings(settings, seats), packed((learner.policy, critic))
-        firsts = [first + at * (_MATCHES_EACH // MOST_WORKERS) for at in range(rollouts.workers)]
+        each = _MATCHES_EACH // rollouts.workers
+        firsts = [first + at * each for at in range(rollouts.workers)]
         builds = [partial(collector_elsewhere, told, networks, each) for each in firsts]
         launcher, lag = rollouts.launcher, rollouts.lag
         desk = desk_of(settings, networks, seats)
@@ -152,7 +153,11 @@ class Training:
     def _seated(self) -> list[Player]:
         """Return the player of each chair; those that nobody needs any more are let go."""
         names = {opponent for opponent, _ in self.chairs}
-        self.players = {name: self.players.get(name) or self.find(name) for name in sorted(names)}
+        # Workers make those who sit down there themselves; here their digests are wanted.
+        device = "cpu" if isinstance(self.collector, Fleet) else device_of(self.settings)
+        self.players = {
+            name: self.players.get(name) or self.find(name, device) for name in sorted(names)
+        }
         return [self.players[opponent] for opponent, _ in self.chairs]
 
     def reset(self, start: Policy | None, times: int) -> None:
@@ -369,7 +374,10 @@ class Training:
         if "chairs" in state:
             self.chairs = [(str(who), str(reason)) for who, reason in state["chairs"]]
             self._meet(self.collector.seating)
-        self.collector.load(state["collector"])
+        collector = state["collector"]
+        if not isinstance(self.collector, Fleet):  # One worker has the state of a lone collector.
+            (collector,) = collector.get("workers", [collector])
+        self.collector.load(collector)
         if self.replay is not None:
             self.replay.load(state["replay"])
 

@@ -27,7 +27,6 @@ from lanista.league.roles import (
 )
 from lanista.league.settings import League
 from lanista.nets.policy_file import load_policy, policy_bytes
-from lanista.pipeline.collectors import device_of
 from lanista.pipeline.iteration import MAIN, Met, Training, Values
 from lanista.pipeline.metrics import Metrics, Row
 from lanista.pipeline.players import is_bot, make_player
@@ -120,9 +119,9 @@ class Squad:
         category = "imitation" if digest == self.settings.supervised_digest else "past"
         return PlayerRow(word, digest, "policy", category, "", asked.weight, 0)
 
-    def _make(self, word: str, digest: str) -> Player:
+    def _make(self, word: str, digest: str, device: str = "cpu") -> Player:
         told = (self.settings, word, digest, self.spec, self.folder, self.settings.seed)
-        return make_player(*told, device=device_of(self.settings))
+        return make_player(*told, device=device)
 
     def enter(self, update: int, rows: Iterable[Row]) -> None:
         """Take players that stand in the record into the roster."""
@@ -136,13 +135,16 @@ class Squad:
                 self.snapshot_at[said["learner"]] = int(said["decisions"])
                 self.parents[said["learner"]] = (str(name),)
 
-    def find(self, name: str) -> Player:
-        """Return a player of the roster, ready to sit down."""
+    def find(self, name: str, device: str = "cpu") -> Player:
+        """Return a player of the roster, ready to sit down.
+
+        Those that others are measured by stay on the CPU, where matches can be played again.
+        """
         row = self.roster[name]
         if row.kind == "learner":
             return LivePlayer(self.trainings[name])
         if not is_bot(self.settings.game, name):
-            return self._make(name, row.digest)
+            return self._make(name, row.digest, device)
         bot = self._make(name, "")
         if bot.digest != row.digest:
             raise RefusedError(

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -22,13 +22,14 @@ from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
 from lanista.games.contract import Decisions
 from lanista.rollout.actor import Actor, Choice
 from lanista.rollout.histogram import Histogram
-from lanista.rollout.phases import BATCH, WAIT, Phases
+from lanista.rollout.phases import BATCH, WAIT, Phases, add_up
 from lanista.rollout.remote import CHOOSE, COLUMNS, MEMORY, PRIVILEGED, REST, RESTORE, Note
 from lanista.rollout.shared import Arrays, Inbox, Outbox, refuse_elsewhere
 
@@ -99,8 +100,8 @@ class Central:
         self._prepare, self._version = prepare, -1
         self._lines: dict[int, _Line] = {}
         self._told: SimpleQueue[_Line] = SimpleQueue()
-        self._calm = threading.Condition()
-        self._quieted, self._busy, self._stopped = 0, False, False
+        self._counting = threading.Lock()
+        self._stopped = False
         self._measures = Measures()
         self._spent: Times = ({}, {})
         self._error: BaseException | None = None
@@ -115,7 +116,7 @@ class Central:
         dead one's place has its number, and begins without memory.
         """
         here, there = get_context("spawn").Pipe()
-        with self._calm:
+        with self._counting:
             self._refuse_failed()
             if self._stopped:
                 raise ValueError("Central inference was closed.")
@@ -123,38 +124,23 @@ class Central:
             os.write(self._ring, b"!")
         return there
 
-    @contextlib.contextmanager
-    def quiet(self) -> Iterator[None]:
-        """Answer nobody meanwhile: the weights may be changed. Every request sees one set."""
-        self._refuse_failed()
-        with self._calm:
-            self._quieted += 1
-            self._calm.wait_for(lambda: not self._busy)
-        try:
-            yield
-        finally:
-            with self._calm:
-                self._quieted -= 1
-                self._calm.notify_all()
-
     def measured(self) -> dict[str, float]:
         """Return metrics of what was done since the last call."""
         self._refuse_failed()
-        with self._calm:
+        with self._counting:
             found, self._measures = self._measures, Measures()
         return found.flat()
 
     def taken(self) -> Times:
         """Return the thread's seconds by phase since the last call."""
-        with self._calm:
+        with self._counting:
             found, self._spent = self._spent, ({}, {})
         return found
 
     def close(self) -> None:
         """End the thread and all lines; whoever waits for an answer learns it. Twice is once."""
-        with self._calm:
+        with self._counting:
             self._stopped = True
-            self._calm.notify_all()
             if self._bell < 0:
                 return
             os.write(self._ring, b"!")
@@ -176,11 +162,13 @@ class Central:
             self._selector.register(self._bell, EVENT_READ)
             error: BaseException | None = None
             try:
-                while not self._stopped:
-                    self._turn(phases)
+                # Left only here: leaving it drops the weights it converted, the learner's too.
+                with torch.autocast("cpu", enabled=False, cache_enabled=False):
+                    while not self._stopped:
+                        self._turn(phases)
             except BaseException as raised:
                 error = raised
-            with self._calm:
+            with self._counting:
                 self._stopped, self._error = True, error
                 while not self._told.empty():
                     self._told.get().close()
@@ -204,10 +192,9 @@ class Central:
 
     def _count(self, phases: Phases) -> None:
         found = phases.taken()
-        with self._calm:
+        with self._counting:
             for mine, theirs in zip(self._spent, found, strict=True):
-                for phase, seconds in theirs.items():
-                    mine[phase] = mine.get(phase, 0.0) + seconds
+                add_up(mine, theirs)
 
     def _patience(self) -> float | None:
         """Return how many seconds may pass until a batch must be closed; None: any number."""
@@ -235,7 +222,7 @@ class Central:
             self._drop(line)
             return
         if note.latency is not None:
-            with self._calm:
+            with self._counting:
                 self._measures.latency.add(1000 * note.latency)
         if note.what == CHOOSE:
             line.playing, line.asked = True, (note, arrays)
@@ -273,11 +260,7 @@ class Central:
 
     def _serve(self, why: str) -> None:
         """Answer everybody who waits, with one inference for all who want the same weights."""
-        with self._calm:
-            self._calm.wait_for(lambda: not self._quieted or self._stopped)
-            if self._stopped:
-                return
-            self._busy = True
+        with self._counting:
             self._measures.closed[why] += 1
         groups: dict[tuple[int, float, bool, bool], list[_Line]] = {}
         # In the order of their numbers, so that who came first rounds nothing otherwise.
@@ -286,13 +269,8 @@ class Central:
                 note, arrays = line.asked
                 kind = note.version, note.temperature, note.log_probs, PRIVILEGED in arrays
                 groups.setdefault(kind, []).append(line)
-        try:
-            for lines in groups.values():
-                self._answer(lines)
-        finally:
-            with self._calm:
-                self._busy = False
-                self._calm.notify_all()
+        for lines in groups.values():
+            self._answer(lines)
 
     def _answer(self, lines: Sequence[_Line]) -> None:
         notes, asked = zip(*(line.asked for line in lines if line.asked), strict=True)
@@ -306,7 +284,7 @@ class Central:
             for line in lines:
                 self._reply(line, {}, text)
             return
-        with self._calm:  # Before the answers, so that whoever has one finds it counted.
+        with self._counting:  # Before the answers, so that whoever has one finds it counted.
             self._measures.rows.add(len(found["action"]))
         with self.actor.phases(BATCH):
             at = 0

@@ -6,7 +6,6 @@ changes no number. Knows nothing of where it runs and of learning.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -57,12 +56,12 @@ class Played:
     """Matches that ended, as `Tally.rows` gives them."""
     next_match: int
     """The id of the worker's next match."""
-    cpu_seconds: float
-    """Of the worker's own process; 0 where it has none."""
     wall: Mapping[str, float]
     """Seconds by phase."""
     cpu: Mapping[str, float]
     """CPU seconds by phase."""
+    cpu_seconds: float = 0.0
+    """Of the worker's own process; 0 where it has none."""
 
 
 class Crew:
@@ -87,7 +86,6 @@ class Crew:
     def collect(self, order: Order, weights: Weights) -> Played:
         collector = self.collector
         collector.phases.taken()  # What passed since the last chunk was nobody's work.
-        began = time.process_time()
         actor = collector.actor
         if isinstance(actor, RemoteActor):
             actor.version = order.version
@@ -98,9 +96,8 @@ class Crew:
         unrolls = getattr(collector, order.how)(order.count)
         if isinstance(actor, RemoteActor):
             actor.rest()
-        spent = time.process_time() - began
         ended = collector.tally.rows()
-        return Played(unrolls, ended, collector.next_match, spent, *collector.phases.taken())
+        return Played(unrolls, ended, collector.next_match, *collector.phases.taken())
 
     def go_on_from(self, number: int) -> None:
         self.collector.next_match = number

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -22,14 +23,12 @@ from lanista.rollout.actor import Actor
 from lanista.rollout.central import Central
 from lanista.rollout.collect import Seating
 from lanista.rollout.crew import Build, Crew, Make, Order, Played, take_up
-from lanista.rollout.phases import BATCH, WAIT
-from lanista.rollout.processes import Apart, SharedWeights
+from lanista.rollout.phases import BATCH, WAIT, add_up
+from lanista.rollout.processes import PATIENCE, Apart, SharedWeights
 from lanista.rollout.tally import Tally
 from lanista.rollout.workers import Inline, Published, Threaded, Worker
 
 Launcher = Literal["serial", "threads", "processes"]
-PATIENCE = 10.0
-"""How many seconds the workers have to end by themselves when their work is over."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +102,10 @@ class Fleet:
 
     def meet(self, opponents: Sequence[Make], seating: Seating) -> None:
         """Let `seating` decide from the next order on; every worker makes its own opponents."""
+        self._land()  # A worker that takes a dead one's place must meet those whom it met.
         self.seating = seating
         self._company = (list(opponents), seating)
         if self._workers:
-            self._land()
             self._all("meet", self._company)
 
     def whole_matches(self, matches: int) -> Unrolls:
@@ -121,10 +120,12 @@ class Fleet:
     @property
     def next_match(self) -> list[int]:
         """The id of each worker's next match."""
+        self._land()
         return list(self._next)
 
     @next_match.setter
     def next_match(self, numbers: Sequence[int]) -> None:
+        self._land()
         self._next = list(numbers)
         if self._workers:
             self._each("go_on_from", self._next)
@@ -139,10 +140,11 @@ class Fleet:
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Take up what `save` put away."""
-        parts = saved.get("workers", ())
+        # One worker has the state of a collector in the learner's thread.
+        parts = saved.get("workers", [saved])
         if len(parts) != len(self.builds):
             raise LanistaError(
-                f"The run was saved with {len(parts) or 1} rollouts.workers and is resumed with "
+                f"The run was saved with {len(parts)} rollouts.workers and is resumed with "
                 f"{len(self.builds)}; set rollouts.workers to what it was."
             )
         self._next = [int(part["next_match"]) for part in parts]
@@ -153,17 +155,31 @@ class Fleet:
 
     def close(self) -> None:
         """End the workers; a second call does nothing."""
-        for worker in self._workers:
-            worker.let_go()
-        last = time.monotonic() + PATIENCE
-        for worker in self._workers:
-            worker.end(last)
-        self._workers = []
+        workers, self._workers = self._workers, []
+        self._asked, self._waiting = 0, [deque() for _ in self.builds]
+        with ExitStack() as stack:  # One that cannot be closed does not keep the others.
+            last = time.monotonic() + PATIENCE
+            for worker in workers:
+                stack.callback(worker.end, last)
+            for worker in workers:
+                stack.callback(worker.let_go)
         if isinstance(self._published, SharedWeights):
             self._published.close()
         if self._central is not None:
             self._central.close()
             self._central = None
+
+    def desk_times(self) -> tuple[dict[str, float], dict[str, float]] | None:
+        """Return the seconds by phase of central inference since the last call, without waiting.
+
+        None where there is none.
+        """
+        if self._central is None:
+            return None
+        wall, cpu = self._central.taken()
+        for part in (wall, cpu):
+            part.pop(WAIT, None)
+        return wall, cpu
 
     def measured(self) -> dict[str, float]:
         """Return metrics of central inference since the last call; none where there is none."""
@@ -239,19 +255,17 @@ class Fleet:
             self.tally.extend(played.ended)
             self.cpu_seconds += played.cpu_seconds
             for mine, theirs in zip(self.elsewhere[number], (played.wall, played.cpu), strict=True):
-                for phase, seconds in theirs.items():
-                    mine[phase] = mine.get(phase, 0.0) + seconds
+                add_up(mine, theirs)
         return join([played.unrolls for played in parts])
 
     def _land(self, most: int | None = None) -> None:
         """Wait for chunks under way: all, or so many of every worker."""
         with self.phases(WAIT):
             for _ in range(self._asked if most is None else most):
-                for number, worker in enumerate(self._workers):
-                    played = worker.answer()
+                self._asked -= 1
+                for number, played in enumerate(self._answers()):
                     self._waiting[number].append(played)
                     self._next[number] = played.next_match
-                self._asked -= 1
 
     def _all(self, what: str, told: Any = None) -> list[Any]:
         return self._each(what, [told] * len(self._workers))
@@ -260,7 +274,22 @@ class Fleet:
         for worker, each in zip(self._workers, told, strict=True):
             worker.ask(what, each)
         with self.phases(WAIT):
-            return [worker.answer() for worker in self._workers]
+            return self._answers()
+
+    def _answers(self) -> list[Any]:
+        """Return everybody's oldest answer; a failure is raised when all were fetched.
+
+        Otherwise the next call would read what belongs to this one.
+        """
+        found, failed = [], None
+        for worker in self._workers:
+            try:
+                found.append(worker.answer())
+            except Exception as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return found
 
 
 def _kept(played: Played) -> dict[str, Any]:
@@ -273,4 +302,4 @@ def _kept(played: Played) -> dict[str, Any]:
 
 
 def _taken(kept: Mapping[str, Any]) -> Played:
-    return Played(from_arrays(kept["unrolls"]), kept["ended"], int(kept["next_match"]), 0.0, {}, {})
+    return Played(from_arrays(kept["unrolls"]), kept["ended"], int(kept["next_match"]), {}, {})

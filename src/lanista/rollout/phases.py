@@ -1,7 +1,7 @@
 """Adds up where the time of playing and learning goes, by phase, on the wall and on the CPU.
 
 Times are exclusive: a phase entered within another pauses it. One `Phases` belongs to one thread;
-`add` joins those of several. Always on: a step of many matches costs some switches of less than a
+`add_up` joins those of several. Always on: a step of many matches costs some switches of about a
 microsecond each. Knows nothing of what a phase does.
 """
 
@@ -48,12 +48,6 @@ class Phases:
         """Count what happens within as `phase`."""
         return _Within(self, phase)
 
-    def add(self, wall: Mapping[str, float], cpu: Mapping[str, float]) -> None:
-        """Take in what another counted."""
-        for mine, theirs in ((self.wall, wall), (self.cpu, cpu)):
-            for phase, seconds in theirs.items():
-                mine[phase] = mine.get(phase, 0.0) + seconds
-
     def taken(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return what was counted since the last time, on the wall and on the CPU."""
         self.switch(self._now)
@@ -85,3 +79,9 @@ class _Within:
 
     def __exit__(self, *_: object) -> None:
         self.phases.switch(self.before)
+
+
+def add_up(mine: dict[str, float], theirs: Mapping[str, float]) -> None:
+    """Add another's seconds by phase to `mine`."""
+    for phase, seconds in theirs.items():
+        mine[phase] = mine.get(phase, 0.0) + seconds

@@ -33,7 +33,7 @@ Message = tuple[str, Any]
 MOST_DEATHS = 5
 """How often in a row a worker may die without having played a chunk."""
 PATIENCE = 10.0
-"""How many seconds a process that closed its pipe has to be gone."""
+"""How many seconds workers have to end by themselves when their work is over."""
 _FIRST_PAUSE = 0.25
 """Seconds before a dead worker is started again; twice as long each time in a row."""
 _NOT_THEIRS = (signal.SIGINT, signal.SIGTERM)
@@ -108,7 +108,8 @@ class Apart:
                 continue
             what, _ = self._asked.popleft()
             if not fine:
-                raise LanistaError(value)
+                kind, told = value
+                raise kind(told)
             if what != "collect":
                 return value
             self._codes = []
@@ -183,7 +184,7 @@ class Apart:
         )
 
 
-def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, float, Any, Any]) -> Played:
+def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, Any, Any, float]) -> Played:
     """Return a chunk of its own: the shared memory will be written again."""
     own = {name: array.copy() for name, array in arrays.items()}
     ended = {name.removeprefix(_ENDED): own.pop(name) for name in arrays if name[:6] == _ENDED}
@@ -209,7 +210,8 @@ def _work(pipe: Connection, line: Line, slots: int) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     crew = Crew(line)
-    with contextlib.suppress(EOFError, OSError):
+    # Nobody is there any more. Other faults of the system are told where they arise.
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         layout, many = pipe.recv()
         weights = [Segment.receive(pipe) for _ in range(many)]
         outbox = Outbox(pipe, slots)
@@ -230,6 +232,7 @@ def _end_with_parent() -> None:
 def _answer(
     crew: Crew, what: str, told: Any, segments: Sequence[Segment], layout: Layout
 ) -> tuple[dict[str, NDArray[Any]], tuple[bool, Any]]:
+    began = time.process_time()
     try:
         if what != "collect":
             return {}, (True, getattr(crew, what)(told))
@@ -237,11 +240,13 @@ def _answer(
         weights = [] if version is None else _weights(read(version, layout))
         played = crew.collect(told, weights)
     except LanistaError as error:
-        return {}, (False, str(error))
+        return {}, (False, (type(error), str(error)))
     except Exception:
-        return {}, (False, f"A process that plays matches failed: {traceback.format_exc()}")
+        told = f"A process that plays matches failed: {traceback.format_exc()}"
+        return {}, (False, (LanistaError, told))
     arrays = to_arrays(played.unrolls) | {f"{_ENDED}{k}": v for k, v in played.ended.items()}
-    rest = (played.next_match, played.cpu_seconds, dict(played.wall), dict(played.cpu))
+    spent = time.process_time() - began
+    rest = (played.next_match, dict(played.wall), dict(played.cpu), spent)
     return arrays, (True, rest)
 
 

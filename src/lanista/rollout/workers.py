@@ -113,9 +113,12 @@ class Threaded:
 
     def _work(self, do: Do) -> None:
         crew = Crew()
-        while (asked := self._asked.get()) is not None and not self._gone:
-            try:
-                self._answers.put((do(crew, *asked), None))
-            except BaseException as error:
-                self._answers.put((None, error))
-        crew.close()
+        # Autocast keeps converted weights for all threads together, and whoever leaves it last in
+        # a thread drops them: the learner's too, who may be using them.
+        with torch.autocast("cpu", enabled=False, cache_enabled=False):
+            while (asked := self._asked.get()) is not None and not self._gone:
+                try:
+                    self._answers.put((do(crew, *asked), None))
+                except BaseException as error:
+                    self._answers.put((None, error))
+            crew.close()
