@@ -13,6 +13,7 @@ from lanista.cli import main as cli
 from lanista.pipeline import profiling_changes
 from lanista.pipeline.profiling import Rig
 from lanista.pipeline.profiling_text import FORMAT
+from lanista.pipeline.profiling_wall import CENTRAL
 from lanista.pipeline.settings import load_settings
 from lanista.rollout.phases import PHASES
 
@@ -159,7 +160,7 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
 
 def test_the_page_names_every_phase_and_every_setting_that_is_tried():
     text = PAGE.read_text(encoding="utf-8")
-    assert [name for name in PHASES if f"`{name}" not in text] == []
+    assert [name for name in (*PHASES, CENTRAL) if f"`{name}" not in text] == []
     table = text.split("## The sweep")[1]
     rows = [line.split("|") for line in table.splitlines() if line.startswith("| ")]
     for key in profiling_changes.ALTERING:
@@ -167,5 +168,5 @@ def test_the_page_names_every_phase_and_every_setting_that_is_tried():
     same = {key for row in rows if row[3].strip() == "no" for key in re.findall(r"`(.+?)`", row[2])}
     assert same == {
         "rollouts.slots", "rollouts.workers", "rollouts.launcher", "learning.shards", "threads",
-        "learning.compile",
+        "learning.compile", "rollouts.inference",
     }  # fmt: skip

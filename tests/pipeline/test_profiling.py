@@ -18,18 +18,11 @@ from planted_games import bot_file, game_file
 from lanista.errors import LanistaError
 from lanista.nets.settings import Network
 from lanista.pipeline.plain import SettingsError
-from lanista.pipeline.profiling import (
-    Profile,
-    _cold,
-    held_up,
-    profile,
-    rig,
-    settled_lap,
-    wall_of,
-)
+from lanista.pipeline.profiling import Profile, _cold, profile, rig, settled_lap
 from lanista.pipeline.profiling_machine import has_bf16, peak_memory, reading, used
 from lanista.pipeline.profiling_subject import Subject, subject_of
 from lanista.pipeline.profiling_text import phase_rows, remedy, wall_sentence
+from lanista.pipeline.profiling_wall import CENTRAL, answered, held_up, place_of, wall_of
 from lanista.pipeline.settings import Rollouts, load_settings
 from lanista.rollout.phases import (
     INFER,
@@ -39,12 +32,16 @@ from lanista.rollout.phases import (
     OPPONENTS,
     PHASES,
     REST,
+    SAMPLE,
     SAVE,
     SIMULATE,
     WAIT,
     Phases,
 )
 
+ALONE = Rollouts()
+PROCESSES = Rollouts(workers=2, launcher="processes")
+ASKING = replace(PROCESSES, inference="central")
 BURN = 20_000
 """About a millisecond of work, where everything else of a decision takes some microseconds."""
 
@@ -59,8 +56,7 @@ def measured(given):
 
 
 def wall(given):
-    found = measured(given)
-    return wall_of(found.wall_shares(), found.device)
+    return measured(given).wall
 
 
 def test_a_slow_observation_is_named(tmp_path):
@@ -144,16 +140,66 @@ def test_with_lag_a_learner_that_never_waits_is_the_wall():
 
 def test_opponents_count_together_and_the_largest_is_named_only_if_it_is_most_of_them():
     even = {INFER: 0.4, f"{OPPONENTS}/a": 0.3, f"{OPPONENTS}/b": 0.3}
-    assert wall_of(even, "cpu").phase == OPPONENTS
-    assert wall_of(even, "cpu").share == pytest.approx(0.6)
+    assert wall_of(even, "cpu", ALONE).phase == OPPONENTS
+    assert wall_of(even, "cpu", ALONE).share == pytest.approx(0.6)
     uneven = {INFER: 0.4, f"{OPPONENTS}/a": 0.5, f"{OPPONENTS}/b": 0.1}
-    assert wall_of(uneven, "cpu").phase == f"{OPPONENTS}/a"
-    assert wall_of({REST: 0.5, WAIT: 0.3, LEARN: 0.2}, "cuda").phase == LEARN
+    assert wall_of(uneven, "cpu", ALONE).phase == f"{OPPONENTS}/a"
+    assert wall_of({REST: 0.5, WAIT: 0.3, LEARN: 0.2}, "cuda", ALONE).phase == LEARN
 
 
-@pytest.mark.parametrize("phase", PHASES)
+def test_workers_that_wait_for_central_inference_are_held_up_by_it():
+    # A worker waits 6 of its 10 seconds: 5 while the others' rows and its own are answered.
+    own, played = {WAIT: 10.0, LEARN: 2.0}, {SIMULATE: 8.0, WAIT: 12.0}
+    held = held_up(own, played, 12.0, ASKING)
+    found = answered(held, {f"{CENTRAL}/{INFER}": 3.0, f"{CENTRAL}/{SAMPLE}": 2.0})
+    assert found == pytest.approx(
+        {LEARN: 2.0, SIMULATE: 4.0, WAIT: 1.0, "central/infer": 3.0, "central/sample": 2.0}
+    )
+    # Neither part is the largest phase; what they wait for is.
+    named = wall_of({phase: seconds / 12 for phase, seconds in found.items()}, "cuda", ASKING)
+    assert named.phase == CENTRAL
+    assert (
+        wall_sentence(named, "kuhn") == "The wall: central inference on the GPU, 42% of the time."
+    )
+    assert "rollouts.inference worker" in remedy(named)
+
+
+def test_central_inference_that_nobody_waits_for_holds_nobody_up():
+    found = answered({LEARN: 9.0, WAIT: 0.5, SIMULATE: 0.5}, {f"{CENTRAL}/{INFER}": 8.0})
+    assert found == {LEARN: 9.0, WAIT: 0.0, SIMULATE: 0.5, "central/infer": 0.5}
+    assert answered({LEARN: 9.0, WAIT: 0.5}, {}) == {LEARN: 9.0, WAIT: 0.5}
+
+
+def test_central_inference_is_seen_in_shares_and_in_the_table():
+    rollouts = {"matches": 16, "workers": 2, "launcher": "processes", "inference": "central"}
+    values = {"game": "kuhn", "network": SMALL, "rollouts": rollouts}
+    found = profile(Subject("asking", load_settings(values)), 0.05, 1)
+    for shares in (found.wall_shares(), found.cpu_shares()):
+        assert sum(shares.values()) == pytest.approx(1)
+        assert shares["central/infer"] > 0
+        assert INFER not in shares  # The workers have no networks.
+    rows = {row[0]: row[1] for row in phase_rows(found, "kuhn")}
+    assert rows["central/infer"] == "central inference: inference on the CPU"
+
+
+@pytest.mark.parametrize("phase", [INFER, SAMPLE])
+def test_processes_infer_on_the_cpu_where_the_run_has_a_gpu(phase):
+    assert " on the CPU, " in wall_sentence(wall_of({phase: 1.0}, "cuda", PROCESSES), "kuhn")
+    threads = replace(PROCESSES, launcher="threads")
+    assert " on the GPU, " in wall_sentence(wall_of({phase: 1.0}, "cuda", threads), "kuhn")
+    assert " on the GPU, " in wall_sentence(wall_of({LEARN: 1.0}, "cuda", PROCESSES), "kuhn")
+    assert place_of(f"{CENTRAL}/{phase}", "cuda", ASKING) == "cuda"
+
+
+def test_the_remedy_for_learning_names_what_lets_shards_run_at_once():
+    text = remedy(wall_of({LEARN: 1.0}, "cpu", ALONE))
+    assert "rollouts.launcher threads" in text
+    assert "rollouts.workers" in text
+
+
+@pytest.mark.parametrize("phase", [*PHASES, CENTRAL])
 def test_every_phase_has_a_name_and_a_remedy(phase):
-    found = wall_of({phase: 1.0}, "cuda")
+    found = wall_of({phase: 1.0}, "cuda", ALONE)
     assert wall_sentence(found, "kuhn").endswith(", 100% of the time.")
     assert remedy(found).endswith(".")
 
@@ -184,7 +230,7 @@ def test_on_a_gpu_rates_and_phases_come_from_laps_of_their_own():
     assert found.gpu is not None or found.gpu_why
     shares = found.wall_shares()
     assert sum(shares.values()) == pytest.approx(1)
-    assert "GPU" in wall_sentence(wall_of({LEARN: 1.0}, found.device), "beastybar")
+    assert "GPU" in wall_sentence(wall_of({LEARN: 1.0}, found.device, ALONE), "beastybar")
 
 
 def test_warming_up_goes_on_while_iterations_are_slow():

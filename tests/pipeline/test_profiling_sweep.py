@@ -35,6 +35,7 @@ from lanista.pipeline.profiling_noise import (
 from lanista.pipeline.profiling_subject import Subject
 from lanista.pipeline.profiling_sweep import Pairs, RigMeter, Sweep, loaded
 from lanista.pipeline.profiling_text import config_text, outcome_sentence, trial_row
+from lanista.pipeline.profiling_wall import CENTRAL
 from lanista.pipeline.settings import load_settings
 from lanista.rollout.phases import INFER, LEARN, OBSERVE
 
@@ -302,11 +303,53 @@ def test_fp16_is_for_gpus():
     assert words(on_gpu) == [("learning.precision=bf16",), ("learning.precision=fp16",)]
 
 
+def at_once(settings):
+    """How many shards of a step are worked on at once."""
+    rollouts, shards = settings.rollouts, settings.learning.shards
+    return float(min(shards, rollouts.workers)) if rollouts.launcher == "threads" else 1.0
+
+
+def test_where_learning_is_the_wall_shards_in_threads_are_found_first_and_as_many_as_help():
+    sweep = Sweep(KUHN, Invented(at_once, idle=4.0), replace(CPU, cores=4), keep_learning=True)
+    sweep.search(order_of(LEARN)[:1])
+    assert [trial.verdict for trial in sweep.trials] == ["kept", "kept"]
+    assert sweep.trials[0].change.overrides == (
+        "learning.shards=2", "rollouts.workers=2", "rollouts.launcher=threads",
+    )  # fmt: skip
+    rollouts = sweep.now.rollouts
+    assert (sweep.now.learning.shards, rollouts.workers, rollouts.launcher) == (4, 4, "threads")
+
+
+def test_shards_leave_more_workers_as_they_are_and_take_processes_to_threads():
+    asking = {"workers": 4, "launcher": "processes", "inference": "central"}
+    now = load_settings({"game": "kuhn", "rollouts": asking})
+    (change,) = changes("shards", now, now, replace(CPU, cores=4))
+    assert change.applied(now).rollouts.workers == 4
+    assert change.applied(now).rollouts.launcher == "threads"
+
+
+def test_central_inference_is_tried_for_processes_alone_and_leaves_the_learning_the_same():
+    assert changes("inference", KUHN, KUHN, CPU) == []
+    now = load_settings({"game": "kuhn", "rollouts": {"workers": 2, "launcher": "processes"}})
+    (change,) = changes("inference", now, now, CPU)
+    assert change.overrides == ("rollouts.inference=central",)
+    assert change.alters == ""
+    asking = change.applied(now)
+    (back,) = changes("inference", asking, asking, CPU)
+    assert back.overrides == ("rollouts.inference=worker",)
+    sweep = Sweep(now, Invented(lambda s: 2.0 if s == asking else 1.0), CPU, keep_learning=True)
+    sweep.search(["inference"])
+    assert sweep.now == asking
+    assert len(sweep.trials) == 1
+
+
 def test_the_most_promising_for_the_wall_comes_first_and_everything_comes():
     assert order_of(LEARN)[0] == "shards"
     assert order_of(INFER)[0] == "slots"
     assert order_of(OBSERVE)[0] == "workers"
-    assert all(sorted(order_of(wall)) == sorted(STEPS) for wall in (LEARN, INFER, OBSERVE, "rest"))
+    assert "inference" in order_of(CENTRAL)[:2]
+    walls = (LEARN, INFER, OBSERVE, CENTRAL, "rest")
+    assert all(sorted(order_of(wall)) == sorted(STEPS) for wall in walls)
 
 
 def test_every_altering_setting_exists():
@@ -322,6 +365,24 @@ def test_too_few_idle_cores_are_said():
     assert loaded(two, 1.9) == ""
     assert loaded(two, None) == ""
     assert needed(replace(two, rollouts=replace(two.rollouts, lag=1))) == 3
+
+
+@pytest.mark.parametrize(
+    ("launcher", "workers", "shards", "lag", "cores"),
+    [
+        ("serial", 1, 4, 0, 1),
+        ("serial", 4, 4, 1, 1),
+        ("threads", 4, 2, 0, 4),
+        ("threads", 2, 4, 0, 2),
+        ("threads", 4, 2, 1, 6),
+        ("processes", 2, 4, 0, 2),
+        ("processes", 2, 4, 1, 3),
+    ],
+)
+def test_shards_need_cores_only_where_they_run_at_once(launcher, workers, shards, lag, cores):
+    rollouts = {"launcher": launcher, "workers": workers, "lag": lag}
+    settings = load_settings({"rollouts": rollouts, "learning": {"shards": shards}})
+    assert needed(settings) == cores
 
 
 # The search, measured.

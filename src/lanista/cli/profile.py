@@ -103,7 +103,7 @@ class _Work:
         self.written = False
 
     def go(self) -> None:
-        from lanista.pipeline.profiling import profile, wall_of
+        from lanista.pipeline.profiling import profile
 
         asked, subject, screen = self.asked, self.subject, self.screen
         for sentence in self.said:
@@ -119,7 +119,7 @@ class _Work:
             self.profile = into[0] if into and into[0].laps else None
         assert self.profile is not None
         if asked.sweep:
-            self._search(wall_of(self.profile.wall_shares(), self.profile.device).phase)
+            self._search(self.profile.wall.phase)
 
     def _say(self, sentence: str) -> None:
         self.said.append(sentence)
@@ -185,7 +185,6 @@ class _Work:
 
     def _tell_profile(self, profile: Profile) -> None:
         from lanista.cli.table import console, table
-        from lanista.pipeline.profiling import wall_of
         from lanista.pipeline.profiling_machine import idle
         from lanista.pipeline.profiling_sweep import loaded
         from lanista.pipeline.profiling_text import (
@@ -202,9 +201,8 @@ class _Work:
             out.print(line)
         if doubt := loaded(settings, idle(profile.others)):
             out.print(f"The machine is busy with something else ({doubt}): the rate is doubtful.")
-        wall = wall_of(profile.wall_shares(), profile.device)
-        out.print(wall_sentence(wall, settings.game))
-        out.print(remedy(wall))
+        out.print(wall_sentence(profile.wall, settings.game))
+        out.print(remedy(profile.wall))
 
     def _tell_sweep(self, sweep: Sweep) -> None:
         from lanista.cli.table import console, table

@@ -1,7 +1,7 @@
 """Measures a recipe as it is: decisions a second, and what the time is spent on, by phase.
 
 A `Rig` is a run in a temporary folder, iterated for some seconds at a time. Nothing of the user's
-is touched. Owns what is measured and what is the wall; knows nothing of which settings to try.
+is touched. Owns what is measured; knows nothing of which settings to try.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,17 +23,23 @@ from lanista.pipeline.iteration import Training
 from lanista.pipeline.profiling_machine import Use, gpu_use, peak_memory, reading, used
 from lanista.pipeline.profiling_noise import Spread, spread
 from lanista.pipeline.profiling_subject import Subject, prepared
+from lanista.pipeline.profiling_wall import (
+    CENTRAL,
+    Seconds,
+    Wall,
+    answered,
+    held_up,
+    total,
+    wall_of,
+)
 from lanista.pipeline.settings import Rollouts, RunSettings
 from lanista.pipeline.squad import Squad
 from lanista.rollout.fleet import Fleet
-from lanista.rollout.phases import JUDGE, OPPONENTS, REST, SAVE, WAIT, Phases
+from lanista.rollout.phases import JUDGE, SAVE, WAIT, Phases, add_up
 
-Seconds = dict[str, float]
 _FEWEST_TO_WARM_UP, _MOST_TO_WARM_UP = 2, 12
 _JUDGED = 128
 """Matches of an evaluation that are played to tell how long all of them take."""
-_WAITS = 0.05
-"""A learner that waits for less of its time than this is held up by its own work."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,9 @@ class Lap:
     """Seconds by phase of the thread that learns, on the wall."""
     played: Seconds
     """The same of those that play beside it, all together; none where it plays itself."""
+    desk: Seconds
+    """The same of the thread of central inference, without its waiting; none where there is none.
+    Its phases are `central/PHASE`."""
     cpu: Seconds
     """CPU seconds by phase of all of them."""
 
@@ -120,9 +129,9 @@ class Rig:
             self.iterate()
             iterations += 1
         self._settle()
-        wall, (own, played, cpu) = time.perf_counter() - began, self._taken()
+        wall, taken = time.perf_counter() - began, self._taken()
         use = used(before, reading())
-        return Lap(iterations, self._decisions() - decisions, wall, use, own, played, cpu)
+        return Lap(iterations, self._decisions() - decisions, wall, use, *taken)
 
     def save_once(self) -> Now:
         """Save as a run does."""
@@ -152,25 +161,33 @@ class Rig:
         if self.device != "cpu":
             torch.cuda.synchronize()
 
-    def _taken(self) -> tuple[Seconds, Seconds, Seconds]:
-        """Return what phases took since the last time: own, played, and CPU."""
+    def _taken(self) -> tuple[Seconds, Seconds, Seconds, Seconds]:
+        """Return what phases took since the last time: own, played, at the desk, and CPU."""
         own: Seconds = {}
         played: Seconds = {}
+        desk: Seconds = {}
         cpu: Seconds = {}
         for training in self.trainings:
             wall, spent = training.phases.taken()
-            _add(own, wall)
-            _add(cpu, spent)
-            if not isinstance(training.collector, Fleet):
-                continue
-            for wall, spent in training.collector.elsewhere:
-                _add(played, wall)
-                _add(cpu, spent)
-                if training.collector.launcher == "serial":  # Its thread counted that as waiting.
-                    _add(cpu, {WAIT: -sum(spent.values())})
-                wall.clear()
-                spent.clear()
-        return own, played, cpu
+            add_up(own, wall)
+            add_up(cpu, spent)
+            if isinstance(training.collector, Fleet):
+                _add_fleet(training.collector, played, desk, cpu)
+        return own, played, desk, cpu
+
+
+def _add_fleet(fleet: Fleet, played: Seconds, desk: Seconds, cpu: Seconds) -> None:
+    """Add what workers and central inference took since the last time."""
+    for wall, spent in fleet.elsewhere:
+        add_up(played, wall)
+        add_up(cpu, spent)
+        if fleet.launcher == "serial":  # The learner's thread counted that as waiting.
+            add_up(cpu, {WAIT: -sum(spent.values())})
+        wall.clear()
+        spent.clear()
+    if (times := fleet.desk_times()) is not None:
+        for into, taken in zip((desk, cpu), times, strict=True):
+            add_up(into, {f"{CENTRAL}/{phase}": seconds for phase, seconds in taken.items()})
 
 
 def _cold(taken: list[float]) -> bool:
@@ -223,17 +240,20 @@ class Profile:
 
     def wall_shares(self) -> Seconds:
         """Return each phase's share of the wall time; they add up to 1."""
-        own, played = (
-            _sum(lap.own for lap in self._phased),
-            _sum(lap.played for lap in self._phased),
-        )
-        once = {phase: now.wall for phase, now in self._now()}
-        wall = sum(lap.wall for lap in self._phased)
-        return self._shares(held_up(own, played, wall, self.rollouts), once)
+        laps = self._phased
+        own, played = total(lap.own for lap in laps), total(lap.played for lap in laps)
+        held = held_up(own, played, sum(lap.wall for lap in laps), self.rollouts)
+        held = answered(held, total(lap.desk for lap in laps))
+        return self._shares(held, {phase: now.wall for phase, now in self._now()})
+
+    @property
+    def wall(self) -> Wall:
+        """What takes the most time."""
+        return wall_of(self.wall_shares(), self.device, self.rollouts)
 
     def cpu_shares(self) -> Seconds:
         """Return each phase's share of the CPU time that phases were seen to take."""
-        cpu = _sum(lap.cpu for lap in self._phased)
+        cpu = total(lap.cpu for lap in self._phased)
         return self._shares(cpu, {phase: now.cpu for phase, now in self._now()})
 
     @property
@@ -266,49 +286,9 @@ class Profile:
         iterations = sum(lap.iterations for lap in self._phased)
         every = {phase: now.every for phase, now in self._now()}
         spread_out = {phase: taken * iterations / every[phase] for phase, taken in once.items()}
-        total = _sum([seconds, spread_out])
-        whole = sum(total.values()) or 1.0
-        return {phase: taken / whole for phase, taken in total.items()}
-
-
-def held_up(own: Seconds, played: Seconds, wall: float, rollouts: Rollouts) -> Seconds:
-    """Return the wall's seconds by phase, along what the run waits for.
-
-    Where a learner waits for players, their phases stand for its wait. With lag both work at once:
-    then it is those who do not wait for the other that hold the run up.
-    """
-    busy, waited = sum(played.values()), own.get(WAIT, 0.0)
-    if not busy:
-        return own
-    at_once = 1 if rollouts.launcher == "serial" else rollouts.workers
-    if rollouts.lag and rollouts.launcher != "serial" and waited > _WAITS * wall:
-        return {phase: seconds / at_once for phase, seconds in played.items()}
-    explained = min(waited, busy / at_once)
-    rest = own | {WAIT: waited - explained}
-    return _sum([rest, {phase: seconds * explained / busy for phase, seconds in played.items()}])
-
-
-@dataclass(frozen=True)
-class Wall:
-    """What takes the most time."""
-
-    phase: str
-    """A phase; `opponents/NAME` where one of them is most of what all of them take."""
-    share: float
-    device: str
-
-
-def wall_of(shares: Mapping[str, float], device: str) -> Wall:
-    """Return the largest phase, opponents taken together, and waiting and the rest set aside."""
-    grouped = _sum({phase.partition("/")[0]: share} for phase, share in shares.items())
-    known = {p: share for p, share in grouped.items() if p not in (WAIT, REST)} or grouped
-    phase = max(known, key=lambda name: known[name])
-    if phase == OPPONENTS:
-        alone = {p: s for p, s in shares.items() if p.startswith(f"{OPPONENTS}/")}
-        largest = max(alone, key=lambda name: alone[name], default=OPPONENTS)
-        if alone.get(largest, 0.0) > grouped[phase] / 2:
-            return Wall(largest, alone[largest], device)
-    return Wall(phase, known[phase], device)
+        both = total([seconds, spread_out])
+        whole = sum(both.values()) or 1.0
+        return {phase: taken / whole for phase, taken in both.items()}
 
 
 def profile(
@@ -359,15 +339,3 @@ def settled_lap(subject: Subject, seconds: float, settle: Callable[[], None]) ->
 def _wait_for_stream() -> None:
     # Those of other threads go on: their time counts in their own phases.
     torch.cuda.current_stream().synchronize()
-
-
-def _add(into: Seconds, more: Mapping[str, float]) -> None:
-    for name, seconds in more.items():
-        into[name] = into.get(name, 0.0) + seconds
-
-
-def _sum(parts: Iterator[Seconds] | list[Seconds]) -> Seconds:
-    total: Seconds = {}
-    for part in parts:
-        _add(total, part)
-    return total

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanista.pipeline.plain import flat
+from lanista.pipeline.profiling_wall import CENTRAL
 from lanista.pipeline.settings import RunSettings, apply_overrides
 from lanista.rollout.phases import (
     BATCH,
@@ -117,13 +118,30 @@ def _lag(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, A
     return alone or [{"rollouts.lag": 1}]
 
 
+def _inference(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
+    if now.rollouts.launcher != "processes":
+        return []
+    central = now.rollouts.inference == "central"
+    return [{"rollouts.inference": "worker" if central else "central"}]
+
+
 def _threads(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
     return [{"threads": 2 * now.threads}] if 2 * now.threads <= place.cores else []
 
 
 def _shards(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
-    shards = now.learning.shards
-    return [{"learning.shards": 2 * shards}] if 2 * shards <= place.cores else []
+    shards = 2 * now.learning.shards
+    if shards > place.cores:
+        return []
+    # Only as many as there are workers in threads are worked on at once.
+    return [
+        {
+            "learning.shards": shards,
+            "rollouts.workers": max(shards, now.rollouts.workers),
+            "rollouts.launcher": "threads",
+            "rollouts.inference": "worker",
+        }
+    ]
 
 
 def _precision(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
@@ -140,6 +158,7 @@ def _compile(now: RunSettings, first: RunSettings, place: Place) -> list[dict[st
 STEPS: dict[str, Steps] = {
     "slots": _slots,
     "workers": _workers,
+    "inference": _inference,
     "shards": _shards,
     "threads": _threads,
     "precision": _precision,
@@ -150,10 +169,12 @@ STEPS: dict[str, Steps] = {
     "compile": _compile,
 }
 _LEARNING = ("shards", "precision", "minibatches", "threads", "lag", "workers")
-_NETWORKS = ("slots", "workers", "precision", "batch", "threads", "lag")
+_NETWORKS = ("slots", "workers", "inference", "precision", "batch", "threads", "lag")
+_DESK = ("slots", "inference", "precision", "batch", "lag")
 _PLAYING = ("workers", "lag", "slots", "batch")
 _PROMISING = {
     LEARN: _LEARNING,
+    CENTRAL: _DESK,
     **dict.fromkeys((INFER, SAMPLE, BATCH, TRANSFER), _NETWORKS),
     **dict.fromkeys((SIMULATE, OBSERVE, OPPONENTS), _PLAYING),
 }
@@ -179,9 +200,11 @@ def changes(name: str, now: RunSettings, first: RunSettings, place: Place) -> li
 def needed(settings: RunSettings) -> int:
     """Return how many cores settings can keep busy."""
     rollouts = settings.rollouts
-    playing = 1 if rollouts.launcher == "serial" else rollouts.workers
-    learning = max(settings.threads, settings.learning.shards)
-    return playing + learning if rollouts.lag and playing else max(playing, learning)
+    at_once = 1 if rollouts.launcher == "serial" else rollouts.workers
+    shared = min(settings.learning.shards, at_once) if rollouts.launcher == "threads" else 1
+    learning = max(settings.threads, shared)
+    ahead = rollouts.lag > 0 and rollouts.launcher != "serial"
+    return at_once + learning if ahead else max(at_once, learning)
 
 
 def _word(value: Any) -> str:

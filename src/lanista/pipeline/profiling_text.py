@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from lanista.pipeline.plain import plain
-from lanista.pipeline.profiling import Profile, Wall, wall_of
+from lanista.pipeline.profiling import Profile
 from lanista.pipeline.profiling_changes import ALTERING
 from lanista.pipeline.profiling_noise import Outcome, Promise, Spread
 from lanista.pipeline.profiling_subject import Subject
 from lanista.pipeline.profiling_sweep import Sweep, Trial
+from lanista.pipeline.profiling_wall import CENTRAL, Wall, place_of
 from lanista.pipeline.settings import RunSettings, differences, to_yaml
 from lanista.rollout.phases import (
     BATCH,
@@ -44,6 +45,7 @@ _NAMES = {
     INFER: "inference on the {device}",
     SAMPLE: "drawing actions on the {device}",
     TRANSFER: "transfer between host and device",
+    CENTRAL: "central inference on the {device}",
     LEARN: "learning on the {device}",
     WAIT: "waiting for those who play",
     SAVE: "checkpoints",
@@ -60,13 +62,16 @@ _REMEDIES = {
     BATCH: "Play more matches side by side (rollouts.slots, or rollouts.matches), so that a step "
     "has more rows.",
     INFER: "Play more matches side by side (rollouts.slots, or rollouts.matches), let more workers "
-    "play, or take bf16, a smaller network or a GPU.",
+    "play, or take bf16, a smaller network or a GPU (processes: with rollouts.inference central).",
     SAMPLE: "Play more matches side by side (rollouts.slots, or rollouts.matches), or let more "
     "workers play (rollouts.workers).",
     TRANSFER: "Play more matches side by side, so that a copy carries more; or let device be cpu "
     "for a network this small.",
-    LEARN: "Split it over the cores (learning.shards, threads), go over the data less often "
-    "(learning.epochs), or take bf16, a smaller network or a GPU.",
+    CENTRAL: "Let an inference have more rows (rollouts.slots), take bf16, a smaller network or a "
+    "GPU, or let processes infer for themselves (rollouts.inference worker).",
+    LEARN: "Split it over the cores (learning.shards, with as many rollouts.workers and "
+    "rollouts.launcher threads; or threads), go over the data less often (learning.epochs), or "
+    "take bf16, a smaller network or a GPU.",
     WAIT: "Let more workers play (rollouts.workers), or let them play ahead (rollouts.lag 1).",
     SAVE: "Save less often (checkpoints.save_every).",
     JUDGE: "Judge less often (evaluation.every), or by fewer matches (evaluation.matches).",
@@ -86,6 +91,8 @@ def remedy(wall: Wall) -> str:
 
 def _name(phase: str, game: str, device: str) -> str:
     kind, _, who = phase.partition("/")
+    if kind == CENTRAL and who:
+        return f"central inference: {_name(who, game, device)}"
     if who:
         return f"the opponent {shown(who)}"
     return _NAMES[kind].format(game=shown(game), device="CPU" if device == "cpu" else "GPU")
@@ -102,8 +109,8 @@ def phase_rows(profile: Profile, game: str) -> list[list[str]]:
     phases = sorted({*wall, *cpu}, key=lambda phase: (-wall.get(phase, 0.0), phase))
     return [
         [
-            f"{OPPONENTS}/{shown(phase.partition('/')[2])}" if "/" in phase else phase,
-            _name(phase, game, profile.device),
+            "/".join(shown(part) for part in phase.split("/", 1)),
+            _name(phase, game, place_of(phase, profile.device, profile.rollouts)),
             f"{wall.get(phase, 0.0):.1%}",
             f"{cpu.get(phase, 0.0):.1%}",
         ]
@@ -246,11 +253,10 @@ def _profile_json(profile: Profile) -> dict[str, Any]:
     }
     if not profile.laps:
         return found
-    shares = profile.wall_shares()
-    wall = wall_of(shares, profile.device)
+    wall = profile.wall
     return found | {
         "rate": _spread(profile.rate),
-        "wall_shares": shares,
+        "wall_shares": profile.wall_shares(),
         "cpu_shares": profile.cpu_shares(),
         "cpu_cores": profile.cpu_cores,
         "cpu_share_of_no_phase": profile.unseen,
