@@ -203,6 +203,33 @@ def test_every_tensor_is_made_where_the_inputs_are() -> None:
     assert all(each.device.type == "meta" for each in [*found, heads.kl(log_probs, logits, mask)])
 
 
+def test_nothing_is_sent_to_a_device_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    heads, logits, mask = case((3, 2, 2), 4)
+    logits, mask = logits.to("meta"), mask.to("meta")
+    uniforms = torch.zeros(6, 3, device="meta")
+
+    def use() -> None:
+        log_probs = heads.log_probs(logits, mask, 2.0)
+        actions, _ = heads.choose(logits, mask, uniforms)
+        heads.choose(logits, mask, None)
+        heads.judge(logits, mask, actions)
+        heads.kl(log_probs, heads.uniform_log_probs(mask), mask)
+        heads.spread(heads.select(log_probs, actions))
+        heads.spread(heads.legal(mask))
+
+    use()
+    monkeypatch.setattr(torch, "tensor", None)
+    use()
+
+
+def test_a_spread_sums_the_gradients_of_each_heads_choices() -> None:
+    heads = Heads((3, 1, 2))
+    values = torch.zeros(2, 3, requires_grad=True)
+    heads.spread(values).backward(torch.arange(12.0).view(2, 6))
+    assert values.grad is not None
+    assert values.grad.tolist() == [[0 + 1 + 2, 3, 4 + 5], [6 + 7 + 8, 9, 10 + 11]]
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         Heads((3, 0))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -80,6 +80,11 @@ class Heads:
         return tuple(runs)
 
     @cached_property
+    def _head_of(self) -> tuple[int, ...]:
+        """The head that each choice belongs to."""
+        return tuple(head for head, size in enumerate(self.sizes) for _ in range(size))
+
+    @cached_property
     def _sizes(self) -> NDArray[np.int32]:
         return np.array(self.sizes, np.int32)
 
@@ -148,7 +153,7 @@ class Heads:
             raise ValueError(f"Actions need {len(self)} heads, got shape {list(actions.shape)}.")
         index = actions.long()
         if len(self) > 1:
-            index = index + _offsets(self.offsets, index.device)
+            index = index + _constant(self.offsets, index.device)
         return values.gather(-1, index)
 
     def joint(self, log_probs: Tensor, actions: Tensor) -> Tensor:
@@ -165,8 +170,7 @@ class Heads:
         """Return `values` `[..., heads]` repeated over each head's choices, `[..., choices]`."""
         if len(self) == 1:
             return values.expand(*values.shape[:-1], self.choices)
-        sizes = torch.tensor(self.sizes, device=values.device)
-        return values.repeat_interleave(sizes, -1, output_size=self.choices)
+        return values.index_select(-1, _constant(self._head_of, values.device))
 
     def legal(self, mask: Tensor) -> Tensor:
         """Return how many choices each head has, `[..., heads]`."""
@@ -230,14 +234,14 @@ class Heads:
             raise ValueError(f"A mask must hold {self.choices} choices, got {list(mask.shape)}.")
 
 
-def _offsets(offsets: tuple[int, ...], device: torch.device) -> Tensor:
+def _constant(numbers: tuple[int, ...], device: torch.device) -> Tensor:
     # Sent to a GPU once: each time would wait for it, and could not be recorded.
-    return _sent(offsets, device) if device.type == "cuda" else torch.tensor(offsets, device=device)
+    return torch.tensor(numbers, device=device) if device.type == "cpu" else _sent(numbers, device)
 
 
-@lru_cache(maxsize=64)
-def _sent(offsets: tuple[int, ...], device: torch.device) -> Tensor:
-    return torch.tensor(offsets, device=device)
+@cache  # For good: recorded work reads them where they lie.
+def _sent(numbers: tuple[int, ...], device: torch.device) -> Tensor:
+    return torch.tensor(numbers, device=device)
 
 
 def _wide(values: Tensor) -> Tensor:
