@@ -4,14 +4,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from pipeline_runs import KUHN, killed, same_run, settings_of
+from pipeline_runs import KUHN, killed, same_run, settings_of, untrained
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.games import registry
 from lanista.games.bot_files import bot_from_file
 from lanista.games.registry import make
-from lanista.pipeline.run import bot_path, folder_of, saved_settings
+from lanista.nets.policy_file import load_policy
+from lanista.pipeline.players import make_player
+from lanista.pipeline.run import bot_path, folder_of, policy_path, saved_settings
 from lanista.pipeline.training import train
+from lanista.rollout.blocks import BLOCK
 
 MY_BOT = Path(__file__).parents[2] / "examples" / "my_bot.py"
 
@@ -79,6 +82,16 @@ def test_a_bot_changed_in_the_runs_own_folder_is_refused(bot, tmp_path):
     kept.write_text(kept.read_text().replace("below(3)", "below(4)"))
     with pytest.raises(RefusedError, match="is not the bot the run was begun with"):
         train(against(bot), output, resume=True)
+
+
+@pytest.mark.parametrize(("device", "block"), [("cpu", BLOCK), ("meta", 0)])
+def test_an_opponent_acts_in_blocks_where_its_matches_can_be_played_again(device, block, tmp_path):
+    digest = load_policy(untrained(KUHN, tmp_path / "p.safetensors")).digest
+    kept = policy_path(tmp_path, digest)
+    kept.parent.mkdir(parents=True)
+    (tmp_path / "p.safetensors").rename(kept)
+    told = (settings_of(KUHN), "p", digest, make("kuhn").spec, tmp_path, 0)
+    assert make_player(*told, device=device).actor.block == block
 
 
 @pytest.mark.parametrize(

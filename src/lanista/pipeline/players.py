@@ -14,6 +14,7 @@ from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.pipeline.run import bot_path, policy_path
 from lanista.pipeline.settings import SELF, RunSettings
+from lanista.rollout.blocks import BLOCK
 from lanista.rollout.players import policy_player
 
 
@@ -73,7 +74,8 @@ def make_player(
 ) -> Player:
     """Return a bot, or the policy or bot file with `digest` from the run's folder.
 
-    A policy runs on `device`; matches that are to be played again need the CPU.
+    A policy runs on `device`; matches that are to be played again need the CPU, where it acts in
+    blocks. Elsewhere each block would be waited for.
     """
     if not digest:
         return registry.make_bot(settings.game, word, spec, seed)
@@ -84,7 +86,8 @@ def make_player(
         assert bot is not None
         return bot
     path = policy_path(folder, digest)
-    player = policy_player(path, spec, seed, name=word, device=device)
+    block = BLOCK if device == "cpu" else 0
+    player = policy_player(path, spec, seed, name=word, block=block, device=device)
     refuse_other(path, player.digest, digest)
     return player
 
