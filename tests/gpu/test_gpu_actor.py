@@ -17,10 +17,12 @@ from lanista.games.contract import Decisions, Game
 from lanista.learn.batch import Batch, to_device
 from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
+from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
 from lanista.rollout.actor import Actor, Choice
 from lanista.rollout.collect import Collector
+from lanista.rollout.device import STEP, Lane
 from lanista.rollout.panel import Panel
 from lanista.rollout.players import PolicyPlayer
 
@@ -124,7 +126,7 @@ def test_actors_in_threads_have_streams_of_their_own_and_choose_the_same() -> No
         actor = Actor(policy, 4, critic, graphs=graphs)
         with actor.taking_weights(), torch.no_grad():
             torch._foreach_mul_(list(policy.parameters()), 1.0)
-        return [actor.choose(*step) for step in steps], actor._lane._stream
+        return [actor.choose(*step) for step in steps], actor.lane._stream
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(play, [False, False, True, True]))
@@ -145,8 +147,78 @@ def test_opponents_answer_together_as_on_the_cpu() -> None:
                 torch.manual_seed(number)
                 policy = Policy(game.spec, Network(width=32, layers=1)).to(device)
                 players.append(PolicyPlayer(f"p{number}", f"d{number}", Actor(policy, 7)))
-            answers.append(Panel(players).act(decisions, parts))
+            answers.append(Panel(players, Lane(players[0].actor.device)).act(decisions, parts))
         assert (answers[0] == answers[1]).all(1).mean() > 0.98
+
+
+def seating(matches: NDArray[Any]) -> NDArray[np.int32]:
+    return np.stack([matches % 4, (matches // 4 + 1) % 4], 1).astype(np.int32)
+
+
+def met(game: Game, number: int) -> list[PolicyPlayer]:
+    torch.manual_seed(number)
+    policies = [Policy(game.spec, Network(kind, width=32)) for kind in ("mlp", "mlp", "lstm")]  # type: ignore[arg-type]
+    actors = [Actor(policy.cuda(), 7) for policy in policies]
+    return [PolicyPlayer(f"p{n}", f"{number}.{n}", actor) for n, actor in enumerate(actors)]
+
+
+def test_workers_that_meet_others_again_and_again_never_share_a_stream() -> None:
+    def play(number: int) -> tuple[set[int], int]:
+        game = registry.make("beastybar", slots=64, seed=number)
+        policy, critic = networks(game)
+        actor = Actor(policy, 4, critic, graphs=True)
+        with actor.taking_weights():
+            pass
+        collector, used, decisions = Collector(game, actor, unroll_length=32), set(), 0
+        for each in range(20):  # With two others that have a stream each, 40 for a worker.
+            collector.meet(met(game, each), seating)
+            decisions += collector.whole_matches(64).decisions
+            ((_, panel),) = collector._others.panels
+            lanes = [actor.lane, panel._lane, collector._actors()[-1].lane]  # type: ignore[union-attr]
+            used |= {lane._stream.cuda_stream for lane in lanes}  # type: ignore[union-attr]
+        return used, decisions
+
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(play, range(3)))
+    assert all(len(used) == 1 for used, _ in found)
+    assert len(set.union(*(used for used, _ in found))) == 3
+
+
+def test_graphs_of_several_sizes_share_memory_and_stay_right_in_any_order() -> None:
+    game = registry.make("beastybar", slots=3 * STEP, seed=5)
+    game.start(np.arange(3 * STEP), np.arange(3 * STEP))
+    decisions = game.decisions()
+    policy, critic = networks(game)
+    plain, recorded = Actor(policy, 4, critic), Actor(policy, 4, critic, graphs=True)
+    for size in (3 * STEP, 100, STEP + 1, 3 * STEP - 5, 100, STEP, 2 * STEP):
+        rows = np.arange(size)
+        same(recorded.choose(decisions, rows), plain.choose(decisions, rows))
+    made = list(recorded._recorded._made.values())  # type: ignore[union-attr]
+    assert len(made) == 3
+    assert {each.graph.pool() for each in made} == {recorded.lane.graph_memory}
+
+
+@pytest.mark.parametrize("sizes", [(5,), (3, 2, 2)])
+def test_what_heads_compute_never_waits_for_the_gpu(sizes: tuple[int, ...]) -> None:
+    heads = Heads(sizes)
+    mask = torch.ones(9, heads.choices, dtype=torch.bool, device="cuda")
+    logits = torch.randn(9, heads.choices, device="cuda", requires_grad=True)
+    uniforms = torch.rand(9, len(heads), device="cuda")
+
+    def use() -> None:
+        actions, _ = heads.choose(logits, mask, uniforms)
+        heads.choose(logits, mask, None)
+        judged = heads.judge(logits, mask, actions)
+        gap = heads.kl(judged.log_probs, heads.uniform_log_probs(mask), mask)
+        (judged.log_probs - heads.spread(gap)).sum().backward()
+
+    use()
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        use()
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
 
 
 @pytest.mark.parametrize("settings", [{"minibatches": 4}, {"policy": "vtrace"}, {"eta": 0.2}])

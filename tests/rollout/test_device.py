@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,9 @@ from test_actor import KINDS, policy_of, started, walk
 from lanista.nets.policy import Critic
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import Collector
-from lanista.rollout.device import Lane
+from lanista.rollout.device import STEP, Found, Lane, Records, Rows
 from lanista.rollout.phases import BATCH, INFER, SAMPLE, TRANSFER
+from lanista.rollout.players import PolicyPlayer
 
 CPU = torch.device("cpu")
 
@@ -121,3 +124,152 @@ def test_memory_is_kept_and_grows_with_what_is_gathered() -> None:
     assert lane.gather("x", source).numpy().tolist() == source.tolist()
     other = lane.gather("x", source.astype(np.float32), rows)
     assert other.dtype == torch.float32
+
+
+def opponents(game: Any, change: Any) -> list[PolicyPlayer]:
+    """Return two that answer together, and one with a memory."""
+    torch.manual_seed(8)
+    actors = [Actor(policy_of(game, kind), 9) for kind in ("mlp", "residual", "lstm")]
+    return [PolicyPlayer(f"p{n}", f"d{n}", change(actor)) for n, actor in enumerate(actors)]
+
+
+def seating(matches: Any) -> Any:
+    return np.stack([matches % 4, (matches // 4 + 1) % 4], 1).astype(np.int32)
+
+
+def test_whoever_a_worker_meets_acts_on_its_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    used, whole = [], Lane.gather
+
+    def gather(lane: Lane, *told: Any) -> Any:
+        used.append(lane)
+        return whole(lane, *told)
+
+    monkeypatch.setattr(Lane, "gather", gather)
+    game = started("leduc", slots=32)
+    actor = far(Actor(policy_of(game), 4))
+    collector = Collector(game, actor, unroll_length=8)
+    for _ in range(3):
+        collector.meet(opponents(game, far), seating)
+        collector.whole_matches(64)
+    assert set(used) == {actor.lane}
+
+
+@pytest.mark.parametrize("kind", ["mlp", "lstm"])
+def test_all_at_a_table_share_a_lane_without_disturbing_each_other(kind: str) -> None:
+    played = []
+    for change in (lambda actor: actor, far):
+        game = started("leduc", slots=32)
+        policy = policy_of(game, kind)
+        critic = Critic(game.spec, policy.network, "value", features=policy.torso.width)
+        actor = change(Actor(policy, 4, critic))
+        collector = Collector(game, actor, unroll_length=8, keep_log_probs=True)
+        collector.meet(opponents(game, change), seating)
+        played.append((collector.whole_matches(128), collector.tally.rows()))
+    (here, ended), (there, ended_there) = played
+    for name in ("observation", "action", "reward", "ended", "index"):
+        assert np.array_equal(getattr(here, name), getattr(there, name)), name
+    for name in ("log_prob", "log_probs", "value"):
+        np.testing.assert_allclose(getattr(here, name), getattr(there, name), atol=1e-5)
+    assert all(np.array_equal(ended[name], ended_there[name]) for name in ended)
+
+
+def test_weights_of_others_are_waited_for_by_those_who_play_with_them_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[Lane] = []
+    monkeypatch.setattr(Lane, "wait", lambda lane: waits.append(lane))
+    game = started("leduc", slots=32)
+    actor = far(Actor(policy_of(game), 4))
+    collector = Collector(game, actor, unroll_length=8)
+    collector.meet(opponents(game, far), seating)
+    assert set(waits) == {actor.lane}  # For the weights of those who were met, once.
+
+    def waits_of(who: Any) -> int:
+        waits.clear()
+        who(game.decisions(), np.arange(8))
+        return len(waits)
+
+    for player in collector.opponents:
+        assert waits_of(player.act) == 0
+    ((_, panel),) = collector._others.panels
+    assert waits_of(lambda decisions, rows: panel.act(decisions, np.split(rows, 2))) == 0
+    assert waits_of(actor.choose) == 1
+    with actor.taking_weights():
+        pass
+    assert waits_of(actor.choose) == 0
+
+
+def test_memory_of_other_shape_does_not_take_the_place_of_what_is_kept() -> None:
+    lane = Lane(CPU)
+    first = lane.gather("x", np.zeros((5, 2), np.float32))
+    lane.gather("x", np.zeros((5, 3), np.float32))
+    lane.gather("x", np.zeros((5, 2), np.int32))
+    assert lane.gather("x", np.ones((5, 2), np.float32)).data_ptr() == first.data_ptr()
+
+
+class Stream:
+    """Stands in for a stream of a GPU."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.waited = 0
+
+    def wait_stream(self, _: Any) -> None:
+        self.waited += 1
+
+
+@pytest.fixture
+def streams(monkeypatch: pytest.MonkeyPatch) -> list[Stream]:
+    """Let lanes believe that there is a GPU; return the streams that they are on, in order."""
+    on: list[Stream] = []
+    monkeypatch.setattr("lanista.rollout.device._idle", {})
+    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    monkeypatch.setattr(torch.cuda, "default_stream", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: on.append(stream) or nullcontext())
+    return on
+
+
+def test_lanes_that_live_have_streams_of_their_own_and_later_ones_those_of_the_dead(
+    streams: list[Stream],
+) -> None:
+    def act(lane: Lane) -> Lane:
+        with lane.here(wait=False):
+            return lane
+
+    gpu = torch.device("cuda", 0)
+    long = act(Lane(gpu))
+    for _ in range(40):
+        act(Lane(gpu))
+        act(long)
+    assert len(set(streams)) == 2
+    assert {streams[i] for i in range(0, 81, 2)} == {streams[0]}
+    assert len({streams[i] for i in range(1, 81, 2)}) == 1
+    assert streams[1].waited == 40  # Each lane once, for what lay on the device before it.
+
+
+def test_recorded_work_shares_memory_and_its_sizes_are_bounded_by_the_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pools: list[Any] = []
+
+    def graph(_: Any, *, pool: Any = None, **__: Any) -> Any:
+        pools.append(pool)
+        return nullcontext()
+
+    monkeypatch.setattr(torch.cuda, "graph", graph)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", object)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: SimpleNamespace(replay=lambda: None))
+
+    def work(given: Rows, _: Any) -> Found:
+        return Found(given["observation"], given["observation"], given["observation"])
+
+    lane, most = Lane(CPU), 3 * STEP
+    records = [Records(work, lane), Records(work, lane), Records(work, Lane(CPU))]
+    for made in records:
+        for rows in range(most, -1, -500):
+            recorded = made.fit({"observation": torch.zeros(rows, 1)})
+            assert len(recorded.given["observation"]) >= rows
+    assert len(pools) == 3 * 3
+    assert None not in pools
+    assert len(set(pools[:6])) == 1
+    assert len(set(pools)) == 2

@@ -11,11 +11,13 @@ from lanista.games.contract import Decisions, Game
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout.actor import Actor
+from lanista.rollout.device import Lane, Lanes
 from lanista.rollout.panel import Others, Panel
 from lanista.rollout.phases import Phases
 from lanista.rollout.players import PolicyPlayer
 
 SLOTS = 60
+CPU = torch.device("cpu")
 
 
 def at_start(name: str = "beastybar") -> tuple[Game, Decisions]:
@@ -43,7 +45,7 @@ def test_each_policy_answers_its_rows_as_it_would_alone(game_name, manner):
     game, decisions = at_start(game_name)
     players = [player(game, number, **manner) for number in range(3)]
     rows = parts(20, 1, 30)
-    together = Panel(players).act(decisions, rows)
+    together = Panel(players, Lane(CPU)).act(decisions, rows)
     alone = np.concatenate([p.act(decisions, own) for p, own in zip(players, rows, strict=True)])
     # A product of other shape may round otherwise; a draw on the very border is not worth a test.
     assert (together == alone).all(1).mean() > 0.97
@@ -54,7 +56,7 @@ def test_a_policy_without_rows_is_not_asked(monkeypatch):
     game, decisions = at_start()
     players = [player(game, number) for number in range(3)]
     monkeypatch.setattr(players[1].actor.policy, "forward", None)
-    actions = Panel(players).act(decisions, parts(10, 0, 5))
+    actions = Panel(players, Lane(CPU)).act(decisions, parts(10, 0, 5))
     assert actions.shape == (15, 1)
 
 
@@ -69,7 +71,7 @@ def test_each_network_is_asked_once_a_step(monkeypatch):
             "forward",
             lambda seen, number=number, whole=whole: asked.append(number) or whole(seen),
         )
-    Panel(players).act(decisions, parts(10, 20, 3, 7))
+    Panel(players, Lane(CPU)).act(decisions, parts(10, 20, 3, 7))
     assert asked == [0, 1, 2, 3]
 
 
@@ -85,7 +87,7 @@ def test_only_policies_of_one_manner_without_memory_answer_together():
         player(game, 5, kind="residual"),
         player(game, 6, precision=torch.bfloat16),
     ]
-    others = Others(players)
+    others = Others(players, Lanes())
     assert [numbers for numbers, _ in others.panels] == [[1, 3, 7], [5], [6]]
     assert [number for number, _ in others.apart] == [2, 4, 8]
 
@@ -102,7 +104,7 @@ def test_everybody_answers_their_own_decisions_and_nobody_else_s():
     who = np.random.default_rng(1).integers(0, 6, SLOTS)
     who[who == 5] = 0  # The last one has nothing to answer.
     actions = np.full((SLOTS, 1), -1, np.int32)
-    Others(players).answer(decisions, who, actions, Phases())
+    Others(players, Lanes()).answer(decisions, who, actions, Phases())
     assert (actions[who == 0] == -1).all()
     for number, each in enumerate(players[:4], start=1):
         rows = np.flatnonzero(who == number)
@@ -112,5 +114,5 @@ def test_everybody_answers_their_own_decisions_and_nobody_else_s():
 def test_a_table_without_others_is_left_as_it_is():
     _, decisions = at_start()
     actions = np.full((SLOTS, 1), -1, np.int32)
-    Others([]).answer(decisions, np.zeros(SLOTS, int), actions, Phases())
+    Others([], Lanes()).answer(decisions, np.zeros(SLOTS, int), actions, Phases())
     assert (actions == -1).all()

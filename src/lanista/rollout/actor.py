@@ -8,8 +8,8 @@ otherwise up to the rounding of the network. Never imports an optimiser.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -89,10 +89,14 @@ class Actor:
         self._memory = Memory(policy.state_size)
         self.phases = Phases()
         """Where the time goes of whoever plays with this actor."""
-        self._lane = Lane(self.device)
+        self.lane = Lane(self.device)
+        """The way to the device, of everybody who acts with this actor in turn."""
+        self._own_weights = False
+        """Nobody changes the weights, or only within `taking_weights`; otherwise whoever does so
+        works on the default stream, which is waited for at every step."""
         self._far = self.device.type != "cpu" and not block
         recorded = graphs and self.device.type == "cuda" and not policy.state_size
-        self._recorded = Records(self._work, self.device) if recorded else None
+        self._recorded = Records(self._work, self.lane) if recorded else None
 
     @torch.no_grad()
     def choose(
@@ -126,14 +130,23 @@ class Actor:
         logits = self._judge(decisions, rows, mask, None).logits
         return self.policy.heads.log_probs(logits, mask, self.temperature)
 
-    def taking_weights(self) -> AbstractContextManager[None]:
+    def share(self, lane: Lane) -> None:
+        """Take the lane of somebody who acts in the same thread."""
+        self.lane = lane
+        if self._recorded is not None:
+            self._recorded = Records(self._work, lane)
+
+    @contextmanager
+    def taking_weights(self) -> Iterator[None]:
         """Change the weights within this, and from then on nowhere else, so that play need not
         wait for what others do on the same device."""
-        return self._lane.taking()
+        with self.lane.own_stream():
+            self._own_weights = True
+            yield
 
     def keep_weights(self) -> None:
         """Promise that nobody changes the weights."""
-        self._lane.own_weights = True
+        self._own_weights = True
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """Return the recurrent states carried through matches, as arrays; none: empty."""
@@ -147,9 +160,9 @@ class Actor:
         self, decisions: Decisions, rows: NDArray[Any], privileged: NDArray[Any] | None
     ) -> Choice:
         """Choose where the networks are; all rows are shown, equal or not."""
-        lane, phases, heads = self._lane, self.phases, self.policy.heads
+        lane, phases, heads = self.lane, self.phases, self.policy.heads
         before = None
-        with lane.here():
+        with lane.here(wait=not self._own_weights):
             with phases(BATCH):
                 gathered = {
                     "observation": lane.gather("observation", decisions.observation, rows),
@@ -180,7 +193,7 @@ class Actor:
         floats = numbers[:, len(heads) :].T.copy().view(np.float32)
 
         def said() -> NDArray[np.float32]:
-            with torch.no_grad(), self._lane.here():
+            with torch.no_grad(), self.lane.own_stream():
                 return heads.log_probs(found.logits, found.mask, temperature).cpu().numpy()
 
         return Choice(action, floats[0], said, floats[1] if len(floats) > 1 else None, before)
@@ -195,7 +208,7 @@ class Actor:
             with phases(INFER):
                 return recorded.run(rows, self.temperature)
         with phases(TRANSFER):
-            given = self._lane.up(gathered)
+            given = self.lane.up(gathered)
         with phases(INFER):
             said = self._said(given)
         with phases(SAMPLE):

@@ -19,6 +19,8 @@ from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Game, Saved
 from lanista.games.lift import PythonGame
 from lanista.rollout.actor import Actor, Choice
+from lanista.rollout.device import Lanes
+from lanista.rollout.linking import link
 from lanista.rollout.panel import Others
 from lanista.rollout.phases import BATCH, OBSERVE, OPPONENTS, SIMULATE
 from lanista.rollout.remote import RemoteActor
@@ -54,6 +56,7 @@ class Collector:
         self.phases = actor.phases
         if isinstance(game, PythonGame):
             game.observing = partial(self.phases, OBSERVE)
+        self._lanes = Lanes(actor.lane) if isinstance(actor, Actor) else Lanes()
         self.meet(opponents, seating or self._alone)
         self.next_match = first_match
         self.update = 0
@@ -78,7 +81,7 @@ class Collector:
         place = {id(player): at for at, player in enumerate(self._distinct, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])
-        self._others = Others(self._distinct)
+        self._others = Others(self._distinct, self._lanes)
 
     def whole_matches(self, matches: int) -> Unrolls:
         """Play `matches` fresh matches to their end and return all unrolls of the learner.
@@ -269,33 +272,19 @@ class Tape:
         update: int,
     ) -> None:
         """Add decisions, and settle what came of each seat's decision before."""
-        slot, seat = decisions.slot[mine], decisions.seat[mine]
-        place = slot.astype(np.int64) * self.seats + seat
-        before = self.last[place]
-        rows = np.arange(self.rows, self.rows + len(mine))
-        had = before >= 0
         self._grow(len(mine), decisions, choice, privileged)
-        columns = self.columns
-        self._settle(before[had], slot[had], seat[had])
-        columns["next"][before[had]] = rows[had]
-        step = np.where(had, columns["step"][before] + 1, 0)
-        fresh = step % self.length == 0
-        lane = columns["lane"][before].copy()
-        lane[fresh] = self.lanes + np.arange(fresh.sum())
-        self.complete += int((fresh & had).sum())
+        columns, first, lanes = self.columns, self.rows, self.lanes
+        came = self._came(...)
+        told = (self.last, columns, first, lanes, self.length, update)
+        fresh, continued = link(decisions, mine, came, *told)
+        self.lanes += fresh
+        self.complete += continued
+        here = slice(first, first + len(mine))
         if choice.state is not None:
-            self.lane_state.append(choice.state[fresh])
-        self.lanes += int(fresh.sum())
-        here = slice(self.rows, self.rows + len(mine))
-        columns["step"][here], columns["lane"][here] = step, lane
-        columns["next"][here] = -1
-        columns["reward"][here] = 0
-        columns["ended"][here] = False
+            self.lane_state.append(choice.state[columns["step"][here] % self.length == 0])
         for name in ("observation", "mask"):
             # Any mode but the usual one writes to `out` directly.
             np.take(getattr(decisions, name), mine, 0, out=columns[name][here], mode="clip")
-        columns["match"][here], columns["turn"][here] = decisions.match[mine], decisions.turn[mine]
-        columns["seat"][here], columns["update"][here] = seat, update
         columns["action"][here], columns["log_prob"][here] = choice.action, choice.log_prob
         if "log_probs" in columns:
             columns["log_probs"][here] = choice.log_probs
@@ -303,7 +292,6 @@ class Tape:
             columns["value"][here] = choice.value
         if "privileged" in columns:
             columns["privileged"][here] = privileged
-        self.last[place] = rows
         self.rows += len(mine)
 
     def close(self, over: NDArray[np.int32]) -> None:
@@ -317,20 +305,19 @@ class Tape:
         if not had.any():
             return
         rows = before[had]
-        self._settle(rows, slot[had], seat[had])
+        self.columns["reward"][rows] = self._came((slot[had], seat[had]))
         self.columns["ended"][rows] = True
         # What was broken off has no result to learn from and no position to judge instead.
         broken = self.game.cut_off[slot[had], seat[had]]
         self.broken.append(self.columns["lane"][rows[broken]])
         self.complete += int((~broken).sum())
 
-    def _settle(self, rows: NDArray[Any], slot: NDArray[Any], seat: NDArray[Any]) -> None:
-        if not len(rows):
-            return
-        reward = self.game.reward[slot, seat]
+    def _came(self, where: Any) -> NDArray[Any]:
+        """Return what came to seats since their last decision, by slot and seat."""
+        reward: NDArray[Any] = self.game.reward[where]
         if self.shaping_scale:
-            reward = reward + self.shaping_scale * self.game.shaping[slot, seat]
-        self.columns["reward"][rows] = reward
+            reward = reward + self.shaping_scale * self.game.shaping[where]
+        return reward
 
     def harvest(self) -> Unrolls:
         """Return the complete unrolls and keep the rest, renumbered."""

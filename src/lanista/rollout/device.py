@@ -1,9 +1,9 @@
 """The way of an actor's rows to its device and back: one wait a step, and no other.
 
 Rows are gathered into pinned memory that is kept, copied over, judged and drawn there, and what a
-trajectory needs comes back in one piece. Each lane has a stream of its own, so that several actors
-in several threads, and a learner, overlap. On the CPU the same code runs without either. Knows
-nothing of policies.
+trajectory needs comes back in one piece. Each worker has a lane with a stream of its own, so that
+workers in several threads, and a learner, overlap. On the CPU the same code runs without either.
+Knows nothing of policies.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import torch
@@ -22,6 +24,8 @@ from torch import Tensor
 STEP = 4096
 """Recorded work is made for multiples of so many rows."""
 _recording = Lock()
+_idle: dict[torch.device, list[torch.cuda.Stream]] = {}
+"""Streams that a lane had and nobody has now."""
 
 Rows = dict[str, Tensor]
 """Tensors of as many rows, by name."""
@@ -48,41 +52,58 @@ Work = Callable[[Rows, Tensor | float], Found]
 
 
 class Lane:
-    """Pinned memory and a stream for one actor, or for several that act together."""
+    """Pinned memory, a stream and graphs' memory for all who act in one thread.
+
+    They act one after another, and each waits with `down` for what it found, so nothing of one is
+    under way when the next gathers.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self.own_weights = False
-        """Nobody changes the weights, or only within `taking`; otherwise whoever does so works on
-        the default stream, which is waited for at every step."""
-        self._pinned: dict[str, Tensor] = {}
+        self._pinned: dict[tuple[str, tuple[int, ...], torch.dtype], Tensor] = {}
         self._stream: torch.cuda.Stream | None = None
 
     @contextmanager
-    def here(self) -> Iterator[None]:
-        """Work on the lane's stream, with the weights as the host sees them."""
-        with self._own_stream():
-            if self._stream is not None and not self.own_weights:
-                self._stream.wait_stream(torch.cuda.default_stream(self.device))
+    def here(self, *, wait: bool) -> Iterator[None]:
+        """Work on the lane's stream; `wait` for the default one unless all that is read was there
+        when the lane last waited, or was written on the lane itself."""
+        with self.own_stream():
+            if wait:
+                self.wait()
             yield
 
-    @contextmanager
-    def taking(self) -> Iterator[None]:
-        """Change the weights within: on the lane's stream, so that it need not wait for others."""
-        with self._own_stream():
-            self.own_weights = True
-            yield
+    def wait(self) -> None:
+        """Let what comes later on the lane see all that the default stream was told so far."""
+        if self._stream is not None:  # A new one waits by itself.
+            self._stream.wait_stream(torch.cuda.default_stream(self.device))
 
-    def _own_stream(self) -> AbstractContextManager[Any]:
+    def own_stream(self) -> AbstractContextManager[Any]:
+        """Work on the lane's stream, whatever others do."""
         if self.device.type != "cuda":
             return nullcontext()
         if self._stream is None:
-            # First in line: its kernels are small, and somebody waits for them.
-            self._stream = torch.cuda.Stream(  # type: ignore[no-untyped-call]
-                self.device, priority=-1
-            )
-            self._stream.wait_stream(torch.cuda.default_stream(self.device))
+            self._stream = self._free_stream()
+            self.wait()
         return torch.cuda.stream(self._stream)
+
+    def _free_stream(self) -> torch.cuda.Stream:
+        """Return a stream that no other lane has, until this lane is gone.
+
+        Torch has 32 of them and hands them out in turn, also while they are in use.
+        """
+        idle = _idle.setdefault(self.device, [])
+        try:
+            stream = idle.pop()
+        except IndexError:
+            # First in line: its kernels are small, and somebody waits for them.
+            stream = torch.cuda.Stream(self.device, priority=-1)  # type: ignore[no-untyped-call]
+        finalize(self, idle.append, stream).atexit = False
+        return stream
+
+    @cached_property
+    def graph_memory(self) -> Any:
+        """Where recorded work keeps what it finds: one runs at a time, so all share it."""
+        return torch.cuda.graph_pool_handle()
 
     def gather(self, name: str, source: NDArray[Any], rows: NDArray[Any] | None = None) -> Tensor:
         """Return `rows` of `source`, or all of it, in the memory kept under `name`."""
@@ -96,11 +117,11 @@ class Lane:
         return held
 
     def _memory(self, name: str, rows: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        held = self._pinned.get(name)
-        if held is None or len(held) < rows or held.shape[1:] != shape or held.dtype != dtype:
+        kind = name, shape, dtype
+        held = self._pinned.get(kind)
+        if held is None or len(held) < rows:
             pinned = self.device.type == "cuda"
-            held = torch.empty((rows, *shape), dtype=dtype, pin_memory=pinned)
-            self._pinned[name] = held
+            held = self._pinned[kind] = torch.empty((rows, *shape), dtype=dtype, pin_memory=pinned)
         return held[:rows]
 
     def up(self, gathered: Rows) -> Rows:
@@ -119,6 +140,19 @@ class Lane:
         return {name: held.numpy() for name, held in back.items()}
 
 
+class Lanes:
+    """The lanes of one worker: one for each device, for as long as it lives."""
+
+    def __init__(self, *known: Lane) -> None:
+        self._of = {lane.device: lane for lane in known}
+
+    def of(self, device: torch.device) -> Lane:
+        """Return the lane to `device`, which has waited for what was put there so far."""
+        lane = self._of.setdefault(device, Lane(device))
+        lane.wait()
+        return lane
+
+
 class Recorded:
     """Work on a fixed number of rows as a CUDA graph: launched at once instead of one by one.
 
@@ -126,8 +160,9 @@ class Recorded:
     recorded again. The rows that fill it up hold what was there before, and are not looked at.
     """
 
-    def __init__(self, work: Work, like: Rows, rows: int, device: torch.device) -> None:
-        """Record `work` for `rows` rows such as those of `like`, on the current stream."""
+    def __init__(self, work: Work, like: Rows, rows: int, lane: Lane) -> None:
+        """Record `work` for `rows` rows such as those of `like`, within `lane.here`."""
+        device = lane.device
         self.given = {
             name: torch.zeros((rows, *held.shape[1:]), dtype=held.dtype, device=device)
             for name, held in like.items()
@@ -135,9 +170,13 @@ class Recorded:
         self.temperature, self._set = torch.ones((), device=device), 1.0
         for _ in range(3):  # Libraries choose their ways and take their memory at first.
             work(self.given, self.temperature)
-        stream = torch.cuda.current_stream(device)
         self.graph = torch.cuda.CUDAGraph()
-        record = torch.cuda.graph(self.graph, stream=stream, capture_error_mode="thread_local")
+        record = torch.cuda.graph(
+            self.graph,
+            pool=lane.graph_memory,
+            stream=torch.cuda.current_stream(device),
+            capture_error_mode="thread_local",
+        )
         with _recording, record:
             self.found = work(self.given, self.temperature)
 
@@ -147,7 +186,8 @@ class Recorded:
             self.given[name][: len(held)].copy_(held, non_blocking=True)
 
     def run(self, rows: int, temperature: float) -> Found:
-        """Return what `work` finds for the first `rows`; written over by the next call."""
+        """Return what `work` finds for the first `rows`; written over by whatever runs next on the
+        lane, recorded for as many rows or for others."""
         if temperature != self._set:
             self.temperature.fill_(temperature)
             self._set = temperature
@@ -156,10 +196,13 @@ class Recorded:
 
 
 class Records:
-    """Recorded work by how many rows it is for."""
+    """Recorded work by how many rows it is for: one for each `STEP` of the most that ever come.
 
-    def __init__(self, work: Work, device: torch.device) -> None:
-        self._work, self._device = work, device
+    Those are all seats of all slots, and of all workers where they ask in one place.
+    """
+
+    def __init__(self, work: Work, lane: Lane) -> None:
+        self._work, self._lane = work, lane
         self._made: dict[tuple[int, frozenset[str]], Recorded] = {}
 
     def fit(self, gathered: Rows) -> Recorded:
@@ -167,5 +210,5 @@ class Records:
         rows = max(1, -(-len(gathered["observation"]) // STEP)) * STEP
         kind = rows, frozenset(gathered)
         if kind not in self._made:
-            self._made[kind] = Recorded(self._work, gathered, rows, self._device)
+            self._made[kind] = Recorded(self._work, gathered, rows, self._lane)
         return self._made[kind]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
 from lanista.rollout.actor import uniforms_for
-from lanista.rollout.device import Lane
+from lanista.rollout.device import Lane, Lanes
 from lanista.rollout.phases import OPPONENTS, Phases
 from lanista.rollout.players import PolicyPlayer
 
@@ -25,12 +25,11 @@ from lanista.rollout.players import PolicyPlayer
 class Panel:
     """Policies that answer for themselves, all in the same manner."""
 
-    def __init__(self, players: Sequence[PolicyPlayer]) -> None:
+    def __init__(self, players: Sequence[PolicyPlayer], lane: Lane) -> None:
         self.policies = [player.actor.policy for player in players]
         first = players[0].actor
         self.heads = first.policy.heads
-        self._lane = Lane(first.device)
-        self._lane.own_weights = True
+        self._lane = lane
         self.seed = None if first.greedy else first.seed
         self.temperature = first.temperature
 
@@ -45,7 +44,7 @@ class Panel:
         drawn = uniforms_for(self.heads, decisions, every, self.seed)
         if drawn is not None:
             gathered["uniforms"] = lane.gather("uniforms", drawn.numpy())
-        with lane.here():
+        with lane.here(wait=False):  # Nobody changes their weights.
             given = lane.up(gathered)
             cut = torch.split(given["observation"], [len(own) for own in rows])
             parts = zip(self.policies, cut, strict=True)
@@ -58,19 +57,23 @@ class Panel:
 class Others:
     """Everybody at a table but the learner, by their numbers from 1."""
 
-    def __init__(self, players: Sequence[Player]) -> None:
+    def __init__(self, players: Sequence[Player], lanes: Lanes) -> None:
+        """Let them act on the `lanes` of the worker whose table it is."""
         alike: dict[Hashable, list[tuple[int, PolicyPlayer]]] = {}
         self.apart: list[tuple[int, Player]] = []
         for number, player in enumerate(players, start=1):
             if (manner := _manner(player)) is None:
                 self.apart.append((number, player))
+                for actor in getattr(player, "actors", ()):
+                    actor.share(lanes.of(actor.device))
             else:
                 assert isinstance(player, PolicyPlayer)
                 alike.setdefault(manner, []).append((number, player))
-        self.panels = [
-            ([number for number, _ in group], Panel([player for _, player in group]))
-            for group in alike.values()
-        ]
+        self.panels: list[tuple[list[int], Panel]] = []
+        for group in alike.values():
+            members = [player for _, player in group]
+            panel = Panel(members, lanes.of(members[0].actor.device))
+            self.panels.append(([number for number, _ in group], panel))
 
     def answer(
         self, decisions: Decisions, who: NDArray[Any], actions: NDArray[np.int32], phases: Phases
