@@ -10,6 +10,7 @@ from lanista.nets.policy import Policy
 from lanista.pipeline.recipes import find
 from lanista.pipeline.settling import settled
 from lanista.pipeline.story import load_story, read_story, with_overrides
+from lanista.rollout.fleet import PATIENCE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "champion.md").read_text(encoding="utf-8")
 
@@ -33,6 +34,12 @@ def test_every_line_of_the_page_can_be_read_and_fits_the_recipe():
         if words[0] == "run" and "--set" in words:
             overrides = words[words.index("--set") + 1 :]
             assert champion(overrides) != champion()
+
+
+def test_the_page_says_how_long_a_second_signal_may_wait_for_the_workers():
+    signals = " ".join(PAGE.split("A second signal")[1].split("\n- ")[0].split())
+    assert f"up to {PATIENCE:.0f} seconds" in signals
+    assert "at once" not in signals
 
 
 def test_the_network_is_as_large_as_the_page_and_the_recipe_say():

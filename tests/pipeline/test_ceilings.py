@@ -2,13 +2,15 @@
 
 import json
 import math
+import shutil
+from dataclasses import replace
 
 import pytest
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.league.score import Estimate
 from lanista.nets.settings import Network
-from lanista.pipeline.best_response import ResponseSettings, usual_settings
+from lanista.pipeline.best_response import ResponseSettings, differing, json_path, usual_settings
 from lanista.pipeline.ceilings import (
     best_responses,
     ceiling_of,
@@ -18,6 +20,9 @@ from lanista.pipeline.ceilings import (
     specialist_path,
 )
 from lanista.pipeline.exploit import Duel
+from lanista.pipeline.plain import plain
+from lanista.pipeline.run import folder_of
+from lanista.pipeline.settings import apply_overrides, load_settings
 
 SETTINGS = ResponseSettings(
     game="kuhn",
@@ -117,6 +122,84 @@ def test_victims_come_one_after_another_and_stopped_anywhere_it_comes_to_the_sam
     assert ceilings_in(pieces).keys() == set(victims)
     with pytest.raises(RefusedError, match="already"):
         next(best_responses(victims, SETTINGS, pieces))
+
+
+@pytest.fixture
+def complete(tmp_path):
+    """Return a best response of which the policy and its numbers alone were moved."""
+    asked = replace(SETTINGS, responses=1)
+    assert list(best_responses(["random"], asked, tmp_path))
+    output = specialist_path(tmp_path, "random")
+    shutil.rmtree(folder_of(output))
+    return output, asked
+
+
+def edited(output, change):
+    path = json_path(output)
+    record = json.loads(path.read_text())
+    change(record["settings"])
+    path.write_text(json.dumps(record))
+
+
+def gone_on(output, asked):
+    return list(best_responses(["random"], asked, output.parent, resume=True))
+
+
+def test_what_is_complete_is_so_on_another_device_and_launcher_too(complete):
+    output, asked = complete
+    other = replace(asked, device="auto", launcher="threads", threshold=0.7, exact=True)
+    assert is_complete(output, other)
+    assert gone_on(output, other) == []
+
+
+def test_what_an_older_version_did_not_write_down_was_as_usual(complete):
+    output, asked = complete
+
+    def forget(saved):
+        del saved["workers"]
+        del saved["network"]["kind"]
+
+    edited(output, forget)
+    assert gone_on(output, asked) == []
+    assert not is_complete(output, replace(asked, workers=2))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"responses": 2}, "responses 1, and now it is 2"),
+        ({"train_steps": 600}, "train_steps 300, and now it is 600"),
+        ({"network": Network(width=9, layers=1)}, "network.width 8, and now it is 9"),
+    ],
+)
+def test_what_was_made_otherwise_names_the_setting_that_differs(complete, change, said):
+    output, asked = complete
+    assert not is_complete(output, replace(asked, **change))
+    with pytest.raises(RefusedError, match=said) as error:
+        gone_on(output, replace(asked, **change))
+    assert "--resume" not in str(error.value)
+
+
+def test_a_policy_without_its_numbers_is_refused_by_their_name(complete):
+    output, asked = complete
+    json_path(output).unlink()
+    with pytest.raises(RefusedError, match=r"without random\.safetensors\.json"):
+        gone_on(output, asked)
+
+
+def test_of_a_base_only_what_makes_another_run_counts():
+    base = load_settings({"game": "kuhn", "rollouts": {"matches": 32}})
+    saved = json.loads(json.dumps(plain(replace(SETTINGS, base=base))))
+    del saved["base"]["rollouts"]["inference"]
+    for override in ("device=cpu", "threads=2", "rollouts.launcher=threads", "evaluation.every=3"):
+        asked = replace(SETTINGS, base=apply_overrides(base, [override]))
+        assert list(differing(saved, asked)) == []
+    asked = replace(SETTINGS, base=apply_overrides(base, ["learning.terms.entropy=0.5"]))
+    assert [key for key, _, _ in differing(saved, asked)] == ["base.learning.terms"]
+    saved["base"]["rollouts"]["processes"] = 3
+    assert list(differing(saved, replace(SETTINGS, base=base))) == [
+        ("base.rollouts.processes", 3, None)
+    ]
 
 
 def test_two_victims_never_share_a_file(tmp_path):

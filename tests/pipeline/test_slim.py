@@ -22,11 +22,13 @@ from pipeline_runs import (
     settings_of,
 )
 
+from lanista.games import registry
 from lanista.learn.checkpoint import Checkpoints
 from lanista.pipeline.conduct import conduct
 from lanista.pipeline.run import folder_of
+from lanista.pipeline.settings import load_settings
 from lanista.pipeline.settling import settled
-from lanista.pipeline.slim import NEEDED, slimmed
+from lanista.pipeline.slim import NEEDED, exactness, slimmed
 from lanista.pipeline.story import load_story, read_story, with_overrides
 from lanista.pipeline.training import train
 from lanista.rollout.collect import Collector
@@ -138,6 +140,17 @@ def test_the_run_says_once_at_its_start_that_it_is_not_exact(tmp_path):
         "Slim checkpoints leave out the replay and matches in flight: a resumed run begins fresh "
         "ones, and is not exactly the unbroken one."
     ]
+
+
+@pytest.mark.parametrize("slim", [False, True])
+def test_central_inference_says_that_a_resumed_run_is_not_equal_to_the_last_bit(slim):
+    spec = registry.spec_of("kuhn")
+    asking = {"workers": 2, "launcher": "processes", "inference": "central"}
+    said = exactness(load_settings({"game": "kuhn", "rollouts": asking}), spec, slim)
+    assert "Central inference" in said
+    assert "not equal to the unbroken one to the last bit" in said
+    alone = asking | {"inference": "worker"}
+    assert exactness(load_settings({"game": "kuhn", "rollouts": alone}), spec, slim) == ""
 
 
 def test_whatever_workers_played_ahead_is_left_out():

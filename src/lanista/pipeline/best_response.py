@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -33,7 +33,7 @@ from lanista.pipeline.exploit import (
     stages_of,
 )
 from lanista.pipeline.observers import Observer
-from lanista.pipeline.plain import plain
+from lanista.pipeline.plain import plain, unlike
 from lanista.pipeline.players import is_bot
 from lanista.pipeline.run import folder_of
 from lanista.pipeline.settings import (
@@ -43,6 +43,7 @@ from lanista.pipeline.settings import (
     Replay,
     Rollouts,
     RunSettings,
+    may_change,
 )
 from lanista.pipeline.training import train
 from lanista.rollout.play import Results
@@ -163,6 +164,18 @@ def json_path(output: Path) -> Path:
     return output.parent / f"{output.name}.json"
 
 
+def differing(
+    saved: Mapping[str, Any], settings: ResponseSettings
+) -> Iterator[tuple[str, Any, Any]]:
+    """Give each dotted key at which settings differ from those that were written down, with both.
+
+    Of `base` only what makes it another run counts.
+    """
+    for key, before, now in unlike(saved, settings):
+        if not (key.startswith("base.") and may_change(key.removeprefix("base."))):
+            yield key, before, now
+
+
 def run_settings(settings: ResponseSettings, duel: Duel, number: int) -> RunSettings:
     """Return the settings of one response's training."""
     each = duel.decisions_per_match()
@@ -279,17 +292,21 @@ class _Work:
                         f"There is {path} already; go on with --resume, or choose another --output."
                     )
         plan = {"victim": self.duel.word, "digest": self.digest, **plain(self.settings)}
-        text, path = json.dumps(plan, indent=1), self.folder / PLAN
-        before = json.loads(path.read_bytes()) if path.exists() else {}
-        # What an older version did not write down was then as it usually is.
-        before = before and plain(ResponseSettings(self.settings.game)) | before
-        for key, value in json.loads(text).items():
-            if before and before[key] != value and key not in MAY_CHANGE:
-                raise OtherPlanError(
-                    f"{self.folder} was begun with {key} {before[key]!r}, and now it is "
-                    f"{value!r}; leave it as it was, or choose another --output."
-                )
-        write_text(path, text)
+        path = self.folder / PLAN
+        if path.exists():
+            self._refuse_other(json.loads(path.read_bytes()))
+        write_text(path, json.dumps(plan, indent=1))
+
+    def _refuse_other(self, saved: dict[str, Any]) -> None:
+        who = {"victim": self.duel.word, "digest": self.digest}
+        was = {key: saved.pop(key) for key in who}
+        others = [(key, was[key], now) for key, now in who.items() if was[key] != now]
+        others += [each for each in differing(saved, self.settings) if each[0] not in MAY_CHANGE]
+        for key, before, now in others:
+            raise OtherPlanError(
+                f"{self.folder} was begun with {key} {before!r}, and now it is {now!r}; leave it "
+                "as it was, or choose another --output."
+            )
 
     def train(self, number: int) -> Path | None:
         """Train one response, or go on with it; return None when that was stopped."""

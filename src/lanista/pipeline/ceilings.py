@@ -20,13 +20,15 @@ from lanista.pipeline.best_response import (
     Response,
     ResponseSettings,
     best_response,
+    differing,
     json_path,
 )
 from lanista.pipeline.observers import Observer
-from lanista.pipeline.plain import plain
 from lanista.pipeline.run import folder_of
 
 LOWER_BOUND = "lower bound"
+_ASIDE = ("threshold", "exact", "device", "launcher")
+"""Settings that change nothing in what a response came to."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ def best_responses(
         if is_complete(output, settings):
             continue
         began = folder_of(output).is_dir()
+        if not began:
+            _refuse_alone(output, settings)
         found = best_response(
             victim, settings, output, resume=began, stop=stop, observers=observers
         )
@@ -90,12 +94,31 @@ def best_responses(
 
 
 def is_complete(output: Path, settings: ResponseSettings) -> bool:
-    """Return whether the response at `output` was learnt and measured with these very settings."""
-    path = json_path(output)
-    if not (output.is_file() and path.is_file()):
-        return False
-    asked = json.loads(json.dumps(plain(settings)))
-    return bool(_read(path).get("settings") == asked)
+    """Return whether the response at `output` was learnt and measured as these settings say."""
+    there = output.is_file() and json_path(output).is_file()
+    return there and not _others(output, settings)
+
+
+def _others(output: Path, settings: ResponseSettings) -> list[tuple[str, Any, Any]]:
+    """Return the keys at which a complete response has other settings, with both values."""
+    saved = _read(json_path(output)).get("settings", {})
+    return [each for each in differing(saved, settings) if each[0] not in _ASIDE]
+
+
+def _refuse_alone(output: Path, settings: ResponseSettings) -> None:
+    """Refuse a response that is there and not what is asked for, without the run it came from."""
+    if not output.exists():
+        return
+    if not json_path(output).is_file():
+        raise RefusedError(
+            f"{output} is there without {json_path(output).name}, so what it came to is not known; "
+            "put that back, or choose another --output."
+        )
+    key, before, now = _others(output, settings)[0]
+    raise RefusedError(
+        f"{output} was made with {key} {before!r}, and now it is {now!r}; leave it as it was, "
+        "or choose another --output."
+    )
 
 
 def ceilings_in(folder: Path, least_decisions: int = 0) -> dict[str, Ceiling]:

@@ -12,7 +12,7 @@ import re
 import textwrap
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -196,6 +196,30 @@ def flat(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
             yield from ((_join(key, name), plain(part)) for name, part in each.items())
         else:
             yield key, plain(each)
+
+
+def unlike(saved: Mapping[str, Any], now: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Give each dotted key at which a dataclass differs from plain values, with both.
+
+    What is not among the values counts as its default: an older version may not have known it.
+    """
+    known = {entry.name: entry for entry in fields(now)}
+    for name, entry in known.items():
+        key, after = _join(where, name), getattr(now, name)
+        before = saved[name] if name in saved else plain(_default(entry))
+        if is_dataclass(after) and isinstance(before, Mapping):
+            yield from unlike(before, after, key)
+        elif before != plain(after):
+            yield key, before, plain(after)
+    for name in saved:
+        if name not in known:
+            yield _join(where, name), saved[name], None
+
+
+def _default(entry: Field[Any]) -> Any:
+    if entry.default_factory is not MISSING:
+        return entry.default_factory()
+    return None if entry.default is MISSING else entry.default
 
 
 def commented(value: Any, indent: int = 0) -> str:

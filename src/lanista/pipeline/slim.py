@@ -76,6 +76,11 @@ def exactness(settings: RunSettings, spec: Spec, slim: bool) -> str:
             f"{spec.name} cannot be saved in mid-match: a resumed run begins fresh matches, and "
             "is not exactly the unbroken one."
         )
+    if rollouts.inference == "central":
+        return (
+            "Central inference batches rows as they come, and the network's rounding follows: a "
+            "resumed run is not equal to the unbroken one to the last bit."
+        )
     return ""
 
 
