@@ -7,8 +7,9 @@ from lanista.pipeline.profiling import Lap
 from lanista.pipeline.profiling_machine import Use
 
 
-def lap(rate, own=None):
-    return Lap(1, rate, 1.0, Use(1.0, 3.0, 0.0), own or {"learn": 0.75, "wait": 0.25}, {}, {})
+def lap(rate):
+    own = {"learn": 0.75, "wait": 0.25}
+    return Lap(1, rate, wall=1.0, use=Use(1.0, 3.0, 0.0), own=own, played={}, desk={}, cpu={})
 
 
 def test_a_line_holds_the_rate_against_inference_and_training_in_turn():

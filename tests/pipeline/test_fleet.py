@@ -17,6 +17,7 @@ from lanista.pipeline.observers import Observer
 from lanista.pipeline.settings import SettingsError
 from lanista.pipeline.training import train
 from lanista.rollout import processes
+from lanista.rollout.processes import WorkerError
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 QUICK = {**KUHN, "evaluation": {}, "iterations": 4, "checkpoints": {"save_every": 2}}
@@ -188,6 +189,24 @@ def failing_game(folder, fault):
     return path
 
 
+LEAGUE = {**QUICK, "iterations": 6, "league": {"round": 2, "main": {"snapshot_decisions": 40}}}
+
+
+@pytest.mark.parametrize(("launcher", "workers", "lag"), [
+    ("serial", 1, 1),
+    ("threads", 2, 2),
+    pytest.param("processes", 2, 1, marks=pytest.mark.slow),
+])  # fmt: skip
+def test_a_league_plays_ahead_and_is_resumed_to_the_same(launcher, workers, lag, tmp_path):
+    settings = launched(LEAGUE, launcher, workers, lag)
+    assert train(settings, tmp_path / "a" / "p.pt") == 0
+    for update in (3, 5):
+        again = (tmp_path / "b").exists()
+        killed(settings, tmp_path / "b" / "p.pt", update, resume=again)
+    assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
+    assert same(last_state(tmp_path / "a" / "p.pt"), last_state(tmp_path / "b" / "p.pt"))
+
+
 def central(values, **told):
     rollouts = {**values["rollouts"], "launcher": "processes", "inference": "central", **told}
     return settings_of({**values, "rollouts": rollouts})
@@ -275,7 +294,7 @@ def test_a_process_that_dies_again_and_again_is_given_up_with_a_report(tmp_path,
     monkeypatch.setattr(processes, "_FIRST_PAUSE", 0.0)
     values = {**QUICK, "game": str(failing_game(tmp_path, "os._exit(7)"))}
     before = set(processes_of(os.getpid()))
-    with pytest.raises(LanistaError, match=r"died 6 times .* with the codes 7, 7, 7, 7, 7, 7"):
+    with pytest.raises(WorkerError, match=r"died 6 times .* with the codes 7, 7, 7, 7, 7, 7"):
         train(launched(values, "processes", workers=1), tmp_path / "p.pt")
     assert not set(processes_of(os.getpid())) - before
 

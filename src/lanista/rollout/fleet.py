@@ -21,7 +21,8 @@ from lanista.data.trajectory import Unrolls, from_arrays, join, to_arrays
 from lanista.errors import LanistaError
 from lanista.rollout.actor import Actor
 from lanista.rollout.central import Central
-from lanista.rollout.collect import Seating
+from lanista.rollout.collect import LEARNER, Seating
+from lanista.rollout.company import Company
 from lanista.rollout.crew import Build, Crew, Make, Order, Played, take_up
 from lanista.rollout.phases import BATCH, WAIT, add_up
 from lanista.rollout.processes import PATIENCE, Apart, SharedWeights
@@ -93,6 +94,8 @@ class Fleet:
         """Chunks under way with every worker."""
         self._version = 0
         self._streaming = False
+        self.seating: Seating = Company((LEARNER,), (1.0,), seats, 0)
+        """Who sits where; until somebody is met, the learner in every seat."""
         self._company: tuple[list[Make], Seating] | None = None
 
     @property

@@ -42,6 +42,12 @@ _ENDED = "ended:"
 """What the names of a chunk's ended matches begin with, beside its unrolls."""
 
 
+class WorkerError(LanistaError):
+    """A process that plays dies again and again; what was saved is good."""
+
+    exit_code = 1
+
+
 class SharedWeights:
     """The weights of the last updates, where processes can read them."""
 
@@ -173,7 +179,7 @@ class Apart:
         self._codes.append(code)
         if len(self._codes) > MOST_DEATHS:
             codes = ", ".join(map(str, self._codes))
-            raise LanistaError(
+            raise WorkerError(
                 f"A process that plays matches died {len(self._codes)} times without having played "
                 f"anything, with the codes {codes}, and is given up; what was saved is good, so "
                 "mend what its messages say (-9: often too little memory), and resume the run."
