@@ -112,6 +112,23 @@ def test_more_iterations_go_on_with_the_run_that_is_there(copy, tmp_path):
     assert read_header(copy / "rl.safetensors").step == 8
 
 
+def test_another_launcher_does_not_make_work_due(copy):
+    heard = conducted(with_overrides(TINY, ["stages.rl.rollouts.launcher=threads"]), copy)
+    assert (heard.begun, heard.over) == ([], ALL)
+    more = ["stages.rl.rollouts.launcher=threads", "stages.rl.iterations=8"]
+    heard = conducted(with_overrides(TINY, more), copy)
+    assert heard.begun == ["rl"]
+    assert heard.counts[0] == 6  # It goes on where it was.
+    assert not (copy / "aside").exists()
+
+
+@pytest.mark.parametrize("setting", ["rollouts.workers=2", "evaluation.every=2"])
+def test_what_changes_the_numbers_or_the_judgement_of_a_run_makes_its_stage_due(copy, setting):
+    heard = conducted(with_overrides(TINY, [f"stages.rl.{setting}"]), copy)
+    assert heard.begun == ["rl"]
+    assert (copy / "aside" / "rl-1" / "record.json").is_file()
+
+
 def test_the_device_and_when_to_save_do_not_make_work_due(copy):
     heard = conducted(with_overrides(TINY, ["stages.rl.checkpoints.save_every=5"]), copy)
     assert heard.over == ALL

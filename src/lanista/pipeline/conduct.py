@@ -117,7 +117,8 @@ def _changed(stage: Stage, record: Mapping[str, Any], inputs: Mapping[str, Any])
     """Return what is no longer as the record has it; nothing where all is."""
     before = record["inputs"]
     for key, was, now in _differences(before["settings"], inputs["settings"]):
-        return f"{key} was {was!r} and is {now!r} now"
+        if not stage.free(key):
+            return f"{key} was {was!r} and is {now!r} now"
     for file in {**before["files"], **inputs["files"]}:
         if before["files"].get(file) != inputs["files"].get(file):
             return f"{file} is not what it was"

@@ -50,6 +50,8 @@ class Stage:
     """Does it, or goes on with it; False: it was stopped, with all that is complete saved."""
     grows: str = ""
     """A setting of which more means that the stage goes on from what it made."""
+    free: Callable[[str], bool] = lambda key: False
+    """Says of a setting, by its dotted key, whether it may change without another result."""
 
 
 def common_inputs(story: Story) -> dict[str, Any]:

@@ -17,13 +17,14 @@ from lanista.pipeline.display import JUDGED, number
 from lanista.pipeline.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path
 from lanista.pipeline.plain import plain
 from lanista.pipeline.run import CONFIG, DATABASE, folder_of
-from lanista.pipeline.settings import RunSettings
+from lanista.pipeline.settings import RunSettings, may_change
 from lanista.pipeline.stage import Onlooker, Stage, Stop, common_inputs, game_file, policy_files
 from lanista.pipeline.story import POLICIES, Story, run_folder
 from lanista.pipeline.training import train
 
-FREE = ("device", "threads", "checkpoints")
-"""Settings that may change without making a stage's results other ones."""
+_OTHER_RESULTS = ("iterations", "evaluation")
+"""What may change in a run and yet changes what a stage makes: how long it learns, and by whom a
+league chooses the policy that it hands out."""
 
 
 def imitate_stage(story: Story) -> Stage:
@@ -124,8 +125,9 @@ def run_stage(story: Story, name: str) -> Stage:
         return code == 0
 
     reads = (*game_file(story), *_files(settings))
+    makes, keeps = (str(output),), (str(folder),)
     inputs = _run_inputs(settings)
-    return Stage(name, inputs, reads, (str(output),), (str(folder),), work, grows="iterations")
+    return Stage(name, inputs, reads, makes, keeps, work, grows="iterations", free=_free)
 
 
 def is_whole(name: str) -> bool:
@@ -147,8 +149,13 @@ def is_whole(name: str) -> bool:
     )
 
 
+def _free(key: str) -> bool:
+    """Whether a setting of a run may change without making the stage's results other ones."""
+    return may_change(key) and key.partition(".")[0] not in _OTHER_RESULTS
+
+
 def _run_inputs(settings: RunSettings) -> dict[str, Any]:
-    return {name: value for name, value in plain(settings).items() if name not in FREE}
+    return {name: value for name, value in plain(settings).items() if not _free(name)}
 
 
 def _files(settings: RunSettings) -> list[str]:
