@@ -34,7 +34,7 @@ from lanista.pipeline.profiling_noise import (
 )
 from lanista.pipeline.profiling_subject import Subject
 from lanista.pipeline.profiling_sweep import Pairs, RigMeter, Sweep, loaded
-from lanista.pipeline.profiling_text import config_text, outcome_sentence, trial_row
+from lanista.pipeline.profiling_text import config_text, outcome_sentence, promised, trial_row
 from lanista.pipeline.profiling_wall import CENTRAL
 from lanista.pipeline.settings import load_settings
 from lanista.rollout.phases import INFER, LEARN, OBSERVE
@@ -252,6 +252,14 @@ def test_the_written_settings_say_what_was_changed_and_what_else_is_learned():
     assert "learned" not in workers
     assert any("decisions a second" in comment for comment in comments)
     assert yaml.safe_load(text)["rollouts"]["workers"] == 2
+
+
+@pytest.mark.parametrize(("directions", "than"), [(["workers"], " as the recipe"), ([], "")])
+def test_the_written_settings_promise_what_the_screen_does(directions, than):
+    sweep = swept(lambda s: float(s.rollouts.workers), directions=directions)
+    assert (sweep.promise.faster is not None) == bool(directions)
+    text = config_text(Subject("kuhn-ppo", KUHN), sweep, WHERE)
+    assert f"# Expected there: {promised(sweep.promise)}{than}.\n" in text
 
 
 def test_a_promise_made_while_others_kept_the_cores_busy_is_doubtful():

@@ -174,6 +174,10 @@ def promised(given: Promise) -> str:
     return f"{given.low:.2f} to {given.high:.2f} times as fast"
 
 
+def _than(given: Promise) -> str:
+    return "" if given.faster is None else " as the recipe"
+
+
 def outcome_sentence(found: Outcome) -> str:
     """Return whether a promise held."""
     measured = f"{found.measured:,.0f}" if found.promise.faster is None else f"{found.measured:.2f}"
@@ -187,10 +191,9 @@ def config_text(subject: Subject, sweep: Sweep, where: Mapping[str, Any]) -> str
     lines = [
         f"Found by `lanista profile {subject.recipe} --sweep` on {where['cpu']}, "
         f"{where['cores']} cores, {where['gpu'] or 'no GPU'}.",
-        f"Expected there: {number(sweep.promise.rate)} decisions a second.",
+        f"Expected there: {promised(sweep.promise)}{_than(sweep.promise)}.",
+        f"Measured there: {number(sweep.promise.rate)} decisions a second.",
     ]
-    if sweep.promise.faster is not None:
-        lines.append(f"That is {promised(sweep.promise)} as the recipe.")
     if sweep.doubt:
         lines.append(f"That was on a busy machine ({sweep.doubt}).")
     changed = changed_lines(sweep.first, sweep.now)
