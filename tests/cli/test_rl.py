@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import torch
 
 from lanista.cli import main as cli
 from lanista.cli import rl
@@ -22,6 +23,7 @@ from lanista.pipeline.settings import load_settings
 from lanista.pipeline.squad import alone
 
 KUHN = ["--config", str(Path(__file__).with_name("small_kuhn.yaml"))]
+PIPELINE = Path(__file__).with_name("small_pipeline.yaml")
 
 
 def rows(output):
@@ -134,6 +136,12 @@ def test_an_existing_run_ends_with_exit_code_3(tmp_path, capsys):
         (["--supervised-checkpoint", "nowhere.pt"], 2, "no policy file 'nowhere.pt'"),
         (["--kl-coef", "0.1"], 2, "--supervised-checkpoint"),
         (["--iterations", "0"], 2, "iterations is 0"),
+        ([*KUHN, "--set", "device=cpu", "rollouts.graphs=true"], 2, "set rollouts.graphs to false"),
+        (
+            [*KUHN, "--set", "rollouts.graphs=true", "rollouts.launcher=processes"],
+            2,
+            "processes play on the CPU",
+        ),
         ([*KUHN, "--game", "beastybar", "--set", "evaluation.exact=always"], 2, "exact NashConv"),
     ],
 )
@@ -145,6 +153,28 @@ def test_what_cannot_be_used_is_one_sentence_and_leaves_nothing(
     assert said in error
     assert error.startswith("lanista: ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_gpu_that_is_not_there_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    words = [*KUHN, "--set", "device=cuda", "--output", str(tmp_path / "p.pt")]
+    assert cli.main(["rl", *words]) == 2
+    assert capsys.readouterr().err == (
+        "lanista: device is cuda, and torch sees no GPU here; set device to auto or cpu.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipelines_file_says_which_stage_is_taken_and_what_is_missing(tmp_path, capsys):
+    words = ["--set", "rollouts.opponents=[self]", "rollouts.matches=4", "evaluation.every=0"]
+    output = ["--iterations", "1", "--output", str(tmp_path / "p.pt")]
+    assert cli.main(["rl", "--config", str(PIPELINE), *words, *output]) == 0
+    assert capsys.readouterr().err.splitlines()[0] == (
+        f"Taken is the stage rl of the pipeline {PIPELINE} alone: what its earlier stages make "
+        "(record, imitate) is not there; `lanista run` does them all."
+    )
+    assert cli.main(["rl", *KUHN, "--iterations", "1", "--output", str(tmp_path / "k.pt")]) == 0
+    assert "Taken" not in capsys.readouterr().err
 
 
 def test_a_tracker_that_is_not_installed_costs_a_sentence(tmp_path, capsys, monkeypatch):

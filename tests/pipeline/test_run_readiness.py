@@ -4,12 +4,14 @@ import copy
 from dataclasses import replace
 
 import pytest
+import torch
 from pipeline_stories import TINY, conducted, story_of
 
 from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.small import LEDUC
 from lanista.pipeline.readiness import refuse_unready
+from lanista.pipeline.story import with_overrides
 
 WITHOUT = replace(LEDUC, missing_bots={"absent": "its program is not installed"})
 
@@ -91,3 +93,16 @@ def test_a_folder_that_the_game_is_made_with_is_found_from_inside_the_pipelines(
     assert story_of(values).game_settings["team_pool_path"] == str(tmp_path / "mine")
     values["game_settings"] = {"team_pool_path": "held-out"}
     assert story_of(values).game_settings["team_pool_path"] == "held-out"
+
+
+@pytest.mark.parametrize(("stage", "where"), [("imitate", ""), ("rl", "stages.rl.")])
+def test_a_gpu_that_is_not_there_is_said_before_anything_begins(
+    stage, where, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    story = story_of(with_overrides(TINY, [f"{where}device=cuda"]))
+    with pytest.raises(LanistaError, match=rf"stages\.{stage}: device is cuda, .* auto or cpu"):
+        refuse_unready(story, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    refuse_unready(story, tmp_path / "run")

@@ -1,11 +1,20 @@
-"""Puts off Ctrl-C while something must not be left half done, and says what it left."""
+"""Puts off Ctrl-C while something must not be left half done, and says what it left.
+
+Being told to end (SIGTERM) can be had as an interrupt too.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+ONE_INTERRUPT = 1.0
+"""Seconds in which interrupts count as one: `timeout` sends its signal twice, and wrappers may pass
+on what the process has received itself."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def left_by_interrupt(played: int, asked: int, kept: int) -> str:
@@ -28,3 +37,22 @@ def finishing() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if caught:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def interrupted_once() -> Iterator[None]:
+    """Raise KeyboardInterrupt for SIGTERM too, and once for signals that come together."""
+    caught: list[float] = []
+
+    def caught_one(number: int, frame: object) -> None:
+        now = time.monotonic()
+        if not caught or now - caught[0] > ONE_INTERRUPT:
+            caught.append(now)
+            raise KeyboardInterrupt
+
+    before = [signal.signal(number, caught_one) for number in SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.flags import optional, switch
+from lanista.cli.interrupt import ONE_INTERRUPT, SIGNALS
 from lanista.errors import LanistaError
 from lanista.nets.settings import Size
 
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
     from lanista.pipeline.settings import RunSettings
 
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
-ONE_INTERRUPT = 1.0
-"""Seconds in which interrupts count as one: `timeout` sends its signal twice, and wrappers may pass
-on what the process has received itself."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,8 @@ class RL:
     output: Annotated[Path, tyro.conf.arg(metavar="FILE")]
     """Where the policy goes; the run folder is FILE.run beside it."""
     config: Annotated[str | None, optional("FILE")] = None
-    """A settings file, or a recipe's name; see `lanista config new`."""
+    """A settings file, or a recipe's name; see `lanista config new`. Of a pipeline, its stage rl
+    alone (or league): what earlier stages make is not there; `lanista run` does them all."""
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
     """Any setting, such as learning.lr=1e-3."""
     game: Annotated[str | None, optional("GAME")] = None
@@ -110,12 +110,14 @@ class RL:
 
     def _settings(self, resume: bool) -> RunSettings:
         """Return the settings that the flags ask for."""
-        from lanista.pipeline.recipes import alphastar, settings_of
+        from lanista.pipeline.recipes import alphastar, settings_of, taken_from
         from lanista.pipeline.run import folder_of, saved_settings
         from lanista.pipeline.settings import apply_overrides
 
         if self.config is not None:
             settings = settings_of(self.config)
+            if taken := taken_from(self.config):
+                print(taken, file=sys.stderr, flush=True)
         elif resume:
             settings = saved_settings(folder_of(self.output))
         else:
@@ -183,10 +185,9 @@ def stopping(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
         caught.append(now)
         say("Stopping after this iteration, and saving; interrupt again to stop at once.")
 
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, caught_one) for number in signals]
+    before = [signal.signal(number, caught_one) for number in SIGNALS]
     try:
         yield lambda: bool(caught)
     finally:
-        for number, handler in zip(signals, before, strict=True):
+        for number, handler in zip(SIGNALS, before, strict=True):
             signal.signal(number, handler)

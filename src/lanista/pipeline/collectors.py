@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
@@ -49,9 +50,27 @@ class Elsewhere:
 
 def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Actor:
     """Return what plays for a learner."""
+    _refuse_graphs(settings)
     precision = PRECISIONS[settings.learning.precision]
     graphs = settings.rollouts.graphs
     return Actor(policy, settings.seed, critic, precision=precision, graphs=graphs)
+
+
+def _refuse_graphs(settings: RunSettings) -> None:
+    """Refuse to record the work of networks that play on the CPU, where nothing can be."""
+    rollouts = settings.rollouts
+    if not rollouts.graphs:
+        return
+    if rollouts.launcher == "processes" and rollouts.inference == "worker":
+        raise LanistaError(
+            "rollouts.graphs is true, and processes play on the CPU; set rollouts.graphs to false, "
+            "rollouts.launcher to threads, or rollouts.inference to central."
+        )
+    if device_of(settings) == "cpu":
+        raise LanistaError(
+            f"rollouts.graphs is true, and the networks run on the CPU (device is "
+            f"{settings.device}); set rollouts.graphs to false, or device to cuda on a GPU."
+        )
 
 
 def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match: int) -> Collector:
@@ -135,7 +154,15 @@ def device_of(settings: RunSettings) -> str:
     """Return where the networks run."""
     if settings.device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
+    if settings.device == "cuda":
+        refuse_without_gpu()
     return settings.device
+
+
+def refuse_without_gpu() -> None:
+    """Refuse where a GPU was asked for and there is none."""
+    if not torch.cuda.is_available():
+        raise LanistaError("device is cuda, and torch sees no GPU here; set device to auto or cpu.")
 
 
 def anchor_of(settings: RunSettings, folder: Path) -> Policy | None:

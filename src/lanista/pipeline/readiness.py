@@ -1,4 +1,4 @@
-"""Looks before a pipeline begins whether its game and all its players can be had here.
+"""Looks before a pipeline begins whether its game, players and device can be had here.
 
 What is missing is said before the first stage and before anything is written. Knows nothing of how
 a stage is done.
@@ -7,12 +7,13 @@ a stage is done.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import chdir, nullcontext
 from pathlib import Path
 
 from lanista.errors import LanistaError
 from lanista.games import registry
+from lanista.pipeline.collectors import refuse_without_gpu
 from lanista.pipeline.conduct import RECORDS, saved_story
 from lanista.pipeline.players import player_of
 from lanista.pipeline.settings import SELF
@@ -33,6 +34,7 @@ def refuse_unready(story: Story, folder: Path) -> None:
     due = [name for name in story.stages.names if name in _WORDS and name not in done]
     if not due:
         return
+    _refuse_devices(story, due)
     seen: set[str] = set()
     with chdir(folder) if folder.is_dir() else nullcontext():
         spec = registry.spec_of(story.game, seed=story.seed, **story.game_settings)
@@ -45,6 +47,20 @@ def refuse_unready(story: Story, folder: Path) -> None:
                 except LanistaError as error:
                     raise type(error)(f"stages.{name}: {error}") from error
                 seen.add(word)
+
+
+def _refuse_devices(story: Story, due: Iterable[str]) -> None:
+    """Refuse a stage that learns on a GPU where there is none."""
+    for name in due:
+        if name in ("rl", "league"):
+            device: str = story.run_settings(name).device
+        else:
+            device = story.device if name == "imitate" else "cpu"
+        if device == "cuda":
+            try:
+                refuse_without_gpu()
+            except LanistaError as error:
+                raise LanistaError(f"stages.{name}: {error}") from error
 
 
 def _finished(folder: Path, stage: str) -> bool:

@@ -16,7 +16,7 @@ from lanista.learn.settings import Learning
 from lanista.pipeline.plain import SettingsError
 from lanista.pipeline.plans import plan_of
 from lanista.pipeline.settings import Replay, Rollouts, RunSettings, load_settings
-from lanista.pipeline.story import RECIPE, is_story, load_story, read_story
+from lanista.pipeline.story import RECIPE, Story, is_story, load_story, read_story
 
 
 def alphastar(game: str = "arena", *, anchored: bool = True) -> RunSettings:
@@ -82,13 +82,37 @@ def settings_of(word: str, stage: str = "rl") -> RunSettings:
         return load_settings(path)
     try:
         story = load_story(values)
-        there = [name for name in (stage, "rl", "league") if name in story.stages.names]
-        if not there:
-            names = ", ".join(story.stages.names)
-            raise SettingsError(f"a pipeline of {names} has no rl stage; use `lanista run`.")
-        return story.run_settings(there[0], start=None)
+        return story.run_settings(_stage(story, stage), start=None)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
+
+
+def taken_from(word: str, stage: str = "rl") -> str:
+    """Return a sentence about the stage whose settings `settings_of` takes; empty: of no pipeline.
+
+    A user may not know that the file is a pipeline's, and would miss what earlier stages make.
+    """
+    values = read_story(find(word))
+    if not is_story(values):
+        return ""
+    story = load_story(values)
+    chosen = _stage(story, stage)
+    said = f"Taken is the stage {chosen} of the pipeline {word}"
+    before = story.stages.names[: story.stages.names.index(chosen)]
+    if not before:
+        return f"{said}."
+    return (
+        f"{said} alone: what its earlier stages make ({', '.join(before)}) is not there; "
+        "`lanista run` does them all."
+    )
+
+
+def _stage(story: Story, stage: str) -> str:
+    there = [name for name in (stage, "rl", "league") if name in story.stages.names]
+    if not there:
+        names = ", ".join(story.stages.names)
+        raise SettingsError(f"a pipeline of {names} has no rl stage; use `lanista run`.")
+    return there[0]
 
 
 def _refuse_plan(path: Path, values: object) -> None:
