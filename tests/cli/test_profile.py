@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import signal
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from lanista.cli import interrupt
 from lanista.cli import main as cli
 from lanista.pipeline import profiling_changes
 from lanista.pipeline.profiling import Rig
 from lanista.pipeline.profiling_text import FORMAT
 from lanista.pipeline.profiling_wall import CENTRAL
 from lanista.pipeline.settings import load_settings
+from lanista.pipeline.squad import Squad
 from lanista.rollout.phases import PHASES
 
 PAGE = Path(__file__).parents[2] / "docs" / "profile.md"
@@ -110,13 +115,43 @@ def test_an_interrupt_leaves_what_was_measured(
     assert "was not written" in said.err
 
 
+def test_being_told_to_end_twice_leaves_what_was_measured_and_no_folder(
+    recipe, tmp_path, monkeypatch
+):
+    done, usual, close = [], Rig.lap, Squad.close
+
+    def lap(self, seconds):
+        if done:
+            os.kill(os.getpid(), signal.SIGTERM)
+        done.append(1)
+        return usual(self, seconds)
+
+    def closed(self):
+        os.kill(os.getpid(), signal.SIGTERM)  # As `timeout` does.
+        close(self)
+
+    monkeypatch.setattr(Rig, "lap", lap)
+    monkeypatch.setattr(Squad, "close", closed)
+    monkeypatch.setattr(interrupt, "ONE_INTERRUPT", 3600.0)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = signal.getsignal(signal.SIGTERM)
+    numbers = tmp_path / "numbers.json"
+    assert run(recipe, *QUICK, "--output", str(numbers)) == 130
+    found = json.loads(numbers.read_text())
+    assert found["interrupted"] is True
+    assert len(found["profile"]["decisions_a_second"]) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["numbers.json", "small.yaml"]
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--seconds", "0"], "--seconds is 0"),
+        (["--seconds", "0"], "--seconds is 0; give a number above 0, at most 3600."),
         (["--repeats", "0"], "--repeats is 0"),
         (["--sweep", "--repeats", "4"], "at least that"),
         (["--write-config", "x.yaml"], "give --sweep too"),
+        (["--keep-learning"], "give --sweep too"),
         (["--stage", "rl"], "leave out --stage"),
         (["--set", "rollouts.slot=3"], "rollouts.slots"),
         (["--output", "."], "which is a folder"),

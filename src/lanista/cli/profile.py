@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from lanista.cli.flags import number, optional, switch
+from lanista.cli.interrupt import interrupted_once
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -64,19 +65,22 @@ class ProfileCommand:
         overrides = [text for group in self.settings for text in group]
         work = _Work(self, subject_of(self.recipe, overrides, self.stage))
         code = 0
-        try:
-            with work.screen:
-                work.go()
-        except KeyboardInterrupt:
-            code = INTERRUPTED
-        work.tell(interrupted=bool(code))
+        with interrupted_once():
+            try:
+                with work.screen:
+                    work.go()
+            except KeyboardInterrupt:
+                code = INTERRUPTED
+            work.tell(interrupted=bool(code))
         return code
 
     def _refuse(self) -> None:
         from lanista.pipeline.profiling_noise import FEWEST_PAIRS
 
         if not 0 < self.seconds <= 3600:
-            raise LanistaError(f"--seconds is {self.seconds:g}; give a number from 0 to 3600.")
+            raise LanistaError(
+                f"--seconds is {self.seconds:g}; give a number above 0, at most 3600."
+            )
         if self.repeats < 1:
             raise LanistaError(f"--repeats is {self.repeats}; give at least 1.")
         if self.sweep and self.repeats < FEWEST_PAIRS:
@@ -84,6 +88,8 @@ class ProfileCommand:
                 f"--repeats is {self.repeats}, and a sweep decides by {FEWEST_PAIRS} pairs or "
                 "more; give at least that, and fewer --seconds if it takes too long."
             )
+        if self.keep_learning and not self.sweep:
+            raise LanistaError("--keep-learning says what a sweep tries; give --sweep too.")
         if self.write_config is not None and not self.sweep:
             raise LanistaError("--write-config writes what a sweep finds; give --sweep too.")
 
