@@ -110,6 +110,11 @@ def test_an_interrupt_ends_with_130_and_no_trace(monkeypatch, capsys):
         ("watch x --delay soon", "--delay is 'soon'; give a number; see"),
         ("play kuhn --matches", "--matches needs a value; see"),
         ("exploit a --output b --unit wins", "--unit is 'wins'; give score or gain; see"),
+        (
+            "exploit a --output b --launcher fibres",
+            "--launcher is 'fibres'; give processes, serial or threads; see",
+        ),
+        ("rl --output b --size xxl", "--size is 'xxl'; give l, m, s or xl; see"),
         ("config frob", "ACTION is 'frob'; give new, diff or import; see"),
         ("play kuhn extra", "'extra' is one word too many; see"),
     ],

@@ -104,7 +104,7 @@ def _problem(said: str, flags: Callable[[], list[str]]) -> str:
     if found := re.match(r"Error parsing ([^\s:]+): (.*)", message):
         return _bad_value(found[1], found[2])
     if found := re.match(r"invalid choice '(.*?)' for argument '(\S+?)'\. .*?\((.*?)\)", message):
-        word, flag, known = found[1], found[2], re.findall(r"'(.*?)'", found[3])
+        word, flag, known = found[1], found[2], _known(found[3])
         name = flag if flag.startswith("-") else flag.upper()
         return f"{name} is {word!r}; give {', '.join(known[:-1])} or {known[-1]}"
     if found := re.match(r"Missing value for argument '([^']+)'", message):
@@ -113,6 +113,15 @@ def _problem(said: str, flags: Callable[[], list[str]]) -> str:
     if found := re.match(r"Missing from [a-z ]+: (\S+)", message):
         return f"{found[1]} is missing"
     return message or "The command line cannot be read"
+
+
+def _known(said: str) -> list[str]:
+    """Return the words that may be given."""
+    words: list[str] = re.findall(r"'(.*?)'", said)
+    if "None" not in words:
+        return words
+    # It stands for a flag that is left out, and beside it the others come in any order.
+    return sorted(word for word in words if word != "None")
 
 
 def _bad_value(flag: str, reason: str) -> str:
