@@ -11,6 +11,7 @@ import statistics
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,12 @@ from lanista.pipeline.settings import load_settings
 SECONDS, REPEATS = 4.0, 7
 MOST_OTHERS = 0.15
 """Cores that others may use while two are measured."""
+MATCHES = (1024, 4096)
+"""Of an iteration. The fewer there are, the more of a step is overhead, which every worker has."""
 SPLIT = {"workers": 2, "launcher": "serial"}
 BEASTYBAR = {
     "game": "beastybar",
     "network": {"width": 256, "layers": 2},
-    "rollouts": {"matches": 1024},
     "device": "cpu",
 }
 SHOWDOWN = {
@@ -44,20 +46,20 @@ Settings = dict[str, Any]
 
 def launchers() -> Iterator[dict[str, Any]]:
     """Measure threads against one thread, and two processes of Showdown against one."""
-    for precision in ("fp32", "bf16"):
-        label = f"beastybar PPO, 256x256, {precision}, two threads over one"
+    for precision, matches in product(("fp32", "bf16"), MATCHES):
+        label = f"beastybar PPO, 256x256, {precision}, {matches} matches, two threads over one"
         if precision == "bf16" and not has_bf16():
             yield {"bench": label, "why": "not measured: this CPU has no bf16 instructions"}
             continue
-        yield held_against(label, beastybar(precision), target=1.6)
+        yield held_against(label, beastybar(precision, matches), target=1.6)
     one, two = SHOWDOWN, _with(SHOWDOWN, rollouts={"workers": 2})
     label = "showdown, played and learned from, two workers over one"
     yield held_against(label, {"serial": one, "two workers": two}, target=1.7)
 
 
-def beastybar(precision: str) -> dict[str, Settings]:
+def beastybar(precision: str, matches: int) -> dict[str, Settings]:
     """Return the contestants: one thread; two parts in turn; two threads; two that play ahead."""
-    alone = _with(BEASTYBAR, learning={"precision": precision})
+    alone = _with(BEASTYBAR, learning={"precision": precision}, rollouts={"matches": matches})
     split = _with(alone, learning={"shards": 2}, rollouts=SPLIT)
     threads = _with(split, rollouts={"launcher": "threads"})
     ahead = _with(threads, rollouts={"lag": 1})

@@ -28,7 +28,7 @@ def test_a_loaded_machine_is_not_measured(monkeypatch):
 
 
 def test_every_contestant_plays_and_learns():
-    for values in beastybar("bf16").values():
+    for values in beastybar("bf16", 1024).values():
         load_settings(values)
     small = BEASTYBAR | {"network": {"width": 8, "layers": 1}, "rollouts": {"matches": 8}}
     split = launchers._with(small, rollouts={"workers": 2, "launcher": "threads"})
