@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lanista.games import registry
 from lanista.games.contract import Decisions, Game
 from lanista.learn.batch import Batch, to_device
+from lanista.learn.cutting import cut
 from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
 from lanista.nets.distribution import Heads
@@ -121,15 +122,18 @@ def test_actors_in_threads_have_streams_of_their_own_and_choose_the_same() -> No
     steps = [(copy.deepcopy(decisions), rows) for decisions, rows in walk("beastybar", 20)]
     game = registry.make("beastybar", slots=1, seed=5)
 
-    def play(graphs: bool) -> tuple[list[Choice], Any]:
-        policy, critic = networks(game)
+    # All threads draw first weights from one source, so they are made before.
+    made = [networks(game) for _ in range(4)]
+
+    def play(number: int, graphs: bool) -> tuple[list[Choice], Any]:
+        policy, critic = made[number]
         actor = Actor(policy, 4, critic, graphs=graphs)
         with actor.taking_weights(), torch.no_grad():
             torch._foreach_mul_(list(policy.parameters()), 1.0)
         return [actor.choose(*step) for step in steps], actor.lane._stream
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(play, [False, False, True, True]))
+        found = list(pool.map(play, range(4), [False, False, True, True]))
     assert len({stream.cuda_stream for _, stream in found}) == 4
     for choices, _ in found[1:]:
         for one, other in zip(choices, found[0][0], strict=True):
@@ -238,16 +242,20 @@ def test_a_gpu_learns_as_the_cpu_does(settings: dict[str, Any]) -> None:
         torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-3)
 
 
-def test_cutting_minibatches_never_waits_for_the_gpu() -> None:
+@pytest.mark.parametrize("whole", [False, True])
+def test_cutting_minibatches_never_waits_for_the_gpu(whole: bool) -> None:
     game = registry.make("leduc", slots=64, seed=1)
     policy, critic = networks(game, device="cpu")
     unrolls = Collector(game, Actor(policy, 3, critic), unroll_length=8).whole_matches(256)
     device = torch.device("cuda")
-    moved = to_device(unrolls, device)
+    moved = to_device(unrolls, device, whole=whole)
+    lanes = np.arange(len(moved))[::2]
+    cuts = cut(moved, [lanes, lanes])
+    next(cuts)  # How long unrolls are is asked once, at first.
     before = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        batch = Batch(moved.take(np.arange(len(moved))[::2]), device)
+        batch = Batch(next(cuts), device)
         batch.rows(batch.steps(batch.tensor("reward")))
         ended = batch.to_the_end.steps(batch.tensor("ended"))
     finally:

@@ -15,6 +15,7 @@ from lanista.data.trajectory import Unrolls
 from lanista.games import registry
 from lanista.learn import returns
 from lanista.learn.batch import to_device
+from lanista.learn.cutting import cut_there
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
@@ -57,10 +58,12 @@ def no_waiting() -> Iterator[None]:
 def test_no_step_waits_for_the_gpu(told: dict[str, Any]) -> None:
     learner, unrolls = learner_of(**told)
     learner.update(unrolls)  # Libraries are loaded on the way.
-    moved = to_device(unrolls, learner.device)
+    moved = to_device(unrolls, learner.device, whole=cut_there(learner.settings, learner.network))
     weights = dict(learner.settings.terms)
+    parts = learner._minibatches(moved)
+    learner._step(next(parts), weights)  # How long unrolls are is asked once, at first.
     with no_waiting():
-        for part in learner._minibatches(moved):
+        for part in parts:
             readings = learner._step(part, weights)
     assert readings.rows > 0
 

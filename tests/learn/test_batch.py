@@ -10,8 +10,9 @@ import torch
 from small_runs import kuhn_run, leduc_run
 from torch import Tensor
 
-from lanista.data.trajectory import HEAVY, LANES, ROWS, Unrolls
-from lanista.learn.batch import Batch, _moved, kinds_of, to_device
+from lanista.data.trajectory import ALL, HEAVY, LANES, ROWS, Unrolls, join, moved, to_arrays
+from lanista.learn.batch import Batch, kinds_of, to_device
+from lanista.learn.cutting import cut, cut_there
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 
@@ -20,7 +21,21 @@ CPU = torch.device("cpu")
 
 def there(unrolls: Unrolls) -> Unrolls:
     """Return unrolls as they are on a device that is not the host."""
-    return _moved(unrolls, CPU)
+    return moved(unrolls, CPU, HEAVY)
+
+
+def wholly_there(unrolls: Unrolls) -> Unrolls:
+    """Return unrolls of which the host has no column."""
+    return moved(unrolls, CPU)
+
+
+def same(found: Unrolls, wanted: Unrolls) -> None:
+    for name in ALL:
+        column = getattr(wanted, name)
+        if column is None:
+            assert getattr(found, name) is None, name
+        else:
+            assert np.array_equal(np.asarray(getattr(found, name)), column), name
 
 
 def test_on_the_cpu_unrolls_stay_as_they_are() -> None:
@@ -39,13 +54,40 @@ def test_heavy_columns_are_tensors_and_the_others_stay_with_the_host() -> None:
 def test_taken_from_a_device_is_what_is_taken_on_the_host() -> None:
     unrolls = leduc_run(Learning()).play()
     lanes = np.random.default_rng(0).permutation(len(unrolls))[: len(unrolls) // 2]
-    found, wanted = there(unrolls).take(lanes), unrolls.take(lanes)
-    for name in (*ROWS, *LANES, "index"):
-        column = getattr(wanted, name)
-        if column is None:
-            assert getattr(found, name) is None
-        else:
-            assert np.array_equal(np.asarray(getattr(found, name)), column), name
+    same(there(unrolls).take(lanes), unrolls.take(lanes))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_minibatches_cut_on_a_device_are_those_cut_on_the_host(streamed: bool) -> None:
+    run = leduc_run(Learning(), unroll_length=2)
+    unrolls = run.collector.unrolls(40) if streamed else run.play()
+    assert bool(unrolls.goes_on.any()) == (unrolls.next_observation is not None)
+    parts = np.array_split(np.random.default_rng(0).permutation(len(unrolls)), 3)
+    for found, wanted in zip(cut(wholly_there(unrolls), parts), cut(unrolls, parts), strict=True):
+        same(found, wanted)
+        rows = torch.arange(float(wanted.decisions)) + 1
+        batches = [Batch(each, CPU).to_the_end for each in (found, wanted)]
+        steps = [batch.steps(rows) for batch in batches]
+        assert torch.equal(*steps)
+        assert torch.equal(batches[0].rows(steps[0]), rows)
+
+
+def test_parts_joined_on_a_device_are_those_joined_on_the_host() -> None:
+    run = leduc_run(Learning(), unroll_length=2)
+    parts = [run.play(), run.collector.unrolls(30), run.collector.unrolls(10)]
+    same(join([wholly_there(part) for part in parts]), join(parts))
+
+
+def test_unrolls_on_a_device_are_kept_as_plain_arrays_and_know_their_age() -> None:
+    unrolls = leduc_run(Learning()).play()
+    unrolls.update[:3] = -4
+    moved_there = wholly_there(unrolls)
+    for name, array in to_arrays(moved_there).items():
+        assert isinstance(array, np.ndarray)
+        assert np.array_equal(array, getattr(unrolls, name))
+    mean = (12 * unrolls.decisions) / unrolls.decisions + 3 * 4 / unrolls.decisions
+    assert unrolls.age(12) == pytest.approx((mean, 16.0))
+    assert moved_there.age(12) == pytest.approx((mean, 16.0))
 
 
 def test_rows_and_steps_go_both_ways() -> None:
@@ -81,8 +123,9 @@ def test_equal_rows_are_found_on_the_host_only() -> None:
 )
 def test_learning_from_a_device_is_learning_from_the_host(settings: Any, kind: Any) -> None:
     runs = [leduc_run(Learning(**settings), Network(kind, width=16, layers=1)) for _ in range(2)]
-    here, moved = (run.play() for run in runs)
-    logs = [runs[0].learner.update(here), runs[1].learner.update(there(moved))]
+    here, other = (run.play() for run in runs)
+    away = wholly_there if cut_there(Learning(**settings), Network(kind)) else there
+    logs = [runs[0].learner.update(here), runs[1].learner.update(away(other))]
     assert logs[0] == pytest.approx(logs[1], rel=1e-3, abs=1e-5)
     pair = (run.learner.policy.parameters() for run in runs)
     for one, other in zip(*pair, strict=True):

@@ -1,18 +1,21 @@
 """What learners read: the decisions of learning seats, as columns, with an index `[T, B]`.
 
 An unroll is up to T consecutive decisions of one seat in one match. One that is shorter is padded
-after its last decision, whether the match ended there or goes on. A learner may hold the columns
-`HEAVY` as tensors on its device. Knows nothing of games and networks.
+after its last decision, whether the match ended there or goes on. The columns `HEAVY`, or all of
+them, may be tensors on a learner's device. Knows nothing of games and networks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor, device
 
 # Columns with one entry for each decision, and with one for each unroll.
 ROWS = (
@@ -25,6 +28,7 @@ HEAVY = (
     "next_observation", "next_mask", "next_privileged", "next_value", "state",
 )  # fmt: skip
 """Columns that only networks and losses read; the others are read by the host too."""
+ALL = (*ROWS, *LANES, "index")
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,15 @@ class Unrolls:
     def decisions(self) -> int:
         return len(self.action)
 
+    def age(self, update: int) -> tuple[float, float]:
+        """Return how many updates old the acting weights are at `update`: the mean, the most."""
+        if isinstance(self.update, np.ndarray):
+            return float(update - self.update.mean()), float(update - self.update.min())
+        mean, least = self.update.double().mean(), self.update.min()
+        return update - mean.item(), float(update - least.item())
+
     def take(self, lanes: NDArray[Any]) -> Unrolls:
-        """Return only the unrolls `lanes`, in that order."""
+        """Return only the unrolls `lanes`, in that order; `index` must be with the host."""
         index = self.index[:, lanes]
         valid = index.T >= 0
         rows = index.T[valid]
@@ -110,10 +121,36 @@ class _Rows:
         return column.index_select(0, self._there)
 
 
+def to_tensor(column: NDArray[Any] | Tensor, device: device) -> Tensor:
+    """Return a column as a tensor on a device; on the CPU without a copy where it can be."""
+    import torch  # Most readers of unrolls do without.
+
+    if isinstance(column, torch.Tensor):
+        return column.to(device, non_blocking=True)
+    array = np.ascontiguousarray(column)
+    found = torch.from_numpy(array if array.flags.writeable else array.copy())
+    # From memory that is not pinned, a copy would wait for all that the device has to do.
+    return found.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else found
+
+
+def moved(unrolls: Unrolls, device: device, names: Sequence[str] = ALL) -> Unrolls:
+    """Return unrolls of which these columns are tensors on a device; nothing waits for them."""
+    columns = {name: getattr(unrolls, name) for name in names}
+    given: dict[str, Any] = {
+        name: to_tensor(each, device) for name, each in columns.items() if each is not None
+    }
+    return replace(unrolls, **given)
+
+
 def join(parts: Sequence[Unrolls]) -> Unrolls:
-    """Return several sets of unrolls as one; T is the longest of theirs."""
+    """Return several sets of unrolls as one; T is the longest of theirs.
+
+    All of them lie with the host, or all columns of all of them on one device.
+    """
     if len(parts) == 1:
         return parts[0]
+    if not isinstance(parts[0].index, np.ndarray):
+        return _join_there(parts)
     longest = max(part.index.shape[0] for part in parts)
     indices, rows = [], 0
     for part in parts:
@@ -131,6 +168,30 @@ def join(parts: Sequence[Unrolls]) -> Unrolls:
     joined["extras"] = {
         name: np.concatenate([part.extras[name] for part in parts]) for name in names
     }
+    return Unrolls(**joined)
+
+
+def _join_there(parts: Sequence[Unrolls]) -> Unrolls:
+    import torch
+
+    longest, rows, indices = max(len(part.index) for part in parts), 0, []
+    for part in parts:
+        there: Any = part.index
+        more = (0, 0, 0, longest - len(there))
+        index = torch.nn.functional.pad(torch.where(there >= 0, there + rows, -1), more, value=-1)
+        indices.append(index)
+        rows += part.decisions
+    joined: dict[str, Any] = {"index": torch.cat(indices, 1)}
+    for name in (*ROWS, *LANES):
+        columns: list[Any] = [getattr(part, name) for part in parts]
+        given = [column for column in columns if column is not None]
+        if given:
+            # Of lanes some parts have none, because none of their matches went on.
+            like = given[0]
+            zeros = [like.new_zeros((len(part), *like.shape[1:])) for part in parts]
+            pairs = zip(columns, zeros, strict=True)
+            columns = [zero if column is None else column for column, zero in pairs]
+        joined[name] = torch.cat(columns) if given else None
     return Unrolls(**joined)
 
 
@@ -152,11 +213,15 @@ def _join_lanes(parts: Sequence[Unrolls], name: str) -> NDArray[Any] | None:
 def to_arrays(unrolls: Unrolls) -> dict[str, NDArray[Any]]:
     """Return plain arrays, fit for an npz file without objects."""
     arrays = {
-        entry.name: getattr(unrolls, entry.name)
+        entry.name: _at_home(getattr(unrolls, entry.name))
         for entry in fields(unrolls)
         if entry.name != "extras" and getattr(unrolls, entry.name) is not None
     }
     return arrays | {f"extra:{name}": column for name, column in unrolls.extras.items()}
+
+
+def _at_home(column: Any) -> NDArray[Any]:
+    return column if isinstance(column, np.ndarray) else np.asarray(column.cpu().numpy())
 
 
 def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Unrolls:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lanista.data.equal_rows import kinds
-from lanista.data.trajectory import HEAVY, Unrolls
+from lanista.data.trajectory import ALL, HEAVY, Unrolls, moved, to_tensor
 
 Column = NDArray[Any] | Tensor
 """A column of unrolls: on the host, or on the learner's device already."""
@@ -58,6 +58,8 @@ class Batch:
         Returns take what comes after an unroll for what comes after the last step T.
         """
         index = self.unrolls.index
+        if isinstance(index, Tensor):
+            return self._to_the_end_there(index)
         size = (index >= 0).sum(0)
         shift = np.where(self.unrolls.goes_on, len(index) - size, 0)
         if not shift.any():
@@ -65,6 +67,17 @@ class Batch:
         place = np.arange(len(index))[:, None] - shift
         moved = np.where(place >= 0, np.take_along_axis(index, np.maximum(place, 0), 0), -1)
         return Batch(replace(self.unrolls, index=moved), self.device)
+
+    def _to_the_end_there(self, index: Tensor) -> Batch:
+        """The same without asking the device whether any goes on."""
+        if self.unrolls.next_observation is None:
+            return self
+        steps = torch.arange(len(index), device=index.device)[:, None]
+        goes_on = self.tensor("goes_on")
+        shift = torch.where(goes_on, len(index) - (index >= 0).sum(0), 0)
+        place = steps - shift
+        moved = torch.where(place >= 0, index.gather(0, place.clamp(min=0)), -1)
+        return Batch(replace(self.unrolls, index=moved), self.device)  # type: ignore[arg-type]
 
     def _in_lanes(self, order: NDArray[np.int64], begins: NDArray[np.bool_]) -> Batch:
         """Arrange rows in `order`, a new lane where one `begins` after its predecessor."""
@@ -82,6 +95,10 @@ class Batch:
 
     def rows(self, steps: Tensor) -> Tensor:
         """Return step values `[T, B, ...]` as rows `[N, ...]`."""
+        if isinstance(self.unrolls.index, Tensor):
+            # What is padded goes into one row too many.
+            out = steps.new_zeros((self.unrolls.decisions + 1, *steps.shape[2:]))
+            return out.index_copy_(0, self._sources, steps.flatten(0, 1))[:-1]
         out = steps.new_zeros((self.unrolls.decisions, *steps.shape[2:]))
         valid, rows = self._valid
         return out.index_copy_(0, rows, steps.flatten(0, 1).index_select(0, valid))
@@ -89,6 +106,8 @@ class Batch:
     @cached_property
     def _sources(self) -> Tensor:
         """`[T·B]`: each step's row; where it is padded, the row of zeros after the last."""
+        if isinstance(self.unrolls.index, Tensor):
+            return torch.where(self.index >= 0, self.index, self.unrolls.decisions).flatten()
         index = self.unrolls.index.reshape(-1).astype(np.int64)
         return to_tensor(np.where(index >= 0, index, self.unrolls.decisions), self.device)
 
@@ -133,30 +152,9 @@ def kinds_of(view: Column, device: torch.device, beside: Column | None = None) -
     return Kinds(each, to_tensor(group, device), to_tensor(first, device))
 
 
-def to_tensor(column: Column, device: torch.device) -> Tensor:
-    """Return a column on a device; on the CPU without a copy where it can be."""
-    if isinstance(column, Tensor):
-        return column.to(device, non_blocking=True)
-    array = np.ascontiguousarray(column)
-    if not array.flags.writeable:
-        array = array.copy()
-    found = torch.from_numpy(array)
-    # From memory that is not pinned, a copy would wait for all that the device has to do.
-    return found.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else found
+def to_device(unrolls: Unrolls, device: torch.device, *, whole: bool = False) -> Unrolls:
+    """Return unrolls whose heavy columns lie on `device`; `whole`: all of them.
 
-
-def to_device(unrolls: Unrolls, device: torch.device) -> Unrolls:
-    """Return unrolls whose heavy columns lie on `device`, so that minibatches are cut there.
-
-    On the CPU they stay as they are.
+    Minibatches are then cut there. On the CPU all stays as it is.
     """
-    return unrolls if device.type == "cpu" else _moved(unrolls, device)
-
-
-def _moved(unrolls: Unrolls, device: torch.device) -> Unrolls:
-    columns: dict[str, Any] = {
-        name: to_tensor(column, device)
-        for name in HEAVY
-        if (column := getattr(unrolls, name)) is not None
-    }
-    return replace(unrolls, **columns)
+    return unrolls if device.type == "cpu" else moved(unrolls, device, ALL if whole else HEAVY)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lanista.data.trajectory import Unrolls
-from lanista.learn.batch import Batch, Kinds, kinds_of, to_tensor
+from lanista.data.trajectory import Unrolls, to_tensor
+from lanista.learn.batch import Batch, Kinds, kinds_of
 from lanista.learn.settings import Learning
 from lanista.nets.policy import Critic, Policy
 

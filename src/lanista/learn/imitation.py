@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lanista.data.demonstrations import UNKNOWN, Demonstrations, Indices
+from lanista.data.trajectory import to_tensor
 from lanista.games.contract import Spec
 from lanista.games.streams import uniforms
-from lanista.learn.batch import to_tensor
 from lanista.learn.imitation_settings import Imitation
 from lanista.learn.learner import BrokenLossError
 from lanista.learn.losses import imitation, outcome_loss

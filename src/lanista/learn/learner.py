@@ -20,6 +20,7 @@ from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.batch import Batch, to_device
+from lanista.learn.cutting import cut, cut_there
 from lanista.learn.descent import BrokenLossError as BrokenLossError
 from lanista.learn.descent import Descent, shares_of
 from lanista.learn.forward import Views, forward
@@ -84,8 +85,7 @@ class Learner:
                 f"eta bends the rewards of two seats that play for each other's loss, and "
                 f"{spec.name} is not such a game; set eta to 0."
             )
-        if self.device.type == "cpu":
-            keep_freed_memory()
+        keep_freed_memory()
         torch.manual_seed(seed)
         self.policy = Policy(spec, network).to(self.device)
         if start is not None:
@@ -140,7 +140,7 @@ class Learner:
         `only` these terms count, if given: a critic that knows nothing misleads a policy.
         """
         settings, values = self.settings, self.scheduled()
-        unrolls = to_device(unrolls, self.device)
+        unrolls = to_device(unrolls, self.device, whole=cut_there(settings, self.network))
         self.descent.begin(values["lr"])
         weights = {
             name: values[name] if only is None or name in only else 0.0 for name in settings.terms
@@ -157,7 +157,7 @@ class Learner:
                 stopped["stopped_after_epoch"] = epoch + 1
                 break
         log = self._read(steps, weights) | stopped
-        log["staleness"] = float(self.update_count - unrolls.update.mean())
+        log["staleness"] = unrolls.age(self.update_count)[0]
         self.update_count += 1
         self._follow()
         return log | {"lr": values["lr"]} | {f"{k}/weight": v for k, v in weights.items()}
@@ -197,12 +197,10 @@ class Learner:
             yield unrolls
             return
         if self.settings.rnad:  # It needs both seats of a match together.
-            cut = shuffled(unrolls, parts, self.order)
+            parted = shuffled(unrolls, parts, self.order)
         else:
-            cut = np.array_split(self.order.permutation(len(unrolls)), parts)
-        for lanes in cut:
-            if len(lanes):
-                yield unrolls.take(lanes)
+            parted = np.array_split(self.order.permutation(len(unrolls)), parts)
+        yield from cut(unrolls, [lanes for lanes in parted if len(lanes)])
 
     def _step(self, unrolls: Unrolls, weights: dict[str, float]) -> Readings:
         """Take one optimiser step over `unrolls`, in `accumulate` pieces of `shards` each."""

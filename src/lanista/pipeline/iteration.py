@@ -20,6 +20,7 @@ from lanista.data.replay_buffer import ReplayBuffer
 from lanista.data.trajectory import Unrolls
 from lanista.games import registry
 from lanista.games.bots import Player
+from lanista.learn.cutting import cut_there
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.nets.policy import Policy
 from lanista.pipeline.collectors import (
@@ -119,7 +120,12 @@ class Training:
         builds = [partial(collector_elsewhere, told, networks, each) for each in firsts]
         launcher, lag = rollouts.launcher, rollouts.lag
         desk = desk_of(settings, networks, seats)
-        return Fleet(builds, firsts, actor, seats, launcher=launcher, lag=lag, desk=desk)
+        # A replay is kept by the host.
+        sends = device_of(settings) == "cuda" and not settings.replay.size
+        sends = sends and cut_there(settings.learning, settings.network)
+        return Fleet(
+            builds, firsts, actor, seats, launcher=launcher, lag=lag, desk=desk, sends=sends
+        )
 
     def meet(self, meetings: Sequence[Met]) -> None:
         """Draw opponents from these meetings, which stand in the run's record, from now on."""
@@ -220,8 +226,8 @@ class Training:
 
     def _lag(self, unrolls: Unrolls) -> Values:
         """Return how many updates old the weights were that made these decisions."""
-        age = self.learner.update_count - unrolls.update
-        return {"lag/mean": float(age.mean()), "lag/max": float(age.max())}
+        mean, most = unrolls.age(self.learner.update_count)
+        return {"lag/mean": mean, "lag/max": most}
 
     @property
     def phases(self) -> Phases:

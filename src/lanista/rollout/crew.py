@@ -20,6 +20,7 @@ from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import Collector, Seating
+from lanista.rollout.phases import TRANSFER
 from lanista.rollout.remote import RemoteActor
 
 Line = Connection | None
@@ -83,7 +84,8 @@ class Crew:
         self.players = {make: self.players.get(make) or make(spec) for make in makes}
         self.collector.meet([self.players[make] for make in makes], seating)
 
-    def collect(self, order: Order, weights: Weights) -> Played:
+    def collect(self, order: Order, weights: Weights, *, sends: bool = False) -> Played:
+        """Play a chunk; `sends`: what was played lies on the actor's device then."""
         collector = self.collector
         collector.phases.taken()  # What passed since the last chunk was nobody's work.
         actor = collector.actor
@@ -96,6 +98,9 @@ class Crew:
         unrolls = getattr(collector, order.how)(order.count)
         if isinstance(actor, RemoteActor):
             actor.rest()
+        elif sends:
+            with collector.phases(TRANSFER):
+                unrolls = actor.lane.send(unrolls)
         ended = collector.tally.rows()
         return Played(unrolls, ended, collector.next_match, *collector.phases.taken())
 

@@ -21,6 +21,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lanista.data.trajectory import ALL, Unrolls, moved
+
 STEP = 4096
 """Recorded work is made for multiples of so many rows."""
 _recording = Lock()
@@ -138,6 +140,20 @@ class Lane:
         if self._stream is not None:
             self._stream.synchronize()
         return {name: held.numpy() for name, held in back.items()}
+
+    def send(self, unrolls: Unrolls) -> Unrolls:
+        """Return unrolls on the device, for whoever works on its default stream."""
+        with self.own_stream():
+            there = moved(unrolls, self.device)
+        if self._stream is not None:
+            for column in _columns(there):
+                column.record_stream(torch.cuda.default_stream(self.device))
+            self._stream.synchronize()
+        return there
+
+
+def _columns(unrolls: Unrolls) -> Iterator[Any]:
+    return (column for name in ALL if (column := getattr(unrolls, name)) is not None)
 
 
 class Lanes:

@@ -66,11 +66,13 @@ class Fleet:
         launcher: Launcher = "serial",
         lag: int = 0,
         desk: Desk | None = None,
+        sends: bool = False,
     ) -> None:
         """Have a worker for each of `builds`, with match ids from `first_matches` on.
 
         `actor` has the weights they play with. They are started when they are first needed. With a
-        `desk` processes have no networks and ask there.
+        `desk` processes have no networks and ask there. `sends`: workers within this process put
+        what they played on the actor's device, where the parts are joined.
         """
         self.actor, self.builds, self.launcher, self.lag = actor, tuple(builds), launcher, lag
         self.update = 0
@@ -83,7 +85,7 @@ class Fleet:
         """What processes have spent, those of their games not counted."""
         self.notices: list[str] = []
         """What the user should know; whoever tells it takes it out."""
-        self._desk = desk
+        self._desk, self._sends = desk, sends
         self._central: Central | None = None
         self._next = list(first_matches)
         self._workers: list[Worker] = []
@@ -209,7 +211,7 @@ class Fleet:
 
         def do(crew: Crew, what: str, told: Any) -> Any:
             if what == "collect":
-                return crew.collect(told, published.weights(told.version))
+                return crew.collect(told, published.weights(told.version), sends=self._sends)
             return getattr(crew, what)(told)
 
         kind = Inline if self.launcher == "serial" else Threaded

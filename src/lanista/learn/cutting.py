@@ -1,0 +1,59 @@
+"""Cuts unrolls into minibatches, on the learner's device where they lie there.
+
+Nothing waits for a device, but once for how long its unrolls are. Knows nothing of losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lanista.data.trajectory import LANES, ROWS, Unrolls
+from lanista.learn.settings import Learning
+from lanista.nets.settings import Network
+
+
+def cut_there(settings: Learning, network: Network) -> bool:
+    """Return whether all that a learner reads may lie on its device, and be cut there.
+
+    What goes by whole matches, or by a recurrent policy's own memory, is arranged by the host.
+    """
+    return not (settings.rnad or network.recurrent or settings.accumulate * settings.shards > 1)
+
+
+def cut(unrolls: Unrolls, parts: Sequence[NDArray[np.int64]]) -> Iterator[Unrolls]:
+    """Give the unrolls of each part in turn, in its order."""
+    index: Any = unrolls.index
+    if not isinstance(index, Tensor):
+        yield from map(unrolls.take, parts)
+        return
+    lengths = (index >= 0).sum(0).cpu().numpy()
+    every = torch.from_numpy(np.concatenate(parts))
+    if index.is_cuda:
+        every = every.pin_memory().to(index.device, non_blocking=True)
+    first = 0
+    for part in parts:
+        lanes = every[first : (first := first + len(part))]
+        yield _taken(unrolls, index.index_select(1, lanes), lanes, int(lengths[part].sum()))
+
+
+def _taken(unrolls: Unrolls, index: Tensor, lanes: Tensor, decisions: int) -> Unrolls:
+    """Return `lanes` of unrolls, whose rows `index` `[T, B]` has, as `Unrolls.take` does."""
+    # Rows are numbered anew, lane by lane.
+    there = index.T.flatten().long()
+    valid = there >= 0
+    number = valid.cumsum(0) - 1
+    rows = there.new_empty(decisions + 1)
+    rows.index_copy_(0, torch.where(valid, number, decisions), there)  # The rest into the last.
+    rows = rows[:decisions]
+    chosen: dict[str, Any] = {"index": torch.where(valid, number, -1).view(index.T.shape).T}
+    for names, wanted in ((ROWS, rows), (LANES, lanes)):
+        for name in names:
+            column: Any = getattr(unrolls, name)
+            chosen[name] = None if column is None else column.index_select(0, wanted)
+    return Unrolls(**chosen)
