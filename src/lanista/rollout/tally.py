@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.rollout.counting import Counter
+
 Pairs = tuple[tuple[int, int, int], ...]
+_COLUMNS = ("seated", "place", "returns", "match", "update")
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,11 @@ class Tally:
         self.clear()
 
     def clear(self) -> None:
-        self._seated: list[NDArray[np.int32]] = []
-        self._place: list[NDArray[np.int32]] = []
-        self._returns: list[NDArray[np.float32]] = []
-        self._numbers: list[NDArray[np.int64]] = []
+        self._parts: list[dict[str, NDArray[Any]]] = []
+        self._counter: Counter | None = None
+        self._counted = 0
+        """Parts that the counter has."""
+        self._counts: list[Count] = []
         self.matches = 0
 
     def add(
@@ -57,24 +61,16 @@ class Tally:
         update: NDArray[np.int64],
     ) -> None:
         """Take in matches that ended, a row each; `update` is when each began."""
-        self._seated.append(seated)
-        self._place.append(place)
-        self._returns.append(returns)
-        self._numbers.append(np.stack([match, update], axis=1))
+        self._parts.append(
+            {"seated": seated, "place": place, "returns": returns, "match": match, "update": update}
+        )
         self.matches += len(seated)
 
     def rows(self) -> dict[str, NDArray[Any]]:
         """Return the matches so far as columns, for `extend` elsewhere; none: empty."""
         if not self.matches:
             return {}
-        match, update = np.concatenate(self._numbers).T
-        return {
-            "seated": np.concatenate(self._seated),
-            "place": np.concatenate(self._place),
-            "returns": np.concatenate(self._returns),
-            "match": match,
-            "update": update,
-        }
+        return {name: np.concatenate([part[name] for part in self._parts]) for name in _COLUMNS}
 
     def extend(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Take in what `rows` of another tally gave."""
@@ -82,29 +78,27 @@ class Tally:
             self.add(**rows)
 
     def counts(self) -> list[Count]:
-        """Return the matches so far by seating, in the order of the players' numbers."""
-        if not self.matches:
-            return []
-        seated, group = np.unique(np.concatenate(self._seated), axis=0, return_inverse=True)
-        place, returns = np.concatenate(self._place), np.concatenate(self._returns)
-        numbers = np.concatenate(self._numbers)
-        found = []
-        for kind, seating in enumerate(seated):
-            rows = np.flatnonzero(group.ravel() == kind)
-            match, update = numbers[rows].T
-            found.append(
-                Count(
-                    seating=tuple(int(number) for number in seating),
-                    matches=len(rows),
-                    pairs=pair_results(place[rows]),
-                    # In float64 and in the order played: the same sum wherever it is made.
-                    returns=tuple(float(r) for r in returns[rows].sum(0, dtype=np.float64)),
-                    first_match=int(match.min()),
-                    last_match=int(match.max()),
-                    first_update=int(update.min()),
-                )
+        """Return the matches so far by seating, in the order of the players' numbers.
+
+        Only what came since the last call is counted: this is asked for after every update.
+        """
+        if self._counted == len(self._parts):
+            return self._counts
+        if self._counter is None:
+            self._counter = Counter(self.seats)
+        for part in self._parts[self._counted :]:
+            # Returns are summed in float64 and in the order played: the same sum wherever it is
+            # made, for which parts of it must not be summed first.
+            self._counter.add(**part)
+        self._counted = len(self._parts)
+        seatings, numbers, pairs, returns = (rows.tolist() for rows in self._counter.table())
+        self._counts = [
+            Count(tuple(seating), matches, tuple(map(tuple, results)), tuple(sums), *rest)
+            for seating, (matches, *rest), results, sums in zip(
+                seatings, numbers, pairs, returns, strict=True
             )
-        return found
+        ]
+        return self._counts
 
 
 def pair_results(place: NDArray[np.int32]) -> Pairs:
