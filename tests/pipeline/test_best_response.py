@@ -162,6 +162,44 @@ def test_nothing_but_the_victim_is_met_and_nothing_pulls(tmp_path):
     assert made.supervised_checkpoint == victim
 
 
+@pytest.mark.parametrize(
+    ("mine", "base", "came"), [(None, None, None), (None, -0.5, -0.5), (-1.0, -0.5, -1.0)]
+)
+def test_a_draw_is_worth_what_is_said_or_what_the_settings_to_train_with_say(mine, base, came):
+    values = {"game": "leduc", "rollouts": {"draw": base}}
+    duel = Duel("leduc", {}, "random", 0, True)
+    asked = replace(LEDUC, draw=mine, base=load_settings(values))
+    assert run_settings(asked, duel, 0).rollouts.draw == came
+    if base is None:
+        assert run_settings(replace(LEDUC, draw=-0.25), duel, 0).rollouts.draw == -0.25
+
+
+def test_what_a_draw_is_worth_changes_what_is_learnt_and_is_no_older_responses(tmp_path):
+    asked = replace(LEDUC, train_steps=2000, games=200, selection_games=100, points=2, exact=False)
+    found = {
+        draw: best_response("random", replace(asked, draw=draw), tmp_path / f"{draw}.safetensors")
+        for draw in (None, -5.0)
+    }
+    assert found[None].digest != found[-5.0].digest
+    for draw, each in found.items():
+        record, n = each.record, each.record["wins"] + each.record["draws"] + each.record["losses"]
+        assert record["draw_worth"] == draw
+        assert record["win_rate"]["value"] == pytest.approx(record["wins"] / n)
+        mine = each.results.schedule.seating == 0
+        assert record["gain"]["value"] == pytest.approx(each.results.returns[mine].mean())
+    with pytest.raises(RefusedError, match=r"begun with draw None, and now it is -5\.0"):
+        best_response(
+            "random", replace(asked, draw=-5.0), tmp_path / "None.safetensors", resume=True
+        )
+    # A plan of a version that did not know it.
+    plan = folder_of(tmp_path / "None.safetensors") / "exploit.json"
+    values = json.loads(plan.read_text())
+    del values["draw"]
+    plan.write_text(json.dumps(values))
+    again = best_response("random", asked, tmp_path / "None.safetensors", resume=True)
+    assert again.digest == found[None].digest
+
+
 def test_responses_have_seeds_of_their_own_and_take_turns_with_their_starts(tmp_path):
     start = str(untrained(KUHN, tmp_path / "s.safetensors"))
     asked = replace(SMALL, train_steps=600, responses=3, starts=("scratch", start))

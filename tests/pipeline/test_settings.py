@@ -1,5 +1,7 @@
 """Settings: YAML in and out, overrides, and what is refused with which sentence."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import yaml
 from lanista.errors import LanistaError
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
-from lanista.pipeline.plain import commented, sentences
+from lanista.pipeline.plain import commented, flat, sentences
 from lanista.pipeline.recipes import alphastar, recipe_names, settings_of
 from lanista.pipeline.settings import (
     Checkpoints,
@@ -19,7 +21,9 @@ from lanista.pipeline.settings import (
     RunSettings,
     apply_overrides,
     differences,
+    fingerprint,
     load_settings,
+    may_change,
     to_yaml,
 )
 
@@ -36,7 +40,9 @@ FULL = RunSettings(
         critic_network=Network(width=9),
         fixed_point=(3, 4),
     ),
-    rollouts=Rollouts(mode="stream", opponents=(Opponent("self"), Opponent("random", 0.25))),
+    rollouts=Rollouts(
+        mode="stream", opponents=(Opponent("self"), Opponent("random", 0.25)), draw=-0.5
+    ),
     replay=Replay(size=9, minimum=2, sampling="prioritised"),
     evaluation=Evaluation(every=3, bots=("random",)),
     checkpoints=Checkpoints(save_every=2, keep_every=4),
@@ -89,6 +95,17 @@ def test_every_field_has_its_sentence(cls):
         ({"rollouts": {"opponents": ["self", "self"]}}, "names somebody twice"),
         ({"rollouts": {"opponents": ["random=x"]}}, "write NAME=NUMBER"),
         ({"rollouts": {"opponents": ["random=0"]}}, "weight of opponent 'random' is 0"),
+        ({"rollouts": {"draw": "half"}}, "rollouts.draw is 'half'; give a number."),
+        ({"rollouts": {"draw": float("nan")}}, "rollouts.draw is nan; give a number, or null."),
+        ({"rollouts": {"draw": float("inf")}}, "rollouts.draw is inf; give a number, or null."),
+        (
+            {"learning": {"policy": "neurd", "eta": 1.0}, "rollouts": {"draw": -0.5}},
+            "with rollouts.draw -0.5 both can lose",
+        ),
+        (
+            {"learning": {"critic_output": "outcome"}, "rollouts": {"draw": -1}},
+            "and rollouts.draw is -1; set it to null",
+        ),
         ({"replay": {"size": 4, "minimum": 5}}, "no update would ever begin"),
         ({"learner_updates": 2}, "without a replay; set replay.size"),
         ({"learning": {"policy": "neurd", "eta": 1.0}, "rollouts": {"mode": "stream"}}, "whole"),
@@ -143,6 +160,7 @@ def test_overrides_reach_every_depth():
             "rollouts.opponents=[self, random=0.5]",
             "supervised_checkpoint=null",
             "evaluation.bots=[random]",
+            "rollouts.draw=-1",
         ],
     )
     assert (settings.iterations, settings.learning.lr) == (9, 1e-3)
@@ -152,6 +170,8 @@ def test_overrides_reach_every_depth():
     assert settings.game_settings == {"duration": 3.5}
     assert settings.rollouts.opponents[1] == Opponent("random", 0.5)
     assert settings.evaluation.bots == ("random",)
+    assert (settings.rollouts.draw, type(settings.rollouts.draw)) == (-1.0, float)
+    assert apply_overrides(settings, ["rollouts.draw=null"]).rollouts.draw is None
 
 
 @pytest.mark.parametrize(
@@ -195,6 +215,16 @@ def test_differences_name_each_key_that_differs():
         ("learning.terms.magnet", None, 1.0),
     ]
     assert differences(FULL, FULL) == []
+
+
+def test_a_setting_that_came_later_leaves_earlier_runs_their_digest_until_it_is_given():
+    for settings in (RunSettings(), apply_overrides(FULL, ["rollouts.draw=null"])):
+        before = {key: value for key, value in flat(settings) if not may_change(key)}
+        del before["rollouts.draw"]  # As a version that did not know it had them.
+        digest = hashlib.sha256(json.dumps(before, sort_keys=True).encode()).hexdigest()
+        assert fingerprint(settings) == digest
+        told = [apply_overrides(settings, [f"rollouts.draw={value}"]) for value in (0, -0.5, -1)]
+        assert len({digest, *map(fingerprint, told)}) == 4
 
 
 def test_every_recipe_can_be_read_and_the_agreed_ones_are_there():

@@ -57,7 +57,10 @@ def crossed(result: CrossTable) -> str:
 
 
 def curves(record: Mapping[str, Any]) -> str:
-    """Return what responses to one player earned on their way, on the deals of the selection."""
+    """Return what responses to one player earned on their way, on the deals of the selection.
+
+    Then what the chosen one came to on others.
+    """
     from lanista.league.score import Estimate
 
     rows = []
@@ -65,4 +68,10 @@ def curves(record: Mapping[str, Any]) -> str:
         for point in response["curve"]:
             earned = Estimate(point["value"], point["low"], point["high"], 0)
             rows.append([str(number), f"{point['decisions']:,}", interval(earned)])
-    return rows_of(["response", "decisions", record["reading"]["unit"]], rows)
+    table = rows_of(["response", "decisions", record["reading"]["unit"]], rows)
+    counts = [record[name] for name in ("wins", "draws", "losses")]
+    won, score = (Estimate(**record[name]) for name in ("win_rate", "score"))
+    measured = [f"{count:,}" for count in (sum(counts), *counts)]
+    measured += [interval(won), interval(score)]
+    columns = ["n", "wins", "draws", "losses", "wins/n", "score"]
+    return f"{table}\n{rows_of(columns, [measured])}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -46,6 +47,7 @@ from lanista.pipeline.settings import (
     may_change,
 )
 from lanista.pipeline.training import train
+from lanista.rollout.collect import refuse_draw
 from lanista.rollout.play import Results
 
 SCRATCH, VICTIM = "scratch", "victim"
@@ -109,11 +111,16 @@ class ResponseSettings:
     """Into how many parts practice is split; 0: as `base` says, or one."""
     launcher: Literal["", "serial", "threads", "processes"] = ""
     """Where the workers play; empty: as `base` says, or in turn."""
+    draw: float | None = None
+    """What a match that nobody won is worth to a response while it practises; none: as `base` says,
+    or the game. What is compared and measured stays in `unit`."""
 
     def __post_init__(self) -> None:
         for name in ("train_steps", "responses", "games", "selection_games", "points"):
             if getattr(self, name) < 1:
                 raise LanistaError(f"{name} is {getattr(self, name)}; give at least 1.")
+        if self.draw is not None and not math.isfinite(self.draw):
+            raise LanistaError(f"draw is {self.draw}; give a number.")
         if not self.starts:
             raise LanistaError("No start was named; write scratch, victim or a policy file.")
 
@@ -186,6 +193,7 @@ def run_settings(settings: ResponseSettings, duel: Duel, number: int) -> RunSett
         opponents=(Opponent(duel.word),),
         workers=settings.workers or base.rollouts.workers,
         launcher=settings.launcher or base.rollouts.launcher,
+        draw=draw_of(settings),
     )
     an_iteration = (
         rollouts.unrolls * rollouts.unroll_length if rollouts.streaming else rollouts.matches * each
@@ -211,6 +219,13 @@ def run_settings(settings: ResponseSettings, duel: Duel, number: int) -> RunSett
         device=base.device if settings.device == "auto" else settings.device,
         threads=base.threads,
     )
+
+
+def draw_of(settings: ResponseSettings) -> float | None:
+    """Return what a match that nobody won is worth to a response; None: what the game says."""
+    if settings.draw is not None or settings.base is None:
+        return settings.draw
+    return settings.base.rollouts.draw
 
 
 def usual_settings(settings: ResponseSettings, spec: Spec, each: float, fresh: bool) -> RunSettings:
@@ -282,6 +297,7 @@ class _Work:
             settings.game, settings.game_settings, victim, settings.seed, settings.greedy
         )
         self.digest = self.duel.victim.digest
+        refuse_draw(draw_of(settings), self.duel.spec)
 
     def begin(self, resume: bool) -> None:
         """Write down what is to be done, or see that it is what was begun."""
@@ -375,6 +391,8 @@ class _Work:
             "wins": standing.wins,
             "draws": standing.draws,
             "losses": standing.losses,
+            "win_rate": None if standing.win_rate is None else asdict(standing.win_rate),
+            "draw_worth": draw_of(settings),
             "test": {"seed": settings.seed, "first_match": TEST, "matches": len(results)},
             "chosen": {"response": chosen.number + 1, "decisions": stage.decisions},
             "responses": [curve.to_json(settings.seed) for curve in curves],

@@ -83,6 +83,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         actor,
         unroll_length=rollouts.unroll_length,
         shaping_scale=rollouts.shaping_scale,
+        draw=rollouts.draw,
         keep_log_probs=learning.uses("behaviour"),
         keep_privileged=learning.critic_sees == "privileged",
         first_match=first_match,

@@ -15,6 +15,7 @@ from lanista.nets.settings import Network
 from lanista.pipeline.players import files_named
 from lanista.pipeline.run import bot_path, policy_path
 from lanista.pipeline.settings import RunSettings
+from lanista.rollout.collect import refuse_draw
 
 
 def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
@@ -23,6 +24,7 @@ def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
     chosen = registry.check_settings(entry, settings.game_settings)
     settings = replace(settings, game_settings=chosen)
     spec = registry.spec_of(settings.game, seed=settings.seed, **chosen)
+    refuse_draw(settings.rollouts.draw, spec)
     digests: dict[str, str] = {}
     data: dict[str, bytes] = {}
     for word in files_named(settings):

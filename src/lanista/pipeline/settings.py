@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,6 +98,9 @@ class Rollouts:
     """Who is met, and how often: names, NAME=WEIGHT, or keys player and weight."""
     shaping_scale: float = 0.0
     """Weight of the game's shaping beside its reward; 0: not used."""
+    draw: float | None = None
+    """What a match that nobody won (all seats share the place) is worth to each seat while
+    learning, in place of what the game says; none: what the game says. Scores stay as they are."""
 
     def __post_init__(self) -> None:
         for name in ("matches", "unrolls", "unroll_length"):
@@ -116,6 +120,8 @@ class Rollouts:
         for name in ("inference_batch", "inference_deadline"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give 0 or more.")
+        if self.draw is not None and not math.isfinite(self.draw):
+            raise SettingsError(f"rollouts.draw is {self.draw}; give a number, or null.")
         if not self.opponents:
             raise SettingsError("rollouts.opponents is empty; name somebody, such as self.")
         names = [opponent.player for opponent in self.opponents]
@@ -279,6 +285,17 @@ class RunSettings:
             raise SettingsError(
                 "learning.eta needs both seats' play: set rollouts.opponents to self alone."
             )
+        if self.learning.rnad and self.rollouts.draw:
+            raise SettingsError(
+                f"learning.eta needs a game in which one wins what the other loses, and with "
+                f"rollouts.draw {self.rollouts.draw:g} both can lose; set it to null, or eta to 0."
+            )
+        if self.learning.critic_output == "outcome" and self.rollouts.draw:
+            raise SettingsError(
+                "learning.critic_output outcome takes a draw for 0, between a win and a loss, and "
+                f"rollouts.draw is {self.rollouts.draw:g}; set it to null, or critic_output to "
+                "value."
+            )
         if self.learning.critic_output == "outcome" and self.rollouts.shaping_scale:
             raise SettingsError(
                 "learning.critic_output outcome reads who won off the rewards, which "
@@ -334,6 +351,9 @@ MAY_CHANGE = (
     "rollouts.graphs",
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
+NEWER = {"rollouts.draw": None}
+"""Settings that came later, with the value that says what was done before there were any. With it
+they are left out of a run's digest, so that runs begun by an earlier version can go on."""
 
 
 def may_change(key: str) -> bool:
@@ -343,7 +363,11 @@ def may_change(key: str) -> bool:
 
 def fingerprint(settings: RunSettings) -> str:
     """Return a digest of all settings that make a run the run it is."""
-    kept = {key: value for key, value in flat(settings) if not may_change(key)}
+    kept = {
+        key: value
+        for key, value in flat(settings)
+        if not (may_change(key) or (key in NEWER and value == NEWER[key]))
+    }
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,7 +1,8 @@
 """Plays matches for a learner and keeps what its seats saw, did and got.
 
 Either whole matches, all under one set of weights, or a stream of unrolls from matches that go on
-across updates. A decision's reward is what came to its seat until its next decision or the end.
+across updates. A decision's reward is what came to its seat until its next decision or the end;
+what a match that nobody won is worth there can be said instead of the game.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.bots import Player
-from lanista.games.contract import Decisions, Game, Saved
+from lanista.games.contract import Decisions, Game, Saved, Spec
 from lanista.games.lift import PythonGame
 from lanista.rollout.actor import Actor, Choice
 from lanista.rollout.device import Lanes
@@ -48,6 +49,7 @@ class Collector:
         *,
         unroll_length: int,
         shaping_scale: float = 0.0,
+        draw: float | None = None,
         keep_log_probs: bool = False,
         keep_privileged: bool = False,
         first_match: int = 0,
@@ -61,7 +63,8 @@ class Collector:
         self.next_match = first_match
         self.update = 0
         self.keep_privileged = keep_privileged
-        self.tape = Tape(game, unroll_length, shaping_scale, keep_log_probs, keep_privileged)
+        refuse_draw(draw, game.spec)
+        self.tape = Tape(game, unroll_length, shaping_scale, draw, keep_log_probs, keep_privileged)
         self.seated = np.zeros((game.slots, game.spec.seats), np.int32)
         self.match = np.zeros(game.slots, np.int64)
         self.began = np.zeros(game.slots, np.int64)
@@ -240,13 +243,29 @@ class Collector:
             )
 
 
+def refuse_draw(draw: float | None, spec: Spec) -> None:
+    """Refuse to say what a draw is worth where equal places need not mean that nobody won."""
+    if draw is not None and not (spec.facts.zero_sum and spec.seats > 1):
+        raise LanistaError(
+            f"rollouts.draw is {draw:g}, and {spec.name} is not a zero-sum game of two or more "
+            "seats, in which equal places mean that nobody won; leave it out."
+        )
+
+
 class Tape:
     """The learner's decisions so far, a row each, linked into unrolls."""
 
     def __init__(
-        self, game: Game, length: int, shaping_scale: float, log_probs: bool, privileged: bool
+        self,
+        game: Game,
+        length: int,
+        shaping_scale: float,
+        draw: float | None,
+        log_probs: bool,
+        privileged: bool,
     ) -> None:
         self.game, self.length, self.shaping_scale = game, length, shaping_scale
+        self.draw = draw
         self.keep_log_probs, self.keep_privileged = log_probs, privileged
         self.seats = game.spec.seats
         self.last = np.full(game.slots * self.seats, -1, np.int64)
@@ -305,7 +324,7 @@ class Tape:
         if not had.any():
             return
         rows = before[had]
-        self.columns["reward"][rows] = self._came((slot[had], seat[had]))
+        self.columns["reward"][rows] = self._came_at_the_end(slot[had], seat[had])
         self.columns["ended"][rows] = True
         # What was broken off has no result to learn from and no position to judge instead.
         broken = self.game.cut_off[slot[had], seat[had]]
@@ -318,6 +337,18 @@ class Tape:
         if self.shaping_scale:
             reward = reward + self.shaping_scale * self.game.shaping[where]
         return reward
+
+    def _came_at_the_end(self, slot: NDArray[Any], seat: NDArray[Any]) -> NDArray[Any]:
+        """Return what came to seats since their last decision, of matches that ended.
+
+        Where nobody won it is made so that all rewards of a seat come to `draw`, not its return.
+        """
+        came, game = self._came((slot, seat)), self.game
+        if self.draw is None:
+            return came
+        place = game.place[slot]
+        drawn = (place == place[:, :1]).all(1) & ~game.cut_off[slot].any(1)
+        return np.where(drawn, came + (np.float32(self.draw) - game.returns[slot, seat]), came)
 
     def harvest(self) -> Unrolls:
         """Return the complete unrolls and keep the rest, renumbered."""
