@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from pipeline_runs import SMALL, settings_of, untrained
+from pipeline_runs import SMALL, killed, last_state, settings_of, untrained
+from pipeline_runs import same as same_state
 
 from lanista.learn.checkpoint import Checkpoints
 from lanista.nets.policy_file import load_policy
@@ -82,3 +83,14 @@ def test_a_refused_exploiter_stays_out_of_the_pool(tmp_path):
     assert name not in [row[2] for row in metrics.select("matchmaking", "opponent")]
     assert {row[2] for row in metrics.select("lineups", "lineup")} == {"exploiter"}
     metrics.close()
+
+
+def test_a_league_that_meets_a_bot_from_the_start_plays_ahead_and_is_resumed(tmp_path):
+    rollouts = {**VALUES["rollouts"], "launcher": "threads", "workers": 2, "lag": 1}
+    league = {"round": 1, "main": {"snapshot_decisions": 1}}
+    settings = settings_of({**VALUES, "iterations": 4, "rollouts": rollouts, "learning": {},
+                            "replay": {}, "league": league})  # fmt: skip
+    assert train(settings, tmp_path / "a" / "p.pt") == 0
+    killed(settings, tmp_path / "b" / "p.pt", 3)
+    assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
+    assert same_state(*(last_state(tmp_path / name / "p.pt") for name in "ab"))

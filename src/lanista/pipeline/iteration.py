@@ -357,8 +357,9 @@ class Training:
             "learner": learner,
             "collector": self.collector.save(),
         }
-        if self.collector.streaming and self.settings.league is not None:
-            # Matches in flight know their players by number, and a league gives new ones.
+        if self.iteration and self.collector.streaming and self.settings.league is not None:
+            # Matches in flight know their players by number, and a league gives new ones. Before
+            # the first iteration there are none, and no record yet that players are found by.
             state["chairs"] = [list(chair) for chair in self.chairs]
         return state if self.replay is None else state | {"replay": self.replay.save()}
 
