@@ -15,7 +15,7 @@ from lanista.data.trajectory import Unrolls
 from lanista.games import registry
 from lanista.learn import returns
 from lanista.learn.batch import to_device
-from lanista.learn.cutting import cut_there
+from lanista.learn.cutting import cut, cut_there
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
@@ -60,7 +60,7 @@ def test_no_step_waits_for_the_gpu(told: dict[str, Any]) -> None:
     learner.update(unrolls)  # Libraries are loaded on the way.
     moved = to_device(unrolls, learner.device, whole=cut_there(learner.settings, learner.network))
     weights = dict(learner.settings.terms)
-    parts = learner._minibatches(moved)
+    parts = cut(moved, learner._parts(moved))
     learner._step(next(parts), weights)  # How long unrolls are is asked once, at first.
     with no_waiting():
         for part in parts:

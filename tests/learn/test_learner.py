@@ -17,6 +17,7 @@ from lanista.data.equal_rows import equal_rows
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.learn import batch as batch_module
+from lanista.learn.cutting import cut
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
@@ -107,7 +108,7 @@ def test_accumulated_pieces_give_the_gradient_of_one_batch(loss: str, keep: floa
 def test_minibatches_hold_every_decision_once(loss: str) -> None:
     run = leduc_run(Learning(terms=VALUE, minibatches=5, **LOSSES[loss]))
     unrolls = run.play(97)
-    parts = list(run.learner._minibatches(unrolls))
+    parts = list(cut(unrolls, run.learner._parts(unrolls)))
     assert len(parts) == 5
     sizes = [len(part) for part in parts]
     assert max(sizes) < 1.5 * min(sizes)
@@ -120,7 +121,7 @@ def test_minibatches_hold_every_decision_once(loss: str) -> None:
     if loss == "rnad":
         matches = [set(part.match.tolist()) for part in parts]
         assert sum(map(len, matches)) == len(set().union(*matches))
-    again = list(run.learner._minibatches(unrolls))
+    again = list(cut(unrolls, run.learner._parts(unrolls)))
     assert names(again[0]) != names(parts[0])
 
 

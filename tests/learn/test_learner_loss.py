@@ -18,8 +18,8 @@ def test_the_loss_of_an_update_is_the_mean_over_its_steps() -> None:
     found: list[tuple[float, int]] = []
     step = run.learner._step
 
-    def counted(part: Unrolls, weights: dict[str, float]) -> Readings:
-        readings = step(part, weights)
+    def counted(part: Unrolls, weights: dict[str, float], *, measured: bool) -> Readings:
+        readings = step(part, weights, measured=measured)
         log = read([readings])[0]
         parts = sum(weight * log[f"{name}/loss"] for name, weight in VALUE.items())
         found.append((parts, part.decisions))
@@ -30,6 +30,23 @@ def test_the_loss_of_an_update_is_the_mean_over_its_steps() -> None:
     assert len(found) == 6
     mean = sum(loss * size for loss, size in found) / sum(size for _, size in found)
     assert log["loss"] == pytest.approx(mean, rel=1e-5)
+
+
+def test_numbers_for_the_log_alone_are_worked_out_at_an_epochs_last_step() -> None:
+    run = kuhn_run(Learning(policy="ppo", epochs=2, minibatches=3))
+    names: list[set[str]] = []
+    step = run.learner._step
+
+    def counted(part: Unrolls, weights: dict[str, float], *, measured: bool) -> Readings:
+        readings = step(part, weights, measured=measured)
+        names.append(set(read([readings])[0]))
+        return readings
+
+    run.learner._step = counted  # type: ignore[method-assign]
+    log = run.train(1)[0]
+    told = ["policy/approx_kl" in each for each in names]
+    assert told == [False, False, True, False, False, True]
+    assert {"policy/approx_kl", "gradient_norm_clipped/policy", "policy/entropy/0"} <= set(log)
 
 
 def test_a_policy_that_returns_has_the_old_weights_and_an_optimiser_without_memory() -> None:

@@ -17,6 +17,9 @@ from lanista.data.trajectory import LANES, ROWS, Unrolls
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 
+Part = NDArray[np.int64] | None
+"""The unrolls of a minibatch; None: all of them, as they lie."""
+
 
 def cut_there(settings: Learning, network: Network) -> bool:
     """Return whether all that a learner reads may lie on its device, and be cut there.
@@ -26,12 +29,19 @@ def cut_there(settings: Learning, network: Network) -> bool:
     return not (settings.rnad or network.recurrent or settings.accumulate * settings.shards > 1)
 
 
-def cut(unrolls: Unrolls, parts: Sequence[NDArray[np.int64]]) -> Iterator[Unrolls]:
+def cut(unrolls: Unrolls, parts: Sequence[Part]) -> Iterator[Unrolls]:
     """Give the unrolls of each part in turn, in its order."""
+    lanes = [part for part in parts if part is not None]
+    taken = _cut_there(unrolls, lanes) if isinstance(unrolls.index, Tensor) else None
+    for part in parts:
+        if part is None:
+            yield unrolls
+        else:
+            yield unrolls.take(part) if taken is None else next(taken)
+
+
+def _cut_there(unrolls: Unrolls, parts: Sequence[NDArray[np.int64]]) -> Iterator[Unrolls]:
     index: Any = unrolls.index
-    if not isinstance(index, Tensor):
-        yield from map(unrolls.take, parts)
-        return
     lengths = (index >= 0).sum(0).cpu().numpy()
     every = torch.from_numpy(np.concatenate(parts))
     if index.is_cuda:

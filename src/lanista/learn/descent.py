@@ -84,10 +84,13 @@ class Descent:
                 "they are; lower the learning rate or use fp32."
             )
 
-    def step(self, gradients: Gradients, loss: Tensor, limit: float, update: int) -> Readings:
+    def step(
+        self, gradients: Gradients, loss: Tensor, limit: float, update: int, *, measured: bool
+    ) -> Readings:
         """Clip each network's gradient to norm `limit` for itself, take the step; return norms.
 
-        Together, a critic that is far off would shorten the policy's steps.
+        Together, a critic that is far off would shorten the policy's steps. What the norms are
+        after clipping is `measured` where it is asked for.
         """
         self._gradients(gradients)
         if self.late and self.scaler.is_enabled():
@@ -100,8 +103,10 @@ class Descent:
             if not self.late:
                 self._refuse_gradient(name, float(before), update)
             norms.append(before)
-            after = norm_of([p.grad for p in parameters], loss.device)
-            readings.add("", {f"{NORM}/{name}": before, f"{CLIPPED}/{name}": after})
+            readings.add("", {f"{NORM}/{name}": before})
+            if measured:
+                after = norm_of([p.grad for p in parameters], loss.device)
+                readings.add("", {f"{CLIPPED}/{name}": after})
         if self.late and not self.scaler.is_enabled():
             self._note(norms)
             # The fused kernel then leaves all as it is, as it does for a gradient scaler.

@@ -20,7 +20,7 @@ from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.batch import Batch, to_device
-from lanista.learn.cutting import cut, cut_there
+from lanista.learn.cutting import Part, cut, cut_there
 from lanista.learn.descent import BrokenLossError as BrokenLossError
 from lanista.learn.descent import Descent, shares_of
 from lanista.learn.forward import Views, forward
@@ -149,10 +149,11 @@ class Learner:
         steps: list[Readings] = []
         stopped: dict[str, float] = {}
         for epoch in range(settings.epochs):
-            for part in self._minibatches(unrolls):
+            parts = self._parts(unrolls)
+            for number, part in enumerate(cut(unrolls, parts), start=1):
                 # Of all but the last step only what may be broken, and the loss, is read.
                 steps[-1:] = [step.only(self.descent.judged(weights)) for step in steps[-1:]]
-                steps.append(self._step(part, weights))
+                steps.append(self._step(part, weights, measured=number == len(parts)))
             if settings.target_kl and self._has_moved(steps[-1]):
                 stopped["stopped_after_epoch"] = epoch + 1
                 break
@@ -191,23 +192,28 @@ class Learner:
             self.policy, self.update_count, lambda: Views(Batch(unrolls, self.device), settings)
         )
 
-    def _minibatches(self, unrolls: Unrolls) -> Iterator[Unrolls]:
+    def _parts(self, unrolls: Unrolls) -> list[Part]:
+        """Return the minibatches of an epoch."""
         parts = self.settings.minibatches
         if parts == 1:
-            yield unrolls
-            return
+            return [None]
         if self.settings.rnad:  # It needs both seats of a match together.
             parted = shuffled(unrolls, parts, self.order)
         else:
             parted = np.array_split(self.order.permutation(len(unrolls)), parts)
-        yield from cut(unrolls, [lanes for lanes in parted if len(lanes)])
+        return [lanes for lanes in parted if len(lanes)]
 
-    def _step(self, unrolls: Unrolls, weights: dict[str, float]) -> Readings:
-        """Take one optimiser step over `unrolls`, in `accumulate` pieces of `shards` each."""
+    def _step(
+        self, unrolls: Unrolls, weights: dict[str, float], *, measured: bool = True
+    ) -> Readings:
+        """Take one optimiser step over `unrolls`, in `accumulate` pieces of `shards` each.
+
+        Numbers that nobody needs but the log are worked out where it is to be `measured`.
+        """
         readings, total, losses = Readings(unrolls.decisions), Gradients(), []
         own: dict[str, Gradients] = {}
         pieces = self._pieces(unrolls)
-        learned = partial(self._learned, weights)
+        learned = partial(self._learned, weights, measured)
         for shards, known in zip(pieces, self._known(pieces, weights), strict=True):
             # A shard's means count by how many of the step's rows they were taken over.
             rows = [shard.decisions / unrolls.decisions for shard in shards]
@@ -219,7 +225,8 @@ class Learner:
         if own:
             readings.add("", shares_of(own, self.device))
         loss, limit = torch.stack(losses).sum(), self.settings.max_grad_norm
-        readings.extend(self.descent.step(total, loss, limit, self.update_count))
+        told = (total, loss, limit, self.update_count)
+        readings.extend(self.descent.step(*told, measured=measured))
         return readings
 
     def _pieces(self, unrolls: Unrolls) -> list[list[Unrolls]]:
@@ -284,7 +291,9 @@ class Learner:
         used = [name for name, weight in weights.items() if weight and name not in inside]
         return {name: term(name)(known) for name in used}
 
-    def _learned(self, weights: dict[str, float], known: Known, rows: float) -> Learned:
+    def _learned(
+        self, weights: dict[str, float], measured: bool, known: Known, rows: float
+    ) -> Learned:
         """Return the gradient of a shard that has this share of the step's rows."""
         found = self._terms(known, weights)
         shares = dict.fromkeys(found, rows)
@@ -293,8 +302,11 @@ class Learner:
         loss = weighted(found, {name: weights[name] * shares[name] for name in found})
         readings = Readings()
         for name, entry in found.items():
-            readings.add(name, {"loss": entry.loss, **entry.statistics}, shares[name])
-        readings.add("policy", _acting(known), rows)
+            readings.add(name, {"loss": entry.loss}, shares[name])
+            if measured:
+                readings.add(name, entry.statistics, shares[name])
+        if measured:
+            readings.add("policy", _acting(known), rows)
         readings.add("", {"loss": loss})
         if not (self.descent.late or bool(torch.isfinite(loss))):
             self.descent.refuse_broken(read([readings])[0], found, self.update_count)

@@ -8,8 +8,9 @@ schedules or optimisers: their product and sum are the learner's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -22,11 +23,23 @@ from lanista.nets.distribution import Heads
 _LARGEST_LOG_RATIO = 40.0
 
 
-class Term(NamedTuple):
+Numbers = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Term:
     """A scalar with its gradient, and numbers worth logging without one."""
 
     loss: Tensor
-    statistics: dict[str, Tensor]
+    measured: Numbers | Callable[[], Numbers]
+    """The numbers, or what works them out: most steps are taken without anybody asking."""
+
+    @cached_property
+    def statistics(self) -> Numbers:
+        if not callable(self.measured):
+            return self.measured
+        with torch.no_grad():
+            return self.measured()
 
 
 def policy_gradient(log_prob_t: Tensor, advantage_t: Tensor, valid_t: Tensor) -> Term:
@@ -36,7 +49,7 @@ def policy_gradient(log_prob_t: Tensor, advantage_t: Tensor, valid_t: Tensor) ->
     """
     _same(valid_t, log_prob_t, advantage_t)
     loss = -mean_over(advantage_t.detach() * _kept(log_prob_t, valid_t), valid_t)
-    return Term(loss, {"advantage": _mean(advantage_t, valid_t)})
+    return Term(loss, lambda: {"advantage": _mean(advantage_t, valid_t)})
 
 
 def ppo_clip(
@@ -58,12 +71,15 @@ def ppo_clip(
     advantage_t = _kept(advantage_t.detach(), valid_t)
     bounded_t = ratio_t.clamp(1 - clip, 1 + clip)
     loss = -mean_over(torch.minimum(ratio_t * advantage_t, bounded_t * advantage_t), valid_t)
-    statistics = {
-        "advantage": _mean(advantage_t, valid_t),
-        "approx_kl": _mean(ratio_t - 1 - log_ratio_t, valid_t),
-        "clip_fraction": _mean(((ratio_t - 1).abs() > clip).to(ratio_t), valid_t),
-    }
-    return Term(loss, statistics)
+
+    def measured() -> Numbers:
+        return {
+            "advantage": _mean(advantage_t, valid_t),
+            "approx_kl": _mean(ratio_t - 1 - log_ratio_t, valid_t),
+            "clip_fraction": _mean(((ratio_t - 1).abs() > clip).to(ratio_t), valid_t),
+        }
+
+    return Term(loss, measured)
 
 
 def upgo_loss(
@@ -83,7 +99,7 @@ def upgo_loss(
     ratio_t = log_ratio(log_prob_t, behaviour_log_prob_t, valid_t).detach().exp()
     advantage_t = ratio_t.clamp(max=rho_clip) * (upgo_t - value_t).detach()
     loss = -mean_over(advantage_t * _kept(log_prob_t, valid_t), valid_t)
-    return Term(loss, {"upgo_advantage": _mean(advantage_t, valid_t)})
+    return Term(loss, lambda: {"upgo_advantage": _mean(advantage_t, valid_t)})
 
 
 def all_action(
@@ -98,7 +114,11 @@ def all_action(
     prob_t = _kept(log_prob_t, valid_t).exp()
     advantage_t = advantages(heads, log_prob_t, q_t, mask_t)
     loss = -mean_over((prob_t * advantage_t).sum(-1), valid_t)
-    return Term(loss, {"advantage_size": _mean((prob_t * advantage_t.abs()).sum(-1), valid_t)})
+
+    def measured() -> Numbers:
+        return {"advantage_size": _mean((prob_t * advantage_t.abs()).sum(-1), valid_t)}
+
+    return Term(loss, measured)
 
 
 def neurd(
@@ -129,8 +149,12 @@ def neurd(
         )
         force_t = force_t.masked_fill(blocked_t, 0.0)
     loss = -mean_over((centred_t * force_t).sum(-1), valid_t)
-    share = (blocked_t & legal_t).sum() / legal_t.sum().clamp(min=1)
-    return Term(loss, {"blocked": share, "largest_logit": centred_t.detach().abs().max()})
+
+    def measured() -> Numbers:
+        share = (blocked_t & legal_t).sum() / legal_t.sum().clamp(min=1)
+        return {"blocked": share, "largest_logit": centred_t.detach().abs().max()}
+
+    return Term(loss, measured)
 
 
 def advantages(heads: Heads, log_prob_t: Tensor, q_t: Tensor, mask_t: Tensor) -> Tensor:
@@ -163,11 +187,14 @@ def value_loss(
         old_t = _kept(old_value_t.detach(), valid_t)
         bounded_t = old_t + (value_t - old_t).clamp(-clip, clip)
         error_t = torch.maximum(error_t, (bounded_t - target_t).square())
-    statistics = {
-        "explained_variance": explained_variance(value_t.detach(), target_t, valid_t),
-        "value": _mean(value_t, valid_t),
-    }
-    return Term(0.5 * mean_over(error_t, valid_t), statistics)
+
+    def measured() -> Numbers:
+        return {
+            "explained_variance": explained_variance(value_t.detach(), target_t, valid_t),
+            "value": _mean(value_t, valid_t),
+        }
+
+    return Term(0.5 * mean_over(error_t, valid_t), measured)
 
 
 def q_loss(heads: Heads, q_t: Tensor, action_t: Tensor, target_t: Tensor, valid_t: Tensor) -> Term:
@@ -180,11 +207,14 @@ def q_loss(heads: Heads, q_t: Tensor, action_t: Tensor, target_t: Tensor, valid_
     chosen_t = _kept(heads.select(q_t, action_t), valid_t)
     error_t = chosen_t - _kept(target_t.detach(), valid_t)[..., None]
     mean_t = chosen_t.detach().mean(-1)
-    statistics = {
-        "q_explained_variance": explained_variance(mean_t, target_t.detach(), valid_t),
-        "q": _mean(mean_t, valid_t),
-    }
-    return Term(0.5 * mean_over(error_t.square().mean(-1), valid_t), statistics)
+
+    def measured() -> Numbers:
+        return {
+            "q_explained_variance": explained_variance(mean_t, target_t.detach(), valid_t),
+            "q": _mean(mean_t, valid_t),
+        }
+
+    return Term(0.5 * mean_over(error_t.square().mean(-1), valid_t), measured)
 
 
 def outcome_loss(logit_t: Tensor, outcome_t: Tensor, valid_t: Tensor) -> Term:
@@ -199,12 +229,15 @@ def outcome_loss(logit_t: Tensor, outcome_t: Tensor, valid_t: Tensor) -> Term:
     _wider(valid_t, logit_t, outcome_t)
     logit_t, outcome_t = _kept(logit_t, valid_t), _kept(outcome_t.detach(), valid_t)
     entropy_t = -(outcome_t * logit_t.log_softmax(-1)).sum(-1)
-    right_t = (logit_t.argmax(-1) == outcome_t.argmax(-1)).to(logit_t)
-    statistics = {
-        "outcome_accuracy": _mean(right_t, valid_t),
-        "value": _mean(outcome_value(logit_t), valid_t),
-    }
-    return Term(mean_over(entropy_t, valid_t), statistics)
+
+    def measured() -> Numbers:
+        right_t = (logit_t.argmax(-1) == outcome_t.argmax(-1)).to(logit_t)
+        return {
+            "outcome_accuracy": _mean(right_t, valid_t),
+            "value": _mean(outcome_value(logit_t), valid_t),
+        }
+
+    return Term(mean_over(entropy_t, valid_t), measured)
 
 
 def outcome_value(logit_t: Tensor) -> Tensor:
@@ -255,11 +288,11 @@ def entropy_bonus(
     nats and unweighted.
     """
     _wider(valid_t, entropy_t)
-    entropy_t = _kept(entropy_t, valid_t)
-    statistics = {"entropy": mean_over(entropy_t.detach(), valid_t)}
+    plain_t = entropy_t = _kept(entropy_t, valid_t)
     if weights is not None:
         entropy_t = entropy_t * _weights(weights, entropy_t)
-    return Term(-mean_over(entropy_t.sum(-1), valid_t), statistics)
+    loss = -mean_over(entropy_t.sum(-1), valid_t)
+    return Term(loss, lambda: {"entropy": _mean(plain_t, valid_t)})
 
 
 def log_ratio(log_prob_t: Tensor, behaviour_log_prob_t: Tensor, valid_t: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from lanista.learn.losses import Term, log_ratio
+from lanista.learn.losses import Numbers, Term, log_ratio
 from lanista.learn.returns import as_flags, mean_over
 from lanista.nets.distribution import Heads
 
@@ -53,11 +53,14 @@ def reference_kl(
     ahead, back = forward_kl, reverse_kl
     loss, other = (ahead, back) if forward else (back, ahead)
     term = loss(heads, log_prob_t, reference_log_prob_t, mask_t, valid_t)
-    with torch.no_grad():
+
+    def measured() -> Numbers:
         beside = other(heads, log_prob_t, reference_log_prob_t, mask_t, valid_t)
-    both = (term, beside) if forward else (beside, term)
-    names = ("kl_from_reference", "kl_to_reference")
-    return Term(term.loss, {n: t.statistics["kl"] for n, t in zip(names, both, strict=True)})
+        both = (term, beside) if forward else (beside, term)
+        names = ("kl_from_reference", "kl_to_reference")
+        return {n: t.statistics["kl"] for n, t in zip(names, both, strict=True)}
+
+    return Term(term.loss, measured)
 
 
 def portfolio_kl(
