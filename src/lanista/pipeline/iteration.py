@@ -6,7 +6,6 @@ it is told. Nothing that affects learning reads the clock.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,11 +37,11 @@ from lanista.pipeline.collectors import (
 from lanista.pipeline.metrics import Row
 from lanista.pipeline.players import is_bot
 from lanista.pipeline.settings import RunSettings
+from lanista.pipeline.training_games import Chair, fared, game_rows
 from lanista.rollout.collect import LEARNER, Collector, Seating
 from lanista.rollout.company import seating_of
 from lanista.rollout.fleet import Fleet
 from lanista.rollout.phases import LEARN, Phases
-from lanista.rollout.tally import Count
 
 Values = dict[str, float]
 MAIN = "main"
@@ -79,7 +78,7 @@ class Training:
         self.spec = registry.spec_of(settings.game, seed=settings.seed, **settings.game_settings)
         self.anchor = anchor_of(settings, folder)
         self.learner = self._learner(self.anchor, settings.seed + number)
-        self.chairs: list[tuple[str, str]] = []
+        self.chairs: list[Chair] = []
         """Opponent and reason of each number of a seating, from 1."""
         self.players: dict[str, Player] = {}
         self.categories: dict[str, str] = {}
@@ -214,9 +213,11 @@ class Training:
         for _ in range(self.settings.learner_updates):
             if self.replay is not None:
                 unrolls = self._remembered()
-            lag = self._lag(unrolls)
+            update = self.learner.update_count
             with self.phases(LEARN):
                 log = self.learner.update(unrolls)
+            # Asked for later: on a device it waits for all that there is to do before.
+            lag = self._lag(unrolls, update)
             now_cpu, now_wall = self._cpu(), time.perf_counter()
             self.cpu_seconds += now_cpu - cpu
             self.wall_seconds += now_wall - wall
@@ -224,9 +225,9 @@ class Training:
             cpu, wall = self._cpu(), time.perf_counter()
         self.iteration += 1
 
-    def _lag(self, unrolls: Unrolls) -> Values:
-        """Return how many updates old the weights were that made these decisions."""
-        mean, most = unrolls.age(self.learner.update_count)
+    def _lag(self, unrolls: Unrolls, update: int) -> Values:
+        """Return how many updates old the weights were that made decisions for this update."""
+        mean, most = unrolls.age(update)
         return {"lag/mean": mean, "lag/max": most}
 
     @property
@@ -278,63 +279,16 @@ class Training:
             values["replay/size"] = len(self.replay)
         if isinstance(self.collector, Fleet):
             values |= self.collector.measured()
-        return values | self._fared()
-
-    def _fared(self) -> Values:
-        """Return mean returns by opponent, and scores by category of opponent.
-
-        For matches against itself the score is that of the first seat: ½ is no advantage.
-        """
-        returns: dict[str, list[float]] = {}
-        scores: dict[str, list[float]] = {}
-        for count in self.collector.tally.counts():
-            for seat, number in enumerate(count.seating):
-                if number != LEARNER:
-                    continue
-                for other, met in enumerate(count.seating):
-                    if other == seat or (met == LEARNER and seat):
-                        continue
-                    name = self.name if met == LEARNER else self.chairs[met - 1][0]
-                    won, drawn, _ = _pair(count, seat, other)
-                    category = scores.setdefault(self.categories.get(name, "past"), [0.0, 0.0])
-                    category[0] += won + drawn / 2
-                    category[1] += count.matches
-                    if met != LEARNER:
-                        mine = returns.setdefault(name, [0.0, 0.0])
-                        mine[0] += count.returns[seat]
-                        mine[1] += count.matches
-        return {f"return/{name}": total / n for name, (total, n) in returns.items()} | {
-            f"win_rate/{name}": total / n for name, (total, n) in scores.items()
-        }
+        counts = self.collector.tally.counts()
+        return values | fared(counts, self.name, self.chairs, self.categories)
 
     def games(self) -> list[Row]:
         """Return what this iteration's ended matches came to, by seating and reason."""
-        rows: list[Row] = []
+        digests = {name: player.digest for name, player in self.players.items()}
         # A learner that began anew counts its updates anew; the record does not.
-        before = self.iteration * self.settings.learner_updates - self.learner.update_count
-        for count in self.collector.tally.counts():
-            chairs = [self.chairs[n - 1] if n else (self.name, "") for n in count.seating]
-            reasons = [reason for number, (_, reason) in zip(count.seating, chairs, strict=True)
-                       if number != LEARNER]  # fmt: skip
-            digests = [
-                self.players[who].digest if number else f"learner:{self.name}"
-                for number, (who, _) in zip(count.seating, chairs, strict=True)
-            ]
-            rows.append(
-                (
-                    self.name,
-                    json.dumps([who for who, _ in chairs]),
-                    "+".join(reasons) or self.own_reason,
-                    json.dumps(digests),
-                    count.matches,
-                    json.dumps(count.pairs),
-                    json.dumps(count.returns),
-                    count.first_match,
-                    count.last_match,
-                    before + count.first_update,
-                )
-            )
-        return sorted(rows, key=lambda row: tuple(map(str, row[:3])))
+        earlier = self.iteration * self.settings.learner_updates - self.learner.update_count
+        counts, told = self.collector.tally.counts(), (self.own_reason, earlier)
+        return game_rows(counts, self.name, self.chairs, digests, *told)
 
     def state(self) -> dict[str, Any]:
         """Return everything the run depends on from here, and nothing that it does not."""
@@ -402,12 +356,3 @@ class Training:
                         f"The weights {name} are no longer finite at update "
                         f"{self.learner.update_count}; lower the learning rate."
                     )
-
-
-def _pair(count: Count, seat: int, other: int) -> tuple[int, int, int]:
-    """Return wins, draws and losses of one seat against another."""
-    pairs = [(a, b) for a in range(len(count.seating)) for b in range(a + 1, len(count.seating))]
-    if seat < other:
-        return count.pairs[pairs.index((seat, other))]
-    won, drawn, lost = count.pairs[pairs.index((other, seat))]
-    return lost, drawn, won
