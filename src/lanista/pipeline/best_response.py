@@ -47,8 +47,8 @@ from lanista.pipeline.settings import (
     may_change,
 )
 from lanista.pipeline.training import train
-from lanista.rollout.collect import refuse_draw
 from lanista.rollout.play import Results
+from lanista.rollout.tape import refuse_draw
 
 SCRATCH, VICTIM = "scratch", "victim"
 PLAN = "exploit.json"

@@ -15,7 +15,7 @@ from lanista.nets.settings import Network
 from lanista.pipeline.players import files_named
 from lanista.pipeline.run import bot_path, policy_path
 from lanista.pipeline.settings import RunSettings
-from lanista.rollout.collect import refuse_draw
+from lanista.rollout.tape import refuse_draw
 
 
 def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
