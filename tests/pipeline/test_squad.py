@@ -94,3 +94,20 @@ def test_a_league_that_meets_a_bot_from_the_start_plays_ahead_and_is_resumed(tmp
     killed(settings, tmp_path / "b" / "p.pt", 3)
     assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
     assert same_state(*(last_state(tmp_path / name / "p.pt") for name in "ab"))
+
+
+def test_the_logged_lag_is_the_mean_and_the_largest_age_of_the_weights_that_acted(squad):
+    learner, ages, logs = squad.main.learner, [], []
+    learn = learner.update
+
+    def watched(unrolls):
+        ages.append(learner.update_count - unrolls.update)
+        return learn(unrolls)
+
+    learner.update = watched
+    squad.meet(squad.matchmake())
+    for _ in range(3):
+        logs += [log for _, log in squad.main.iterate()]
+    assert any(age.min() < age.max() for age in ages)
+    wanted = [(float(age.mean()), float(age.max())) for age in ages]
+    assert [(log["lag/mean"], log["lag/max"]) for log in logs] == wanted

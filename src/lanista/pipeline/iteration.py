@@ -227,8 +227,11 @@ class Training:
 
     def _lag(self, unrolls: Unrolls, update: int) -> Values:
         """Return how many updates old the weights were that made decisions for this update."""
-        mean, most = unrolls.age(update)
-        return {"lag/mean": mean, "lag/max": most}
+        decisions, column = unrolls.decisions, unrolls.update
+        # Whole numbers up to the division: the mean of the ages to the last bit, in any order.
+        total, oldest = int(column.sum()), int(column.min())
+        mean = (update * decisions - total) / decisions
+        return {"lag/mean": mean, "lag/max": float(update - oldest)}
 
     @property
     def phases(self) -> Phases:
