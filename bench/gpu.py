@@ -27,17 +27,17 @@ from lanista.pipeline.settings import load_settings
 
 GAME = "beastybar"
 BATCH = 65_536
-SECONDS, REPEATS = 4.0, 3
+SECONDS, REPEATS = 3.0, 3
 NETWORKS = {
     "mlp 512x2": ({"kind": "mlp", "width": 512, "layers": 2}, 5_000_000),
     "transformer 256x4": ({"kind": "transformer", "width": 256, "layers": 4}, 200_000),
 }
 """By name: the network, and the decisions per second aimed at."""
-PLAY = {
-    "mlp 512x2": {"matches": BATCH, "workers": 4, "launcher": "threads", "lag": 1},
-    "transformer 256x4": {"matches": BATCH // 4, "workers": 4, "launcher": "threads", "lag": 1},
+PLAY: dict[str, dict[str, Any]] = {
+    "mlp 512x2": {"matches": 4 * BATCH, "workers": 10},
+    "transformer 256x4": {"matches": BATCH // 2, "workers": 2},
 }
-MINIBATCH = {"mlp 512x2": BATCH, "transformer 256x4": BATCH // 4}
+MINIBATCH = {"mlp 512x2": 4 * BATCH, "transformer 256x4": BATCH // 4}
 """Decisions of an optimiser step, about."""
 DECISIONS_A_MATCH = 24
 
@@ -94,7 +94,8 @@ def end_to_end(
     name: str, precision: str, device: str, seconds: float, repeats: int, **play: Any
 ) -> list[Lap]:
     """Play and learn as a run does, a lap of so many seconds each time."""
-    rollouts = PLAY[name] | play
+    rollouts: dict[str, Any] = {"launcher": "threads", "lag": 1, "graphs": device == "cuda"}
+    rollouts |= PLAY[name] | play
     minibatches = max(1, rollouts["matches"] * DECISIONS_A_MATCH // MINIBATCH[name])
     settings = load_settings(
         {
@@ -145,7 +146,7 @@ def ceilings(
     return batch / _seconds(infer, device), batch / _seconds(train, device)
 
 
-def _seconds(work: Callable[[], None], device: str, times: int = 20) -> float:
+def _seconds(work: Callable[[], None], device: str, times: int = 5) -> float:
     """Return how long one call takes on the device, the median of five rounds."""
     found = []
     for _ in range(6):
