@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lanista import games
-from lanista.games.contract import Decisions, Game
+from lanista.games.contract import Decisions, Facts, Field, Game, Head, Observation, Spec
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout.actor import Actor
@@ -15,6 +15,7 @@ from lanista.rollout.device import Lane, Lanes
 from lanista.rollout.panel import Others, Panel
 from lanista.rollout.phases import Phases
 from lanista.rollout.players import PolicyPlayer
+from lanista.rollout.stacked import Stacked, shape_of
 
 SLOTS = 60
 CPU = torch.device("cpu")
@@ -50,6 +51,70 @@ def test_each_policy_answers_its_rows_as_it_would_alone(game_name, manner):
     # A product of other shape may round otherwise; a draw on the very border is not worth a test.
     assert (together == alone).all(1).mean() > 0.97
     assert together.dtype == np.int32
+
+
+def alike(game: Game, count: int, **manner: object) -> list[PolicyPlayer]:
+    return [player(game, 2 * number, **manner) for number in range(count)]
+
+
+@pytest.mark.parametrize("game_name", ["beastybar", "arena"])
+@pytest.mark.parametrize("manner", [{}, {"greedy": True}, {"temperature": 0.5}])
+def test_networks_that_run_as_one_answer_as_they_do_in_turn(game_name, manner):
+    game, decisions = at_start(game_name)
+    players, rows = alike(game, 4, **manner), parts(20, 0, 7, 30)
+    for each in players:
+        torch.nn.init.normal_(each.actor.policy.head.weight)  # Sure of itself, not near uniform.
+    in_turn, at_once = (
+        Panel(players, Lane(CPU), stack=stack).act(decisions, rows) for stack in (False, True)
+    )
+    assert at_once.dtype == np.int32
+    # A product of other shape may round otherwise, as above.
+    assert (at_once == in_turn).all(1).mean() > 0.97
+
+
+def test_networks_that_run_as_one_are_not_asked_in_turn(monkeypatch):
+    game, decisions = at_start()
+    players = alike(game, 3)
+    panel = Panel(players, Lane(CPU), stack=True)
+    for each in players:
+        monkeypatch.setattr(each.actor.policy, "forward", None)
+    assert panel.act(decisions, parts(10, 4, 5)).shape == (19, 1)
+
+
+def test_one_network_with_nearly_all_rows_is_not_waited_for_with_empty_ones():
+    game, decisions = at_start()
+    players, asked = alike(game, 6), []
+    panel = Panel(players, Lane(CPU), stack=True)
+    panel._stacked = lambda seen: asked.append(seen)
+    assert panel.act(decisions, parts(40, 1, 1, 1, 1, 1)).shape == (45, 1)
+    assert asked == []
+
+
+def test_only_plain_networks_of_one_shape_run_as_one():
+    game, _ = at_start()
+    plain, wider = player(game, 0), player(game, 1)
+    assert shape_of(plain.actor.policy) == shape_of(player(game, 2).actor.policy)
+    assert shape_of(plain.actor.policy) != shape_of(wider.actor.policy)
+    assert shape_of(player(game, 0, kind="residual").actor.policy) is None
+    for players in ([plain, wider], [plain], [player(game, 5, kind="residual")] * 2):
+        assert Panel(players, Lane(CPU), stack=True)._stacked is None
+    assert Panel(alike(game, 2), Lane(CPU))._stacked is None  # Not on the CPU unless asked to.
+
+
+def test_stacked_networks_have_the_logits_of_each_also_of_choices_made_of_parts():
+    layout = Observation((Field("kind", 2, classes=3), Field("number", 6, scale=4.0)), "uint8")
+    spec = Spec("pairs", Facts(1, 1), layout, (Head("a", 2), Head("b", 6, parts=(2, 3))))
+    policies = []
+    for number in range(3):
+        torch.manual_seed(number)
+        policy = Policy(spec, Network(kind="mlp", width=16, layers=2)).eval()
+        torch.nn.init.normal_(policy.head.weight)
+        torch.nn.init.normal_(policy.head.parts)
+        policies.append(policy)
+    seen = torch.randint(0, 3, (3, 11, 8), dtype=torch.uint8)
+    with torch.no_grad():
+        wanted = torch.stack([policy(own) for policy, own in zip(policies, seen, strict=True)])
+        torch.testing.assert_close(Stacked(policies)(seen), wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_a_policy_without_rows_is_not_asked(monkeypatch):
