@@ -60,7 +60,10 @@ class Tally:
         match: NDArray[np.int64],
         update: NDArray[np.int64],
     ) -> None:
-        """Take in matches that ended, a row each; `update` is when each began."""
+        """Take in matches that ended, a row each; `update` is when each began.
+
+        The columns are kept, not copied: they must stay as they are until `clear`.
+        """
         self._parts.append(
             {"seated": seated, "place": place, "returns": returns, "match": match, "update": update}
         )
