@@ -8,7 +8,7 @@ a decision in VGC, of which tracking is a quarter. Knows nothing of lines or of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,7 @@ _VOLATILE = {name: at for at, name in enumerate(VOLATILES)}
 _NO_BELIEF = belief.NOTHING
 _NO_MOVES = [0] * MOVES
 _NO_FLAGS = [0] * len(REQUEST_FLAGS)
+_NO_CONDITIONS = [0] * len(SIDE_CONDITIONS)
 SPEED = 4
 _UNKNOWN = ("species", "type1", "type2", "tera", "item", "ability1")
 _HIDDEN = [
@@ -98,14 +99,20 @@ class Writer:
         for at, mon in enumerate(own.party[:PARTY]):
             mons[at] = self._own_mon(own, side, at, mon)
         self._write_foes(known.sides[FOE], belief, mons[PARTY:])
-        places = [self._own_place(known, own, at) for at in range(self.places)]
-        places += [self._foe_place(known, place) for place in known.sides[FOE].places]
-        events = [self._event(event) for event in known.events[-self._events :]]
-        events += [self._no_event] * (self._events - len(events))
+        places: Token = []
+        for at in range(self.places):
+            places += self._own_place(known, own, at)
+        for place in known.sides[FOE].places:
+            places += self._foe_place(known, place)
+        events: Token = []
+        told = known.events[-self._events :]
+        for event in told:
+            events += self._event(event)
+        events += self._no_event * (self._events - len(told))
         starts = self._starts
         out_row[: starts[0]] = mons.T.ravel()
-        out_row[starts[0] : starts[1]] = np.array(places, np.int16).T.ravel()
-        out_row[starts[1] : starts[2]] = np.array(events, np.int16).T.ravel()
+        out_row[starts[0] : starts[1]] = _by_column(places, 2 * self.places)
+        out_row[starts[1] : starts[2]] = _by_column(events, self._events)
         out_row[starts[2] :] = self._rest(known, own)
 
     def _own_mon(self, own: Own, side: Side, at: int, mon: OwnMon) -> Written:
@@ -240,6 +247,7 @@ class Writer:
         for name, value in place.volatiles.items():
             volatiles[_VOLATILE[name]] = value if name in COUNTED else min(turn - value + 1, MOST)
         single = place.single
+        targets = [place.current_types() for place in known.sides[against].places]
         return [
             dex.species_of(species).number,
             *self._types(place.current_types()),
@@ -252,30 +260,8 @@ class Writer:
             place.protects if place.protected >= turn - 1 else 0,
             *(int(name in single) for name in SINGLE),
             *volatiles,
-            *self._arms(known, moves, disabled, against),
+            *_arms(tuple(moves), tuple(disabled), tuple(targets)),
         ]
-
-    def _arms(
-        self, known: Known, moves: Sequence[str], disabled: Sequence[int], against: int
-    ) -> Token:
-        """Return what the dex says of each move, and what its type does to whom it may hit."""
-        targets = [place.current_types() for place in known.sides[against].places]
-        out: Token = []
-        for at in range(MOVES):
-            if at >= len(moves):
-                out += [0] * (6 + self.places)
-                continue
-            move = self._dex.move_of(moves[at])
-            out += (
-                number_of(self._dex.types, move.type),
-                move.category,
-                move.power,
-                move.accuracy,
-                move.priority,
-                disabled[at] if at < len(disabled) else 0,
-            )
-            out += [effectiveness(move.type, types) if move.power else 0 for types in targets]
-        return out
 
     def _event(self, event: Event) -> Token:
         dex = self._dex
@@ -303,8 +289,8 @@ class Writer:
             min(turn - known.weather_since + 1, MOST) if known.weather else 0,
             min(turn - known.terrain_since + 1, MOST) if known.terrain else 0,
             *(_age(known.rooms, name, turn) for name in ROOMS),
-            *(_age(mine.conditions, name, turn) for name in SIDE_CONDITIONS),
-            *(_age(theirs.conditions, name, turn) for name in SIDE_CONDITIONS),
+            *_ages(mine.conditions, turn),
+            *_ages(theirs.conditions, turn),
             sum(not mon.fainted for mon in own.party),
             *(size - fallen, size, theirs.brought()),
             *(int(mine.terastallized), int(theirs.terastallized)),
@@ -339,11 +325,44 @@ def writer_of(places: int) -> Writer:
     return Writer(places)
 
 
+@lru_cache(maxsize=1 << 14)
+def _arms(
+    moves: tuple[str, ...], disabled: tuple[int, ...], targets: tuple[tuple[str, ...], ...]
+) -> tuple[int, ...]:
+    """Return what the dex says of each move, and what its type does to whom it may hit."""
+    told, out = dex(), []
+    for at in range(MOVES):
+        if at >= len(moves):
+            out += [0] * (6 + len(targets))
+            continue
+        move = told.move_of(moves[at])
+        out += (
+            number_of(told.types, move.type),
+            move.category,
+            move.power,
+            move.accuracy,
+            move.priority,
+            disabled[at] if at < len(disabled) else 0,
+        )
+        out += [effectiveness(move.type, types) if move.power else 0 for types in targets]
+    return tuple(out)
+
+
 def _age(begun: dict[str, int], name: str, turn: int) -> int:
     """Return layers, or turns since it began, counting the first; 0 if it is not there."""
     if name not in begun:
         return 0
     return begun[name] if name in LAYERED else min(turn - begun[name] + 1, MOST)
+
+
+def _ages(begun: dict[str, int], turn: int) -> Token:
+    """Return the ages of all that a side can have."""
+    return [_age(begun, name, turn) for name in SIDE_CONDITIONS] if begun else _NO_CONDITIONS
+
+
+def _by_column(tokens: Token, count: int) -> Written:
+    """Return `count` tokens, one after another, with the same field of all side by side."""
+    return np.array(tokens, np.int16).reshape(count, -1).T.ravel()
 
 
 def _four(numbers: list[int]) -> Token:
