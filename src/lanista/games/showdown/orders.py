@@ -95,13 +95,13 @@ class Doubles:
             return joint.reshape(-1)
         party = request["side"]["pokemon"]
         bench = [SWITCH + at - 2 for at in range(2, len(party)) if not fainted(party[at])]
-        first, second = (
+        rows, allowed = (
             _slot_orders(slot, active, party[slot], bench)
             for slot, active in enumerate(request["active"])
         )
         columns = np.zeros(SLOT_ORDERS, np.bool_)
-        columns[second] = True
-        joint[first] = columns
+        columns[allowed] = True
+        joint[rows] = columns
         for switch in bench:
             joint[switch, switch] = False
         joint[TERA:SWITCH, TERA:SWITCH] = False
