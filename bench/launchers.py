@@ -1,16 +1,18 @@
 """Two workers beside one on two cores: `python -m bench launchers`.
 
-By the clock, so it is measured only while nobody else uses the cores. The contestants take turns,
-a lap each; a ratio is of neighbouring laps. `serial` is what a run does unless it is told
-otherwise. Two workers in turn have the numbers of two in threads, to the last bit.
+By the clock, so only rounds count in which nobody else used the cores. The contestants take turns,
+a lap each; a ratio is of laps of one round. Beside the ratios stand the cores that each kept busy,
+and the CPU time a decision cost it: what a ratio can be at most. `serial` is what a run does unless
+it is told otherwise. Two workers in turn have the numbers of two in threads, to the last bit.
 """
 
 from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,15 @@ from typing import Any
 from bench.learning import has_bf16
 from bench.timing import idle_cores
 from lanista.errors import LanistaError
-from lanista.pipeline.profiling import Rig
+from lanista.pipeline.profiling import Lap, Rig
 from lanista.pipeline.profiling_subject import Subject
 from lanista.pipeline.settings import load_settings
 
 SECONDS, REPEATS = 4.0, 7
+MOST_ROUNDS = 2 * REPEATS
+"""Rounds that are played to find `REPEATS` that count."""
+FEWEST = 4
+"""With fewer that count, nothing is told."""
 MOST_OTHERS = 0.15
 """Cores that others may use while two are measured."""
 MATCHES = (1024, 4096)
@@ -44,6 +50,23 @@ SHOWDOWN = {
 Settings = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Turn:
+    """A contestant's lap."""
+
+    rate: float
+    """Decisions a second."""
+    cores: float
+    """That it kept busy, all its processes together."""
+    cost: float
+    """CPU milliseconds a decision."""
+    others: float
+    """Cores that others kept busy meanwhile."""
+
+
+Round = dict[str, Turn]
+
+
 def launchers() -> Iterator[dict[str, Any]]:
     """Measure threads against one thread, and two processes of Showdown against one."""
     for precision, matches in product(("fp32", "bf16"), MATCHES):
@@ -52,9 +75,8 @@ def launchers() -> Iterator[dict[str, Any]]:
             yield {"bench": label, "why": "not measured: this CPU has no bf16 instructions"}
             continue
         yield held_against(label, beastybar(precision, matches), target=1.6)
-    one, two = SHOWDOWN, _with(SHOWDOWN, rollouts={"workers": 2})
     label = "showdown, played and learned from, two workers over one"
-    yield held_against(label, {"serial": one, "two workers": two}, target=1.7)
+    yield held_against(label, showdown(), target=1.7)
 
 
 def beastybar(precision: str, matches: int) -> dict[str, Settings]:
@@ -66,47 +88,68 @@ def beastybar(precision: str, matches: int) -> dict[str, Settings]:
     return {"serial": alone, "in turn": split, "threads": threads, "threads, lag 1": ahead}
 
 
+def showdown() -> dict[str, Settings]:
+    """Return the contestants: one process; two; two and as many shards; with play ahead.
+
+    All but those that play ahead play and learn in turn.
+    """
+    one, two = SHOWDOWN, _with(SHOWDOWN, rollouts={"workers": 2})
+    return {
+        "one": one,
+        "two": two,
+        "two and shards": _with(two, learning={"shards": 2}),
+        "one, lag 1": _with(one, rollouts={"lag": 1}),
+        "two, lag 1": _with(two, rollouts={"lag": 1}),
+    }
+
+
 def held_against(label: str, contestants: Mapping[str, Settings], target: float) -> dict[str, Any]:
     """Let all take turns; return how many times as fast each is as the first."""
     if (idle := idle_cores()) < 2 - MOST_OTHERS:
         return {"bench": label, "why": f"not measurable: only {idle:.2f} cores are idle"}
     try:
-        rates, others = take_turns(contestants, SECONDS, REPEATS)
+        rounds, played = take_turns(contestants, SECONDS, REPEATS, MOST_ROUNDS)
     except LanistaError as error:
         return {"bench": label, "why": f"skipped: {error}"}
-    if others > MOST_OTHERS:
-        return {"bench": label, "why": f"not measurable: others used {others:.2f} cores meanwhile"}
-    return line(label, rates, target)
+    if len(rounds) < FEWEST:
+        why = f"not measurable: others used the cores in {played - len(rounds)} of {played} rounds"
+        return {"bench": label, "why": why}
+    return line(label, rounds, target)
 
 
-def line(label: str, rates: Mapping[str, list[float]], target: float) -> dict[str, Any]:
+def line(label: str, rounds: Sequence[Round], target: float) -> dict[str, Any]:
     """Return the JSON line; the target is for whoever was named third, or last."""
-    first, *rest = rates
-    ratios = {
-        name: [own / base for own, base in zip(rates[name], rates[first], strict=True)]
-        for name in rest
-    }
+    first, *rest = rounds[0]
+    ratios = {name: [each[name].rate / each[first].rate for each in rounds] for name in rest}
     judged = rest[min(1, len(rest) - 1)]
     median = statistics.median(ratios[judged])
+
+    def medians(field: str, digits: int | None) -> dict[str, float]:
+        found = {name: [getattr(each[name], field) for each in rounds] for name in rounds[0]}
+        return {name: round(statistics.median(each), digits) for name, each in found.items()}
+
     return {
         "bench": label,
         "unit": "times the decisions per second",
+        "judged": judged,
         "ratio": round(median, 2),
         "low": round(min(ratios[judged]), 2),
         "high": round(max(ratios[judged]), 2),
         "target": target,
         "met": median >= target,
         "ratios": {name: round(statistics.median(found), 2) for name, found in ratios.items()},
-        "rates": {name: round(statistics.median(found)) for name, found in rates.items()},
+        "rates": medians("rate", None),
+        "cores": medians("cores", 2),
+        "cpu_milliseconds_a_decision": medians("cost", 4),
+        "rounds": len(rounds),
     }
 
 
 def take_turns(
-    contestants: Mapping[str, Settings], seconds: float, repeats: int
-) -> tuple[dict[str, list[float]], float]:
-    """Return everybody's decisions per second, lap by lap, and the cores that others used."""
-    rates: dict[str, list[float]] = {name: [] for name in contestants}
-    others: list[float] = []
+    contestants: Mapping[str, Settings], seconds: float, repeats: int, most: int
+) -> tuple[list[Round], int]:
+    """Return `repeats` rounds that others did not disturb, or fewer, and of how many in all."""
+    rounds: list[Round] = []
     with ExitStack() as stack:
         rigs = {}
         for name, values in contestants.items():
@@ -115,12 +158,19 @@ def take_turns(
             rigs[name] = Rig(Subject(name, settings), settings, Path(folder))
             stack.callback(rigs[name].squad.close)
             rigs[name].warm_up(seconds / 2)
-        for _ in range(repeats):
-            for name, rig in rigs.items():
-                lap = rig.lap(seconds)
-                rates[name].append(lap.rate)
-                others.append(lap.use.others or 0.0)
-    return rates, statistics.median(others)
+        played = 0
+        while played < most and len(rounds) < repeats:
+            found = {name: _turn(rig.lap(seconds)) for name, rig in rigs.items()}
+            played += 1
+            if all(turn.others <= MOST_OTHERS for turn in found.values()):
+                rounds.append(found)
+    return rounds, played
+
+
+def _turn(lap: Lap) -> Turn:
+    use = lap.use
+    cost = 1000 * use.cpu / lap.decisions
+    return Turn(lap.rate, use.cpu / use.wall, cost, use.others or 0.0)
 
 
 def _with(values: Settings, **changes: Settings) -> Settings:
