@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline.observers import Observer
 from lanista.pipeline.settings import SettingsError
+from lanista.pipeline.squad import Squad
 from lanista.pipeline.training import train
 from lanista.rollout import processes
 from lanista.rollout.processes import WorkerError
@@ -53,6 +56,23 @@ def test_every_launcher_gives_the_same_run(kind, lag, tmp_path):
         assert train(launched(kind, launcher, lag=lag), tmp_path / launcher / "p.pt") == 0
     for launcher in ("threads", "processes"):
         assert same_run(tmp_path / "serial" / "p.pt", tmp_path / launcher / "p.pt")
+
+
+@pytest.mark.parametrize(("launcher", "at_once"), [("serial", 1), ("threads", 2), ("processes", 2)])
+def test_shards_are_learned_from_at_once_wherever_workers_play_at_once(launcher, at_once, tmp_path):
+    settings = launched(QUICK, launcher)
+    sharded = replace(settings, learning=replace(settings.learning, shards=2))
+    with closing(Squad(sharded, tmp_path)) as squad:
+        assert [each.learner.threads.count for each in squad.trainings.values()] == [at_once]
+
+
+@pytest.mark.slow
+def test_shards_beside_processes_give_the_numbers_of_shards_in_turn(tmp_path):
+    for launcher in ("serial", "processes"):
+        settings = launched(STREAM, launcher)
+        sharded = replace(settings, learning=replace(settings.learning, shards=2))
+        assert train(sharded, tmp_path / launcher / "p.pt") == 0
+    assert same_run(tmp_path / "serial" / "p.pt", tmp_path / "processes" / "p.pt")
 
 
 def test_two_workers_play_all_the_matches_and_every_one_once(tmp_path):

@@ -102,7 +102,7 @@ class Training:
             device=device_of(settings),
             start=start,
             anchor=self.anchor,
-            threads=settings.rollouts.workers if settings.rollouts.launcher == "threads" else 1,
+            threads=1 if settings.rollouts.launcher == "serial" else settings.rollouts.workers,
         )
 
     def _collector(self) -> Collector | Fleet:

@@ -133,13 +133,13 @@ def _shards(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str
     shards = 2 * now.learning.shards
     if shards > place.cores:
         return []
-    # Only as many as there are workers in threads are worked on at once.
+    launcher = now.rollouts.launcher
+    # Only as many as there are workers at once are worked on at once.
     return [
         {
             "learning.shards": shards,
             "rollouts.workers": max(shards, now.rollouts.workers),
-            "rollouts.launcher": "threads",
-            "rollouts.inference": "worker",
+            "rollouts.launcher": "threads" if launcher == "serial" else launcher,
         }
     ]
 
@@ -201,8 +201,7 @@ def needed(settings: RunSettings) -> int:
     """Return how many cores settings can keep busy."""
     rollouts = settings.rollouts
     at_once = 1 if rollouts.launcher == "serial" else rollouts.workers
-    shared = min(settings.learning.shards, at_once) if rollouts.launcher == "threads" else 1
-    learning = max(settings.threads, shared)
+    learning = max(settings.threads, min(settings.learning.shards, at_once))
     ahead = rollouts.lag > 0 and rollouts.launcher != "serial"
     return at_once + learning if ahead else max(at_once, learning)
 

@@ -70,8 +70,8 @@ _REMEDIES = {
     CENTRAL: "Let an inference have more rows (rollouts.slots), take bf16, a smaller network or a "
     "GPU, or let processes infer for themselves (rollouts.inference worker).",
     LEARN: "Split it over the cores (learning.shards, with as many rollouts.workers and "
-    "rollouts.launcher threads; or threads), go over the data less often (learning.epochs), or "
-    "take bf16, a smaller network or a GPU.",
+    "rollouts.launcher threads or processes; or threads), go over the data less often "
+    "(learning.epochs), or take bf16, a smaller network or a GPU.",
     WAIT: "Let more workers play (rollouts.workers), or let them play ahead (rollouts.lag 1).",
     SAVE: "Save less often (checkpoints.save_every).",
     JUDGE: "Judge less often (evaluation.every), or by fewer matches (evaluation.matches).",
