@@ -43,10 +43,11 @@ SHOWDOWN = {
     "game": "showdown",
     "network": {"kind": "transformer", "size": "s"},
     "learning": {"policy": "vtrace", "minibatches": 4},
-    "rollouts": {"mode": "stream", "slots": 64, "unrolls": 64, "unroll_length": 16,
-                 "launcher": "processes"},
+    "rollouts": {"mode": "stream", "unroll_length": 16, "launcher": "processes"},
     "device": "cpu",
-}  # fmt: skip
+}
+SIZES = ({"slots": 64, "unrolls": 64}, {"slots": 128, "unrolls": 320})
+"""Of Showdown: battles at once and unrolls of an iteration. The second is the recipe's."""
 Settings = dict[str, Any]
 
 
@@ -75,8 +76,9 @@ def launchers() -> Iterator[dict[str, Any]]:
             yield {"bench": label, "why": "not measured: this CPU has no bf16 instructions"}
             continue
         yield held_against(label, beastybar(precision, matches), target=1.6)
-    label = "showdown, played and learned from, two workers over one"
-    yield held_against(label, showdown(), target=1.7)
+    for size in SIZES:
+        label = f"showdown V-trace, transformer s, {size['unrolls']} unrolls, two workers over one"
+        yield held_against(label, showdown(size), target=1.7)
 
 
 def beastybar(precision: str, matches: int) -> dict[str, Settings]:
@@ -88,12 +90,13 @@ def beastybar(precision: str, matches: int) -> dict[str, Settings]:
     return {"serial": alone, "in turn": split, "threads": threads, "threads, lag 1": ahead}
 
 
-def showdown() -> dict[str, Settings]:
+def showdown(size: Mapping[str, int]) -> dict[str, Settings]:
     """Return the contestants: one process; two; two and as many shards; with play ahead.
 
     All but those that play ahead play and learn in turn.
     """
-    one, two = SHOWDOWN, _with(SHOWDOWN, rollouts={"workers": 2})
+    one = _with(SHOWDOWN, rollouts={**size})
+    two = _with(one, rollouts={"workers": 2})
     return {
         "one": one,
         "two": two,

@@ -55,7 +55,7 @@ SMALL = BEASTYBAR | {"network": {"width": 8, "layers": 1}, "rollouts": {"matches
 
 def test_every_contestant_plays_and_learns(monkeypatch):
     monkeypatch.setattr(launchers, "MOST_OTHERS", 100.0)
-    for values in (*beastybar("bf16", 1024).values(), *showdown().values()):
+    for values in (*beastybar("bf16", 1024).values(), *showdown(launchers.SIZES[1]).values()):
         load_settings(values)
     split = launchers._with(SMALL, rollouts={"workers": 2, "launcher": "threads"})
     rounds, played = take_turns({"serial": SMALL, "threads": split}, 0.0, 2, 9)
