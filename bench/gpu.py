@@ -35,7 +35,7 @@ NETWORKS = {
 """By name: the network, and the decisions per second aimed at."""
 PLAY: dict[str, dict[str, Any]] = {
     "mlp 512x2": {"matches": 4 * BATCH, "workers": 10},
-    "transformer 256x4": {"matches": BATCH // 2, "workers": 2},
+    "transformer 256x4": {"matches": BATCH // 8, "workers": 2},
 }
 MINIBATCH = {"mlp 512x2": 4 * BATCH, "transformer 256x4": BATCH // 4}
 """Decisions of an optimiser step, about."""

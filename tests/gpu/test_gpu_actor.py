@@ -94,7 +94,7 @@ def test_recorded_work_chooses_as_what_is_launched_one_by_one(
 ) -> None:
     policy, critic = networks(registry.make(name, slots=1, seed=5), kind)
     plain = Actor(policy, 4, critic, precision=precision)
-    recorded = Actor(policy, 4, critic, precision=precision, graphs=True)
+    recorded = Actor(policy, 4, critic, precision=precision, graphs=True, log_probs=True)
     tolerance = 1e-4 if precision == torch.float32 else 0.1
     for step, (decisions, rows) in enumerate(walk(name, 6)):
         plain.temperature = recorded.temperature = 1.0 + step % 3

@@ -47,14 +47,16 @@ def same(one: Any, other: Any) -> None:
             np.testing.assert_allclose(mine, theirs, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("log_probs", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["beastybar", "arena", "kuhn"])
-def test_choices_over_a_device_are_those_of_the_host(kind: str, name: str) -> None:
+def test_choices_over_a_device_are_those_of_the_host(kind: str, name: str, log_probs: bool) -> None:
     game = started(name)
     policy = policy_of(game, kind)
     critic = Critic(game.spec, policy.network, "value", features=policy.torso.width)
     torch.nn.init.orthogonal_(critic.head.weight)
-    here, there = Actor(policy, 4, critic), far(Actor(policy, 4, critic))
+    here, there = Actor(policy, 4, critic), far(Actor(policy, 4, critic, log_probs=log_probs))
+    here.temperature = there.temperature = 1.5
     for step, (decisions, rows) in enumerate(walk(game, 6)):
         some = rows[:: 1 + step % 2]  # Fewer rows than before, and more again.
         same(here.choose(decisions, some), there.choose(decisions, some))

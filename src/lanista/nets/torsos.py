@@ -15,6 +15,9 @@ from lanista.games.contract import Observation
 from lanista.nets.encoders import FlatEncoder, TokenEncoder
 from lanista.nets.settings import Network
 
+_FEW_TOKENS = 32
+"""Up to so many tokens a GPU attends by plain products: its own kernels are made for long texts."""
+
 
 class Torso(nn.Module):
     """Base: `forward(observation [N, length])` gives features `[N, width]`."""
@@ -97,11 +100,20 @@ class Block(nn.Module):
         """Return `[N, tokens, width]` for `[N, tokens, width]`."""
         parts = self.queries_keys_values(self.before_mixing(tokens))
         split = parts.unflatten(-1, (3, self.attention_heads, -1)).permute(2, 0, 3, 1, 4)
-        seen = scaled_dot_product_attention(split[0], split[1], split[2])
+        seen = _attended(split[0], split[1], split[2])
         tokens = tokens + self.mixed(seen.transpose(1, 2).flatten(-2))
         hidden = torch.relu(self.up(self.before_layers(tokens)))
         tokens = tokens + self.down(hidden)
         return tokens
+
+
+def _attended(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Return what each token takes from the others, all `[N, heads, tokens, width]`."""
+    if not (queries.is_cuda and queries.shape[-2] <= _FEW_TOKENS):
+        return scaled_dot_product_attention(queries, keys, values)
+    weights = (queries @ keys.mT * queries.shape[-1] ** -0.5).softmax(-1)
+    found: Tensor = weights.to(values.dtype) @ values
+    return found
 
 
 class Transformer(Torso):

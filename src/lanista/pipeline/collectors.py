@@ -52,8 +52,9 @@ def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Ac
     """Return what plays for a learner."""
     _refuse_graphs(settings)
     precision = PRECISIONS[settings.learning.precision]
-    graphs = settings.rollouts.graphs
-    return Actor(policy, settings.seed, critic, precision=precision, graphs=graphs)
+    graphs, log_probs = settings.rollouts.graphs, settings.learning.uses("behaviour")
+    told: dict[str, Any] = {"precision": precision, "graphs": graphs, "log_probs": log_probs}
+    return Actor(policy, settings.seed, critic, **told)
 
 
 def _refuse_graphs(settings: RunSettings) -> None:

@@ -72,12 +72,14 @@ class Actor:
         precision: torch.dtype = torch.float32,
         block: int = 0,
         graphs: bool = False,
+        log_probs: bool = False,
     ) -> None:
         """Let `policy` act; with `block` above 0, in blocks of so many rows.
 
         Blocks are for players whose matches are played again; a learner does without them, and so
         a critic cannot be had with them. `graphs` records what a GPU has to do, where the policy
-        has no state.
+        has no state. `log_probs` of all choices are asked for at every decision, so a device gives
+        them with the rest.
         """
         refuse_temperature(temperature)
         if block and critic is not None:
@@ -95,6 +97,7 @@ class Actor:
         """Nobody changes the weights, or only within `taking_weights`; otherwise whoever does so
         works on the default stream, which is waited for at every step."""
         self._far = self.device.type != "cpu" and not block
+        self._all_log_probs = log_probs
         recorded = graphs and self.device.type == "cuda" and not policy.state_size
         self._recorded = Records(self._work, self.lane) if recorded else None
 
@@ -190,9 +193,12 @@ class Actor:
     ) -> Choice:
         heads, temperature = self.policy.heads, self.temperature
         action = numbers[:, : len(heads)].copy()
-        floats = numbers[:, len(heads) :].T.copy().view(np.float32)
+        few = numbers.shape[1] - (heads.choices if self._all_log_probs else 0)
+        floats = numbers[:, len(heads) : few].T.copy().view(np.float32)
 
         def said() -> NDArray[np.float32]:
+            if self._all_log_probs:
+                return numbers[:, few:].view(np.float32)
             with torch.no_grad(), self.lane.own_stream():
                 return heads.log_probs(found.logits, found.mask, temperature).cpu().numpy()
 
@@ -240,7 +246,10 @@ class Actor:
         mask = given["mask"]
         chosen = self.policy.heads.choose(logits, mask, given.get("uniforms"), temperature)
         floats = [chosen[1]] if value is None else [chosen[1], value]
-        bits = [each.view(torch.int32)[:, None] for each in floats]
+        columns = [each[:, None] for each in floats]
+        if self._all_log_probs:
+            columns.append(self.policy.heads.log_probs(logits, mask, temperature))
+        bits = [each.view(torch.int32) for each in columns]
         return Found(torch.cat([chosen[0], *bits], 1), logits, mask, after)
 
     def _judge(

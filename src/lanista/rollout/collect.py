@@ -7,7 +7,7 @@ across updates. What is kept lies on a `Tape`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NoReturn
 
 import numpy as np
@@ -195,7 +195,8 @@ class Collector:
         with phases(OBSERVE):
             decisions = self.game.decisions()
         with phases(BATCH):
-            who = self._player_of[self.seated[decisions.slot, decisions.seat]]
+            place = decisions.slot * self.game.spec.seats + decisions.seat
+            who = self._player_of.take(self.seated.ravel().take(place))
             actions = np.empty((len(decisions), len(self.game.spec.heads)), np.int32)
             mine = np.flatnonzero(who == LEARNER)
         self._refuse_swapped()
@@ -231,12 +232,14 @@ class Collector:
 
     def _count(self, over: NDArray[np.int32]) -> None:
         """Add the ended matches that have a result to the tally."""
-        slots = over[~self.game.cut_off[over].any(1)]
+        # By columns: a reduction over the few seats of every match takes ten times as long.
+        broken = reduce(np.logical_or, self.game.cut_off.take(over, 0).T)
+        slots = over[~broken]
         if len(slots):
             self.tally.add(
-                self.seated[slots],
-                self.game.place[slots].astype(np.int32),
-                self.game.returns[slots].astype(np.float32),
-                self.match[slots],
-                self.began[slots],
+                self.seated.take(slots, 0),
+                self.game.place.take(slots, 0).astype(np.int32),
+                self.game.returns.take(slots, 0).astype(np.float32),
+                self.match.take(slots),
+                self.began.take(slots),
             )
