@@ -10,6 +10,7 @@ import pytest
 from bench import showdown
 from lanista.games import GameError
 from lanista.games.showdown.install import find, find_node
+from lanista.pipeline.profiling_machine import Use
 
 
 def test_it_is_among_the_measurements_of_make_bench() -> None:
@@ -40,3 +41,18 @@ def test_whole_play_is_counted_in_battles_and_cpu_seconds(monkeypatch: pytest.Mo
     assert 0 < line["low"] <= line["median"] <= line["high"]
     assert 0 < line["share_of_node"] < 1
     assert line["decisions_a_battle"] > 2
+
+
+def test_beside_a_ratio_stand_the_cores_and_what_a_battle_cost() -> None:
+    one, two = Use(4.0, 4.0, 0.0), Use(5.0, 9.0, 0.1)
+    line = showdown._held_against("x", [(one, two)] * 3 + [(one, Use(9.0, 9.0, 0.5))], 2)
+    assert (line["median"], line["rounds"], line["cores"]) == (1.6, 3, [1.0, 1.8])
+    each = 1000 / showdown.BATTLES
+    assert line["cpu_milliseconds_a_battle"] == [round(4 * each, 2), round(4.5 * each, 2)]
+
+
+def test_where_others_used_the_cores_there_is_no_ratio() -> None:
+    one, two = Use(4.0, 4.0, 0.0), Use(5.0, 9.0, 0.5)
+    line = showdown._held_against("x", [(one, two)] * 3, 2)
+    assert line["median"] is None
+    assert line["why"] == "not measurable: others used the cores in 3 of 3 rounds"
