@@ -151,7 +151,8 @@ def test_opponents_answer_together_as_on_the_cpu() -> None:
                 torch.manual_seed(number)
                 policy = Policy(game.spec, Network(width=32, layers=1)).to(device)
                 players.append(PolicyPlayer(f"p{number}", f"d{number}", Actor(policy, 7)))
-            answers.append(Panel(players, Lane(players[0].actor.device)).act(decisions, parts))
+            panel = Panel(players, Lane(players[0].actor.device))
+            answers.append(panel.act(decisions, rows, [len(part) for part in parts]))
         assert (answers[0] == answers[1]).all(1).mean() > 0.98
 
 

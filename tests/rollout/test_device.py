@@ -114,17 +114,21 @@ def test_no_rows_are_no_trouble_over_a_device() -> None:
     assert actor.choose(game.decisions(), np.arange(0)).action.shape == (0, 1)
 
 
+def gathered(lane: Lane, source: Any, rows: Any = None) -> torch.Tensor:
+    return lane.gather({"x": source}, rows)["x"]
+
+
 def test_memory_is_kept_and_grows_with_what_is_gathered() -> None:
     lane = Lane(CPU)
     source = np.arange(40, dtype=np.int16).reshape(20, 2)
     rows = np.array([3, 1, 19])
-    first = lane.gather("x", source, rows)
+    first = gathered(lane, source, rows)
     assert first.numpy().tolist() == source[rows].tolist()
-    again = lane.gather("x", source, rows[:2])
+    again = gathered(lane, source, rows[:2])
     assert again.data_ptr() == first.data_ptr()
     assert again.numpy().tolist() == source[rows[:2]].tolist()
-    assert lane.gather("x", source).numpy().tolist() == source.tolist()
-    other = lane.gather("x", source.astype(np.float32), rows)
+    assert gathered(lane, source).numpy().tolist() == source.tolist()
+    other = gathered(lane, source.astype(np.float32), rows)
     assert other.dtype == torch.float32
 
 
@@ -194,7 +198,7 @@ def test_weights_of_others_are_waited_for_by_those_who_play_with_them_alone(
     for player in collector.opponents:
         assert waits_of(player.act) == 0
     ((_, panel),) = collector._others.panels
-    assert waits_of(lambda decisions, rows: panel.act(decisions, np.split(rows, 2))) == 0
+    assert waits_of(lambda decisions, rows: panel.act(decisions, rows, [4, 4])) == 0
     assert waits_of(actor.choose) == 1
     with actor.taking_weights():
         pass
@@ -203,10 +207,10 @@ def test_weights_of_others_are_waited_for_by_those_who_play_with_them_alone(
 
 def test_memory_of_other_shape_does_not_take_the_place_of_what_is_kept() -> None:
     lane = Lane(CPU)
-    first = lane.gather("x", np.zeros((5, 2), np.float32))
-    lane.gather("x", np.zeros((5, 3), np.float32))
-    lane.gather("x", np.zeros((5, 2), np.int32))
-    assert lane.gather("x", np.ones((5, 2), np.float32)).data_ptr() == first.data_ptr()
+    first = gathered(lane, np.zeros((5, 2), np.float32))
+    gathered(lane, np.zeros((5, 3), np.float32))
+    gathered(lane, np.zeros((5, 2), np.int32))
+    assert gathered(lane, np.ones((5, 2), np.float32)).data_ptr() == first.data_ptr()
 
 
 class Stream:

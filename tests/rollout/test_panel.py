@@ -40,13 +40,17 @@ def parts(*sizes: int) -> list[np.ndarray]:
     return np.split(rows, np.cumsum(sizes)[:-1])
 
 
+def act(panel: Panel, decisions: Decisions, rows: list[np.ndarray]) -> np.ndarray:
+    return panel.act(decisions, np.concatenate(rows), [len(own) for own in rows])
+
+
 @pytest.mark.parametrize("game_name", ["beastybar", "arena"])
 @pytest.mark.parametrize("manner", [{}, {"greedy": True}, {"temperature": 0.5}])
 def test_each_policy_answers_its_rows_as_it_would_alone(game_name, manner):
     game, decisions = at_start(game_name)
     players = [player(game, number, **manner) for number in range(3)]
     rows = parts(20, 1, 30)
-    together = Panel(players, Lane(CPU)).act(decisions, rows)
+    together = act(Panel(players, Lane(CPU)), decisions, rows)
     alone = np.concatenate([p.act(decisions, own) for p, own in zip(players, rows, strict=True)])
     # A product of other shape may round otherwise; a draw on the very border is not worth a test.
     assert (together == alone).all(1).mean() > 0.97
@@ -65,7 +69,7 @@ def test_networks_that_run_as_one_answer_as_they_do_in_turn(game_name, manner):
     for each in players:
         torch.nn.init.normal_(each.actor.policy.head.weight)  # Sure of itself, not near uniform.
     in_turn, at_once = (
-        Panel(players, Lane(CPU), stack=stack).act(decisions, rows) for stack in (False, True)
+        act(Panel(players, Lane(CPU), stack=stack), decisions, rows) for stack in (False, True)
     )
     assert at_once.dtype == np.int32
     # A product of other shape may round otherwise, as above.
@@ -78,7 +82,7 @@ def test_networks_that_run_as_one_are_not_asked_in_turn(monkeypatch):
     panel = Panel(players, Lane(CPU), stack=True)
     for each in players:
         monkeypatch.setattr(each.actor.policy, "forward", None)
-    assert panel.act(decisions, parts(10, 4, 5)).shape == (19, 1)
+    assert act(panel, decisions, parts(10, 4, 5)).shape == (19, 1)
 
 
 def test_one_network_with_nearly_all_rows_is_not_waited_for_with_empty_ones():
@@ -86,7 +90,7 @@ def test_one_network_with_nearly_all_rows_is_not_waited_for_with_empty_ones():
     players, asked = alike(game, 6), []
     panel = Panel(players, Lane(CPU), stack=True)
     panel._stacked = lambda seen: asked.append(seen)
-    assert panel.act(decisions, parts(40, 1, 1, 1, 1, 1)).shape == (45, 1)
+    assert act(panel, decisions, parts(40, 1, 1, 1, 1, 1)).shape == (45, 1)
     assert asked == []
 
 
@@ -121,7 +125,7 @@ def test_a_policy_without_rows_is_not_asked(monkeypatch):
     game, decisions = at_start()
     players = [player(game, number) for number in range(3)]
     monkeypatch.setattr(players[1].actor.policy, "forward", None)
-    actions = Panel(players, Lane(CPU)).act(decisions, parts(10, 0, 5))
+    actions = act(Panel(players, Lane(CPU)), decisions, parts(10, 0, 5))
     assert actions.shape == (15, 1)
 
 
@@ -136,7 +140,7 @@ def test_each_network_is_asked_once_a_step(monkeypatch):
             "forward",
             lambda seen, number=number, whole=whole: asked.append(number) or whole(seen),
         )
-    Panel(players, Lane(CPU)).act(decisions, parts(10, 20, 3, 7))
+    act(Panel(players, Lane(CPU)), decisions, parts(10, 20, 3, 7))
     assert asked == [0, 1, 2, 3]
 
 
@@ -153,8 +157,11 @@ def test_only_policies_of_one_manner_without_memory_answer_together():
         player(game, 6, precision=torch.bfloat16),
     ]
     others = Others(players, Lanes())
-    assert [numbers for numbers, _ in others.panels] == [[1, 3, 7], [5], [6]]
-    assert [number for number, _ in others.apart] == [2, 4, 8]
+    assert [
+        [players.index(others.players[n - 1]) for n in numbers] for numbers, _ in others.panels
+    ] == [[0, 2, 6], [4], [5]]
+    assert [players.index(each) for each in others.apart] == [1, 3, 7]
+    assert others.players[:3] == others.apart
 
 
 def test_everybody_answers_their_own_decisions_and_nobody_else_s():
@@ -166,18 +173,20 @@ def test_everybody_answers_their_own_decisions_and_nobody_else_s():
         player(game, 2, greedy=True),
         player(game, 3),
     ]
+    others = Others(players, Lanes())
+    nothing = 1 + others.players.index(players[4])
     who = np.random.default_rng(1).integers(0, 6, SLOTS)
-    who[who == 5] = 0  # The last one has nothing to answer.
-    actions = np.full((SLOTS, 1), -1, np.int32)
-    Others(players, Lanes()).answer(decisions, who, actions, Phases())
-    assert (actions[who == 0] == -1).all()
-    for number, each in enumerate(players[:4], start=1):
+    who[who == nothing] = 0
+    order, start = np.argsort(who, kind="stable"), np.searchsorted(np.sort(who), range(7)).tolist()
+    answers = np.concatenate(others.answer(decisions, order, start, Phases()))
+    assert len(answers) == SLOTS - start[1]
+    for number, each in enumerate(others.players, start=1):
         rows = np.flatnonzero(who == number)
-        assert (actions[rows] == each.act(decisions, rows)).mean() > 0.9
+        if number != nothing:
+            own = answers[start[number] - start[1] : start[number + 1] - start[1]]
+            assert (own == each.act(decisions, rows)).mean() > 0.9
 
 
-def test_a_table_without_others_is_left_as_it_is():
+def test_a_table_without_others_has_no_answers():
     _, decisions = at_start()
-    actions = np.full((SLOTS, 1), -1, np.int32)
-    Others([], Lanes()).answer(decisions, np.zeros(SLOTS, int), actions, Phases())
-    assert (actions == -1).all()
+    assert Others([], Lanes()).answer(decisions, np.arange(SLOTS), [0, SLOTS], Phases()) == []

@@ -22,13 +22,13 @@ from torch import Tensor
 from lanista.data.equal_rows import kinds as kinds_of
 from lanista.errors import LanistaError
 from lanista.games.contract import Decisions
-from lanista.games.streams import uniforms
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
 from lanista.rollout.blocks import in_blocks
 from lanista.rollout.device import Found, Lane, Records, Rows
 from lanista.rollout.memory import Memory
 from lanista.rollout.phases import BATCH, INFER, SAMPLE, TRANSFER, Phases
+from lanista.rollout.rows import copy_rows, draws
 
 
 @dataclass(frozen=True)
@@ -163,27 +163,22 @@ class Actor:
         self, decisions: Decisions, rows: NDArray[Any], privileged: NDArray[Any] | None
     ) -> Choice:
         """Choose where the networks are; all rows are shown, equal or not."""
-        lane, phases, heads = self.lane, self.phases, self.policy.heads
+        lane, phases = self.lane, self.phases
         before = None
-        with lane.here(wait=not self._own_weights):
-            with phases(BATCH):
-                gathered = {
-                    "observation": lane.gather("observation", decisions.observation, rows),
-                    "mask": lane.gather("mask", decisions.mask, rows),
-                }
-                if privileged is not None:
-                    gathered["privileged"] = lane.gather("privileged", privileged)
-                if self.policy.state_size:
-                    before = self._memory.recall(decisions, rows)
-                    gathered["state"] = lane.gather("state", before)
-            with phases(SAMPLE):
-                seed = None if self.greedy else self.seed
-                drawn = uniforms_for(heads, decisions, rows, seed)
-                if drawn is not None:
-                    gathered["uniforms"] = lane.gather("uniforms", drawn.numpy())
-            found = self._found(gathered)
-            with phases(TRANSFER):
-                back = lane.down(numbers=found.numbers, state=found.state)
+        with lane.here(wait=not self._own_weights), phases(BATCH):
+            gathered, more = gather_seen(lane, decisions, rows), {}
+            if privileged is not None:
+                more["privileged"] = privileged
+            if self.policy.state_size:
+                before = more["state"] = self._memory.recall(decisions, rows)
+            if more:
+                gathered |= lane.gather(more)
+            if not self.greedy:
+                phases.switch(SAMPLE)
+                gathered |= gather_drawn(lane, decisions, rows, self.policy.heads, self.seed)
+            found = self._found(gathered, len(rows))
+            phases.switch(TRANSFER)
+            back = lane.down(numbers=found.numbers, state=found.state)
         if before is not None:
             self._memory.remember(decisions, rows, back["state"])
         return self._choice(back["numbers"], found, before)
@@ -191,34 +186,38 @@ class Actor:
     def _choice(
         self, numbers: NDArray[np.int32], found: Found, before: NDArray[np.float32] | None
     ) -> Choice:
-        heads, temperature = self.policy.heads, self.temperature
-        action = numbers[:, : len(heads)].copy()
+        heads, temperature, rows = self.policy.heads, self.temperature, len(numbers)
         few = numbers.shape[1] - (heads.choices if self._all_log_probs else 0)
-        floats = numbers[:, len(heads) : few].T.copy().view(np.float32)
+        action = np.empty((rows, len(heads)), np.int32)
+        floats = np.empty((rows, few - len(heads)), np.float32)
+        told = numbers[:, len(heads) : few].view(np.float32)
+        copy_rows([(numbers[:, : len(heads)], action), (told, floats)])
 
         def said() -> NDArray[np.float32]:
             if self._all_log_probs:
                 return numbers[:, few:].view(np.float32)
             with torch.no_grad(), self.lane.own_stream():
-                return heads.log_probs(found.logits, found.mask, temperature).cpu().numpy()
+                logits, mask = found.logits[:rows], found.mask[:rows]
+                return heads.log_probs(logits, mask, temperature).cpu().numpy()
 
-        return Choice(action, floats[0], said, floats[1] if len(floats) > 1 else None, before)
+        value = floats[:, 1] if floats.shape[1] > 1 else None
+        return Choice(action, floats[:, 0], said, value, before)
 
-    def _found(self, gathered: Rows) -> Found:
+    def _found(self, gathered: Rows, rows: int) -> Found:
         """Return what the device makes of what was gathered; nothing here waits for it."""
-        phases, rows = self.phases, len(gathered["observation"])
+        phases = self.phases
         if self._recorded is not None:
             recorded = self._recorded.fit(gathered)
-            with phases(TRANSFER):
-                recorded.take(gathered)
-            with phases(INFER):
-                return recorded.run(rows, self.temperature)
-        with phases(TRANSFER):
-            given = self.lane.up(gathered)
-        with phases(INFER):
-            said = self._said(given)
-        with phases(SAMPLE):
-            return self._drawn(given, self.temperature, *said)
+            phases.switch(TRANSFER)
+            recorded.take(gathered)
+            phases.switch(INFER)
+            return recorded.run(rows, self.temperature)
+        phases.switch(TRANSFER)
+        given = self.lane.up(gathered)
+        phases.switch(INFER)
+        said = self._said(given)
+        phases.switch(SAMPLE)
+        return self._drawn(given, self.temperature, *said)
 
     def _work(self, given: Rows, temperature: Tensor | float) -> Found:
         return self._drawn(given, temperature, *self._said(given))
@@ -356,8 +355,23 @@ def uniforms_for(
     that the likeliest is played."""
     if seed is None:
         return None
-    match, seat, turn = decisions.match[rows], decisions.seat[rows], decisions.turn[rows]
-    return torch.from_numpy(uniforms(seed, match, seat, turn, len(heads)))
+    drawn = np.empty((len(rows), len(heads)), np.float32)
+    draws(seed, decisions, rows, drawn)
+    return torch.from_numpy(drawn)
+
+
+def gather_seen(lane: Lane, decisions: Decisions, rows: NDArray[Any]) -> Rows:
+    """Return what is seen at `rows`, in the lane's memory."""
+    return lane.gather({"observation": decisions.observation, "mask": decisions.mask}, rows)
+
+
+def gather_drawn(
+    lane: Lane, decisions: Decisions, rows: NDArray[Any], heads: Heads, seed: int
+) -> Rows:
+    """Return what `uniforms_for` does, in the lane's memory."""
+    held, drawn = lane.room("uniforms", len(rows), (len(heads),), torch.float32)
+    draws(seed, decisions, rows, drawn)
+    return {"uniforms": held}
 
 
 def refuse_temperature(temperature: float) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
+from operator import attrgetter
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,13 +17,14 @@ from numpy.typing import NDArray
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.bots import Player
-from lanista.games.contract import Game, Saved
+from lanista.games.contract import Decisions, Game, Saved
 from lanista.games.lift import PythonGame
 from lanista.rollout.actor import Actor
 from lanista.rollout.device import Lanes
 from lanista.rollout.panel import Others
 from lanista.rollout.phases import BATCH, OBSERVE, OPPONENTS, SIMULATE
 from lanista.rollout.remote import RemoteActor
+from lanista.rollout.rows import by_player
 from lanista.rollout.tally import Tally
 from lanista.rollout.tape import Tape, refuse_draw
 
@@ -31,6 +33,8 @@ LEARNER = 0
 
 _MOST_BROKEN = 20
 """Matches a slot may play in vain, on average, before a stream is given up."""
+
+_digest = attrgetter("digest")
 
 Seating = Callable[[NDArray[np.int64]], NDArray[np.int32]]
 """Match ids to players, `[matches, seats]`: a pure function, so nothing of it needs saving."""
@@ -68,6 +72,7 @@ class Collector:
         self.match = np.zeros(game.slots, np.int64)
         self.began = np.zeros(game.slots, np.int64)
         """By slot: the learner's update count when its match began."""
+        self._every = np.arange(game.slots * game.spec.seats)
         self.tally = Tally(game.spec.seats)
         self.streaming = False
         """Matches are in flight between two calls."""
@@ -80,10 +85,10 @@ class Collector:
         self.opponents, self.seating = tuple(opponents), seating
         self.digests = tuple(player.digest for player in self.opponents)
         self._distinct = list({id(player): player for player in self.opponents}.values())
-        place = {id(player): at for at, player in enumerate(self._distinct, start=1)}
+        self._others = Others(self._distinct, self._lanes)
+        place = {id(player): at for at, player in enumerate(self._others.players, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])
-        self._others = Others(self._distinct, self._lanes)
 
     def whole_matches(self, matches: int) -> Unrolls:
         """Play `matches` fresh matches to their end and return all unrolls of the learner.
@@ -191,38 +196,42 @@ class Collector:
 
     def _step(self) -> NDArray[np.int32]:
         """Let everybody answer what is ready; return the slots whose match ended."""
-        phases = self.phases
-        with phases(OBSERVE):
-            decisions = self.game.decisions()
-        with phases(BATCH):
-            place = decisions.slot * self.game.spec.seats + decisions.seat
-            who = self._player_of.take(self.seated.ravel().take(place))
-            actions = np.empty((len(decisions), len(self.game.spec.heads)), np.int32)
-            mine = np.flatnonzero(who == LEARNER)
+        phases, game = self.phases, self.game
         self._refuse_swapped()
-        with phases(OPPONENTS):
-            self._others.answer(decisions, who, actions, phases)
-        if len(mine):
-            privileged = self._privileged(mine)
-            choice = self.actor.choose(decisions, mine, privileged)
-            with phases(BATCH):
-                actions[mine] = choice.action
-                self.tape.write(decisions, mine, choice, privileged, self.update)
-        with phases(SIMULATE):
-            over = self.game.act(np.arange(len(decisions)), actions)
-        if len(over):
-            with phases(BATCH):
+        with phases(OBSERVE):
+            decisions = game.decisions()
+            phases.switch(BATCH)
+            players = 1 + len(self._distinct)
+            order, start = by_player(decisions, self.seated, self._player_of, players)
+            phases.switch(OPPONENTS)
+            answers = self._others.answer(decisions, order, start, phases)
+            phases.switch(BATCH)
+            if mine := start[1]:
+                answers.insert(0, self._own(decisions, order[:mine]))
+            actions = np.empty((len(order), len(game.spec.heads)), np.int32)
+            if answers:
+                actions[order] = np.concatenate(answers)
+            phases.switch(SIMULATE)
+            over = game.act(self._every[: len(order)], actions)
+            if len(over):
+                phases.switch(BATCH)
                 self.tape.close(over)
                 self._count(over)
         return over
 
-    def _privileged(self, mine: NDArray[Any]) -> NDArray[Any] | None:
-        if not self.keep_privileged:
-            return None
-        with self.phases(OBSERVE):
-            return self.game.privileged().take(mine, 0)
+    def _own(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.int32]:
+        """Return what the learner answers at `rows`, which are put on the tape."""
+        privileged = None
+        if self.keep_privileged:
+            with self.phases(OBSERVE):
+                privileged = self.game.privileged().take(rows, 0)
+        choice = self.actor.choose(decisions, rows, privileged)
+        self.tape.write(decisions, rows, choice, privileged, self.update)
+        return choice.action
 
     def _refuse_swapped(self) -> None:
+        if tuple(map(_digest, self.opponents)) == self.digests:
+            return
         for player, digest in zip(self.opponents, self.digests, strict=True):
             if player.digest != digest:
                 raise LanistaError(

@@ -8,7 +8,7 @@ Knows nothing of policies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lanista.data.trajectory import ALL, Unrolls, moved
+from lanista.rollout.rows import copy_rows
 
 STEP = 4096
 """Recorded work is made for multiples of so many rows."""
@@ -40,13 +41,15 @@ class Found:
     numbers: Tensor
     """`[rows, ...]` int32: all that is needed at once; floats as their bits."""
     logits: Tensor
+    """`[rows, choices]`, and some that nobody asked for after them, as of the mask."""
     mask: Tensor
     state: Tensor | None = None
     """A recurrent policy's state after the decision."""
 
     def first(self, rows: int) -> Found:
+        """Return the first `rows` of what is needed at once; hardly anybody asks for the rest."""
         state = None if self.state is None else self.state[:rows]
-        return Found(self.numbers[:rows], self.logits[:rows], self.mask[:rows], state)
+        return Found(self.numbers[:rows], self.logits, self.mask, state)
 
 
 Work = Callable[[Rows, Tensor | float], Found]
@@ -62,7 +65,7 @@ class Lane:
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._pinned: dict[tuple[str, tuple[int, ...], torch.dtype], Tensor] = {}
+        self._pinned: dict[tuple[str, tuple[int, ...], Any], tuple[Tensor, NDArray[Any]]] = {}
         self._stream: torch.cuda.Stream | None = None
 
     @contextmanager
@@ -107,24 +110,27 @@ class Lane:
         """Where recorded work keeps what it finds: one runs at a time, so all share it."""
         return torch.cuda.graph_pool_handle()
 
-    def gather(self, name: str, source: NDArray[Any], rows: NDArray[Any] | None = None) -> Tensor:
-        """Return `rows` of `source`, or all of it, in the memory kept under `name`."""
-        many = len(source) if rows is None else len(rows)
-        held = self._memory(name, many, source.shape[1:], torch.from_numpy(source[:0].copy()).dtype)
-        if rows is None:
-            np.copyto(held.numpy(), source)
-        else:
-            # Any mode but the usual one writes to `out` directly.
-            np.take(source, rows, 0, out=held.numpy(), mode="clip")
-        return held
+    def gather(self, sources: Mapping[str, NDArray[Any]], rows: NDArray[Any] | None = None) -> Rows:
+        """Return `rows` of each source, or all of it, in the memory kept under its name."""
+        gathered, pairs = {}, []
+        for name, source in sources.items():
+            many = len(source) if rows is None else len(rows)
+            gathered[name], array = self.room(name, many, source.shape[1:], source.dtype)
+            pairs.append((source, array))
+        copy_rows(pairs, rows)
+        return gathered
 
-    def _memory(self, name: str, rows: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        kind = name, shape, dtype
-        held = self._pinned.get(kind)
-        if held is None or len(held) < rows:
+    def room(
+        self, name: str, rows: int, shape: tuple[int, ...], dtype: torch.dtype | np.dtype[Any]
+    ) -> tuple[Tensor, NDArray[Any]]:
+        """Return the memory kept under `name`, as a tensor and as an array."""
+        held = self._pinned.get((name, shape, dtype))
+        if held is None or len(held[1]) < rows:
+            kind = dtype if isinstance(dtype, torch.dtype) else _torch_type(dtype)
             pinned = self.device.type == "cuda"
-            held = self._pinned[kind] = torch.empty((rows, *shape), dtype=dtype, pin_memory=pinned)
-        return held[:rows]
+            tensor = torch.empty((rows, *shape), dtype=kind, pin_memory=pinned)
+            held = self._pinned[name, shape, dtype] = tensor, tensor.numpy()
+        return held[0][:rows], held[1][:rows]
 
     def up(self, gathered: Rows) -> Rows:
         """Return what was gathered, on the device; good until more is gathered."""
@@ -135,11 +141,12 @@ class Lane:
         back = {}
         for name, tensor in found.items():
             if tensor is not None:
-                held = self._memory(f"{name} back", len(tensor), tensor.shape[1:], tensor.dtype)
-                back[name] = held.copy_(tensor, non_blocking=True)
+                shape = tensor.shape
+                held, back[name] = self.room(f"{name} back", shape[0], shape[1:], tensor.dtype)
+                held.copy_(tensor, non_blocking=True)
         if self._stream is not None:
             self._stream.synchronize()
-        return {name: held.numpy() for name, held in back.items()}
+        return back
 
     def send(self, unrolls: Unrolls) -> Unrolls:
         """Return unrolls on the device, for whoever works on its default stream."""
@@ -150,6 +157,10 @@ class Lane:
                 column.record_stream(torch.cuda.default_stream(self.device))
             self._stream.synchronize()
         return there
+
+
+def _torch_type(dtype: np.dtype[Any]) -> torch.dtype:
+    return torch.from_numpy(np.empty(0, dtype)).dtype
 
 
 def _columns(unrolls: Unrolls) -> Iterator[Any]:

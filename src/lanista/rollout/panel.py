@@ -18,7 +18,7 @@ from torch import Tensor
 
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
-from lanista.rollout.actor import uniforms_for
+from lanista.rollout.actor import gather_drawn, gather_seen
 from lanista.rollout.device import Lane, Lanes
 from lanista.rollout.phases import OPPONENTS, Phases
 from lanista.rollout.players import PolicyPlayer
@@ -49,20 +49,20 @@ class Panel:
                 self._stacked = Stacked(self.policies)
 
     @torch.no_grad()
-    def act(self, decisions: Decisions, rows: Sequence[NDArray[Any]]) -> Ints:
-        """Return the actions, `[rows, heads]`, for the rows of each policy, one after another."""
-        every, sizes = np.concatenate(rows), np.array([len(own) for own in rows])
-        room = sizes.max() * len(sizes)
-        if self._stacked is None or room > _MOST_ROOM * len(every):
-            return self._answers(decisions, every, partial(self._in_turn, sizes.tolist()))
+    def act(self, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]) -> Ints:
+        """Return the actions, `[rows, heads]`; the first of `sizes` rows are the first policy's,
+        and so on."""
+        most = max(sizes)
+        if self._stacked is None or most * len(sizes) > _MOST_ROOM * len(rows):
+            return self._answers(decisions, rows, partial(self._in_turn, sizes))
         # What fills the others up to the one with the most rows is answered and not looked at.
-        real = np.arange(sizes.max()) < sizes[:, None]
+        real = np.arange(most) < np.array(sizes)[:, None]
         filled = np.zeros(real.shape, np.int64)
-        filled[real] = every
+        filled[real] = rows
         return self._answers(decisions, filled.ravel(), self._at_once)[real.ravel()]
 
-    def _in_turn(self, sizes: list[int], observation: Tensor) -> Tensor:
-        parts = zip(self.policies, torch.split(observation, sizes), strict=True)
+    def _in_turn(self, sizes: Sequence[int], observation: Tensor) -> Tensor:
+        parts = zip(self.policies, torch.split(observation, list(sizes)), strict=True)
         return torch.cat([policy(part) for policy, part in parts if len(part)])
 
     def _at_once(self, observation: Tensor) -> Tensor:
@@ -74,13 +74,9 @@ class Panel:
         self, decisions: Decisions, rows: NDArray[Any], judge: Callable[[Tensor], Tensor]
     ) -> Ints:
         lane = self._lane
-        gathered = {
-            "observation": lane.gather("observation", decisions.observation, rows),
-            "mask": lane.gather("mask", decisions.mask, rows),
-        }
-        drawn = uniforms_for(self.heads, decisions, rows, self.seed)
-        if drawn is not None:
-            gathered["uniforms"] = lane.gather("uniforms", drawn.numpy())
+        gathered = gather_seen(lane, decisions, rows)
+        if self.seed is not None:
+            gathered |= gather_drawn(lane, decisions, rows, self.heads, self.seed)
         with lane.here(wait=False):  # Nobody changes their weights.
             given = lane.up(gathered)
             logits, uniforms = judge(given["observation"]).float(), given.get("uniforms")
@@ -89,39 +85,47 @@ class Panel:
 
 
 class Others:
-    """Everybody at a table but the learner, by their numbers from 1."""
+    """Everybody at a table but the learner, numbered from 1 so that a panel's are in a row."""
 
     def __init__(self, players: Sequence[Player], lanes: Lanes) -> None:
         """Let them act on the `lanes` of the worker whose table it is."""
-        alike: dict[Hashable, list[tuple[int, PolicyPlayer]]] = {}
-        self.apart: list[tuple[int, Player]] = []
-        for number, player in enumerate(players, start=1):
+        alike: dict[Hashable, list[PolicyPlayer]] = {}
+        self.apart: list[Player] = []
+        for player in players:
             if (manner := _manner(player)) is None:
-                self.apart.append((number, player))
+                self.apart.append(player)
                 for actor in getattr(player, "actors", ()):
                     actor.share(lanes.of(actor.device))
             else:
                 assert isinstance(player, PolicyPlayer)
-                alike.setdefault(manner, []).append((number, player))
-        self.panels: list[tuple[list[int], Panel]] = []
-        for group in alike.values():
-            members = [player for _, player in group]
+                alike.setdefault(manner, []).append(player)
+        self.players = list(self.apart)
+        """Everybody, by number."""
+        self.panels: list[tuple[range, Panel]] = []
+        for members in alike.values():
+            first = 1 + len(self.players)
             panel = Panel(members, lanes.of(members[0].actor.device))
-            self.panels.append(([number for number, _ in group], panel))
+            self.panels.append((range(first, first + len(members)), panel))
+            self.players += members
+        self._phases = [f"{OPPONENTS}/{player.name}" for player in self.apart]
 
     def answer(
-        self, decisions: Decisions, who: NDArray[Any], actions: NDArray[np.int32], phases: Phases
-    ) -> None:
-        """Write to `actions` what each answers to the decisions of which `who` has its number."""
-        for number, player in self.apart:
-            rows = np.flatnonzero(who == number)
-            if len(rows):
-                with phases(f"{OPPONENTS}/{player.name}"):
-                    actions[rows] = player.act(decisions, rows)
+        self, decisions: Decisions, order: NDArray[Any], start: Sequence[int], phases: Phases
+    ) -> list[Ints]:
+        """Return what they answer, one after another; the rows of a number begin at its `start` in
+        `order`. Leaves a phase of its own behind."""
+        answers = []
+        for number, player in enumerate(self.apart, start=1):
+            if start[number] < start[number + 1]:
+                phases.switch(self._phases[number - 1])
+                answers.append(player.act(decisions, order[start[number] : start[number + 1]]))
+        phases.switch(OPPONENTS)
         for numbers, panel in self.panels:
-            parts = [np.flatnonzero(who == number) for number in numbers]
-            if any(map(len, parts)):
-                actions[np.concatenate(parts)] = panel.act(decisions, parts)
+            rows = order[start[numbers.start] : start[numbers.stop]]
+            if len(rows):
+                sizes = [start[number + 1] - start[number] for number in numbers]
+                answers.append(panel.act(decisions, rows, sizes))
+        return answers
 
 
 def _manner(player: Player) -> Hashable:

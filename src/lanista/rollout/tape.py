@@ -17,6 +17,7 @@ from lanista.errors import LanistaError
 from lanista.games.contract import Decisions, Game, Spec
 from lanista.rollout.actor import Choice
 from lanista.rollout.linking import link
+from lanista.rollout.rows import copy_rows
 
 
 def refuse_draw(draw: float | None, spec: Spec) -> None:
@@ -74,19 +75,19 @@ class Tape:
         fresh, continued = link(decisions, mine, came, *told)
         self.lanes += fresh
         self.complete += continued
-        here = slice(first, first + len(mine))
         if choice.state is not None:
+            here = slice(first, first + len(mine))
             self.lane_state.append(choice.state[columns["step"][here] % self.length == 0])
-        for name in ("observation", "mask"):
-            # Any mode but the usual one writes to `out` directly.
-            np.take(getattr(decisions, name), mine, 0, out=columns[name][here], mode="clip")
-        columns["action"][here], columns["log_prob"][here] = choice.action, choice.log_prob
+        seen = decisions.observation, decisions.mask
+        copy_rows([(seen[0], columns["observation"]), (seen[1], columns["mask"])], mine, first)
+        pairs = [(choice.action, columns["action"]), (choice.log_prob, columns["log_prob"])]
         if "log_probs" in columns:
-            columns["log_probs"][here] = choice.log_probs
-        if "value" in columns:
-            columns["value"][here] = choice.value
-        if "privileged" in columns:
-            columns["privileged"][here] = privileged
+            pairs.append((choice.log_probs, columns["log_probs"]))
+        if choice.value is not None:
+            pairs.append((choice.value, columns["value"]))
+        if privileged is not None:
+            pairs.append((privileged, columns["privileged"]))
+        copy_rows(pairs, None, first)
         self.rows += len(mine)
 
     def close(self, over: NDArray[np.int32]) -> None:
