@@ -15,7 +15,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from lanista.learn.returns import as_flags, explained_variance, mean_over
+from lanista.learn.returns import as_flags, explained_variance, kept, mean_over
 from lanista.nets.distribution import Heads
 
 # Beyond this a ratio says only "far away"; its exp must not overflow float32, not even in a
@@ -48,7 +48,7 @@ def policy_gradient(log_prob_t: Tensor, advantage_t: Tensor, valid_t: Tensor) ->
     With V-trace the advantage already carries its clipped ratio.
     """
     _same(valid_t, log_prob_t, advantage_t)
-    loss = -mean_over(advantage_t.detach() * _kept(log_prob_t, valid_t), valid_t)
+    loss = -mean_over(advantage_t.detach() * kept(log_prob_t, valid_t), valid_t)
     return Term(loss, lambda: {"advantage": _mean(advantage_t, valid_t)})
 
 
@@ -68,7 +68,7 @@ def ppo_clip(
     _same(valid_t, log_prob_t, behaviour_log_prob_t, advantage_t)
     log_ratio_t = log_ratio(log_prob_t, behaviour_log_prob_t, valid_t)
     ratio_t = log_ratio_t.exp()
-    advantage_t = _kept(advantage_t.detach(), valid_t)
+    advantage_t = kept(advantage_t.detach(), valid_t)
     bounded_t = ratio_t.clamp(1 - clip, 1 + clip)
     loss = -mean_over(torch.minimum(ratio_t * advantage_t, bounded_t * advantage_t), valid_t)
 
@@ -98,7 +98,7 @@ def upgo_loss(
     _same(valid_t, log_prob_t, behaviour_log_prob_t, value_t, upgo_t)
     ratio_t = log_ratio(log_prob_t, behaviour_log_prob_t, valid_t).detach().exp()
     advantage_t = ratio_t.clamp(max=rho_clip) * (upgo_t - value_t).detach()
-    loss = -mean_over(advantage_t * _kept(log_prob_t, valid_t), valid_t)
+    loss = -mean_over(advantage_t * kept(log_prob_t, valid_t), valid_t)
     return Term(loss, lambda: {"upgo_advantage": _mean(advantage_t, valid_t)})
 
 
@@ -111,7 +111,7 @@ def all_action(
     head's choice, the others playing π. Only π has a gradient.
     """
     _wider(valid_t, log_prob_t, q_t, mask_t)
-    prob_t = _kept(log_prob_t, valid_t).exp()
+    prob_t = kept(log_prob_t, valid_t).exp()
     advantage_t = advantages(heads, log_prob_t, q_t, mask_t)
     loss = -mean_over((prob_t * advantage_t).sum(-1), valid_t)
 
@@ -181,10 +181,10 @@ def value_loss(
     _same(valid_t, value_t, target_t)
     if (clip is None) != (old_value_t is None):
         raise ValueError("Value clipping needs both `clip` and `old_value_t`.")
-    value_t, target_t = _kept(value_t, valid_t), _kept(target_t.detach(), valid_t)
+    value_t, target_t = kept(value_t, valid_t), kept(target_t.detach(), valid_t)
     error_t = (value_t - target_t).square()
     if clip is not None and old_value_t is not None:
-        old_t = _kept(old_value_t.detach(), valid_t)
+        old_t = kept(old_value_t.detach(), valid_t)
         bounded_t = old_t + (value_t - old_t).clamp(-clip, clip)
         error_t = torch.maximum(error_t, (bounded_t - target_t).square())
 
@@ -204,8 +204,8 @@ def q_loss(heads: Heads, q_t: Tensor, action_t: Tensor, target_t: Tensor, valid_
     """
     _same(valid_t, target_t)
     _wider(valid_t, q_t, action_t)
-    chosen_t = _kept(heads.select(q_t, action_t), valid_t)
-    error_t = chosen_t - _kept(target_t.detach(), valid_t)[..., None]
+    chosen_t = kept(heads.select(q_t, action_t), valid_t)
+    error_t = chosen_t - kept(target_t.detach(), valid_t)[..., None]
     mean_t = chosen_t.detach().mean(-1)
 
     def measured() -> Numbers:
@@ -227,7 +227,7 @@ def outcome_loss(logit_t: Tensor, outcome_t: Tensor, valid_t: Tensor) -> Term:
         classes = torch.arange(3, device=outcome_t.device)
         outcome_t = (outcome_t[..., None] == classes).to(logit_t)
     _wider(valid_t, logit_t, outcome_t)
-    logit_t, outcome_t = _kept(logit_t, valid_t), _kept(outcome_t.detach(), valid_t)
+    logit_t, outcome_t = kept(logit_t, valid_t), kept(outcome_t.detach(), valid_t)
     entropy_t = -(outcome_t * logit_t.log_softmax(-1)).sum(-1)
 
     def measured() -> Numbers:
@@ -266,7 +266,7 @@ def imitation(
     has more than one legal choice, and `decisions` `[heads]` says how many those were.
     """
     _wider(valid_t, log_prob_t, action_t, mask_t)
-    loss_t = -_kept(heads.select(log_prob_t, action_t), valid_t)
+    loss_t = -kept(heads.select(log_prob_t, action_t), valid_t)
     nll = mean_over(loss_t.detach().sum(-1), valid_t)
     if weights is not None:
         loss_t = loss_t * _weights(weights, loss_t)
@@ -288,7 +288,7 @@ def entropy_bonus(
     nats and unweighted.
     """
     _wider(valid_t, entropy_t)
-    plain_t = entropy_t = _kept(entropy_t, valid_t)
+    plain_t = entropy_t = kept(entropy_t, valid_t)
     if weights is not None:
         entropy_t = entropy_t * _weights(weights, entropy_t)
     loss = -mean_over(entropy_t.sum(-1), valid_t)
@@ -297,16 +297,8 @@ def entropy_bonus(
 
 def log_ratio(log_prob_t: Tensor, behaviour_log_prob_t: Tensor, valid_t: Tensor) -> Tensor:
     """Return log π(a) − log μ(a) within ±40, 0 at padding; μ has no gradient."""
-    gap_t = _kept(log_prob_t - behaviour_log_prob_t.detach(), valid_t)
+    gap_t = kept(log_prob_t - behaviour_log_prob_t.detach(), valid_t)
     return gap_t.clamp(-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO)
-
-
-def _kept(values_t: Tensor, valid_t: Tensor) -> Tensor:
-    """Return `values_t` `[T, B, ...]` with padding set to 0, which also stops its gradient."""
-    flags = as_flags(valid_t)
-    while flags.dim() < values_t.dim():
-        flags = flags.unsqueeze(-1)
-    return torch.where(flags, values_t, 0.0)
 
 
 def _mean(values_t: Tensor, valid_t: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from lanista.learn.losses import Numbers, Term, log_ratio
-from lanista.learn.returns import as_flags, mean_over
+from lanista.learn.returns import as_flags, is_unpadded, mean_over
 from lanista.nets.distribution import Heads
 
 Pull = Literal["min", "mean", "softmin"]
@@ -125,7 +125,7 @@ def _mean_kl(heads: Heads, log_p: Tensor, log_q: Tensor, mask_t: Tensor, valid_t
             f"{list(log_q.shape)} and {list(mask_t.shape)}."
         )
     # Padding counts as a decision without choices, so its numbers reach no exp and no gradient.
-    legal_t = mask_t & as_flags(valid_t)[..., None]
+    legal_t = mask_t if is_unpadded(valid_t) else mask_t & as_flags(valid_t)[..., None]
     return mean_over(heads.kl(log_p, log_q, legal_t), valid_t)
 
 

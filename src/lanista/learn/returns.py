@@ -9,6 +9,7 @@ gradient. Knows nothing of policies.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -124,8 +125,8 @@ def normalise(advantage_t: Tensor, valid_t: Tensor, *, least: float = 1e-6) -> T
     Deviations below `least` count as `least`, so equal advantages become 0, not noise.
     """
     centred = advantage_t - mean_over(advantage_t, valid_t)
-    deviation = _variance(advantage_t, valid_t).sqrt().clamp(min=least)
-    return torch.where(as_flags(valid_t), centred / deviation, 0.0)
+    deviation = mean_over(centred.square(), valid_t).sqrt().clamp(min=least)
+    return kept(centred / deviation, valid_t)
 
 
 @torch.no_grad()
@@ -150,11 +151,35 @@ def mean_over(values: Tensor, valid_t: Tensor) -> Tensor:
 
     Padding is cut out before it is summed, so even its infinities change nothing.
     """
+    total = kept(values, valid_t).sum(tuple(range(valid_t.dim())))
+    if is_unpadded(valid_t):
+        return total / valid_t.numel()
+    return total / valid_count(valid_t, values.dtype)
+
+
+def kept(values: Tensor, valid_t: Tensor) -> Tensor:
+    """Return `values` `[T, B, ...]` with padding set to 0, which also stops its gradient."""
+    if is_unpadded(valid_t):
+        return values
     flags = as_flags(valid_t)
     while flags.dim() < values.dim():
         flags = flags.unsqueeze(-1)
-    steps = tuple(range(valid_t.dim()))
-    return torch.where(flags, values, 0.0).sum(steps) / valid_count(valid_t, values.dtype)
+    return torch.where(flags, values, 0.0)
+
+
+def unpadded(like: Tensor) -> Tensor:
+    """Return a mask of `like`'s shape without padding, which need not be looked at; read-only."""
+    return _valid_one(like.device).expand(like.shape)
+
+
+def is_unpadded(valid_t: Tensor) -> bool:
+    """Whether a mask comes from `unpadded`, or is a part of one that does."""
+    return valid_t.data_ptr() == _valid_one(valid_t.device).data_ptr()
+
+
+@cache
+def _valid_one(device: torch.device) -> Tensor:
+    return torch.ones((), dtype=torch.bool, device=device)
 
 
 def valid_count(valid_t: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -49,7 +49,7 @@ def known_of(
 ) -> Known:
     """Return all that the terms of the loss may look at, targets included."""
     unrolls = batch.unrolls
-    everything = torch.ones_like(forward.value, dtype=torch.bool)
+    everything = returns.unpadded(forward.value)
     known = Known(
         heads=heads,
         settings=settings,
@@ -241,7 +241,7 @@ def scaled(settings: Learning, pieces: list[Known]) -> list[Known]:
     if not scales(settings):
         return pieces
     advantage = torch.cat([piece.advantage for piece in pieces if piece.advantage is not None])
-    everything = torch.ones_like(advantage, dtype=torch.bool)
+    everything = returns.unpadded(advantage)
     valid = everything
     if settings.keep_advantages < 1:
         valid = returns.keep_largest(advantage, everything, settings.keep_advantages)

@@ -44,7 +44,7 @@ class Known:
     valid: Tensor
     """`[N]`: the rows that the policy terms learn from."""
     everything: Tensor
-    """`[N]`: all rows."""
+    """`[N]`: all rows; read-only."""
     kept_share: float | None = None
     """How much of all a step's valid rows these are; None where every row is valid."""
     advantage: Tensor | None = None

@@ -31,6 +31,7 @@ cdef struct Head:  # What is legal in one head of one row.
     int legal      # how many choices
     float most     # the largest logit
     double total   # of the odds
+    float log_total
 
 
 def encode(
@@ -143,13 +144,14 @@ cdef inline Head look(
     for i in range(n):
         odds[i] = exp_of(odds[i] - head.most)
         head.total += odds[i]
+    head.log_total = <float>log(head.total)  # Once: the compiler cannot know that it is the same.
     return head
 
 
 cdef inline float log_prob_of(
     const float* logits, float scale, int choice, const Head* head
 ) noexcept nogil:
-    return (logits[choice] * scale - head.most) - <float>log(head.total)
+    return (logits[choice] * scale - head.most) - head.log_total
 
 
 def log_softmax(
