@@ -8,6 +8,7 @@ it is told otherwise. Two workers in turn have the numbers of two in threads, to
 
 from __future__ import annotations
 
+import math
 import statistics
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -173,7 +174,9 @@ def take_turns(
 def _turn(lap: Lap) -> Turn:
     use = lap.use
     cost = 1000 * use.cpu / lap.decisions
-    return Turn(lap.rate, use.cpu / use.wall, cost, use.others or 0.0)
+    # Where it cannot be known, nothing can be said to be undisturbed.
+    others = math.inf if use.others is None else use.others
+    return Turn(lap.rate, use.cpu / use.wall, cost, others)
 
 
 def _with(values: Settings, **changes: Settings) -> Settings:

@@ -277,7 +277,12 @@ def two_workers() -> Iterator[dict[str, Any]]:
 
 def _held_against(bench: str, pairs: list[tuple[Use, Use]], times: int) -> dict[str, Any]:
     """Return the line for two that play `times` as many battles as one in a round."""
-    disturbed = [pair for pair in pairs if max(use.others or 0.0 for use in pair) > MOST_OTHERS]
+    # Where it cannot be known, nothing can be said to be undisturbed.
+    disturbed = [
+        pair
+        for pair in pairs
+        if any(use.others is None or use.others > MOST_OTHERS for use in pair)
+    ]
     if 2 * len(disturbed) > len(pairs):
         why = f"not measurable: others used the cores in {len(disturbed)} of {len(pairs)} rounds"
         return {"bench": bench, "median": None, "why": why}

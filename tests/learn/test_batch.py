@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,11 +58,19 @@ def test_taken_from_a_device_is_what_is_taken_on_the_host() -> None:
     same(there(unrolls).take(lanes), unrolls.take(lanes))
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-def test_minibatches_cut_on_a_device_are_those_cut_on_the_host(streamed: bool) -> None:
-    run = leduc_run(Learning(), unroll_length=2)
-    unrolls = run.collector.unrolls(40) if streamed else run.play()
-    assert bool(unrolls.goes_on.any()) == (unrolls.next_observation is not None)
+def streamed() -> Unrolls:
+    """Return unrolls of which some go on and are shorter than others, so that they are shifted."""
+    lengths = (2, 1)
+    runs = [leduc_run(Learning(), unroll_length=length) for length in lengths]
+    unrolls = join([run.collector.unrolls(40) for run in runs])
+    short = (unrolls.index >= 0).sum(0) < len(unrolls.index)
+    assert (short & unrolls.goes_on).any()
+    return unrolls
+
+
+@pytest.mark.parametrize("made", [streamed, lambda: leduc_run(Learning()).play()])
+def test_minibatches_cut_on_a_device_are_those_cut_on_the_host(made: Any) -> None:
+    unrolls = made()
     parts = np.array_split(np.random.default_rng(0).permutation(len(unrolls)), 3)
     for found, wanted in zip(cut(wholly_there(unrolls), parts), cut(unrolls, parts), strict=True):
         same(found, wanted)
@@ -74,8 +83,12 @@ def test_minibatches_cut_on_a_device_are_those_cut_on_the_host(streamed: bool) -
 
 def test_parts_joined_on_a_device_are_those_joined_on_the_host() -> None:
     run = leduc_run(Learning(), unroll_length=2)
-    parts = [run.play(), run.collector.unrolls(30), run.collector.unrolls(10)]
-    same(join([wholly_there(part) for part in parts]), join(parts))
+    parts = [run.play(), streamed(), run.collector.unrolls(10)]
+    for number, part in enumerate(parts):
+        parts[number] = replace(part, extras={"own": np.full(part.decisions, number)})
+    found, wanted = join([wholly_there(part) for part in parts]), join(parts)
+    same(found, wanted)
+    assert np.array_equal(found.extras["own"], wanted.extras["own"])
 
 
 def test_unrolls_on_a_device_are_kept_as_plain_arrays_and_know_their_age() -> None:

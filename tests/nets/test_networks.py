@@ -13,7 +13,7 @@ from lanista.nets.encoders import FlatEncoder, TokenEncoder
 from lanista.nets.policy import Critic, Policy, parameter_count
 from lanista.nets.settings import Network, network_from
 from lanista.nets.tokens import layout_of
-from lanista.nets.torsos import Transformer
+from lanista.nets.torsos import Transformer, plain_attention
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -274,3 +274,19 @@ def test_heads_with_one_legal_choice_get_no_gradient() -> None:
     assert policy.head.weight.grad is not None
     assert policy.head.weight.grad[2:].abs().sum() == 0
     assert policy.head.weight.grad[:2].abs().sum() > 0
+
+
+@pytest.mark.parametrize("tokens", [1, 5, 16])
+def test_plain_attention_is_the_librarys(tokens: int) -> None:
+    source = torch.Generator().manual_seed(3)
+    parts = [torch.randn((7, 2, tokens, 8), generator=source) for _ in range(3)]
+    wanted = torch.nn.functional.scaled_dot_product_attention(*parts)
+    torch.testing.assert_close(plain_attention(*parts), wanted, rtol=1e-4, atol=1e-5)
+    half = plain_attention(*(part.bfloat16() for part in parts))
+    torch.testing.assert_close(half.float(), wanted, rtol=0.05, atol=0.05)
+
+
+def test_plain_attention_of_large_scores_does_not_overflow_in_half_precision() -> None:
+    same = torch.full((1, 1, 3, 64), 40.0, dtype=torch.float16)
+    values = torch.arange(3.0, dtype=torch.float16).view(1, 1, 3, 1).expand(1, 1, 3, 64)
+    assert torch.equal(plain_attention(same, same, values), torch.ones_like(values))

@@ -89,7 +89,8 @@ def test_a_league_that_meets_a_bot_from_the_start_plays_ahead_and_is_resumed(tmp
     rollouts = {**VALUES["rollouts"], "launcher": "threads", "workers": 2, "lag": 1}
     league = {"round": 1, "main": {"snapshot_decisions": 1}}
     settings = settings_of({**VALUES, "iterations": 4, "rollouts": rollouts, "learning": {},
-                            "replay": {}, "league": league})  # fmt: skip
+                            "replay": {}, "league": league,
+                            "checkpoints": {"save_every": 1}})  # fmt: skip
     assert train(settings, tmp_path / "a" / "p.pt") == 0
     killed(settings, tmp_path / "b" / "p.pt", 3)
     assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0

@@ -175,6 +175,6 @@ def test_a_game_whose_equal_places_need_not_be_a_draw_is_refused(seats, zero_sum
     class Other(Paying):
         facts = Facts(seats=seats, longest=8, zero_sum=zero_sum)
 
-    with pytest.raises(LanistaError, match=r"rollouts\.draw is -1, and paying is not a zero-sum"):
+    with pytest.raises(LanistaError, match=r"to be worth -1, and paying is not a zero-sum"):
         collector(Other(1), draw=-1.0)
     collector(Other(1))

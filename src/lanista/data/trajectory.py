@@ -164,11 +164,7 @@ def join(parts: Sequence[Unrolls]) -> Unrolls:
         joined[name] = None if columns[0] is None else np.concatenate(columns)
     for name in LANES:
         joined[name] = _join_lanes(parts, name)
-    names = parts[0].extras
-    joined["extras"] = {
-        name: np.concatenate([part.extras[name] for part in parts]) for name in names
-    }
-    return Unrolls(**joined)
+    return Unrolls(**joined, extras=_join_extras(parts))
 
 
 def _join_there(parts: Sequence[Unrolls]) -> Unrolls:
@@ -182,17 +178,27 @@ def _join_there(parts: Sequence[Unrolls]) -> Unrolls:
         indices.append(index)
         rows += part.decisions
     joined: dict[str, Any] = {"index": torch.cat(indices, 1)}
-    for name in (*ROWS, *LANES):
+    for name in ROWS:
         columns: list[Any] = [getattr(part, name) for part in parts]
-        given = [column for column in columns if column is not None]
-        if given:
-            # Of lanes some parts have none, because none of their matches went on.
-            like = given[0]
-            zeros = [like.new_zeros((len(part), *like.shape[1:])) for part in parts]
-            pairs = zip(columns, zeros, strict=True)
-            columns = [zero if column is None else column for column, zero in pairs]
-        joined[name] = torch.cat(columns) if given else None
-    return Unrolls(**joined)
+        joined[name] = None if columns[0] is None else torch.cat(columns)
+    for name in LANES:
+        columns = [getattr(part, name) for part in parts]
+        like = next((column for column in columns if column is not None), None)
+        joined[name] = (
+            like
+            if like is None
+            else torch.cat(
+                [
+                    like.new_zeros((len(part), *like.shape[1:])) if column is None else column
+                    for part, column in zip(parts, columns, strict=True)
+                ]
+            )
+        )
+    return Unrolls(**joined, extras=_join_extras(parts))
+
+
+def _join_extras(parts: Sequence[Unrolls]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([part.extras[name] for part in parts]) for name in parts[0].extras}
 
 
 def _join_lanes(parts: Sequence[Unrolls], name: str) -> NDArray[Any] | None:

@@ -109,10 +109,16 @@ class Block(nn.Module):
 
 def _attended(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Return what each token takes from the others, all `[N, heads, tokens, width]`."""
-    if not (queries.is_cuda and queries.shape[-2] <= _FEW_TOKENS):
-        return scaled_dot_product_attention(queries, keys, values)
-    weights = (queries @ keys.mT * queries.shape[-1] ** -0.5).softmax(-1)
-    found: Tensor = weights.to(values.dtype) @ values
+    few = queries.is_cuda and queries.shape[-2] <= _FEW_TOKENS
+    attend = plain_attention if few else scaled_dot_product_attention
+    return attend(queries, keys, values)
+
+
+def plain_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Return the same by plain products."""
+    # Scaled before the product: in half precision large scores would overflow.
+    scores = (queries * queries.shape[-1] ** -0.5) @ keys.mT
+    found: Tensor = scores.float().softmax(-1).to(values.dtype) @ values
     return found
 
 

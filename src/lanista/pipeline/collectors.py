@@ -16,6 +16,7 @@ from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
+from lanista.learn.cutting import cut_there
 from lanista.learn.learner import PRECISIONS
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.policy_file import load_policy
@@ -128,6 +129,13 @@ def worker_settings(settings: RunSettings, seats: int) -> RunSettings:
     return replace(
         settings, rollouts=replace(rollouts, slots=slots), device=device, threads=threads
     )
+
+
+def sends(settings: RunSettings) -> bool:
+    """Return whether workers put what they played on the learner's device; a replay is kept by the
+    host."""
+    on_gpu = device_of(settings) == "cuda" and settings.rollouts.launcher != "processes"
+    return on_gpu and not settings.replay.size and cut_there(settings.learning, settings.network)
 
 
 def packed(value: Any) -> bytes:

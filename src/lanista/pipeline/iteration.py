@@ -19,7 +19,6 @@ from lanista.data.replay_buffer import ReplayBuffer
 from lanista.data.trajectory import Unrolls
 from lanista.games import registry
 from lanista.games.bots import Player
-from lanista.learn.cutting import cut_there
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.nets.policy import Policy
 from lanista.pipeline.collectors import (
@@ -32,6 +31,7 @@ from lanista.pipeline.collectors import (
     device_of,
     packed,
     prepare_torch,
+    sends,
     worker_settings,
 )
 from lanista.pipeline.metrics import Row
@@ -119,12 +119,8 @@ class Training:
         builds = [partial(collector_elsewhere, told, networks, each) for each in firsts]
         launcher, lag = rollouts.launcher, rollouts.lag
         desk = desk_of(settings, networks, seats)
-        # A replay is kept by the host.
-        sends = device_of(settings) == "cuda" and not settings.replay.size
-        sends = sends and cut_there(settings.learning, settings.network)
-        return Fleet(
-            builds, firsts, actor, seats, launcher=launcher, lag=lag, desk=desk, sends=sends
-        )
+        how: dict[str, Any] = {"launcher": launcher, "lag": lag, "sends": sends(settings)}
+        return Fleet(builds, firsts, actor, seats, desk=desk, **how)
 
     def meet(self, meetings: Sequence[Met]) -> None:
         """Draw opponents from these meetings, which stand in the run's record, from now on."""

@@ -353,7 +353,8 @@ MAY_CHANGE = (
 """Settings, by their key or its first part, that do not make it another run."""
 NEWER = {"rollouts.draw": None}
 """Settings that came later, with the value that says what was done before there were any. With it
-they are left out of a run's digest, so that runs begun by an earlier version can go on."""
+they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:
+that is also what the record of a pipeline's stage has for a key that it lacks."""
 
 
 def may_change(key: str) -> bool:

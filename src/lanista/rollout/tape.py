@@ -24,8 +24,9 @@ def refuse_draw(draw: float | None, spec: Spec) -> None:
     """Refuse to say what a draw is worth where equal places need not mean that nobody won."""
     if draw is not None and not (spec.facts.zero_sum and spec.seats > 1):
         raise LanistaError(
-            f"rollouts.draw is {draw:g}, and {spec.name} is not a zero-sum game of two or more "
-            "seats, in which equal places mean that nobody won; leave it out."
+            f"A draw is to be worth {draw:g}, and {spec.name} is not a zero-sum game of two or "
+            "more seats, in which equal places mean that nobody won; leave rollouts.draw (--draw) "
+            "out."
         )
 
 
