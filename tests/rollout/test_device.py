@@ -252,9 +252,9 @@ def test_lanes_that_live_have_streams_of_their_own_and_later_ones_those_of_the_d
     assert streams[1].waited == 40  # Each lane once, for what lay on the device before it.
 
 
-def test_recorded_work_shares_memory_and_its_sizes_are_bounded_by_the_rows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def pools(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Let work be recorded without a GPU; return the memory that each was recorded with."""
     pools: list[Any] = []
 
     def graph(_: Any, *, pool: Any = None, **__: Any) -> Any:
@@ -265,7 +265,12 @@ def test_recorded_work_shares_memory_and_its_sizes_are_bounded_by_the_rows(
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", object)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: SimpleNamespace(replay=lambda: None))
+    return pools
 
+
+def test_recorded_work_shares_memory_and_its_sizes_are_bounded_by_the_rows(
+    pools: list[Any],
+) -> None:
     def work(given: Rows, _: Any) -> Found:
         return Found(given["observation"], given["observation"], given["observation"])
 
@@ -273,9 +278,67 @@ def test_recorded_work_shares_memory_and_its_sizes_are_bounded_by_the_rows(
     records = [Records(work, lane), Records(work, lane), Records(work, Lane(CPU))]
     for made in records:
         for rows in range(most, -1, -500):
-            recorded = made.fit({"observation": torch.zeros(rows, 1)})
+            recorded = made.fit({"observation": ((1,), np.dtype(np.uint8))}, rows)
             assert len(recorded.given["observation"]) >= rows
     assert len(pools) == 3 * 3
     assert None not in pools
     assert len(set(pools[:6])) == 1
     assert len(set(pools)) == 2
+
+
+def test_what_fills_recorded_rows_up_was_a_decision_or_is_zero(pools: list[Any]) -> None:
+    def work(given: Rows, _: Any) -> Found:
+        return Found(given["a"].int(), given["a"], given["a"])
+
+    kinds = {"a": ((3,), np.dtype(np.uint8)), "b": ((2,), np.dtype(np.float32))}
+    made = Records(work, Lane(CPU))
+    for rows in (STEP, 2 * STEP):
+        work_of = made.fit(kinds, rows)
+        work_of.run(1.0)
+        assert not any(given.any() for given in work_of.given.values())
+        for array in work_of.arrays.values():
+            array[:rows] = 255
+        work_of.run(1.0)
+        assert all((given == 255).all() for given in work_of.given.values())
+
+
+def recorded(actor: Actor) -> Actor:
+    """Let an actor record; what is recorded is done again where a graph would be replayed."""
+
+    class Redone(Records):
+        def fit(self, *told: Any) -> Any:
+            made = super().fit(*told)
+
+            def replay() -> None:
+                found = actor._work(made.given, actor.temperature)
+                made.found.numbers.copy_(found.numbers)
+                made.found.logits.copy_(found.logits)
+
+            made.graph.replay = replay
+            return made
+
+    actor._recorded = Redone(actor._work, actor.lane)
+    return far(actor)
+
+
+@pytest.mark.parametrize("log_probs", [False, True])
+@pytest.mark.parametrize("greedy", [False, True])
+@pytest.mark.parametrize("name", ["beastybar", "arena", "kuhn"])
+def test_recorded_choices_are_those_that_are_launched_one_by_one(
+    name: str, greedy: bool, log_probs: bool, pools: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lanista.rollout.device.STEP", 4)
+    game = started(name)
+    policy = policy_of(game)
+    view = game.spec.privileged if name == "kuhn" else None
+    critic = Critic(game.spec, policy.network, "value", observation=view)
+    torch.nn.init.orthogonal_(critic.head.weight)
+    told: dict[str, Any] = {"greedy": greedy, "log_probs": log_probs}
+    one = far(Actor(policy, 4, critic, **told))
+    other = recorded(Actor(policy, 4, critic, **told))
+    one.temperature = other.temperature = 1.5
+    for step, (decisions, rows) in enumerate(walk(game, 6)):
+        some = rows[:: 1 + step % 3]
+        privileged = game.privileged().take(some, 0) if view else None
+        same(one.choose(decisions, some, privileged), other.choose(decisions, some, privileged))
+    assert len(pools) > 1

@@ -163,10 +163,12 @@ class Actor:
         self, decisions: Decisions, rows: NDArray[Any], privileged: NDArray[Any] | None
     ) -> Choice:
         """Choose where the networks are; all rows are shown, equal or not."""
+        if self._recorded is not None:
+            return self._choose_recorded(self._recorded, decisions, rows, privileged)
         lane, phases = self.lane, self.phases
         before = None
         with lane.here(wait=not self._own_weights), phases(BATCH):
-            gathered, more = gather_seen(lane, decisions, rows), {}
+            gathered, more = lane.gather(seen_of(decisions), rows), {}
             if privileged is not None:
                 more["privileged"] = privileged
             if self.policy.state_size:
@@ -176,12 +178,44 @@ class Actor:
             if not self.greedy:
                 phases.switch(SAMPLE)
                 gathered |= gather_drawn(lane, decisions, rows, self.policy.heads, self.seed)
-            found = self._found(gathered, len(rows))
+            phases.switch(TRANSFER)
+            given = lane.up(gathered)
+            phases.switch(INFER)
+            said = self._said(given)
+            phases.switch(SAMPLE)
+            found = self._drawn(given, self.temperature, *said)
             phases.switch(TRANSFER)
             back = lane.down(numbers=found.numbers, state=found.state)
         if before is not None:
             self._memory.remember(decisions, rows, back["state"])
         return self._choice(back["numbers"], found, before)
+
+    def _choose_recorded(
+        self,
+        records: Records,
+        decisions: Decisions,
+        rows: NDArray[Any],
+        privileged: NDArray[Any] | None,
+    ) -> Choice:
+        """Choose as `_choose_far`, in as few calls as can be: others wait for the interpreter."""
+        lane, phases, heads, many = self.lane, self.phases, self.policy.heads, len(rows)
+        seen, own = seen_of(decisions), {} if privileged is None else {"privileged": privileged}
+        kinds = {name: (each.shape[1:], each.dtype) for name, each in (seen | own).items()}
+        if not self.greedy:
+            kinds["uniforms"] = (len(heads),), np.dtype(np.float32)
+        with lane.here(wait=not self._own_weights), phases(BATCH):
+            recorded = records.fit(kinds, many)
+            arrays = recorded.arrays
+            copy_rows([(each, arrays[name]) for name, each in seen.items()], rows)
+            copy_rows([(each, arrays[name]) for name, each in own.items()])
+            if not self.greedy:
+                phases.switch(SAMPLE)
+                draws(self.seed, decisions, rows, arrays["uniforms"][:many])
+            phases.switch(INFER)
+            recorded.run(self.temperature)
+            phases.switch(TRANSFER)
+            lane.settle()
+        return self._choice(recorded.numbers[:many], recorded.found, None)
 
     def _choice(
         self, numbers: NDArray[np.int32], found: Found, before: NDArray[np.float32] | None
@@ -202,22 +236,6 @@ class Actor:
 
         value = floats[:, 1] if floats.shape[1] > 1 else None
         return Choice(action, floats[:, 0], said, value, before)
-
-    def _found(self, gathered: Rows, rows: int) -> Found:
-        """Return what the device makes of what was gathered; nothing here waits for it."""
-        phases = self.phases
-        if self._recorded is not None:
-            recorded = self._recorded.fit(gathered)
-            phases.switch(TRANSFER)
-            recorded.take(gathered)
-            phases.switch(INFER)
-            return recorded.run(rows, self.temperature)
-        phases.switch(TRANSFER)
-        given = self.lane.up(gathered)
-        phases.switch(INFER)
-        said = self._said(given)
-        phases.switch(SAMPLE)
-        return self._drawn(given, self.temperature, *said)
 
     def _work(self, given: Rows, temperature: Tensor | float) -> Found:
         return self._drawn(given, temperature, *self._said(given))
@@ -360,9 +378,8 @@ def uniforms_for(
     return torch.from_numpy(drawn)
 
 
-def gather_seen(lane: Lane, decisions: Decisions, rows: NDArray[Any]) -> Rows:
-    """Return what is seen at `rows`, in the lane's memory."""
-    return lane.gather({"observation": decisions.observation, "mask": decisions.mask}, rows)
+def seen_of(decisions: Decisions) -> dict[str, NDArray[Any]]:
+    return {"observation": decisions.observation, "mask": decisions.mask}
 
 
 def gather_drawn(

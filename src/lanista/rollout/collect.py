@@ -62,6 +62,8 @@ class Collector:
         if isinstance(game, PythonGame):
             game.observing = partial(self.phases, OBSERVE)
         self._lanes = Lanes(actor.lane) if isinstance(actor, Actor) else Lanes()
+        self._distinct: list[Player] = []
+        self._others = Others((), self._lanes)
         self.meet(opponents, seating or self._alone)
         self.next_match = first_match
         self.update = 0
@@ -84,8 +86,9 @@ class Collector:
         """
         self.opponents, self.seating = tuple(opponents), seating
         self.digests = tuple(player.digest for player in self.opponents)
-        self._distinct = list({id(player): player for player in self.opponents}.values())
-        self._others = Others(self._distinct, self._lanes)
+        distinct = list({id(player): player for player in self.opponents}.values())
+        if list(map(id, distinct)) != list(map(id, self._distinct)):
+            self._distinct, self._others = distinct, Others(distinct, self._lanes)
         place = {id(player): at for at, player in enumerate(self._others.players, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])

@@ -8,7 +8,8 @@ Knows nothing of policies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,12 +47,9 @@ class Found:
     state: Tensor | None = None
     """A recurrent policy's state after the decision."""
 
-    def first(self, rows: int) -> Found:
-        """Return the first `rows` of what is needed at once; hardly anybody asks for the rest."""
-        state = None if self.state is None else self.state[:rows]
-        return Found(self.numbers[:rows], self.logits, self.mask, state)
 
-
+Kinds = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
+"""What a row has, by name: its shape and type."""
 Work = Callable[[Rows, Tensor | float], Found]
 """Takes what was gathered, and the temperature."""
 
@@ -144,9 +142,13 @@ class Lane:
                 shape = tensor.shape
                 held, back[name] = self.room(f"{name} back", shape[0], shape[1:], tensor.dtype)
                 held.copy_(tensor, non_blocking=True)
+        self.settle()
+        return back
+
+    def settle(self) -> None:
+        """Wait for all that the lane was told."""
         if self._stream is not None:
             self._stream.synchronize()
-        return back
 
     def send(self, unrolls: Unrolls) -> Unrolls:
         """Return unrolls on the device, for whoever works on its default stream."""
@@ -187,13 +189,18 @@ class Recorded:
     recorded again. The rows that fill it up hold what was there before, and are not looked at.
     """
 
-    def __init__(self, work: Work, like: Rows, rows: int, lane: Lane) -> None:
-        """Record `work` for `rows` rows such as those of `like`, within `lane.here`."""
+    def __init__(self, work: Work, kinds: Kinds, rows: int, lane: Lane) -> None:
+        """Record `work` for `rows` rows of these kinds, within `lane.here`."""
         device = lane.device
-        self.given = {
-            name: torch.zeros((rows, *held.shape[1:]), dtype=held.dtype, device=device)
-            for name, held in like.items()
-        }
+        size = sum(_bytes(rows, *kind) for kind in kinds.values())
+        # In one piece, so that one call copies all; and nobody else's, so that what fills the rows
+        # up was always a decision, or zero.
+        pinned = device.type == "cuda"
+        self._here = torch.zeros(size, dtype=torch.uint8, pin_memory=pinned)
+        self._there = torch.zeros(size, dtype=torch.uint8, device=device)
+        self.arrays = {name: each.numpy() for name, each in _cut(self._here, kinds, rows).items()}
+        """Where rows are to be written, by name."""
+        self.given = _cut(self._there, kinds, rows)
         self.temperature, self._set = torch.ones((), device=device), 1.0
         for _ in range(3):  # Libraries choose their ways and take their memory at first.
             work(self.given, self.temperature)
@@ -206,20 +213,35 @@ class Recorded:
         )
         with _recording, record:
             self.found = work(self.given, self.temperature)
+        numbers = self.found.numbers
+        self._back, self.numbers = lane.room("numbers back", rows, numbers.shape[1:], numbers.dtype)
+        """What was found, after the lane has settled."""
 
-    def take(self, gathered: Rows) -> None:
-        """Copy what was gathered to where it is read."""
-        for name, held in gathered.items():
-            self.given[name][: len(held)].copy_(held, non_blocking=True)
-
-    def run(self, rows: int, temperature: float) -> Found:
-        """Return what `work` finds for the first `rows`; written over by whatever runs next on the
-        lane, recorded for as many rows or for others."""
+    def run(self, temperature: float) -> None:
+        """Let `work` find what it does for what was written to `arrays`, and send it back; written
+        over by whatever runs next on the lane, recorded for as many rows or for others."""
         if temperature != self._set:
             self.temperature.fill_(temperature)
             self._set = temperature
+        self._there.copy_(self._here, non_blocking=True)
         self.graph.replay()
-        return self.found.first(rows)
+        self._back.copy_(self.found.numbers, non_blocking=True)
+
+
+def _bytes(rows: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """Return how many bytes so many rows take, so that what follows lies as a GPU likes it."""
+    return -(-rows * math.prod(shape) * dtype.itemsize // 256) * 256
+
+
+def _cut(block: Tensor, kinds: Kinds, rows: int) -> Rows:
+    """Return the columns that lie in a block of bytes, one after another."""
+    columns, first = {}, 0
+    for name, (shape, dtype) in kinds.items():
+        used = rows * math.prod(shape) * dtype.itemsize
+        column = block[first : first + used].view(_torch_type(dtype))
+        columns[name] = column.view(rows, *shape)
+        first += _bytes(rows, shape, dtype)
+    return columns
 
 
 class Records:
@@ -230,12 +252,12 @@ class Records:
 
     def __init__(self, work: Work, lane: Lane) -> None:
         self._work, self._lane = work, lane
-        self._made: dict[tuple[int, frozenset[str]], Recorded] = {}
+        self._made: dict[tuple[int, Hashable], Recorded] = {}
 
-    def fit(self, gathered: Rows) -> Recorded:
+    def fit(self, kinds: Kinds, rows: int) -> Recorded:
         """Return work for so many rows, or a few more; recorded the first time."""
-        rows = max(1, -(-len(gathered["observation"]) // STEP)) * STEP
-        kind = rows, frozenset(gathered)
+        rows = max(1, -(-rows // STEP)) * STEP
+        kind = rows, tuple(kinds.items())
         if kind not in self._made:
-            self._made[kind] = Recorded(self._work, gathered, rows, self._lane)
+            self._made[kind] = Recorded(self._work, kinds, rows, self._lane)
         return self._made[kind]

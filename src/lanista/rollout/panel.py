@@ -18,7 +18,7 @@ from torch import Tensor
 
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
-from lanista.rollout.actor import gather_drawn, gather_seen
+from lanista.rollout.actor import gather_drawn, seen_of
 from lanista.rollout.device import Lane, Lanes
 from lanista.rollout.phases import OPPONENTS, Phases
 from lanista.rollout.players import PolicyPlayer
@@ -74,7 +74,7 @@ class Panel:
         self, decisions: Decisions, rows: NDArray[Any], judge: Callable[[Tensor], Tensor]
     ) -> Ints:
         lane = self._lane
-        gathered = gather_seen(lane, decisions, rows)
+        gathered = lane.gather(seen_of(decisions), rows)
         if self.seed is not None:
             gathered |= gather_drawn(lane, decisions, rows, self.heads, self.seed)
         with lane.here(wait=False):  # Nobody changes their weights.
