@@ -47,6 +47,7 @@ def encode(
     cdef Py_ssize_t hot = columns.shape[1] - numbers.shape[0]
     cdef int value
     cdef float given
+    cdef float[::1] numbered = np.empty(numbers.shape[0], np.float32)
     if rows == 0:
         return
     with nogil:
@@ -65,8 +66,11 @@ def encode(
                     if <uint32_t>value >= <uint32_t>categories[k, 2]:  # Below 0 is large, too.
                         continue
                 put(&columns[row, categories[k, 1] + value], 1.0)
+            # Gathered first: what then lies side by side is worked on several at a time.
             for k in range(numbers.shape[0]):
-                put(&columns[row, hot + k], <float>seen[row, numbers[k]] * scale[k])
+                numbered[k] = <float>seen[row, numbers[k]]
+            for k in range(numbers.shape[0]):
+                put(&columns[row, hot + k], numbered[k] * scale[k])
 
 
 cdef inline void put(Column* column, float value) noexcept nogil:
@@ -76,10 +80,8 @@ cdef inline void put(Column* column, float value) noexcept nogil:
     else:
         # To the nearest, and to even between two; a number that is none stays so.
         memcpy(&bits, &value, 4)
-        if value != value:
-            column[0] = 0x7FC0
-        else:
-            column[0] = <uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
+        bits = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+        column[0] = <uint16_t>(0x7FC0 if value != value else bits)
 
 
 cdef inline float exp_of(float x) noexcept nogil:
