@@ -140,7 +140,8 @@ def test_actors_in_threads_have_streams_of_their_own_and_choose_the_same() -> No
             assert (one.action == other.action).mean() > 0.98
 
 
-def test_opponents_answer_together_as_on_the_cpu() -> None:
+@pytest.mark.parametrize("record", [False, True])
+def test_opponents_answer_together_as_on_the_cpu(record: bool) -> None:
     game = registry.make("beastybar", slots=1, seed=5)
     for decisions, rows in walk("beastybar", 3):
         parts = np.array_split(rows, 3)
@@ -151,7 +152,8 @@ def test_opponents_answer_together_as_on_the_cpu() -> None:
                 torch.manual_seed(number)
                 policy = Policy(game.spec, Network(width=32, layers=1)).to(device)
                 players.append(PolicyPlayer(f"p{number}", f"d{number}", Actor(policy, 7)))
-            panel = Panel(players, Lane(players[0].actor.device))
+            lane = Lane(players[0].actor.device)
+            panel = Panel(players, lane, record=record and device == "cuda")
             answers.append(panel.act(decisions, rows, [len(part) for part in parts]))
         assert (answers[0] == answers[1]).all(1).mean() > 0.98
 

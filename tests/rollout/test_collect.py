@@ -307,6 +307,22 @@ def test_matches_that_cannot_be_saved_are_begun_afresh():
     assert other.unrolls(2).match.min() == one.next_match
 
 
+def test_whoever_is_met_again_is_not_set_up_again_and_sits_where_the_new_seating_says():
+    game = make("leduc", slots=8, seed=2)
+    one, other = (make_bot("leduc", "random", game.spec, seed) for seed in (2, 3))
+    against = collector(
+        game, opponents=[one, other], seating=lambda ids: np.tile([LEARNER, 1], (len(ids), 1))
+    )
+    before = against._others
+    against.meet([one, one, other], lambda ids: np.tile([3, LEARNER], (len(ids), 1)))
+    assert against._others is before
+    against.whole_matches(8)
+    assert {count.seating for count in against.tally.counts()} == {(3, LEARNER)}
+    against.meet([other], lambda ids: np.tile([1, LEARNER], (len(ids), 1)))
+    assert against._others is not before
+    assert against._others.players == [other]
+
+
 def test_an_opponent_swapped_in_mid_match_is_refused():
     game = make("leduc", slots=8, seed=2)
     bot = make_bot("leduc", "random", game.spec, 2)

@@ -16,6 +16,7 @@ from lanista.nets.policy import Critic
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import Collector
 from lanista.rollout.device import STEP, Found, Lane, Records, Rows
+from lanista.rollout.panel import Panel
 from lanista.rollout.phases import BATCH, INFER, SAMPLE, TRANSFER
 from lanista.rollout.players import PolicyPlayer
 
@@ -302,21 +303,22 @@ def test_what_fills_recorded_rows_up_was_a_decision_or_is_zero(pools: list[Any])
         assert all((given == 255).all() for given in work_of.given.values())
 
 
+class Redone(Records):
+    """What is recorded is done again where a graph would be replayed."""
+
+    def fit(self, *told: Any) -> Any:
+        made = super().fit(*told)
+
+        def replay() -> None:
+            found = self._work(made.given, made.temperature)
+            made.found.numbers.copy_(found.numbers)
+            made.found.logits.copy_(found.logits)
+
+        made.graph.replay = replay  # type: ignore[method-assign]
+        return made
+
+
 def recorded(actor: Actor) -> Actor:
-    """Let an actor record; what is recorded is done again where a graph would be replayed."""
-
-    class Redone(Records):
-        def fit(self, *told: Any) -> Any:
-            made = super().fit(*told)
-
-            def replay() -> None:
-                found = actor._work(made.given, actor.temperature)
-                made.found.numbers.copy_(found.numbers)
-                made.found.logits.copy_(found.logits)
-
-            made.graph.replay = replay
-            return made
-
     actor._recorded = Redone(actor._work, actor.lane)
     return far(actor)
 
@@ -342,3 +344,29 @@ def test_recorded_choices_are_those_that_are_launched_one_by_one(
         privileged = game.privileged().take(some, 0) if view else None
         same(one.choose(decisions, some, privileged), other.choose(decisions, some, privileged))
     assert len(pools) > 1
+
+
+@pytest.mark.parametrize("sizes", [(12,), (3, 9), (1, 0, 4), (0, 2, 0, 1, 0), (7, 0, 0, 0, 0, 0)])
+@pytest.mark.parametrize("greedy", [False, True])
+def test_recorded_panels_answer_as_others_do(
+    sizes: tuple[int, ...], greedy: bool, pools: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lanista.rollout.device.STEP", 4)
+    monkeypatch.setattr("lanista.rollout.panel.STEP", 4)
+    monkeypatch.setattr("lanista.rollout.panel.Records", Redone)
+    game = started("beastybar", slots=12)
+    players = []
+    for number in range(len(sizes)):
+        torch.manual_seed(number)
+        policy = policy_of(game)
+        torch.nn.init.normal_(policy.head.weight)  # Sure of itself, not near uniform.
+        players.append(PolicyPlayer(f"p{number}", "d", Actor(policy, 9, greedy=greedy)))
+    plain, again = (Panel(players, Lane(CPU), stack=True, record=do) for do in (False, True))
+    for decisions, rows in walk(game, 4):
+        some = rows[::-1][: sum(sizes)].copy()
+        cut = [*sizes[:-1], len(some) - sum(sizes[:-1])]
+        answers = again.act(decisions, some, cut)
+        assert answers.dtype == np.int32
+        assert np.array_equal(answers, plain.act(decisions, some, cut))
+    wide = len(sizes) == 6
+    assert len(pools) == (0 if wide else 1)

@@ -98,8 +98,8 @@ class Actor:
         works on the default stream, which is waited for at every step."""
         self._far = self.device.type != "cpu" and not block
         self._all_log_probs = log_probs
-        recorded = graphs and self.device.type == "cuda" and not policy.state_size
-        self._recorded = Records(self._work, self.lane) if recorded else None
+        self.records = graphs and self.device.type == "cuda" and not policy.state_size
+        self._recorded = Records(self._work, self.lane) if self.records else None
 
     @torch.no_grad()
     def choose(

@@ -88,7 +88,8 @@ class Collector:
         self.digests = tuple(player.digest for player in self.opponents)
         distinct = list({id(player): player for player in self.opponents}.values())
         if list(map(id, distinct)) != list(map(id, self._distinct)):
-            self._distinct, self._others = distinct, Others(distinct, self._lanes)
+            record = isinstance(self.actor, Actor) and self.actor.records
+            self._distinct, self._others = distinct, Others(distinct, self._lanes, record=record)
         place = {id(player): at for at, player in enumerate(self._others.players, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])

@@ -191,7 +191,7 @@ class Recorded:
 
     def __init__(self, work: Work, kinds: Kinds, rows: int, lane: Lane) -> None:
         """Record `work` for `rows` rows of these kinds, within `lane.here`."""
-        device = lane.device
+        self.rows, device = rows, lane.device
         size = sum(_bytes(rows, *kind) for kind in kinds.values())
         # In one piece, so that one call copies all; and nobody else's, so that what fills the rows
         # up was always a decision, or zero.
@@ -213,8 +213,9 @@ class Recorded:
         )
         with _recording, record:
             self.found = work(self.given, self.temperature)
-        numbers = self.found.numbers
-        self._back, self.numbers = lane.room("numbers back", rows, numbers.shape[1:], numbers.dtype)
+        many, *shape = self.found.numbers.shape
+        kind = self.found.numbers.dtype
+        self._back, self.numbers = lane.room("numbers back", many, tuple(shape), kind)
         """What was found, after the lane has settled."""
 
     def run(self, temperature: float) -> None:

@@ -19,9 +19,10 @@ from torch import Tensor
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
 from lanista.rollout.actor import gather_drawn, seen_of
-from lanista.rollout.device import Lane, Lanes
+from lanista.rollout.device import STEP, Found, Lane, Lanes, Records, Rows
 from lanista.rollout.phases import OPPONENTS, Phases
 from lanista.rollout.players import PolicyPlayer
+from lanista.rollout.rows import copy_rows, draws
 from lanista.rollout.stacked import Stacked, shape_of
 
 _MOST_ROOM = 4
@@ -32,9 +33,17 @@ class Panel:
     """Policies that answer for themselves, all in the same manner."""
 
     def __init__(
-        self, players: Sequence[PolicyPlayer], lane: Lane, *, stack: bool | None = None
+        self,
+        players: Sequence[PolicyPlayer],
+        lane: Lane,
+        *,
+        stack: bool | None = None,
+        record: bool = False,
     ) -> None:
-        """`stack` networks of one shape, so that they run as one; None: where that is a GPU."""
+        """`stack` networks of one shape, so that they run as one; None: where that is a GPU.
+
+        `record` what a GPU has to do, where that is one network or a stack.
+        """
         self.policies = [player.actor.policy for player in players]
         first = players[0].actor
         self.heads = first.policy.heads
@@ -47,19 +56,60 @@ class Panel:
         if stack and len(self.policies) > 1 and len(shapes) == 1 and None not in shapes:
             with lane.here(wait=True):
                 self._stacked = Stacked(self.policies)
+        one = self._stacked is not None or len(self.policies) == 1
+        self._recorded = Records(self._work, lane) if record and one else None
 
     @torch.no_grad()
     def act(self, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]) -> Ints:
         """Return the actions, `[rows, heads]`; the first of `sizes` rows are the first policy's,
         and so on."""
         most = max(sizes)
-        if self._stacked is None or most * len(sizes) > _MOST_ROOM * len(rows):
+        room = most * len(sizes)
+        wide = room > _MOST_ROOM * len(rows)
+        if self._recorded is not None and (room <= STEP or not wide):
+            return self._replayed(self._recorded, decisions, rows, sizes)
+        if self._stacked is None or wide:
             return self._answers(decisions, rows, partial(self._in_turn, sizes))
         # What fills the others up to the one with the most rows is answered and not looked at.
         real = np.arange(most) < np.array(sizes)[:, None]
         filled = np.zeros(real.shape, np.int64)
         filled[real] = rows
         return self._answers(decisions, filled.ravel(), self._at_once)[real.ravel()]
+
+    def _replayed(
+        self, records: Records, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]
+    ) -> Ints:
+        lane, seen = self._lane, seen_of(decisions)
+        kinds = {name: (each.shape[1:], each.dtype) for name, each in seen.items()}
+        if self.seed is not None:
+            kinds["uniforms"] = (len(self.heads),), np.dtype(np.float32)
+        with lane.here(wait=False):  # Nobody changes their weights.
+            recorded = records.fit(kinds, max(sizes) * len(sizes))
+            first = 0
+            for at, size in zip(self._begins(recorded.rows), sizes, strict=True):
+                own = rows[first : first + size]
+                copy_rows([(each, recorded.arrays[name]) for name, each in seen.items()], own, at)
+                if self.seed is not None:
+                    draws(self.seed, decisions, own, recorded.arrays["uniforms"][at : at + size])
+                first += size
+            recorded.run(self.temperature)
+            lane.settle()
+        begins = self._begins(recorded.rows)
+        parts = [recorded.numbers[at : at + n] for at, n in zip(begins, sizes, strict=True)]
+        return np.concatenate(parts)
+
+    def _begins(self, rows: int) -> range:
+        """Return where each policy's rows begin among so many."""
+        each = rows // len(self.policies)
+        return range(0, each * len(self.policies), each)
+
+    def _work(self, given: Rows, temperature: Tensor | float) -> Found:
+        used = self._begins(len(given["mask"])).stop
+        observation, mask = given["observation"][:used], given["mask"][:used]
+        drawn = given["uniforms"][:used] if "uniforms" in given else None
+        judge = self.policies[0] if self._stacked is None else self._at_once
+        logits = judge(observation).float()
+        return Found(self.heads.choose(logits, mask, drawn, temperature)[0], logits, mask)
 
     def _in_turn(self, sizes: Sequence[int], observation: Tensor) -> Tensor:
         parts = zip(self.policies, torch.split(observation, list(sizes)), strict=True)
@@ -87,8 +137,8 @@ class Panel:
 class Others:
     """Everybody at a table but the learner, numbered from 1 so that a panel's are in a row."""
 
-    def __init__(self, players: Sequence[Player], lanes: Lanes) -> None:
-        """Let them act on the `lanes` of the worker whose table it is."""
+    def __init__(self, players: Sequence[Player], lanes: Lanes, *, record: bool = False) -> None:
+        """Let them act on the `lanes` of the worker whose table it is; `record` panels on a GPU."""
         alike: dict[Hashable, list[PolicyPlayer]] = {}
         self.apart: list[Player] = []
         for player in players:
@@ -104,7 +154,8 @@ class Others:
         self.panels: list[tuple[range, Panel]] = []
         for members in alike.values():
             first = 1 + len(self.players)
-            panel = Panel(members, lanes.of(members[0].actor.device))
+            device = members[0].actor.device
+            panel = Panel(members, lanes.of(device), record=record and device.type == "cuda")
             self.panels.append((range(first, first + len(members)), panel))
             self.players += members
         self._phases = [f"{OPPONENTS}/{player.name}" for player in self.apart]
