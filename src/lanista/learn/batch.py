@@ -99,9 +99,7 @@ class Batch:
             # What is padded goes into one row too many.
             out = steps.new_zeros((self.unrolls.decisions + 1, *steps.shape[2:]))
             return out.index_copy_(0, self._sources, steps.flatten(0, 1))[:-1]
-        out = steps.new_zeros((self.unrolls.decisions, *steps.shape[2:]))
-        valid, rows = self._valid
-        return out.index_copy_(0, rows, steps.flatten(0, 1).index_select(0, valid))
+        return steps.flatten(0, 1).index_select(0, self._places)
 
     @cached_property
     def _sources(self) -> Tensor:
@@ -112,13 +110,13 @@ class Batch:
         return to_tensor(np.where(index >= 0, index, self.unrolls.decisions), self.device)
 
     @cached_property
-    def _valid(self) -> tuple[Tensor, Tensor]:
-        """Which of the T·B steps are not padded, and their rows."""
-        # Found on the host, so that nothing waits for a device to say how many there are.
+    def _places(self) -> Tensor:
+        """`[N]`: which of the T·B steps each row is; every row is one of them."""
         index = self.unrolls.index.reshape(-1)
         valid = np.flatnonzero(index >= 0)
-        rows = index[valid].astype(np.int64)
-        return to_tensor(valid, self.device), to_tensor(rows, self.device)
+        places = np.full(self.unrolls.decisions, -1, np.int64)
+        places[index[valid]] = valid
+        return to_tensor(places, self.device)
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,10 @@ def _log_softmax(logits: Tensor, mask: Tensor, sizes: NDArray[np.int32]) -> Tens
 
 def _rows(values: Tensor) -> NDArray[Any]:
     """Return `[..., n]` as rows `[N, n]`."""
-    flat = values.detach().reshape(-1, values.shape[-1])
-    return flat.contiguous().numpy()
+    values = values.detach()
+    if values.dim() != 2:
+        values = values.reshape(-1, values.shape[-1])
+    return values.contiguous().numpy()
 
 
 def _bytes(mask: Tensor) -> NDArray[np.uint8]:
