@@ -307,6 +307,17 @@ def test_matches_that_cannot_be_saved_are_begun_afresh():
     assert other.unrolls(2).match.min() == one.next_match
 
 
+def test_what_was_handed_over_stays_as_it_is_while_more_is_played():
+    # Three steps of "leduc" at least; streams keep rows, whole matches hand all of them over.
+    for how in ("whole_matches", "unrolls"):
+        played = collector(make("leduc", slots=8, seed=2), length=3)
+        first = getattr(played, how)(8)
+        before = {name: getattr(first, name).copy() for name in ("observation", "reward", "action")}
+        getattr(played, how)(8)
+        for name, column in before.items():
+            assert np.array_equal(getattr(first, name), column), (how, name)
+
+
 def test_whoever_is_met_again_is_not_set_up_again_and_sits_where_the_new_seating_says():
     game = make("leduc", slots=8, seed=2)
     one, other = (make_bot("leduc", "random", game.spec, seed) for seed in (2, 3))

@@ -49,7 +49,7 @@ class Tape:
         self.last = np.full(game.slots * self.seats, -1, np.int64)
         """By slot and seat: the row of its last decision in this match."""
         self._usual = 1024
-        """Rows for which there is room from the start: as many as were there before."""
+        """Rows for which there is room from the start: about as many as were there before."""
         self._clear()
 
     def _clear(self) -> None:
@@ -130,7 +130,8 @@ class Tape:
 
     def harvest(self) -> Unrolls:
         """Return the complete unrolls and keep the rest, renumbered."""
-        rows, self._usual = slice(0, self.rows), max(self.rows, 1024)
+        # Somewhat more than there were: memory that is not written to costs nothing.
+        rows, self._usual = slice(0, self.rows), max(self.rows + self.rows // 8, 1024)
         lane, step = self.columns["lane"][rows], self.columns["step"][rows] % self.length
         done = np.zeros(self.lanes, np.bool_)
         ended = self.columns["ended"][rows]
@@ -151,9 +152,11 @@ class Tape:
         longest = int((index >= 0).any(1).sum())
         index = index[:longest]
         columns = self.columns
+        # Where nothing is kept, as between whole matches, the memory itself is handed over.
+        everything = len(take) == self.rows
         chosen: dict[str, Any] = {
-            name: columns[name].take(take, 0)
-            for name in columns
+            name: column[: self.rows] if everything else column.take(take, 0)
+            for name, column in columns.items()
             if name not in ("next", "step", "lane")
         }
         # The row after an unroll's last one, where the match went on.
