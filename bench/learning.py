@@ -31,7 +31,7 @@ GAME, WIDTH, SLOTS = "beastybar", 256, 1024
 UPDATES = 4
 """Updates of one repeat, with `SLOTS` matches each."""
 SIZES = (SLOTS, 4096)
-"""Matches of an update: a step costs the same whatever the rows, so more of them share it."""
+"""Matches of an update. Some of what a step costs does not depend on how many rows share it."""
 TARGETS = {"fp32": 55_000, "bf16": 100_000}
 
 
