@@ -118,7 +118,9 @@ def test_stacked_networks_have_the_logits_of_each_also_of_choices_made_of_parts(
     seen = torch.randint(0, 3, (3, 11, 8), dtype=torch.uint8)
     with torch.no_grad():
         wanted = torch.stack([policy(own) for policy, own in zip(policies, seen, strict=True)])
-        torch.testing.assert_close(Stacked(policies)(seen), wanted, rtol=1e-5, atol=1e-5)
+    found = Stacked(policies)(seen)
+    assert not found.requires_grad  # It holds no weights but its own.
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_a_policy_without_rows_is_not_asked(monkeypatch):

@@ -19,6 +19,7 @@ from lanista.nets.torsos import MLP
 class Stacked:
     """Policies whose weights do not change any more; all of one `shape_of`."""
 
+    @torch.no_grad()
     def __init__(self, policies: Sequence[Policy]) -> None:
         """Copy their weights, on the current stream."""
         self.encoder = _plain(policies[0]).encoder
