@@ -212,6 +212,12 @@ def best_response_to(name, folder):
     (folder / f"{name}.safetensors.json").write_text(json.dumps(record))
 
 
+def test_one_opponent_alone_has_no_cross_table_and_that_is_said_first(policy, capsys):
+    code, said = refused(capsys, policy, "--opponents", "random", "--cross-table")
+    assert code == 2
+    assert "--cross-table lets the opponents meet each other, and random is the only one" in said
+
+
 def test_distances_to_ceilings_and_the_cross_table_go_into_both_files(policy, tmp_path, capsys):
     best_response_to("noisy", tmp_path)
     page = tmp_path / "table.md"

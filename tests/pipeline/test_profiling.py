@@ -22,7 +22,7 @@ from lanista.pipeline.profiling import Profile, _cold, profile, rig, settled_lap
 from lanista.pipeline.profiling_machine import has_bf16, peak_memory, reading, used
 from lanista.pipeline.profiling_subject import Subject, subject_of
 from lanista.pipeline.profiling_text import phase_rows, remedy, wall_sentence
-from lanista.pipeline.profiling_wall import CENTRAL, answered, held_up, place_of, wall_of
+from lanista.pipeline.profiling_wall import CENTRAL, answered, by_work, held_up, place_of, wall_of
 from lanista.pipeline.settings import Rollouts, load_settings
 from lanista.rollout.phases import (
     INFER,
@@ -145,6 +145,12 @@ def test_opponents_count_together_and_the_largest_is_named_only_if_it_is_most_of
     uneven = {INFER: 0.4, f"{OPPONENTS}/a": 0.5, f"{OPPONENTS}/b": 0.1}
     assert wall_of(uneven, "cpu", ALONE).phase == f"{OPPONENTS}/a"
     assert wall_of({REST: 0.5, WAIT: 0.3, LEARN: 0.2}, "cuda", ALONE).phase == LEARN
+
+
+def test_a_thread_that_waits_for_the_interpreter_is_held_up_by_what_it_works_on():
+    wall, cpu = {SIMULATE: 6.0, OBSERVE: 4.0}, {SIMULATE: 1.0, OBSERVE: 4.0}
+    assert by_work(wall, cpu) == {SIMULATE: 2.0, OBSERVE: 8.0}
+    assert by_work(wall, {}) == wall
 
 
 def test_workers_that_wait_for_central_inference_are_held_up_by_it():

@@ -106,3 +106,13 @@ def test_a_gpu_that_is_not_there_is_said_before_anything_begins(
     assert not (tmp_path / "run").exists()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     refuse_unready(story, tmp_path / "run")
+
+
+def test_work_recorded_for_a_gpu_that_is_not_there_is_said_before_anything_begins(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    story = story_of(with_overrides(TINY, ["stages.rl.rollouts.graphs=true"]))
+    with pytest.raises(LanistaError, match=r"stages\.rl: rollouts\.graphs is true, and .* the CPU"):
+        refuse_unready(story, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

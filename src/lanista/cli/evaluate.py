@@ -72,6 +72,11 @@ class Evaluate:
         for flag in ("output", "markdown"):
             if path := getattr(self, flag):
                 refuse_unwritable(f"--{flag}", path)
+        if self.cross_table and len(others.players) < 2:
+            raise LanistaError(
+                f"--cross-table lets the opponents meet each other, and {others.labels[0]} is the "
+                "only one; name two or more with --opponents, or leave --cross-table out."
+            )
         ceilings = self._ceilings(others)
         spec = mine.spec
         deals = self._deals(spec.seats, len(others.players))

@@ -298,6 +298,8 @@ class _Work:
         )
         self.digest = self.duel.victim.digest
         refuse_draw(draw_of(settings), self.duel.spec)
+        for number in range(len(settings.starts)):
+            start_of(settings, self.duel, number)  # Refuses what cannot be begun from.
 
     def begin(self, resume: bool) -> None:
         """Write down what is to be done, or see that it is what was begun."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lanista.errors import LanistaError, RefusedError
+from lanista.games import registry
 from lanista.league.score import Estimate, wilson
 from lanista.pipeline.best_response import (
     Response,
@@ -24,6 +25,7 @@ from lanista.pipeline.best_response import (
     json_path,
 )
 from lanista.pipeline.observers import Observer
+from lanista.pipeline.players import player_of
 from lanista.pipeline.run import folder_of
 
 LOWER_BOUND = "lower bound"
@@ -79,6 +81,7 @@ def best_responses(
             raise RefusedError(
                 f"There is {output} already; go on with --resume, or choose another --output."
             )
+    _refuse_unknown(victims, settings)
     for victim, output in zip(victims, paths, strict=True):
         if is_complete(output, settings):
             continue
@@ -91,6 +94,14 @@ def best_responses(
         yield victim, found
         if found is None:
             return
+
+
+def _refuse_unknown(victims: Sequence[str], settings: ResponseSettings) -> None:
+    """Refuse a victim that is not there before the first one is worked on."""
+    told = {"seed": settings.seed, **settings.game_settings}
+    spec = registry.spec_of(settings.game, **told)
+    for victim in victims:
+        player_of(settings.game, victim, spec, settings.seed)
 
 
 def is_complete(output: Path, settings: ResponseSettings) -> bool:

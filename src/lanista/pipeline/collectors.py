@@ -51,14 +51,14 @@ class Elsewhere:
 
 def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Actor:
     """Return what plays for a learner."""
-    _refuse_graphs(settings)
+    refuse_graphs(settings)
     precision = PRECISIONS[settings.learning.precision]
     graphs, log_probs = settings.rollouts.graphs, settings.learning.uses("behaviour")
     told: dict[str, Any] = {"precision": precision, "graphs": graphs, "log_probs": log_probs}
     return Actor(policy, settings.seed, critic, **told)
 
 
-def _refuse_graphs(settings: RunSettings) -> None:
+def refuse_graphs(settings: RunSettings) -> None:
     """Refuse to record the work of networks that play on the CPU, where nothing can be."""
     rollouts = settings.rollouts
     if not rollouts.graphs:

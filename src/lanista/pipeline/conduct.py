@@ -116,7 +116,9 @@ def _attend(stage: Stage, audience: Audience, stop: Stop) -> bool:
 def _changed(stage: Stage, record: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
     """Return what is no longer as the record has it; nothing where all is."""
     before = record["inputs"]
-    for key, was, now in _differences(before["settings"], inputs["settings"]):
+    differing = _differences(before["settings"], inputs["settings"])
+    # Whatever else has changed comes first: more to do would not be a reason by itself.
+    for key, was, now in sorted(differing, key=lambda each: each[0] == stage.grows):
         if not stage.free(key):
             return f"{key} was {was!r} and is {now!r} now"
     for file in {**before["files"], **inputs["files"]}:

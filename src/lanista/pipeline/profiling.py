@@ -28,6 +28,7 @@ from lanista.pipeline.profiling_wall import (
     Seconds,
     Wall,
     answered,
+    by_work,
     held_up,
     total,
     wall_of,
@@ -172,14 +173,17 @@ class Rig:
             add_up(own, wall)
             add_up(cpu, spent)
             if isinstance(training.collector, Fleet):
-                _add_fleet(training.collector, played, desk, cpu)
+                # On a GPU a phase may wait for what itself asked for.
+                waits = self.device != "cpu" or training.collector.launcher != "threads"
+                _add_fleet(training.collector, played, desk, cpu, waits=waits)
         return own, played, desk, cpu
 
 
-def _add_fleet(fleet: Fleet, played: Seconds, desk: Seconds, cpu: Seconds) -> None:
-    """Add what workers and central inference took since the last time."""
+def _add_fleet(fleet: Fleet, played: Seconds, desk: Seconds, cpu: Seconds, *, waits: bool) -> None:
+    """Add what workers and central inference took since the last time; `waits`: phases have waits
+    of their own."""
     for wall, spent in fleet.elsewhere:
-        add_up(played, wall)
+        add_up(played, wall if waits else by_work(wall, spent))
         add_up(cpu, spent)
         if fleet.launcher == "serial":  # The learner's thread counted that as waiting.
             add_up(cpu, {WAIT: -sum(spent.values())})

@@ -35,6 +35,17 @@ def held_up(own: Seconds, played: Seconds, wall: float, rollouts: Rollouts) -> S
     return total([rest, {phase: seconds * explained / busy for phase, seconds in played.items()}])
 
 
+def by_work(wall: Seconds, cpu: Seconds) -> Seconds:
+    """Return a thread's wall seconds by what it worked on in each phase.
+
+    What it waits for, the interpreter or a core, is no doing of the phase that it happens to be in.
+    """
+    worked = sum(cpu.values())
+    if not worked:
+        return wall
+    return {phase: seconds * sum(wall.values()) / worked for phase, seconds in cpu.items()}
+
+
 def answered(held: Seconds, desk: Seconds) -> Seconds:
     """Return the seconds in which the phases of central inference stand for the wait for it.
 

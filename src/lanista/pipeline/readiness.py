@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lanista.errors import LanistaError
 from lanista.games import registry
-from lanista.pipeline.collectors import refuse_without_gpu
+from lanista.pipeline.collectors import device_of, refuse_graphs, refuse_without_gpu
 from lanista.pipeline.conduct import RECORDS, saved_story
 from lanista.pipeline.players import player_of
 from lanista.pipeline.settings import SELF
@@ -50,17 +50,17 @@ def refuse_unready(story: Story, folder: Path) -> None:
 
 
 def _refuse_devices(story: Story, due: Iterable[str]) -> None:
-    """Refuse a stage that learns on a GPU where there is none."""
+    """Refuse a stage that learns on a GPU, or records work for one, where there is none."""
     for name in due:
-        if name in ("rl", "league"):
-            device: str = story.run_settings(name).device
-        else:
-            device = story.device if name == "imitate" else "cpu"
-        if device == "cuda":
-            try:
+        try:
+            if name in ("rl", "league"):
+                settings = story.run_settings(name)
+                device_of(settings)
+                refuse_graphs(settings)
+            elif name == "imitate" and story.device == "cuda":
                 refuse_without_gpu()
-            except LanistaError as error:
-                raise LanistaError(f"stages.{name}: {error}") from error
+        except LanistaError as error:
+            raise LanistaError(f"stages.{name}: {error}") from error
 
 
 def _finished(folder: Path, stage: str) -> bool:
