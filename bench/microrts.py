@@ -161,7 +161,7 @@ class Clock:
 def training(settings: RunSettings, repeats: int = REPEATS) -> dict[str, Any]:
     """Measure iterations of a run as it goes: decisions learned from, and where the time went."""
     clock = Clock()
-    run = Training(settings, Path(), lambda name: _watched(clock, run, name))
+    run = Training(settings, Path(), lambda name, device: _watched(clock, run, name))
     run.meet([
         Met(MAIN if each.player == SELF else each.player, "", "", each.weight)
         for each in settings.rollouts.opponents
