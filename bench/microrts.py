@@ -28,6 +28,7 @@ from lanista.pipeline.iteration import MAIN, Met, Training
 from lanista.pipeline.recipes import settings_of
 from lanista.pipeline.settings import SELF, RunSettings
 from lanista.rollout.actor import Actor
+from lanista.rollout.collect import Collector
 
 PAIRS = (("random", "random"), ("worker_rush", "light_rush"), ("coac", "worker_rush"))
 TICKS = 200
@@ -166,8 +167,10 @@ def training(settings: RunSettings, repeats: int = REPEATS) -> dict[str, Any]:
         Met(MAIN if each.player == SELF else each.player, "", "", each.weight)
         for each in settings.rollouts.opponents
     ])  # fmt: skip
-    clock.watch("game", run.game, "start", "decisions", "act")
-    clock.watch("acting", run.collector.actor, "choose")
+    collector = run.collector
+    assert isinstance(collector, Collector)
+    clock.watch("game", collector.game, "start", "decisions", "act")
+    clock.watch("acting", collector.actor, "choose")
     clock.watch("learning", run.learner, "update")
     list(run.iterate())
     clock.spent.clear()
