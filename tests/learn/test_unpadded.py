@@ -77,3 +77,8 @@ def test_a_mask_without_padding_cannot_be_written_over() -> None:
     with pytest.raises(RuntimeError):
         mask &= NUMBERS > 0
     assert bool(returns.unpadded(NUMBERS).all())
+
+
+def test_the_mean_over_no_rows_is_0_also_where_none_is_padded() -> None:
+    nothing = torch.zeros(0)
+    assert returns.mean_over(nothing, returns.unpadded(nothing)).item() == 0.0

@@ -80,10 +80,9 @@ class Unrolls:
 
     def age(self, update: int) -> tuple[float, float]:
         """Return how many updates old the acting weights are at `update`: the mean, the most."""
-        if isinstance(self.update, np.ndarray):
-            return float(update - self.update.mean()), float(update - self.update.min())
-        mean, least = self.update.double().mean(), self.update.min()
-        return update - mean.item(), float(update - least.item())
+        # Whole numbers up to the division: the mean to the last bit, in any order.
+        total, oldest = int(self.update.sum()), int(self.update.min())
+        return (update * self.decisions - total) / self.decisions, float(update - oldest)
 
     def take(self, lanes: NDArray[Any]) -> Unrolls:
         """Return only the unrolls `lanes`, in that order; `index` must be with the host."""
@@ -183,17 +182,13 @@ def _join_there(parts: Sequence[Unrolls]) -> Unrolls:
         joined[name] = None if columns[0] is None else torch.cat(columns)
     for name in LANES:
         columns = [getattr(part, name) for part in parts]
-        like = next((column for column in columns if column is not None), None)
-        joined[name] = (
-            like
-            if like is None
-            else torch.cat(
-                [
-                    like.new_zeros((len(part), *like.shape[1:])) if column is None else column
-                    for part, column in zip(parts, columns, strict=True)
-                ]
+        joined[name] = None
+        if (like := next((each for each in columns if each is not None), None)) is not None:
+            shapes = [(len(part), *like.shape[1:]) for part in parts]
+            pairs = zip(columns, shapes, strict=True)
+            joined[name] = torch.cat(
+                [like.new_zeros(shape) if each is None else each for each, shape in pairs]
             )
-        )
     return Unrolls(**joined, extras=_join_extras(parts))
 
 

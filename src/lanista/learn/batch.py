@@ -65,8 +65,8 @@ class Batch:
         if not shift.any():
             return self
         place = np.arange(len(index))[:, None] - shift
-        moved = np.where(place >= 0, np.take_along_axis(index, np.maximum(place, 0), 0), -1)
-        return Batch(replace(self.unrolls, index=moved), self.device)
+        shifted = np.where(place >= 0, np.take_along_axis(index, np.maximum(place, 0), 0), -1)
+        return Batch(replace(self.unrolls, index=shifted), self.device)
 
     def _to_the_end_there(self, index: Tensor) -> Batch:
         """The same without asking the device whether any goes on."""
@@ -76,8 +76,8 @@ class Batch:
         goes_on = self.tensor("goes_on")
         shift = torch.where(goes_on, len(index) - (index >= 0).sum(0), 0)
         place = steps - shift
-        moved = torch.where(place >= 0, index.gather(0, place.clamp(min=0)), -1)
-        return Batch(replace(self.unrolls, index=moved), self.device)  # type: ignore[arg-type]
+        shifted = torch.where(place >= 0, index.gather(0, place.clamp(min=0)), -1)
+        return Batch(replace(self.unrolls, index=shifted), self.device)  # type: ignore[arg-type]
 
     def _in_lanes(self, order: NDArray[np.int64], begins: NDArray[np.bool_]) -> Batch:
         """Arrange rows in `order`, a new lane where one `begins` after its predecessor."""

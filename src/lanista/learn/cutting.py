@@ -1,6 +1,6 @@
 """Cuts unrolls into minibatches, on the learner's device where they lie there.
 
-Nothing waits for a device, but once for how long its unrolls are. Knows nothing of losses.
+Nothing waits for a device, but once an epoch for how long its unrolls are. Knows nothing of losses.
 """
 
 from __future__ import annotations

@@ -235,9 +235,9 @@ class Learner:
         if accumulate == shards == 1:
             return [[unrolls]]
         pieces = [None] if accumulate == 1 else by_matches(unrolls, accumulate)
-        cut = [[p] if shards == 1 else by_decisions(unrolls, shards, p) for p in pieces]
-        taken = iter(self.threads.map(unrolls.take, [lanes for piece in cut for lanes in piece]))
-        return [[next(taken) for _ in piece] for piece in cut]
+        parted = [[p] if shards == 1 else by_decisions(unrolls, shards, p) for p in pieces]
+        taken = iter(self.threads.map(unrolls.take, [lanes for piece in parted for lanes in piece]))
+        return [[next(taken) for _ in piece] for piece in parted]
 
     def _known(
         self, pieces: list[list[Unrolls]], weights: dict[str, float]

@@ -153,7 +153,7 @@ def mean_over(values: Tensor, valid_t: Tensor) -> Tensor:
     """
     total = kept(values, valid_t).sum(tuple(range(valid_t.dim())))
     if is_unpadded(valid_t):
-        return total / valid_t.numel()
+        return total / max(valid_t.numel(), 1)
     return total / valid_count(valid_t, values.dtype)
 
 

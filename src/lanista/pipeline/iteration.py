@@ -213,21 +213,14 @@ class Training:
             with self.phases(LEARN):
                 log = self.learner.update(unrolls)
             # Asked for later: on a device it waits for all that there is to do before.
-            lag = self._lag(unrolls, update)
+            mean, most = unrolls.age(update)
+            lag = {"lag/mean": mean, "lag/max": most}
             now_cpu, now_wall = self._cpu(), time.perf_counter()
             self.cpu_seconds += now_cpu - cpu
             self.wall_seconds += now_wall - wall
             yield self.learner.update_count, log | lag | self._counters()
             cpu, wall = self._cpu(), time.perf_counter()
         self.iteration += 1
-
-    def _lag(self, unrolls: Unrolls, update: int) -> Values:
-        """Return how many updates old the weights were that made decisions for this update."""
-        decisions, column = unrolls.decisions, unrolls.update
-        # Whole numbers up to the division: the mean of the ages to the last bit, in any order.
-        total, oldest = int(column.sum()), int(column.min())
-        mean = (update * decisions - total) / decisions
-        return {"lag/mean": mean, "lag/max": float(update - oldest)}
 
     @property
     def phases(self) -> Phases:
