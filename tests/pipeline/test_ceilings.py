@@ -217,3 +217,21 @@ def test_a_large_budget_has_larger_updates_not_more_than_a_thousand(steps, decis
     found = usual_settings(asked, duel.spec, 12.0, fresh=True)
     assert found.rollouts.matches == 2 * round(decisions / 24)
     assert found.learning.minibatches == minibatches
+
+
+@pytest.mark.parametrize(
+    ("steps", "matches", "decisions"),
+    [
+        (20_000_000, 32_768, 166_666),  # 120 updates are left.
+        (20_000_000, 4_096, 49_152),
+        (1_000_000, 32_768, 8_333),
+    ],
+)
+def test_updates_are_as_large_as_the_machine_likes_while_enough_are_left(steps, matches, decisions):
+    duel = Duel("beastybar", {}, "random", 0, True)
+    asked = ResponseSettings(
+        game="beastybar", train_steps=steps, matches=matches, precision="bf16", graphs=True
+    )
+    found = usual_settings(asked, duel.spec, 12.0, fresh=True)
+    assert found.rollouts.matches == 2 * round(decisions / 24)
+    assert (found.learning.precision, found.rollouts.graphs) == ("bf16", True)

@@ -52,7 +52,9 @@ from lanista.rollout.tape import refuse_draw
 
 SCRATCH, VICTIM = "scratch", "victim"
 PLAN = "exploit.json"
-MAY_CHANGE = ("responses", "threshold", "games", "selection_games", "exact", "device", "launcher")
+MAY_CHANGE = (
+    "responses", "threshold", "games", "selection_games", "exact", "device", "launcher", "graphs",
+)  # fmt: skip
 """Settings that leave what was trained as it is."""
 PULLS = ("anchor_reverse", "anchor_forward", "reference", "portfolio", "magnet")
 """Terms that hold a learner back from whatever beats the victim."""
@@ -114,6 +116,14 @@ class ResponseSettings:
     draw: float | None = None
     """What a match that nobody won is worth to a response while it practises; none: as `base` says,
     or the game. What is compared and measured stays in `unit`."""
+    matches: int = 0
+    """Matches of an update where there is no `base`, as far as 120 updates are left; 0: few, which
+    learn most from each decision and leave a GPU idle."""
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    """Of learning, where there is no `base`."""
+    graphs: bool = False
+    """Record what the networks do in play once and run it again: `rollouts.graphs`, where there is
+    no `base`."""
 
     def __post_init__(self) -> None:
         for name in ("train_steps", "responses", "games", "selection_games", "points"):
@@ -235,6 +245,7 @@ def usual_settings(settings: ResponseSettings, spec: Spec, each: float, fresh: b
     """
     wanted = min(_PER_UPDATE, max(_FEWEST_PER_UPDATE, settings.train_steps // _UPDATES))
     wanted = max(wanted, settings.train_steps // _MOST_UPDATES)
+    wanted = max(wanted, min(int(settings.matches * each), settings.train_steps // _UPDATES))
     if each > _LONG:
         rollouts = Rollouts(mode="stream", unrolls=max(1, wanted // 64), unroll_length=64)
     else:
@@ -254,11 +265,12 @@ def usual_settings(settings: ResponseSettings, spec: Spec, each: float, fresh: b
         lam=1.0 if each < _SHORT else 0.95,
         critic_sees="privileged" if spec.privileged is not None else "seat",
         average=0.9,
+        precision=settings.precision,
     )
     return RunSettings(
         game=settings.game,
         learning=learning,
-        rollouts=rollouts,
+        rollouts=replace(rollouts, graphs=settings.graphs),
         replay=Replay(),
         network=settings.network,
         device=settings.device,

@@ -225,7 +225,9 @@ class _Trainer:
 
         squad, metrics = self.squad, self.run.metrics
         self._say(f"An exploiter of {squad.main.name} is trained ({why}).", update)
-        tested = exploit(self.settings, squad, self.evaluator, self.next_match, self.stop)
+        tested = exploit(
+            self.settings, squad, self.evaluator, self.next_match, self.stop, self.observers.said
+        )
         if tested is None:
             return None
         self.next_match = tested.next_match
