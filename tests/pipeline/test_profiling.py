@@ -203,6 +203,20 @@ def test_the_remedy_for_learning_names_what_lets_shards_run_at_once():
     assert "rollouts.workers" in text
 
 
+@pytest.mark.parametrize(
+    ("gpu", "says", "never"),
+    [
+        (0.17, "works 17% of the time", "shards"),
+        (0.95, "learning.epochs", "Python"),
+        (None, "learning.epochs", "Python"),
+    ],
+)
+def test_the_remedy_for_learning_on_a_gpu_goes_by_whether_it_is_at_work(gpu, says, never):
+    text = remedy(wall_of({LEARN: 1.0}, "cuda", ALONE), gpu)
+    assert says in text
+    assert never not in text
+
+
 @pytest.mark.parametrize("phase", [*PHASES, CENTRAL])
 def test_every_phase_has_a_name_and_a_remedy(phase):
     found = wall_of({phase: 1.0}, "cuda", ALONE)

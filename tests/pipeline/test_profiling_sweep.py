@@ -335,6 +335,16 @@ def test_shards_leave_more_workers_and_processes_as_they_are():
     assert change.overrides == ("learning.shards=2",)
 
 
+def test_fewer_threads_are_found_where_they_are_faster_and_never_taken_back():
+    rollouts = {"workers": 8, "launcher": "threads"}
+    now = load_settings({"game": "kuhn", "rollouts": rollouts})
+    sweep = Sweep(now, Invented(lambda s: 1.0 / s.rollouts.workers), replace(CPU, cores=16))
+    sweep.search(["workers"])
+    assert sweep.now.rollouts.workers == 1
+    grown = load_settings({"game": "kuhn", "rollouts": rollouts | {"workers": 16}})
+    assert changes("workers", grown, now, replace(CPU, cores=16)) == []
+
+
 def test_central_inference_is_tried_for_processes_alone_and_leaves_the_learning_the_same():
     assert changes("inference", KUHN, KUHN, CPU) == []
     now = load_settings({"game": "kuhn", "rollouts": {"workers": 2, "launcher": "processes"}})

@@ -208,7 +208,7 @@ class _Work:
         if doubt := loaded(settings, idle(profile.others)):
             out.print(f"The machine is busy with something else ({doubt}): the rate is doubtful.")
         out.print(wall_sentence(profile.wall, settings.game))
-        out.print(remedy(profile.wall))
+        out.print(remedy(profile.wall, profile.gpu))
 
     def _tell_sweep(self, sweep: Sweep) -> None:
         from lanista.cli.table import console, table

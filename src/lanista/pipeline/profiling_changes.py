@@ -104,10 +104,14 @@ def _minibatches(now: RunSettings, first: RunSettings, place: Place) -> list[dic
 
 def _workers(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
     workers, launcher = now.rollouts.workers, now.rollouts.launcher
+    # Threads take turns with the learner's; many can be slower than few.
+    fewer = launcher != "serial" and 1 < workers <= first.rollouts.workers
+    halved = [{"rollouts.workers": workers // 2}] if fewer else []
     if 2 * workers > place.cores:
-        return []
+        return halved
     ways = ["threads", "processes"] if launcher == "serial" else [launcher]
-    return [{"rollouts.workers": 2 * workers, "rollouts.launcher": way} for way in ways]
+    doubled = [{"rollouts.workers": 2 * workers, "rollouts.launcher": way} for way in ways]
+    return [*doubled, *halved]
 
 
 def _lag(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:

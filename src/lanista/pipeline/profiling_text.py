@@ -78,14 +78,27 @@ _REMEDIES = {
     REST: "Make an iteration larger (rollouts.matches or rollouts.unrolls).",
 }
 
+_HALF = 0.5
+_GPU_LEARNS = (
+    "Go over the data less often (learning.epochs), or take bf16 or a smaller network; larger "
+    "minibatches (fewer learning.minibatches) cost less a decision."
+)
+_GPU_WAITS = (
+    "The GPU itself works {:.0%} of the time, and waits for Python to tell it what to do: take "
+    "larger minibatches (fewer learning.minibatches) or fewer rollouts.workers, or run several "
+    "seeds side by side."
+)
+
 
 def wall_sentence(wall: Wall, game: str) -> str:
     """Return what takes the most time, in one line."""
     return f"The wall: {_name(wall.phase, game, wall.device)}, {wall.share:.0%} of the time."
 
 
-def remedy(wall: Wall) -> str:
-    """Return what can be done about it."""
+def remedy(wall: Wall, gpu: float | None = None) -> str:
+    """Return what can be done about it; `gpu`: the share of the time in which the GPU worked."""
+    if wall.phase == LEARN and wall.device != "cpu":
+        return _GPU_LEARNS if gpu is None or gpu >= _HALF else _GPU_WAITS.format(gpu)
     return _REMEDIES[wall.phase.partition("/")[0]]
 
 
