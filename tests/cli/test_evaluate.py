@@ -246,6 +246,12 @@ def test_ceilings_of_short_practice_are_called_lower_bounds(policy, tmp_path):
     assert found["ceilings"]["noisy"]["called"] == "lower bound"
 
 
+def test_decisions_of_ceilings_without_ceilings_are_refused(policy, capsys):
+    code, said = refused(capsys, policy, "--games", "2", "--least-decisions", "9")
+    assert code == 2
+    assert "give their folder with --ceilings" in said
+
+
 def test_a_folder_without_best_responses_is_refused(policy, tmp_path, capsys):
     code, said = refused(capsys, policy, "--games", "2", "--ceilings", tmp_path)
     assert code == 2

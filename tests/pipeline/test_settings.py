@@ -141,6 +141,18 @@ def test_a_file_that_is_no_plain_yaml_is_refused(text, tmp_path):
         load_settings(tmp_path / "s.yaml")
 
 
+def test_the_place_of_a_fault_in_a_file_is_named(tmp_path):
+    (tmp_path / "s.yaml").write_text("game: kuhn\n  iterations: 3\n")
+    with pytest.raises(LanistaError, match=r"s\.yaml' is no YAML: line 2, column 13: "):
+        load_settings(tmp_path / "s.yaml")
+
+
+def test_a_file_that_is_no_text_is_a_sentence(tmp_path):
+    (tmp_path / "s.yaml").write_bytes(b"game: \xff\xfe")
+    with pytest.raises(LanistaError, match="is no text in UTF-8; save it as such"):
+        load_settings(tmp_path / "s.yaml")
+
+
 def test_a_missing_file_is_a_sentence(tmp_path):
     with pytest.raises(LanistaError, match="cannot be read: no such file"):
         load_settings(tmp_path / "s.yaml")

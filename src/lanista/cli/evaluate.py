@@ -99,6 +99,11 @@ class Evaluate:
         from lanista.pipeline.ceilings import ceiling_of, ceilings_in
 
         if self.ceilings is None:
+            if self.least_decisions:
+                raise LanistaError(
+                    f"--least-decisions is {self.least_decisions} and there are no best responses "
+                    "to go by; give their folder with --ceilings."
+                )
             return {}
         known = ceilings_in(self.ceilings, self.least_decisions)
         for player in others.seated():

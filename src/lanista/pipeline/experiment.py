@@ -21,11 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import remove_leftovers, write_text
-from lanista.pipeline.plain import build
+from lanista.pipeline.plain import build, read_yaml
 from lanista.pipeline.recipes import settings_of
 from lanista.pipeline.run import DATABASE, folder_of
 from lanista.pipeline.settings import (
@@ -98,13 +96,7 @@ class Experiment:
 
 def load_experiment(path: Path) -> Experiment:
     """Return the experiment in a YAML file; its recipe may lie beside that file."""
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise LanistaError(f"{str(path)!r} cannot be read: {why}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise LanistaError(f"{str(path)!r} is no YAML: {' '.join(str(error).split())}.") from error
+    values = read_yaml(path)
     if not isinstance(values, dict) or "recipe" not in values or "arms" not in values:
         raise LanistaError(f"{path} is no experiment; it needs the keys recipe and arms.")
     values = {"title": path.stem, **values}

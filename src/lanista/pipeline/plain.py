@@ -124,18 +124,30 @@ def load(cls: type[T], source: str | Path | Mapping[str, Any]) -> T:
     if isinstance(source, Mapping):
         return build(cls, source)
     path = Path(source)
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(
-            f"{str(path)!r} cannot be read: {(error.strerror or str(error)).lower()}."
-        ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{str(path)!r} is no YAML: {' '.join(str(error).split())}.") from error
+    values = read_yaml(path)
     try:
         return build(cls, {} if values is None else values)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
+
+
+def read_yaml(path: Path) -> Any:
+    """Return what a YAML file holds; one that cannot be read is refused, with the place."""
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise SettingsError(f"{str(path)!r} cannot be read: {why}.") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{str(path)!r} is no text in UTF-8; save it as such.") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+        raise SettingsError(
+            f"{str(path)!r} is no YAML: {where}{error.problem}; put that line right."
+        ) from error
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{str(path)!r} is no YAML: {' '.join(str(error).split())}.") from error
 
 
 def overridden(settings: T, overrides: Iterable[str]) -> T:

@@ -16,7 +16,7 @@ import yaml
 from lanista.errors import nearest
 from lanista.learn.imitation_settings import Imitation
 from lanista.nets.settings import Network
-from lanista.pipeline.plain import SettingsError, build, plain
+from lanista.pipeline.plain import SettingsError, build, plain, read_yaml
 from lanista.pipeline.settings import RunSettings
 
 RECIPE = "recipe.yaml"
@@ -273,13 +273,7 @@ def _with_seed(stages: dict[str, Any], seed: object) -> dict[str, Any]:
 
 def read_story(path: Path) -> dict[str, Any]:
     """Return the plain values in a recipe's file."""
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise SettingsError(f"{str(path)!r} cannot be read: {why}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{str(path)!r} is no YAML: {' '.join(str(error).split())}.") from error
+    values = read_yaml(path)
     if not isinstance(values, Mapping):
         raise SettingsError(f"{str(path)!r} holds no keys and values.")
     return dict(values)
