@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from lanista.data.databases import opened_to_read
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import remove_leftovers, write_text
 from lanista.pipeline.plain import build, read_yaml
@@ -235,7 +236,7 @@ def _rows(database: Path, which: str, values: Sequence[str] = ()) -> list[tuple[
     """Return rows of a run's metrics that have a value."""
     query = f"SELECT update_number, name, value FROM metrics WHERE value IS NOT NULL {which}"
     try:
-        with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as found:
+        with closing(opened_to_read(database)) as found:
             return list(found.execute(query, tuple(values)))
     except sqlite3.DatabaseError as error:
         raise LanistaError(f"{database} cannot be read: {error}.") from error

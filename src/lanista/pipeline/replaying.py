@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lanista.data.databases import opened_to_read
 from lanista.errors import LanistaError, RefusedError
 from lanista.games import registry
 from lanista.games.bot_files import bot_with_digest
@@ -145,7 +146,7 @@ def recorded(folder: Path, match: int) -> Recorded:
     """Return a match as the run's database has it; refuse ids that no such match has."""
     path = folder / DATABASE
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        with closing(opened_to_read(path)) as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version != VERSION:
                 raise RefusedError(

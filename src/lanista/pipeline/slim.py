@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from lanista.data.databases import opened_to_read
 from lanista.files import write_text
 from lanista.games.contract import Spec
 from lanista.learn.checkpoint import Checkpoints
@@ -130,8 +130,7 @@ def _digests(folder: Path) -> set[str]:
     settings = saved_settings(folder)
     found = {settings.supervised_digest, *settings.evaluation.digests.values()}
     found |= {each.digest for each in settings.rollouts.opponents}
-    place = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(place, uri=True)) as database:
+    with closing(opened_to_read(folder / DATABASE)) as database:
         found |= {digest for (digest,) in database.execute("SELECT digest FROM players")}
         promotions = database.execute(
             "SELECT body FROM events WHERE kind = 'promotion' ORDER BY rowid DESC LIMIT 1"
