@@ -224,7 +224,7 @@ def test_a_large_budget_has_larger_updates_not_more_than_a_thousand(steps, decis
     [
         (20_000_000, 32_768, 166_666),  # 120 updates are left.
         (20_000_000, 4_096, 49_152),
-        (1_000_000, 32_768, 8_333),
+        (1_000_000, 32_768, 8_333),  # No more of them fit in.
     ],
 )
 def test_updates_are_as_large_as_the_machine_likes_while_enough_are_left(steps, matches, decisions):

@@ -204,15 +204,17 @@ def test_the_remedy_for_learning_names_what_lets_shards_run_at_once():
 
 
 @pytest.mark.parametrize(
-    ("gpu", "says", "never"),
+    ("share", "gpu", "says", "never"),
     [
-        (0.17, "works 17% of the time", "shards"),
-        (0.95, "learning.epochs", "Python"),
-        (None, "learning.epochs", "Python"),
+        (1.0, 0.17, "works 17% of the time", "shards"),
+        (1.0, 0.95, "learning.epochs", "Python"),
+        (0.45, 0.45, "learning.epochs", "Python"),  # At work for as long as anybody learns.
+        (1.0, None, "learning.epochs", "Python"),
     ],
 )
-def test_the_remedy_for_learning_on_a_gpu_goes_by_whether_it_is_at_work(gpu, says, never):
-    text = remedy(wall_of({LEARN: 1.0}, "cuda", ALONE), gpu)
+def test_the_remedy_for_learning_on_a_gpu_goes_by_whether_it_is_at_work(share, gpu, says, never):
+    rest = dict.fromkeys((SIMULATE, OBSERVE), (1.0 - share) / 2)
+    text = remedy(wall_of({LEARN: share} | rest, "cuda", ALONE), gpu)
     assert says in text
     assert never not in text
 

@@ -141,10 +141,19 @@ def test_a_file_that_is_no_plain_yaml_is_refused(text, tmp_path):
         load_settings(tmp_path / "s.yaml")
 
 
-def test_the_place_of_a_fault_in_a_file_is_named(tmp_path):
-    (tmp_path / "s.yaml").write_text("game: kuhn\n  iterations: 3\n")
-    with pytest.raises(LanistaError, match=r"s\.yaml' is no YAML: line 2, column 13: "):
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("game: kuhn\n  iterations: 3\n", ["(line 2, column 13)"]),
+        ("seed: 3\nnetwork: [1, 2\n\n", ["(line 2, column 10)", "(line 4, column 1)"]),
+        ("seed: 2024-13-45", ["month must be in 1..12"]),
+    ],
+)
+def test_the_place_of_a_fault_in_a_file_is_named(text, places, tmp_path):
+    (tmp_path / "s.yaml").write_text(text)
+    with pytest.raises(LanistaError, match=r"s\.yaml' is no YAML: ") as caught:
         load_settings(tmp_path / "s.yaml")
+    assert all(place in str(caught.value) for place in places)
 
 
 def test_a_file_that_is_no_text_is_a_sentence(tmp_path):

@@ -117,8 +117,8 @@ class ResponseSettings:
     """What a match that nobody won is worth to a response while it practises; none: as `base` says,
     or the game. What is compared and measured stays in `unit`."""
     matches: int = 0
-    """Matches of an update where there is no `base`, as far as 120 updates are left; 0: few, which
-    learn most from each decision and leave a GPU idle."""
+    """At least so many matches an update where there is no `base`, if that leaves 120 updates; 0:
+    as few as learn most from each decision, which leaves a GPU idle."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Of learning, where there is no `base`."""
     graphs: bool = False

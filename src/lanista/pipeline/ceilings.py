@@ -29,7 +29,7 @@ from lanista.pipeline.players import player_of
 from lanista.pipeline.run import folder_of
 
 LOWER_BOUND = "lower bound"
-_ASIDE = ("threshold", "exact", "device", "launcher")
+_ASIDE = ("threshold", "exact", "device", "launcher", "graphs")
 """Settings that change nothing in what a response came to."""
 
 

@@ -140,14 +140,21 @@ def read_yaml(path: Path) -> Any:
         raise SettingsError(f"{str(path)!r} cannot be read: {why}.") from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{str(path)!r} is no text in UTF-8; save it as such.") from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
-        raise SettingsError(
-            f"{str(path)!r} is no YAML: {where}{error.problem}; put that line right."
-        ) from error
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{str(path)!r} is no YAML: {' '.join(str(error).split())}.") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise SettingsError(f"{str(path)!r} is no YAML: {_fault(error)}.") from error
+
+
+def _fault(error: Exception) -> str:
+    """Return what is wrong in a YAML text, with the lines that it is about."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return " ".join(str(error).split())
+    parts = ((error.context, error.context_mark), (error.problem, error.problem_mark))
+    found = [
+        what if mark is None else f"{what} (line {mark.line + 1}, column {mark.column + 1})"
+        for what, mark in parts
+        if what
+    ]
+    return ", ".join(found)
 
 
 def overridden(settings: T, overrides: Iterable[str]) -> T:
@@ -159,7 +166,7 @@ def overridden(settings: T, overrides: Iterable[str]) -> T:
             raise SettingsError(f"--set was given {text!r}; write it as key=value.")
         try:
             _put(values, key.split("."), yaml.safe_load(value), key)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError) as error:
             raise SettingsError(f"{key} is {value!r}, which is no YAML.") from error
     return build(type(settings), values)
 

@@ -98,7 +98,8 @@ def wall_sentence(wall: Wall, game: str) -> str:
 def remedy(wall: Wall, gpu: float | None = None) -> str:
     """Return what can be done about it; `gpu`: the share of the time in which the GPU worked."""
     if wall.phase == LEARN and wall.device != "cpu":
-        return _GPU_LEARNS if gpu is None or gpu >= _HALF else _GPU_WAITS.format(gpu)
+        busy = gpu is None or gpu >= _HALF * wall.share
+        return _GPU_LEARNS if busy else _GPU_WAITS.format(gpu)
     return _REMEDIES[wall.phase.partition("/")[0]]
 
 

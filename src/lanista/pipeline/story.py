@@ -310,6 +310,6 @@ def with_overrides(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[
             here = here[part]
         try:
             here[last] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError) as error:
             raise SettingsError(f"{key} is {value!r}, which is no YAML.") from error
     return changed
