@@ -228,7 +228,9 @@ def test_distances_to_ceilings_and_the_cross_table_go_into_both_files(policy, tm
     assert found["ceilings"]["noisy"]["called"] == "ceiling"
     assert found["cross_table"]["pairs"] == 1
     assert found["cross_table"]["matches"] == 20
-    table, crossed = page.read_text().split("\n\n")
+    who, table, crossed = page.read_text().split("\n\n")
+    assert found["digest"][:12] in who
+    assert "20 matches against each" in who
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     assert rows[0][-3:] == ["best response", "what it is", "distance"]
     assert [row[0] for row in rows[2:]] == ["random", "noisy"]
@@ -244,6 +246,13 @@ def test_ceilings_of_short_practice_are_called_lower_bounds(policy, tmp_path):
     words = (policy, "--games", "4", "--opponents", "noisy", "--ceilings", tmp_path)
     found = numbers(tmp_path, *words, "--least-decisions", "2001")
     assert found["ceilings"]["noisy"]["called"] == "lower bound"
+
+
+def test_two_results_never_go_into_one_file(policy, tmp_path, capsys):
+    words = ("--games", "2", "--output", tmp_path / "x.md", "--markdown", tmp_path / "x.md")
+    code, said = refused(capsys, policy, *words)
+    assert code == 2
+    assert "name two files" in said
 
 
 def test_decisions_of_ceilings_without_ceilings_are_refused(policy, capsys):

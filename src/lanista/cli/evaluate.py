@@ -72,6 +72,10 @@ class Evaluate:
         for flag in ("output", "markdown"):
             if path := getattr(self, flag):
                 refuse_unwritable(f"--{flag}", path)
+        if self.output is not None and self.output == self.markdown:
+            raise LanistaError(
+                f"--output and --markdown are both {str(self.output)!r}; name two files."
+            )
         if self.cross_table and len(others.players) < 2:
             raise LanistaError(
                 f"--cross-table lets the opponents meet each other, and {others.labels[0]} is the "
@@ -227,9 +231,10 @@ class Evaluate:
             write_text(self.output, json.dumps(values, indent=2) + "\n")
             print(f"numbers: {self.output}")
         if self.markdown is not None:
-            tables = [markdown.bouts(found, ceilings)]
-            tables += [] if cross is None else [markdown.crossed(cross)]
-            write_text(self.markdown, "\n".join(tables))
+            parts = [f"{headline(found, mine, self._manner(mine))}.\n"]
+            parts += [markdown.bouts(found, ceilings)]
+            parts += [] if cross is None else [markdown.crossed(cross)]
+            write_text(self.markdown, "\n".join(parts))
             print(f"tables: {self.markdown}")
 
 
@@ -245,6 +250,17 @@ def say_ceilings(found: Gauntlet, ceilings: Mapping[str, Ceiling]) -> None:
     out.print(table(("opponent", "best response", "what it is", "distance"), rows))
 
 
+def headline(found: Gauntlet, mine: Lineup, manner: str) -> str:
+    """Return who was measured and how, in two lines."""
+    spec = mine.spec
+    where = "both seats" if spec.seats == 2 else f"all {spec.seats} seats"
+    return (
+        f"{mine.game}: {found.name} ({found.digest[:12]}) plays {manner}\n"
+        f"{found.bouts[0].standing.matches:,} matches against each, every deal in {where}, seed "
+        f"{mine.seed}"
+    )
+
+
 def say(found: Gauntlet, mine: Lineup, manner: str) -> None:
     """Print how the player did against each, on the whole and at worst."""
     from lanista.cli.summary import first_seat, speed
@@ -252,12 +268,8 @@ def say(found: Gauntlet, mine: Lineup, manner: str) -> None:
     from lanista.league.meter import pool_reading
 
     out = console()
-    spec = mine.spec
-    where = "both seats" if spec.seats == 2 else f"all {spec.seats} seats"
-    each = found.bouts[0].standing.matches
     out.print(
-        f"{mine.game}: {found.name} ({found.digest[:12]}) plays {manner}\n"
-        f"{each:,} matches against each, every deal in {where}, seed {mine.seed}\n"
+        f"{headline(found, mine, manner)}\n"
         "[95 % intervals]: score and margin over deals, wins/n Wilson's; smallest: the smallest "
         "difference of score this could show (power 80 %)"
     )

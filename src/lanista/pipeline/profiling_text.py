@@ -136,8 +136,8 @@ def phase_rows(profile: Profile, game: str) -> list[list[str]]:
 def profile_lines(profile: Profile, cores: int, seconds: float) -> list[str]:
     """Return what a profile says beside its table."""
     lines = [
-        f"{number(profile.rate)} decisions a second ({len(profile.laps)} laps of about "
-        f"{seconds:g} s, without checkpoints and evaluation)",
+        f"{number(profile.rate)} decisions a second (laps of about {seconds:g} s: "
+        f"{len(profile.laps)}; without checkpoints and evaluation)",
         f"CPU: {profile.cpu_cores:.2f} of {cores} cores busy with it, "
         f"{profile.cpu_cores / cores:.0%}; memory: {size(profile.memory)} at the peak",
     ]

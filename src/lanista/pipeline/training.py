@@ -248,11 +248,13 @@ class _Trainer:
         return tested.admitted
 
     def _tell(self, update: int, tested: Tested) -> None:
-        body = tested.frozen.body
+        body, low = tested.frozen.body, tested.frozen.body["low"]
+        interval = "" if low is None else f" [{low:.3f}, {body['high']:.3f}]"
         self._say(
-            f"The exploiter of iteration {self.squad.iteration} scores {body['score']:.3f} against "
-            f"its victim and gains {body['gain']:+.3f} per match after {body['budget_decisions']} "
-            f"decisions; it {'joins the pool' if tested.admitted else 'is not admitted'}.",
+            f"The exploiter of iteration {self.squad.iteration} scores {body['score']:.3f}"
+            f"{interval} in {body['games']:,} games against its victim and gains "
+            f"{body['gain']:+.3f} per match after {body['budget_decisions']:,} decisions; it "
+            f"{'joins the pool' if tested.admitted else 'is not admitted'}.",
             update,
         )
 
