@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from stable_baselines3 import PPO
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import Tensor
@@ -28,7 +29,7 @@ def learner(environments: int, steps: int, batch: int) -> PPO:
     table = DummyVecEnv(
         [lambda seed=seed: subject.WatchedSeat(seed) for seed in range(environments)]
     )
-    return PPO(
+    agent = PPO(
         "MlpPolicy",
         table,
         learning_rate=subject.LEARNING_RATE,
@@ -42,6 +43,8 @@ def learner(environments: int, steps: int, batch: int) -> PPO:
         seed=0,
         device="cpu",
     )
+    agent.set_logger(Logger(folder=None, output_formats=[]))  # Its own leaves a folder behind.
+    return agent
 
 
 def main() -> None:
