@@ -165,9 +165,10 @@ def overridden(settings: T, overrides: Iterable[str]) -> T:
         if not equals or not key:
             raise SettingsError(f"--set was given {text!r}; write it as key=value.")
         try:
-            _put(values, key.split("."), yaml.safe_load(value), key)
+            read = yaml.safe_load(value)
         except (yaml.YAMLError, ValueError) as error:
             raise SettingsError(f"{key} is {value!r}, which is no YAML.") from error
+        _put(values, key.split("."), read, key)
     return build(type(settings), values)
 
 
