@@ -51,12 +51,13 @@ def subject(game, **rollouts):
     return Subject("planted", load_settings(values))
 
 
-def measured(given):
-    return profile(given, 0.05, 2)
+def measured(given, seconds=0.05):
+    return profile(given, seconds, 2)
 
 
 def wall(given):
-    return measured(given).wall
+    # Long beside a pause in which a busy machine lets nobody work.
+    return measured(given, 0.3).wall
 
 
 def test_a_slow_observation_is_named(tmp_path):
