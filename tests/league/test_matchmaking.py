@@ -111,6 +111,30 @@ def test_when_all_are_beaten_everybody_is_met_alike(kind):
     assert found == dict.fromkeys("abcd", 0.25)
 
 
+@pytest.mark.parametrize("kind", ["pfsp_hard", "pfsp_var", "pfsp_linear", "league_exploiter"])
+def test_when_all_are_beaten_they_are_met_by_the_weights_they_were_given(kind):
+    payoff = payoff_of(dict.fromkeys("abc", (50, 0, 0)))
+    wanted = {"a": 5.0, "b": 2.0, "c": 1.0}
+    found = [Candidate(name, "past", weight) for name, weight in wanted.items()]
+    result = weights(meetings(plain(kind), "main", found, payoff, {}))
+    assert result == pytest.approx({"a": 0.625, "b": 0.25, "c": 0.125})
+
+
+def test_in_every_part_of_a_mixture_whoever_is_beaten_is_met_by_the_weight_given():
+    payoff = payoff_of(dict.fromkeys("ab", (50, 0, 0)))
+    frozen = [Candidate("a", "past", 3.0), Candidate("b", "past", 1.0)]
+    found = [Candidate("main", "self"), *frozen]
+    for kind, part in (("alphastar", 0.5), ("curriculum", None)):
+        result = weights(meetings(plain(kind), "main", found, payoff, {}))
+        assert result["a"] / result["b"] == pytest.approx(3.0), kind
+        if part is not None:
+            assert result["a"] + result["b"] == pytest.approx(part)
+    others = [Candidate("boss", "self"), *frozen]
+    strong = payoff_of({"boss": (0, 0, 50), **dict.fromkeys("ab", (50, 0, 0))})
+    result = weights(meetings(plain("main_exploiter"), "main", others, strong, {}))
+    assert result == pytest.approx({"a": 0.75, "b": 0.25})
+
+
 def test_when_all_are_lost_to_var_meets_everybody_alike():
     payoff = payoff_of(dict.fromkeys("abcd", (0, 0, 50)))
     found = weights(meetings(plain("pfsp_var"), "main", bots(*"abcd"), payoff, {}))

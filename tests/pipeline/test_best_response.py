@@ -3,7 +3,9 @@
 The long forms hold the learned instrument against the exact one, and plant a weakness.
 """
 
+import hashlib
 import json
+import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from pipeline_runs import KUHN, KilledError, Killer, untrained
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.games import registry
+from lanista.league.score import Estimate
 from lanista.pipeline.best_response import (
     PULLS,
     ResponseSettings,
@@ -21,7 +24,7 @@ from lanista.pipeline.best_response import (
     json_path,
     run_settings,
 )
-from lanista.pipeline.exploit import CALIBRATION, SELECTION, TEST, Duel
+from lanista.pipeline.exploit import CALIBRATION, SELECTION, TEST, Duel, stages_of
 from lanista.pipeline.recipes import settings_of
 from lanista.pipeline.run import folder_of
 from lanista.pipeline.settings import apply_overrides, load_settings
@@ -33,6 +36,8 @@ SMALL = ResponseSettings(
     "kuhn", train_steps=4000, games=400, selection_games=200, points=6, unit="gain", threshold=0.0,
     device="cpu",
 )  # fmt: skip
+TWICE = replace(SMALL, train_steps=1600, games=60, selection_games=20, points=3, responses=2)
+KUHN_SPEC = registry.spec_of("kuhn")
 LEDUC = ResponseSettings(
     "leduc", train_steps=1_400_000, games=200_000, selection_games=20_000, points=8, unit="gain",
     threshold=0.0, exact=True, device="cpu",
@@ -66,6 +71,14 @@ def small(tmp_path_factory):
     return best_response("random", SMALL, tmp_path_factory.mktemp("small") / "r.safetensors")
 
 
+@pytest.fixture(scope="module")
+def trained_twice(tmp_path_factory):
+    """Return the output of two responses of three stages each."""
+    output = tmp_path_factory.mktemp("twice") / "r.safetensors"
+    best_response("random", TWICE, output)
+    return output
+
+
 def test_a_response_is_measured_on_deals_that_it_was_neither_trained_nor_chosen_on(small):
     deals = small.results.schedule.deal
     assert deals.min() >= TEST
@@ -87,6 +100,45 @@ def test_the_stage_that_earned_most_on_the_selections_deals_is_taken(small):
     assert small.record["chosen"]["decisions"] == best.decisions
     assert len(points) >= SMALL.points
     assert points[-1].decisions == small.reading.budget_decisions
+
+
+@pytest.mark.parametrize(
+    ("values", "chosen"),
+    [
+        ([[0.1, 0.4, 0.2], [0.3, -0.5, 0.3]], (0, 1)),
+        ([[0.1, 0.4, 0.2], [0.3, 0.7, 0.9]], (1, 2)),
+        ([[-0.4, -0.1, -0.1], [-0.2, -0.3, -0.2]], (0, 1)),
+        ([[0.5, 0.4, 0.3], [0.5, 0.6, 0.1]], (1, 1)),
+    ],
+)
+def test_of_all_stages_of_all_responses_the_one_that_earned_most_is_measured(
+    values, chosen, trained_twice, tmp_path, monkeypatch
+):
+    """What stages earn is laid down here, so that the best is neither the first nor the last."""
+    output = tmp_path / "r.safetensors"
+    shutil.copytree(folder_of(trained_twice), folder_of(output))
+    stages, asked = {}, []
+    for number in range(2):
+        run = folder_of(output) / f"response-{number + 1}.safetensors"
+        mine = stages_of(run, {registry.make_bot("kuhn", "random", KUHN_SPEC).digest})
+        for stage, value in zip(mine, values[number], strict=True):
+            stages[stage.path.name] = number, stage, value
+
+    def earned(duel, response, first, matches, unit):
+        asked.append((response.name, first, matches, unit))
+        value = stages[response.name][2]
+        return Estimate(value, value - 0.01, value + 0.01, matches)
+
+    monkeypatch.setattr(Duel, "earned", earned)
+    found = best_response("random", TWICE, output, resume=True)
+    number, stage, _ = stages[asked[chosen[0] * 3 + chosen[1]][0]]
+    assert number == chosen[0]
+    assert found.digest == stage.digest == hashlib.sha256(output.read_bytes()).hexdigest()
+    assert found.record["chosen"] == {"response": number + 1, "decisions": stage.decisions}
+    assert found.results.digests[0] == f"{stage.digest}:greedy"
+    assert [part["best"] for part in found.record["responses"]] == [max(each) for each in values]
+    assert [point.value for point in found.reading.curve] == values[number]
+    assert {each[1:] for each in asked} == {(SELECTION, TWICE.selection_games, TWICE.unit)}
 
 
 def test_budget_is_kept_to_the_nearest_iteration(small):

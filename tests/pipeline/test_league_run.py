@@ -15,10 +15,11 @@ from pipeline_runs import SMALL, Listener, killed, settings_of, untrained
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes
 from lanista.learn.checkpoint import Checkpoints
+from lanista.learn.learner import Learner
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline import training
 from lanista.pipeline.metrics import TABLES, Metrics
-from lanista.pipeline.run import folder_of, saved_settings
+from lanista.pipeline.run import folder_of
 from lanista.pipeline.settings import Evaluation
 from lanista.pipeline.squad import Squad
 from lanista.pipeline.training import train
@@ -231,26 +232,34 @@ def test_swapping_two_opponents_files_swaps_their_results(tmp_path):
     assert one != other
 
 
-def test_a_leagues_anchor_is_the_policy_it_began_from_to_the_end(tmp_path):
+def test_a_leagues_anchor_is_the_policy_it_began_from_to_the_end(tmp_path, monkeypatch):
+    """Looked at where it is used: in the learners that played, at every one of their updates."""
     start = untrained(LEAGUE, tmp_path / "sup.pt")
     settings = settings_of(
         LEAGUE, supervised_checkpoint=str(start),
         learning={"terms": {"policy": 1.0, "value": 0.5, "anchor_reverse": 0.1}, "lr": 0.01},
     )  # fmt: skip
-    output = tmp_path / "p.pt"
-    train(settings, output)
-    squad = Squad(saved_settings(folder_of(output)), folder_of(output))
-    digest = load_policy(start).digest
+    output, updated, wanted = tmp_path / "p.pt", [], load_policy(start).policy.state_dict()
+    learn = Learner.update
+
+    def watched(learner, unrolls):
+        if "anchor" in learner.references.policies:  # An exploiter's own run has none.
+            anchor = learner.references.policies["anchor"].state_dict()
+            assert all(bool((anchor[key] == wanted[key]).all()) for key in wanted)
+            policy = learner.policy.state_dict()
+            moved = not all(bool((policy[key] == wanted[key]).all()) for key in wanted)
+            updated.append((learner, moved))
+        return learn(learner, unrolls)
+
+    monkeypatch.setattr(Learner, "update", watched)
+    killed(settings, output, 5)
+    assert train(settings, output, resume=True) == 0
     ((name, found),) = rows(output, "players WHERE category = 'imitation'", "name, digest")
-    assert (name, found) == ("imitation", digest)
-    metrics = Metrics(folder_of(output) / "run.db")
-    state = Checkpoints(folder_of(output) / "checkpoints").newest_good()[1]
-    squad.load(state["learners"], metrics)
-    metrics.close()
-    wanted = load_policy(start).policy.state_dict()
-    for each in squad.trainings.values():
-        anchor = each.learner.references.policies["anchor"].state_dict()
-        assert all(bool((anchor[key] == wanted[key]).all()) for key in wanted)
+    assert (name, found) == ("imitation", load_policy(start).digest)
+    # Three learners before the kill, three after it, and those that began anew; all have moved.
+    assert len({id(learner) for learner, _ in updated}) > 6
+    assert len({id(learner) for learner, moved in updated if moved}) > 5
+    assert len(updated) >= 3 * (5 + 5)
 
 
 def test_a_league_goes_by_its_tables_and_refuses_damaged_ones(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from pipeline_runs import SMALL, killed, last_state, settings_of, untrained
 from pipeline_runs import same as same_state
 
-from lanista.learn.checkpoint import Checkpoints
+from lanista.learn.checkpoint import Checkpoints, read_state
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline.metrics import Metrics
 from lanista.pipeline.run import folder_of, saved_settings
@@ -68,6 +68,56 @@ def test_a_reset_learner_begins_from_its_target_with_nothing_else_left(target, s
     assert (training.decisions, training.collector.next_match) == (decisions, following)
     # The anchor stays the policy that the run began from, whatever a learner begins anew from.
     assert same(training.learner.references.policies["anchor"].state_dict(), anchor)
+
+
+def test_whoever_is_frozen_or_fought_or_judged_is_the_averaged_policy_of_that_moment(tmp_path):
+    """A snapshot, an exploiter's victim, an evaluation and the output are one policy: the average.
+
+    What it was at an iteration is read from that iteration's checkpoint.
+    """
+    league = {"round": 1, "main_exploiters": 1, "main": {"snapshot_decisions": 1},
+              "main_exploiter": {"snapshot_decisions": 1}, "exploiter_check_interval": 2,
+              "exploiter_train_steps": 500, "exploiter_games": 20}  # fmt: skip
+    learning = {"lr": 0.05, "average": 0.9}
+    output = tmp_path / "p.pt"
+    settings = settings_of(
+        VALUES, iterations=3, learning=learning, replay={}, league=league,
+        evaluation={"every": 1, "bots": ["random"], "matches": 4},
+        checkpoints={"save_every": 1, "keep_last": 9},
+    )  # fmt: skip
+    train(settings, output)
+    folder = folder_of(output)
+    metrics = Metrics(folder / "run.db")
+    frozen = {str(row[1]): str(row[2]) for row in metrics.select("players", "name") if row[2]}
+    (victim,) = {
+        json.loads(str(row[3]))["victim_digest"]
+        for row in metrics.select("events", "rowid")
+        if str(row[1]).startswith("exploiter_")
+    }
+    judged = {}
+    for update, _, reason, names, digests, *_ in metrics.select("lineups", "lineup"):
+        if reason == "evaluation":
+            seat = json.loads(str(names)).index("main")
+            judged.setdefault(int(update), set()).add(json.loads(str(digests))[seat])
+    metrics.close()
+    kept = Checkpoints(folder / "checkpoints")
+    for iteration in (1, 2, 3):
+        learners = read_state(kept.path(iteration))["learners"]
+        average = learners["main"]["learner"]["average"]
+        assert not same(average, learners["main"]["learner"]["policy"])
+        (digest,) = judged[iteration]
+        assert same(weights_of(folder, digest), average)
+        if iteration == 2:
+            assert same(weights_of(folder, victim), average)
+        if iteration < 3:
+            for learner in learners:
+                name = f"{learner}/{iteration:06d}"
+                wanted = learners[learner]["learner"]["average"]
+                assert same(weights_of(folder, frozen[name]), wanted), name
+
+
+def weights_of(folder, digest):
+    return load_policy(folder / "policies" / f"{digest}.safetensors").policy.state_dict()
 
 
 def test_a_refused_exploiter_stays_out_of_the_pool(tmp_path):

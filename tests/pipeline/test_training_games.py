@@ -75,6 +75,19 @@ def test_every_opponent_s_reason_is_named_in_the_order_of_the_seats():
     assert (json.loads(row[1]), row[2]) == (["old", "main", "bot"], "hard+fixed")
 
 
+@pytest.mark.parametrize(
+    "seating", [(2, 0, 1), (0, 2, 1), (1, 2, 0), (2, 3, 0), (0, 0, 2), (2, 0, 0), (1, 3, 2, 0)]
+)
+def test_every_seat_has_the_digest_of_whoever_sat_there(seating):
+    pairs = ((1, 0, 0),) * (len(seating) * (len(seating) - 1) // 2)
+    count = Count(seating, 1, pairs, (0.0,) * len(seating), 0, 0, 0)
+    (row,) = game_rows([count], "main", CHAIRS, {"bot": "b1", "old": "f2"}, "own", 0)
+    people = {0: ("main", "learner:main"), 1: ("bot", "b1"), 2: ("old", "f2"), 3: ("bot", "b1")}
+    assert json.loads(row[1]) == [people[number][0] for number in seating]
+    assert json.loads(row[3]) == [people[number][1] for number in seating]
+    assert row[2] == "+".join(CHAIRS[number - 1][1] for number in seating if number)
+
+
 @pytest.mark.parametrize("seating", [(0, 1, 2, 0), (1, 0, 0, 2)])
 def test_of_any_two_seats_one_s_wins_are_the_other_s_losses(seating):
     pairs = tuple((at, 10, 20 - at) for at in range(6))
