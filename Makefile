@@ -9,7 +9,7 @@ JOBS ?= 2
 COMPILED := $(shell find src -name '*.pyx' -o -name '*.pxd')
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow check bench peers setup build clean
+.PHONY: demo test test-slow check mutants bench peers setup build clean
 
 demo: build
 	$(BIN)/lanista run beastybar-quick
@@ -26,6 +26,10 @@ check: build
 	$(BIN)/ruff format --check src tests bench examples setup.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Plants faults and counts those that tests notice; docs/reference/mutants.md is what came of it.
+mutants: build $(VENV)/showdown
+	$(BIN)/python -m mutants --jobs $(JOBS)
 
 bench: build
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m bench

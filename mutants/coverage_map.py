@@ -1,0 +1,127 @@
+"""Which tests run which line: every test is run once, and the answer kept as a JSON file.
+
+Knows nothing of mutations.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import coverage
+
+from lanista.files import write_text
+from mutants import plugin
+
+SETTINGS = """[run]
+data_file = {folder}/data
+parallel = true
+source = {source}
+context = ${{MUTANTS_TEST-}}
+concurrency = thread
+disable_warnings = no-data-collected, module-not-measured, module-not-imported
+"""
+
+
+@dataclass(frozen=True)
+class CoverageMap:
+    """Tests by number, with what each costs, and the numbers of those that run a line."""
+
+    tests: list[str]
+    seconds: list[float]
+    lines: dict[str, dict[int, list[int]]]
+    """For each file and line the tests that run it; those run at import have no entry."""
+
+    def covering(self, path: str, lines: Iterable[int]) -> list[int]:
+        """Return the tests that run one of these lines, or else any line of the file."""
+        in_file = self.lines.get(path, {})
+        tests = {test for line in lines for test in in_file.get(line, ())}
+        if not tests:
+            tests = {test for covering in in_file.values() for test in covering}
+        return sorted(tests, key=lambda test: self.seconds[test])
+
+    def is_run(self, path: str) -> bool:
+        """Return whether any test runs the file at all."""
+        return bool(self.lines.get(path))
+
+
+def measure(root: Path, folder: Path, jobs: int, tests: list[str]) -> None:
+    """Run the tests below `root` and keep what they run in `folder`."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    settings = folder / "settings.ini"
+    source = root / "src" / "lanista"
+    write_text(settings, SETTINGS.format(folder=folder.as_posix(), source=source.as_posix()))
+    here = Path(__file__).parent
+    paths = [root / "src", here / "child", here.parent, os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {
+        "COVERAGE_PROCESS_START": str(settings),
+        "PYTHONPATH": os.pathsep.join(str(path) for path in paths if str(path)),
+        plugin.FOLDER: str(folder),
+        plugin.TEST: "",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "mutants.plugin", "-p",
+               "no:cacheprovider", "-n", str(jobs), *tests]  # fmt: skip
+    subprocess.run(command, cwd=root, env=environment, check=False)
+    _write_map(root, folder)
+
+
+def _write_map(root: Path, folder: Path) -> None:
+    outcomes = [
+        json.loads(line) for path in folder.glob("tests-*.jsonl") for line in path.open("r")
+    ]
+    passed = {row["test"]: row["seconds"] for row in outcomes if row["passed"]}
+    tests = sorted(passed)
+    numbers = {test: number for number, test in enumerate(tests)}
+    by_file: dict[str, list[int]] = {}
+    for test, number in numbers.items():
+        by_file.setdefault(test.partition("::")[0], []).append(number)
+    lines: dict[str, dict[int, set[int]]] = {}
+    for part in sorted(folder.glob("data.*")):
+        data = coverage.CoverageData(basename=str(part))
+        try:
+            data.read()
+        except coverage.exceptions.DataError:
+            continue  # A process that was killed while it wrote.
+        for name in data.measured_files():
+            path = Path(name).resolve().relative_to(root.resolve()).as_posix()
+            for line, contexts in data.contexts_by_lineno(name).items():
+                covering = lines.setdefault(path, {}).setdefault(line, set())
+                for context in contexts:
+                    covering.update(_tests_of(context, numbers, by_file))
+    kept = {
+        path: {line: sorted(covering) for line, covering in rows.items() if covering}
+        for path, rows in sorted(lines.items())
+    }
+    seconds = [passed[test] for test in tests]
+    write_text(folder / "map.json", json.dumps({"tests": tests, "seconds": seconds, "lines": kept}))
+    failed = len(outcomes) - len(passed)
+    print(f"{len(tests)} tests pass and are used; {failed} that failed or were skipped are not.")
+
+
+def _tests_of(context: str, numbers: dict[str, int], by_file: dict[str, list[int]]) -> list[int]:
+    """Return the tests of a context; what a shared fixture runs counts for all of its file."""
+    for phase in ("|setup", "|run"):
+        if context.endswith(phase):
+            test = context.removesuffix(phase)
+            if phase == "|setup":
+                return by_file.get(test.partition("::")[0], [])
+            return [numbers[test]] if test in numbers else []
+    return [numbers[context]] if context in numbers else []
+
+
+def read(folder: Path) -> CoverageMap:
+    """Return the map that `measure` left in `folder`."""
+    data = json.loads((folder / "map.json").read_text("utf-8"))
+    lines = {
+        path: {int(line): tests for line, tests in rows.items()}
+        for path, rows in data["lines"].items()
+    }
+    return CoverageMap(data["tests"], data["seconds"], lines)
