@@ -14,7 +14,7 @@ from recording import record
 from lanista.data import ReplayError, read_replays, write_replays
 from lanista.data.datasets import check_dataset
 from lanista.data.lines import LONGEST_LINE
-from lanista.data.text import printable, quoted
+from lanista.text import printable, quoted
 
 
 def lines_of(matches=3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -113,10 +114,11 @@ class _Progress:
         self._what = what
 
     def __enter__(self) -> _Progress:
-        from rich.console import Console
         from rich.progress import Progress
 
-        console = Console(stderr=True)
+        from lanista.terminal import console as console_on
+
+        console = console_on(sys.stderr)
         self._bar = Progress(console=console, transient=True, disable=not console.is_terminal)
         self._task = self._bar.add_task(self._what, total=None)
         self._bar.start()
@@ -131,7 +133,7 @@ class _Progress:
 
 def _show(console: Console, summary: Summary) -> None:
     from lanista.cli.data_feedback import show_broken
-    from lanista.data.text import printable
+    from lanista.text import printable
 
     console.print(
         f"{printable(summary.folder, 300)}: {summary.files} files, {summary.matches} matches, "
@@ -152,7 +154,7 @@ def _show(console: Console, summary: Summary) -> None:
 
 
 def _show_game(console: Console, tally: GameTally) -> None:
-    from lanista.data.text import printable
+    from lanista.text import printable
 
     settings = ", ".join(f"{name}={value}" for name, value in tally.settings.items())
     console.print()
@@ -183,7 +185,7 @@ def _show_lengths(console: Console, tally: GameTally) -> None:
 
 
 def _show_outcomes(console: Console, tally: GameTally) -> None:
-    from lanista.data.text import printable
+    from lanista.text import printable
 
     table = _table("outcomes", "wins", "draws", "losses", "cut off")
     for seat, outcomes in enumerate(tally.seats):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lanista.cli.table import table
-from lanista.data.text import printable
+from lanista.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -140,7 +140,7 @@ def training_of(folder: Path, most: int) -> Seen:
 
 def _show(found: Examination) -> None:
     from lanista.cli.table import console
-    from lanista.data.text import printable
+    from lanista.text import printable
 
     out = console()
     for fact in found.facts:

@@ -133,10 +133,11 @@ def watching(jobs: Sequence[Job], metric: str) -> Iterator[Callable[[], None]]:
     if not sys.stderr.isatty():
         yield _Lines(jobs, metric)
         return
-    from rich.console import Console
     from rich.live import Live
 
-    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+    from lanista.terminal import console
+
+    with Live(console=console(sys.stderr), auto_refresh=False, transient=True) as live:
         yield _Paced(lambda: live.update(progress_table(jobs, metric), refresh=True))
 
 

@@ -15,6 +15,8 @@ from typing import Protocol, cast
 
 from lanista import __version__
 from lanista.errors import LanistaError
+from lanista.terminal import fit_streams
+from lanista.text import without_controls
 
 ABOUT = """Trains agents for competitive games, and says honestly how strong they are.
 
@@ -44,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"lanista {__version__}")
             code = 0
         else:
-            code = parse(given).run()
+            command = parse(given)
+            with fit_streams():
+                code = command.run()
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -140,8 +144,8 @@ def _mend_streams() -> None:
 def _say(sentence: str, code: int, debug: bool) -> int:
     with suppress(OSError):  # Where even this cannot be written, the exit code still tells.
         if debug:
-            traceback.print_exc()
-        print(f"lanista: {' '.join(sentence.split())}", file=sys.stderr)
+            print(without_controls(traceback.format_exc()), end="", file=sys.stderr)
+        print(f"lanista: {without_controls(' '.join(sentence.split()))}", file=sys.stderr)
     return code
 
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lanista.cli.table import UNKNOWN, interval, table
-from lanista.data.text import printable
 from lanista.league.score import Estimate, mean_score
 from lanista.live.folder import Change, PolicyFolder
 from lanista.live.ledger import NAME, GameRow, reading
 from lanista.nets.policy_format import PolicyFileError, read, read_header
+from lanista.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

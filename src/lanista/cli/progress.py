@@ -17,12 +17,14 @@ def progress_of(total: int, what: str) -> Iterator[Paced]:
     if not sys.stderr.isatty():
         yield Paced(lambda done: _line(done, total, what), _LINE_EVERY)
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), Remaining())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    from lanista.terminal import console
+
+    words = TextColumn("{task.description}", markup=False)
+    columns = (words, BarColumn(), MofNCompleteColumn(), Remaining())
+    with Progress(*columns, console=console(sys.stderr), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield Paced(lambda done: bar.update(task, completed=done), _BAR_EVERY)
 

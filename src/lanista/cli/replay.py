@@ -67,7 +67,7 @@ class Replay:
 def say(found: Recorded, again: Outcome, game: str) -> None:
     """Print who played and both results."""
     from lanista.cli.table import console, table
-    from lanista.data.text import printable
+    from lanista.text import printable
 
     out = console()
     out.print(

@@ -60,7 +60,7 @@ class ImportLogs:
 
 
 def _say(done: Imported) -> None:
-    from lanista.data.text import printable
+    from lanista.text import printable
 
     total = sum(done.left_out.values())
     print(f"logs: {done.logs} read, {done.battles} used, {total} left out")

@@ -286,8 +286,8 @@ class _Runner:
             loop.add_signal_handler(sign, interrupt)
 
     def _report(self, result: Result, aim: Aim) -> None:
-        from lanista.data.text import printable
         from lanista.live.showdown.replays import save_replay
+        from lanista.text import printable
 
         self.results.append(replace(result, log=()))
         words = {1.0: "won", 0.0: "tied", -1.0: "lost", None: "cut off"}[result.outcome]

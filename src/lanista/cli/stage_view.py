@@ -10,6 +10,7 @@ import time
 from typing import Any, TextIO
 
 from lanista.pipeline.conduct import Audience
+from lanista.terminal import console
 
 _LINE_EVERY = 10.0
 
@@ -106,16 +107,19 @@ class StageBars(_Counting):
             self.progress = None
 
     def planned(self, names: list[str]) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
         from rich.progress import TaskProgressColumn as Share
 
         super().planned(names)
-        console = Console(file=self.stream, highlight=False, markup=False, emoji=False)
-        words = TextColumn("{task.description}")
-        about = TextColumn("{task.fields[about]}")
+        words = TextColumn("{task.description}", markup=False)
+        about = TextColumn("{task.fields[about]}", markup=False)
         self.progress = Progress(
-            words, BarColumn(30), Share(), TimeRemainingColumn(), about, console=console
+            words,
+            BarColumn(30),
+            Share(),
+            TimeRemainingColumn(),
+            about,
+            console=console(self.stream),
         )
         for name in names:
             task = self.progress.add_task(f"{name:8}", total=1, start=False, about="waits")

@@ -7,32 +7,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lanista import terminal
+from lanista.text import without_controls
+
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from lanista.league.score import Estimate
 
 UNKNOWN = "—"
 _WIDEST = 160
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Leave a closed pipe to the command line, which has an exit code for it."""
-        raise  # It is called while the error is being handled.
-
-
 def console() -> Console:
-    """Return standard output; a line too long for the terminal wraps there, and loses nothing.
-
-    Text is printed as it is: names from files and users are no markup.
-    """
-    width = Console().width if sys.stdout.isatty() else 0
-    return _Console(
-        width=max(width, _WIDEST), highlight=False, soft_wrap=True, markup=False, emoji=False
-    )
+    """Return standard output; a line too long for the terminal wraps there, and loses nothing."""
+    width = terminal.console().width if sys.stdout.isatty() else 0
+    return terminal.console(width=max(width, _WIDEST), soft_wrap=True)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Table:
@@ -41,7 +34,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 
     for i, column in enumerate(columns):
         made.add_column(Text(column), justify="left" if i < left else "right", no_wrap=i >= left)
     for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
+        made.add_row(*(Text(without_controls(cell)) for cell in row))
     return made
 
 

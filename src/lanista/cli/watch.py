@@ -41,7 +41,7 @@ class Watch:
         """Show the match and return the exit code."""
         from lanista.data import ReplayError, read_replays
         from lanista.data.resimulation import refereeing
-        from lanista.data.text import printable
+        from lanista.text import printable
 
         if not 0 <= self.delay <= 3600:
             raise LanistaError(f"--delay is {self.delay}; give seconds from 0 to 3600.")
@@ -61,7 +61,7 @@ class Watch:
         return 0
 
     def _choose(self, replays: Replays) -> Record:
-        from lanista.data.text import printable
+        from lanista.text import printable
 
         for record in replays.records:
             if self.match in (None, record.match):
@@ -83,7 +83,7 @@ class Watch:
 def _folder_named(folder: Path) -> LanistaError:
     """Return the refusal of a folder, with a file in it to name instead."""
     from lanista.data.replays import SUFFIX
-    from lanista.data.text import printable
+    from lanista.text import printable
 
     inside = sorted(folder.rglob(f"*{SUFFIX}"), key=lambda file: (len(file.parts), file))
     if not inside:
@@ -122,7 +122,7 @@ class _Show:
     """Looks on while the match is played again, and prints it."""
 
     def __init__(self, header: Header, record: Record, pause: _Pause) -> None:
-        from lanista.data.text import printable
+        from lanista.text import printable
 
         self.header, self.record, self.pause = header, record, pause
         players = [header.players[player] for player in record.seating]
@@ -133,7 +133,7 @@ class _Show:
 
     def opening(self) -> None:
         """Print what is played and by whom."""
-        from lanista.data.text import printable
+        from lanista.text import printable
 
         record = self.record
         print(

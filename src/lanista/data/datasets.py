@@ -21,9 +21,9 @@ from lanista.data.records import Header, Record
 from lanista.data.replays import SUFFIX, ReplayError, open_replays
 from lanista.data.resimulation import Referee, refereeing
 from lanista.data.tallies import GameTally
-from lanista.data.text import printable
 from lanista.errors import LanistaError
 from lanista.files import UNFINISHED
+from lanista.text import printable
 
 _PART_MATCHES = 2048
 _PART_CHOICES = 1 << 18

@@ -31,10 +31,10 @@ from lanista.data.feedback_schema import (
 from lanista.data.lines import ReplayError, opened, read_plain_lines
 from lanista.data.records import PlayerInfo
 from lanista.data.resimulation import set_up
-from lanista.data.text import printable, quoted
 from lanista.data.values import parse_line
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
+from lanista.text import printable, quoted
 
 STREAM, MANIFEST = "feedback_stream.jsonl", "manifest.jsonl"
 

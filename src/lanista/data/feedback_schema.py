@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from lanista.data.demonstrations import OUTCOMES
 from lanista.data.lines import ReplayError
 from lanista.data.records import PlayerInfo, player_of
-from lanista.data.text import quoted
 from lanista.data.values import keys, list_of, settings_of, text, whole, wrong
 from lanista.games.contract import Spec
+from lanista.text import quoted
 
 FORMAT, VERSION = "lanista-feedback", 1
 MANIFEST_VERSION = 1

@@ -29,9 +29,9 @@ from lanista.data.records import Header, Record
 from lanista.data.replays import SUFFIX, ReplayError, open_replays
 from lanista.data.resimulation import Referee, refereeing
 from lanista.data.sessions import FeedbackSummary, read_feedback
-from lanista.data.text import printable, quoted
 from lanista.errors import nearest
 from lanista.games.contract import Spec
+from lanista.text import printable, quoted
 
 _MOST_NAMED = 10
 _PAID = {WIN: 1.0, DRAW: 0.0, LOSS: -1.0, UNKNOWN: 0.0}

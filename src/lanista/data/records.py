@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.data.lines import ReplayError
-from lanista.data.text import quoted
 from lanista.data.values import (
     LARGEST_WORD,
     keys,
@@ -26,6 +25,7 @@ from lanista.data.values import (
     wrong,
 )
 from lanista.games import Player, Spec
+from lanista.text import quoted
 
 FORMAT, VERSION = "lanista-replay", 1
 

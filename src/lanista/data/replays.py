@@ -24,8 +24,8 @@ from lanista.data.records import (
     record_line,
 )
 from lanista.data.resimulation import Columns, Referee, expand, resimulate
-from lanista.data.text import printable
 from lanista.data.values import parse_line
+from lanista.text import printable
 
 __all__ = [
     "SUFFIX",

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from lanista.data.lines import ReplayError
 from lanista.data.records import Header, Record
-from lanista.data.text import printable, quoted
 from lanista.errors import LanistaError
 from lanista.games import Decisions, Game, Spec, registry
+from lanista.text import printable, quoted
 
 if TYPE_CHECKING:
     from lanista.data.replays import Replays

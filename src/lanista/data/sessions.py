@@ -18,7 +18,7 @@ from lanista.data.datasets import Broken, DatasetError, find_files
 from lanista.data.demonstrations import UNKNOWN
 from lanista.data.feedback import MANIFEST, STREAM, FeedbackError, read_manifest, read_stream
 from lanista.data.feedback_schema import Outcome, Stream
-from lanista.data.text import printable, quoted
+from lanista.text import printable, quoted
 
 _EXAMPLES = 10
 

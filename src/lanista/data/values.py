@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from lanista.data.lines import ReplayError
-from lanista.data.text import quoted
+from lanista.text import quoted
 
 LARGEST_WORD = 2**63 - 1
 _LONGEST_NAME = 200

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.data.text import quoted
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.games.streams import uniforms
@@ -33,6 +32,7 @@ from lanista.live.spool import Spool, refuse_one_folder
 from lanista.live.writer import Writer, Written
 from lanista.nets.policy_format import PolicyHeader
 from lanista.nets.settings import Network
+from lanista.text import quoted
 
 Action = int | tuple[int, ...]
 """A number for a policy with one head, a number for each head otherwise."""

@@ -13,11 +13,11 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanista.data.text import printable
 from lanista.errors import LanistaError
 from lanista.live.deciding import Decider, load
 from lanista.live.folder import Pointer, PolicyFolder
 from lanista.live.game_header import Layout
+from lanista.text import printable
 
 _log = logging.getLogger("lanista.live")
 _LAST_REFUSALS = 20

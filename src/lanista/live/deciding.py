@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.data.text import printable, quoted
 from lanista.errors import LanistaError
 from lanista.live.game_header import Layout
 from lanista.nets.onnx_runtime import OnnxError, Runner, onnx_runner
 from lanista.nets.policy_format import PolicyHeader, read, refused
 from lanista.nets.portable import PortablePolicy
+from lanista.text import printable, quoted
 
 TOLERANCE = 1e-4
 _MOST_ONNX = 1 << 30

@@ -15,7 +15,6 @@ from typing import Any
 
 import yaml
 
-from lanista.data.text import printable
 from lanista.errors import LanistaError
 from lanista.live.folder import POINTER, Change, Pointer, PolicyFolder
 from lanista.live.journal import SUFFIX as JOURNAL
@@ -27,6 +26,7 @@ from lanista.live.spool import REASON, SUFFIX, Spool
 from lanista.lock import is_held
 from lanista.nets import policy_format
 from lanista.nets.policy_format import PolicyHeader
+from lanista.text import printable
 
 LEARNER = "learner"
 _MOST_REASON = 1 << 12

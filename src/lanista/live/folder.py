@@ -19,12 +19,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from lanista.data.text import printable, quoted
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes, write_text
 from lanista.live.game_header import Layout
 from lanista.lock import holding
 from lanista.nets import policy_format
+from lanista.text import printable, quoted
 
 FORMAT = 1
 POINTER = "current.json"

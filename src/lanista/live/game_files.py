@@ -25,9 +25,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.data.text import printable
 from lanista.live.game_header import GameFileError, GameHeader, Layout, header_bytes, parse_header
 from lanista.nets.policy_format import PolicyHeader
+from lanista.text import printable
 
 MOST_BYTES = 1 << 26
 """The largest game, packed or not: 64 MiB."""

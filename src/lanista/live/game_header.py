@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from lanista import __version__
-from lanista.data.text import quoted
 from lanista.errors import LanistaError
 from lanista.nets.policy_format import PolicyHeader
+from lanista.text import quoted
 
 FORMAT, VERSION = "lanista-game", 1
 LONGEST_ID = 200

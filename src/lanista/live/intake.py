@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanista.data.text import printable
 from lanista.live.game_files import GameFile, read
 from lanista.live.game_header import GameFileError
 from lanista.live.ledger import Ledger
 from lanista.live.spool import Spool
 from lanista.nets.policy_format import PolicyHeader
+from lanista.text import printable
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from lanista.data.databases import opened_to_read
-from lanista.data.text import printable
 from lanista.errors import RefusedError
+from lanista.text import printable
 
 NAME = "learn.db"
 VERSION = 1

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.data.text import printable
 from lanista.errors import LanistaError
 from lanista.games.contract import Abilities, Facts, Field, Head, Observation, Spec
 from lanista.games.streams import Stream
@@ -25,6 +24,7 @@ from lanista.live.folder import Pointer, PolicyFolder
 from lanista.live.game_header import LONGEST_ID
 from lanista.nets.policy_format import PolicyHeader, encode
 from lanista.nets.settings import Network
+from lanista.text import printable
 
 Floats = NDArray[np.float32]
 INTERVAL = 5.0

@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanista.data.text import printable
 from lanista.errors import LanistaError
 from lanista.files import remove_leftovers, write_bytes, write_text
 from lanista.live.game_files import GameFile, encode
 from lanista.live.game_header import GameFileError
 from lanista.live.journal import SUFFIX as JOURNAL
 from lanista.live.journal import recovering
+from lanista.text import printable
 
 SUFFIX = ".npz"
 REASON = ".reason.txt"

@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lanista.data.text import printable
 from lanista.errors import LanistaError
 from lanista.live.journal import Journal, Recording
 from lanista.live.spool import Spool, plain_name
+from lanista.text import printable
 
 _log = logging.getLogger("lanista.live")
 JOURNAL_SECONDS = 0.2

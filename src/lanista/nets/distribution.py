@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +63,7 @@ class Heads:
     @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Where each head starts on the last axis."""
-        return tuple(sum(self.sizes[:head]) for head in range(len(self.sizes)))
+        return tuple(accumulate(self.sizes[:-1], initial=0))
 
     @cached_property
     def runs(self) -> tuple[tuple[int, int, int, int], ...]:

@@ -10,21 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lanista.games.contract import Field, Observation
+from lanista.games.contract import Observation
 from lanista.nets import rowwise
 from lanista.nets.tokens import depth_of, layout_of
 
 _HALF = torch.bfloat16
 _BY_ROW = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.float32)
-
-
-def _runs(observation: Observation) -> list[tuple[int, int, Field]]:
-    """Return (start, stop, field) of each field."""
-    out, start = [], 0
-    for field in observation.fields:
-        out.append((start, start + field.size, field))
-        start += field.size
-    return out
 
 
 class FlatEncoder(nn.Module):
@@ -39,35 +30,30 @@ class FlatEncoder(nn.Module):
 
     def __init__(self, observation: Observation) -> None:
         super().__init__()
+        fields = observation.fields
+        sizes = np.array([field.size for field in fields], np.int64)
+        classes = np.repeat(np.array([field.classes for field in fields], np.int64), sizes)
+        scales = np.repeat(np.array([field.scale for field in fields], np.float64), sizes)
         # Ordered by number of classes: policy files hold a first layer for this order.
-        categories: list[tuple[int, int]] = []
-        numbers: list[int] = []
-        scales: list[float] = []
-        for start, stop, field in _runs(observation):
-            if field.classes:
-                categories.extend((field.classes, entry) for entry in range(start, stop))
-            else:
-                numbers.extend(range(start, stop))
-                scales.extend([field.scale] * field.size)
-        categories.sort(key=lambda category: category[0])
-        columns = [(entry, value) for classes, entry in categories for value in range(classes)]
+        categories = np.flatnonzero(classes)
+        categories = categories[np.argsort(classes[categories], kind="stable")]
+        counts = classes[categories]
+        first = np.cumsum(counts) - counts
+        numbers = np.flatnonzero(classes == 0)
+        self.hot = int(counts.sum())
+        """How many columns are of categories."""
         # What follows from the layout stays on the CPU until the module is moved, so that a
         # policy file can be read into a network built without memory of its own.
-        at = torch.tensor([entry for entry, _ in columns] + numbers, dtype=torch.long, device="cpu")
-        values = torch.tensor([v for _, v in columns], dtype=torch.float32, device="cpu")
-        scale = torch.tensor(scales, dtype=torch.float32, device="cpu")
-        self.register_buffer("entries", at, False)
-        self.register_buffer("values", values, False)
+        entries = np.concatenate([np.repeat(categories, counts), numbers])
+        values = (np.arange(self.hot) - np.repeat(first, counts)).astype(np.float32)
+        scale = torch.from_numpy(scales[numbers].astype(np.float32)).to("cpu")
+        self.register_buffer("entries", torch.from_numpy(entries).to("cpu"), False)
+        self.register_buffer("values", torch.from_numpy(values).to("cpu"), False)
         self.register_buffer("scale", 1.0 / scale, False)
-        self.hot = len(columns)
-        """How many columns are of categories."""
-        self.plain = not columns and all(scale == 1.0 for scale in scales)
-        self.width = len(at)
-        first = np.cumsum([0, *(classes for classes, _ in categories)])
-        self._categories = np.array(
-            [(entry, at, n) for at, (n, entry) in zip(first, categories, strict=False)], np.int32
-        ).reshape(-1, 3)
-        self._numbers = np.array(numbers, np.int32)
+        self.plain = not self.hot and bool((scales == 1.0).all())
+        self.width = len(entries)
+        self._categories = np.stack([categories, first, counts], 1).astype(np.int32)
+        self._numbers = numbers.astype(np.int32)
 
     def forward(self, observation: Tensor) -> Tensor:
         if self._by_row(observation):

@@ -114,23 +114,9 @@ def load_policy(path: str | Path, spec: Spec | None = None) -> LoadedPolicy:
 
 def _policy(content: PolicyContent) -> Policy:
     header = content.header
-    # A network has a tensor for each layer at least, so a header cannot ask for much in vain.
-    if header.network.resolved_layers > len(content.arrays):
-        raise PolicyFileError(
-            f"its header names {header.network.resolved_layers} layers, and it holds "
-            f"{len(content.arrays)} tensors"
-        )
     # Built without memory and without drawing a random number, then given the file's tensors.
     with torch.device("meta"), _LeftAsTheyAre():
         policy = Policy(spec_of(header), header.network)
-    wanted = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
-    held = {name: array.shape for name, array in content.arrays.items()}
-    for name in sorted({*wanted, *held}):
-        if wanted.get(name) != held.get(name):
-            raise PolicyFileError(
-                f"its tensor {name!r:.80} has shape {held.get(name)}, and a {header.network.kind} "
-                f"{header.network.resolved_width} wide for {header.game} needs {wanted.get(name)}"
-            )
     tensors = {name: torch.from_numpy(array) for name, array in content.arrays.items()}
     policy.load_state_dict(tensors, assign=True)
     return policy.requires_grad_(True)

@@ -22,13 +22,21 @@ from numpy.typing import NDArray
 from lanista.errors import LanistaError
 from lanista.games.contract import Field, Head, Observation, Spec
 from lanista.nets.settings import Network, network_from
+from lanista.nets.tensor_shapes import tensor_shapes
+from lanista.nets.tokens import refuse_attention
+from lanista.text import printable, quoted
 
 FORMAT = 1
 """Moves when a file of one version cannot be read as one of another."""
 MOST_HEADER = 1 << 20
 MOST_BYTES = 1 << 31
+_MOST_DIMENSIONS = 8
+"""Of a tensor, and of a head's parts: far beyond any of ours, and within what NumPy takes."""
+_MOST_SEATS = 1 << 16
 _KEY = "lanista"
 _SEAL = "sha256"
+_LONGEST_REASON = 600
+_PLACES = "torso.encoder.places."
 _DTYPES = ("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
 
 Arrays = Mapping[str, NDArray[np.float32]]
@@ -83,8 +91,8 @@ class PolicyHeader:
         for name in sorted({*ours, *theirs} - {*spec.free_settings}):
             if ours.get(name) != theirs.get(name):
                 raise PolicyFileError(
-                    f"it plays {self.game} with {name}={ours.get(name)}, and this game has "
-                    f"{name}={theirs.get(name)}; make the game with the policy's setting"
+                    f"it plays {self.game} with {name}={_shown(ours, name)}, and this game has "
+                    f"{name}={_shown(theirs, name)}; make the game with the policy's setting"
                 )
         for name in ("seats", "rules_version", "observation_version"):
             mine, given = getattr(self, name), getattr(wanted, name)
@@ -163,7 +171,8 @@ def _about(path: Path) -> Iterator[None]:
 
 def refused(path: str | Path, reason: object) -> PolicyFileError:
     """Return the error of a file that cannot be used, as a sentence."""
-    return PolicyFileError(f"The policy file {str(path)!r} is refused: {str(reason).rstrip('.')}.")
+    why = printable(reason, _LONGEST_REASON).rstrip(".")
+    return PolicyFileError(f"The policy file {str(path)!r} is refused: {why}.")
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -200,7 +209,32 @@ def _read_start(file: BinaryIO) -> tuple[PolicyHeader, dict[str, tuple[int, ...]
     said = 8 + length + 4 * sum(_count(shape) for shape in shapes.values())
     if said != size:
         raise PolicyFileError(f"it has {size:,} bytes, and its header names {said:,}")
-    return _header(_json(meta[_KEY])), shapes, first + text
+    header = _header(_json(meta[_KEY]))
+    _refuse_other_tensors(header, shapes)
+    return header, shapes, first + text
+
+
+def _refuse_other_tensors(header: PolicyHeader, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse a header that the file's tensors do not account for, before anything is built."""
+    network = header.network
+    try:
+        wanted = tensor_shapes(header.observation, header.heads, network)
+        if network.kind == "transformer":
+            counts = [n for name, (n, *_) in wanted.items() if name.startswith(_PLACES)]
+            refuse_attention(sum(counts), network.resolved_attention_heads)
+    except LanistaError as error:
+        raise PolicyFileError(f"its header is damaged: {error}") from error
+    for name in sorted({*wanted, *shapes}):
+        if wanted.get(name) != shapes.get(name):
+            raise PolicyFileError(
+                f"its tensor {name!r:.80} has shape {_written(shapes.get(name))}, and a "
+                f"{network.kind} {network.resolved_width} wide for {header.game} needs "
+                f"{_written(wanted.get(name))}"
+            )
+
+
+def _written(shape: tuple[int, ...] | None) -> str:
+    return "none, for it is not there" if shape is None else str(list(shape))
 
 
 def _refuse_pickle(first: bytes) -> None:
@@ -225,6 +259,11 @@ def _no_number(word: str) -> Any:
 def _shape(name: str, entry: Any) -> tuple[int, ...]:
     shape = entry.get("shape") if isinstance(entry, dict) else None
     sizes = shape if isinstance(shape, list) else [None]
+    if len(sizes) > _MOST_DIMENSIONS:
+        raise PolicyFileError(
+            f"its header is damaged: tensor {name!r:.80} has {len(sizes):,} dimensions, and "
+            f"{_MOST_DIMENSIONS} are the most"
+        )
     if not all(type(size) is int and 0 < size < MOST_BYTES for size in sizes):
         raise PolicyFileError(f"its header is damaged: tensor {name!r:.80} has no shape")
     if entry.get("dtype") != "F32":
@@ -304,7 +343,17 @@ def _field_as_json(field: Field) -> list[Any]:
     return [*told, field.table] if field.table else told
 
 
+def _shown(settings: Mapping[str, Any], name: str) -> str:
+    value = settings.get(name)
+    return printable(value) if isinstance(value, str) else quoted(value)
+
+
 def _head(name: str, size: int, parts: Sequence[int] = ()) -> Head:
+    # Before they are multiplied, which takes long where there are thousands.
+    if len(parts) > _MOST_DIMENSIONS:
+        raise PolicyFileError(
+            f"its head {quoted(name)} has {len(parts):,} parts, and {_MOST_DIMENSIONS} are the most"
+        )
     return Head(name, size, parts=tuple(parts))
 
 
@@ -352,6 +401,7 @@ def refuse_nonsense(header: PolicyHeader) -> None:
         and 0 < header.observation.length < MOST_HEADER
         and 0 < sum(head.size for head in header.heads) < MOST_HEADER
         and all(head.size for head in header.heads)
+        and 0 < header.seats <= _MOST_SEATS
     )
     if not sound:
         raise PolicyFileError("its header holds values that no policy has")

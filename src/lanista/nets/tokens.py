@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.errors import LanistaError
 from lanista.games.contract import Field, Observation
 
 DEPTH = 32
 """Numbers of a category's embedding, in networks that are not narrower."""
+MOST_PAIRS = 1 << 28
+"""The most scores that one attention may have for one decision: tokens × tokens × heads."""
 
 
 @dataclass(frozen=True)
@@ -52,25 +56,56 @@ def depth_of(width: int) -> int:
     return min(DEPTH, width)
 
 
+def token_sizes(observation: Observation, depth: int) -> tuple[int, list[tuple[int, int]]]:
+    """Return the rows of the embedding, and of each kind how many tokens and how many inputs.
+
+    What `layout_of` comes to, in whole numbers alone: nothing is allocated for it.
+    """
+    placed = _placed(observation)
+    _, rows = _tables(placed)
+    return rows, [
+        (kind[0][2], sum(field.size // n * (depth if field.classes else 1) for _, field, n in kind))
+        for kind in _kinds(placed)
+    ]
+
+
+def refuse_attention(tokens: int, heads: int) -> None:
+    """Refuse more tokens than one row's attention has memory for."""
+    if tokens * tokens * heads > MOST_PAIRS:
+        raise LanistaError(
+            f"A transformer of {tokens:,} tokens and {heads:,} attention heads would compare "
+            f"{tokens * tokens * heads:,} pairs a decision, and {MOST_PAIRS:,} are the most; take "
+            "another kind of network, or an observation of fewer tokens."
+        )
+
+
 def layout_of(observation: Observation) -> Layout:
     """Return the tokens of an observation."""
-    starts = np.cumsum([0, *(field.size for field in observation.fields)])
-    placed = list(zip(starts.tolist(), observation.fields, strict=False))
-    first: dict[str, int] = {}
-    rows = 0
-    for number, (_, field) in enumerate(placed):
-        name = _table(number, field)
-        if field.classes and name not in first:
-            first[name] = rows
-            rows += max(
-                other.classes for n, (_, other) in enumerate(placed) if _table(n, other) == name
-            )
+    placed = _placed(observation)
+    first, rows = _tables(placed)
     rows_of = {
         start: first[_table(number, field)]
         for number, (start, field) in enumerate(placed)
         if field.classes
     }
     return Layout(tuple(_tokens(kind, rows_of) for kind in _kinds(placed)), rows)
+
+
+def _placed(observation: Observation) -> list[tuple[int, Field]]:
+    """Return each field with the entry at which it starts."""
+    starts = accumulate((field.size for field in observation.fields), initial=0)
+    return list(zip(starts, observation.fields, strict=False))
+
+
+def _tables(placed: Sequence[tuple[int, Field]]) -> tuple[dict[str, int], int]:
+    """Return the first row of each table of the embedding, and the rows of all of them."""
+    sizes: dict[str, int] = {}
+    for number, (_, field) in enumerate(placed):
+        if field.classes:
+            name = _table(number, field)
+            sizes[name] = max(sizes.get(name, 0), field.classes)
+    starts = accumulate(sizes.values(), initial=0)
+    return dict(zip(sizes, starts, strict=False)), sum(sizes.values())
 
 
 def _table(number: int, field: Field) -> str:
@@ -84,7 +119,13 @@ def _kinds(placed: Sequence[tuple[int, Field]]) -> list[list[tuple[int, Field, i
     grouped = any(field.group for _, field in placed)
     for start, field in placed:
         if field.group:
-            kinds.setdefault(field.group, []).append((start, field, field.size))
+            kind = kinds.setdefault(field.group, [])
+            kind.append((start, field, field.size))
+            if not field.size or field.size != kind[0][2]:
+                raise LanistaError(
+                    f"The field {field.name!r:.80} has {field.size} entries in the group "
+                    f"{field.group!r:.80}; a group's fields have one size, of at least 1."
+                )
     for number, (start, field) in enumerate(placed):
         if not field.group:
             kinds.setdefault("" if grouped else f"#{number}", []).append((start, field, 1))

@@ -14,6 +14,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from lanista.games.contract import Observation
 from lanista.nets.encoders import FlatEncoder, TokenEncoder
 from lanista.nets.settings import Network
+from lanista.nets.tokens import refuse_attention
 
 _FEW_TOKENS = 32
 """Up to so many tokens a GPU attends by plain products: its own kernels are made for long texts."""
@@ -129,6 +130,8 @@ class Transformer(Torso):
         super().__init__()
         self.width = network.resolved_width
         self.encoder = TokenEncoder(observation, self.width)
+        tokens = sum(len(place) for place in self.encoder.places)
+        refuse_attention(tokens, network.resolved_attention_heads)
         self.blocks = nn.ModuleList(
             Block(self.width, network.resolved_attention_heads)
             for _ in range(network.resolved_layers)

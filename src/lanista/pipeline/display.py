@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from lanista.pipeline.settings import RunSettings
+from lanista.terminal import console
 
 _LINE_EVERY = 10.0
 JUDGED = ("exact/", "score/")
@@ -70,12 +71,12 @@ class Live:
         self.values: dict[str, float] = {}
 
     def started(self, settings: RunSettings, update: int) -> None:
-        from rich.console import Console
         from rich.live import Live as RichLive
 
         self.total, self.update = settings.updates, update
-        console = Console(file=self.stream, highlight=False, markup=False, emoji=False)
-        self.live = RichLive(console=console, refresh_per_second=4, get_renderable=self._table)
+        self.live = RichLive(
+            console=console(self.stream), refresh_per_second=4, get_renderable=self._table
+        )
         self.live.start()
 
     def updated(self, update: int, values: Mapping[str, float]) -> None:

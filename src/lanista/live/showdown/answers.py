@@ -5,7 +5,7 @@ The words are those of the server's own source. Knows nothing of connections and
 
 from __future__ import annotations
 
-from lanista.data.text import printable
+from lanista.text import printable
 
 MISSING = "was not found"
 WAITS = {

@@ -17,9 +17,9 @@ import websockets
 from poke_env import AccountConfiguration, ServerConfiguration, ShowdownServerConfiguration
 from poke_env.ps_client import PSClient
 
-from lanista.data.text import printable
 from lanista.errors import LanistaError
 from lanista.games.showdown.vocabulary import to_id
+from lanista.text import printable
 
 _log = logging.getLogger("lanista.live")
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0

@@ -14,7 +14,6 @@ from typing import Any
 from poke_env.player import Player
 from websockets import ConnectionClosed
 
-from lanista.data.text import printable
 from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import Format
 from lanista.games.showdown.vocabulary import to_id
@@ -24,6 +23,7 @@ from lanista.live.showdown.battle import Battle
 from lanista.live.showdown.connection import SILENT, Connection, ServerError
 from lanista.live.showdown.players import Source
 from lanista.live.showdown.table import Result, Table
+from lanista.text import printable
 
 _log = logging.getLogger("lanista.live")
 RETURNING = 180.0

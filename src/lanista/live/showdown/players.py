@@ -14,7 +14,6 @@ from typing import Protocol
 
 import numpy as np
 
-from lanista.data.text import printable
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.live.agent import CLOSE_SECONDS, stream_of
@@ -30,6 +29,7 @@ from lanista.nets.policy_file import load_policy
 from lanista.nets.policy_format import PolicyHeader
 from lanista.nets.settings import Network
 from lanista.rollout.players import PolicyPlayer, policy_player
+from lanista.text import printable
 
 PATIENCE = 1.0
 """Seconds that the beginning of a battle may wait for the policy folder."""

@@ -12,11 +12,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanista.data.text import printable
 from lanista.games.showdown.views import Request
 from lanista.live.showdown.batching import Batcher
 from lanista.live.showdown.battle import Battle
 from lanista.live.showdown.players import Hand, Source
+from lanista.text import printable
 
 _log = logging.getLogger("lanista.live")
 MOST_REFUSALS = 3

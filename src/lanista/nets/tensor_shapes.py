@@ -1,0 +1,92 @@
+"""Which tensors a policy has, worked out from its header with whole numbers alone.
+
+A header is believed only as far as the file's own tensors account for it: whoever reads a file
+compares both here before anything is built. Knows nothing of torch, of NumPy and of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from lanista.games.contract import Head, Observation
+from lanista.nets.settings import Network
+from lanista.nets.tokens import depth_of, token_sizes
+
+Shape = tuple[int, ...]
+Named = Iterator[tuple[str, Shape]]
+
+
+def tensor_shapes(
+    observation: Observation, heads: Sequence[Head], network: Network
+) -> dict[str, Shape]:
+    """Return the shape of every tensor of such a policy, by name."""
+    width = network.resolved_width
+    choices, parts = sum(head.size for head in heads), sum(sum(head.parts) for head in heads)
+    shapes = dict(_TORSOS[network.kind](observation, width, network.resolved_layers))
+    shapes |= {"head.weight": (choices, width), "head.bias": (choices,)}
+    return shapes | ({"head.parts": (parts, width)} if parts else {})
+
+
+def _layer(name: str, inputs: int, outputs: int) -> Named:
+    yield f"{name}.weight", (outputs, inputs)
+    yield f"{name}.bias", (outputs,)
+
+
+def _norm(name: str, width: int) -> Named:
+    yield f"{name}.weight", (width,)
+    yield f"{name}.bias", (width,)
+
+
+def _columns(observation: Observation) -> int:
+    """Return how many columns a view has once its categories are one-hot."""
+    return sum(field.size * (field.classes or 1) for field in observation.fields)
+
+
+def _mlp(observation: Observation, width: int, layers: int) -> Named:
+    for number in range(layers):
+        inputs = width if number else _columns(observation)
+        yield from _layer(f"torso.layers.{number}", inputs, width)
+
+
+def _residual(observation: Observation, width: int, layers: int) -> Named:
+    yield from _layer("torso.into", _columns(observation), width)
+    for number in range(layers):
+        yield from _norm(f"torso.blocks.{number}.0", width)
+        yield from _layer(f"torso.blocks.{number}.1", width, width)
+        yield from _layer(f"torso.blocks.{number}.3", width, width)
+    yield from _norm("torso.out", width)
+
+
+def _lstm(observation: Observation, width: int, layers: int) -> Named:
+    yield from _layer("torso.into", _columns(observation), width)
+    for number in range(layers):
+        for side in ("ih", "hh"):
+            yield f"torso.cells.{number}.weight_{side}", (4 * width, width)
+            yield f"torso.cells.{number}.bias_{side}", (4 * width,)
+
+
+def _transformer(observation: Observation, width: int, layers: int) -> Named:
+    depth = depth_of(width)
+    rows, kinds = token_sizes(observation, depth)
+    if rows:
+        yield "torso.encoder.embedding.weight", (rows, depth)
+    for number, (count, inputs) in enumerate(kinds):
+        yield from _layer(f"torso.encoder.inputs.{number}", inputs, width)
+        yield f"torso.encoder.places.{number}", (count, width)
+    for number in range(layers):
+        name = f"torso.blocks.{number}"
+        yield from _norm(f"{name}.before_mixing", width)
+        yield from _layer(f"{name}.queries_keys_values", width, 3 * width)
+        yield from _layer(f"{name}.mixed", width, width)
+        yield from _norm(f"{name}.before_layers", width)
+        yield from _layer(f"{name}.up", width, 2 * width)
+        yield from _layer(f"{name}.down", 2 * width, width)
+    yield from _norm("torso.out", width)
+
+
+_TORSOS: dict[str, Callable[[Observation, int, int], Named]] = {
+    "mlp": _mlp,
+    "residual": _residual,
+    "lstm": _lstm,
+    "transformer": _transformer,
+}
