@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_rules import PLAYED, RULES
 
 from lanista.games import GameError, make, make_bot
+from lanista.games.arena.layout import match_dtype
 from lanista.games.streams import Stream
 
 GAMES = ["kuhn", "leduc", "liars_dice", "phantom_ttt"]
@@ -252,6 +254,78 @@ def test_answers_in_parts_and_in_any_order_give_the_same_matches(name: str) -> N
         return everything(game)
 
     assert play(1) == play(3)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_an_answer_is_applied_once_to_its_own_match_and_to_no_other(name: str) -> None:
+    slots, rng = 16, np.random.default_rng(5)
+    game = make(name, slots=slots, seed=4)
+    game.start(range(slots), range(100, 100 + slots))
+    answered: list[list[int]] = [[] for _ in range(slots)]
+    result: list[float | None] = [None] * slots
+    while len(decisions := game.decisions()):
+        playing = [slot for slot in range(slots) if result[slot] is None]
+        assert decisions.slot.tolist() == playing
+        assert decisions.match.tolist() == [100 + slot for slot in playing]
+        assert decisions.turn.tolist() == [len(answered[slot]) for slot in playing]
+        rows = rng.permutation(len(decisions))[: rng.integers(1, len(decisions) + 1)]
+        legal = np.where(decisions.mask, rng.random(decisions.mask.shape), -1.0)
+        actions, touched = legal.argmax(1)[rows], decisions.slot[rows].tolist()
+        ended = game.act(rows, actions)
+        for slot, action in zip(touched, actions.tolist(), strict=True):
+            answered[slot].append(action)
+        states = [game.state(slot) for slot in range(slots)]
+        assert [PLAYED[name](state) for state in states] == answered
+        pairs = zip(states, answered, strict=True)
+        result = [RULES[name](state, moves) for state, moves in pairs]
+        assert ended.tolist() == sorted(slot for slot in touched if result[slot] is not None)
+        paid = [[value or 0.0, -(value or 0.0)] for value in result]
+        assert game.returns.tolist() == game.reward.tolist() == paid
+        assert game.done.tolist() == [[value is not None] * 2 for value in result]
+    assert None not in result
+    assert len({tuple(moves) for moves in answered}) > 2
+
+
+def ticks(game: Any) -> list[int]:
+    """Return how far each match of an arena has come by its own clock."""
+    layout = match_dtype(game.spec.seats)
+    matches = np.ascontiguousarray(game.save(range(game.slots))["matches"])
+    return [int(row[: layout.itemsize].view(layout)[0]["tick"]) for row in matches]
+
+
+def test_seats_that_choose_together_go_on_once_when_the_last_has_answered() -> None:
+    sizes: dict[str, Any] = {"slots": 3, "seed": 2, "seats": 3, "duration": 5.0}
+    game, together = (make("arena", ticks_per_decision=3, **sizes) for _ in range(2))
+    for arena in (game, together):
+        arena.start(range(3), range(3))
+    rng = np.random.default_rng(1)
+    for turn in range(12):
+        decisions = game.decisions()
+        asked = list(zip(decisions.slot.tolist(), decisions.seat.tolist(), strict=True))
+        assert asked == [(slot, seat) for slot in range(3) for seat in range(3)]
+        assert decisions.turn.tolist() == [turn] * 9
+        masks = np.split(decisions.mask, np.cumsum([h.size for h in game.spec.heads])[:-1], axis=1)
+        drawn = [np.where(mask, rng.random(mask.shape), -1.0).argmax(1) for mask in masks]
+        actions = np.stack(drawn, 1).astype(np.int32)
+        waits = [3, 3, 3]
+        for row in rng.permutation(9).tolist():
+            game.act([row], actions[[row]])
+            waits[asked[row][0]] -= 1
+            assert ticks(game) == [3 * turn + (0 if left else 3) for left in waits]
+        together.decisions()
+        together.act(np.arange(9), actions)
+        assert everything(together) == everything(game)
+
+
+def test_a_seat_that_has_answered_is_not_asked_again() -> None:
+    game = make("arena", slots=2, seed=2, seats=3)
+    game.start(range(2), range(2))
+    decisions = game.decisions()
+    game.act([1, 3], np.zeros((2, len(game.spec.heads)), np.int32))
+    decisions = game.decisions()
+    asked = list(zip(decisions.slot.tolist(), decisions.seat.tolist(), strict=True))
+    assert asked == [(0, 0), (0, 2), (1, 1), (1, 2)]
+    assert decisions.turn.tolist() == [0] * 4
 
 
 def test_finished_slots_come_in_order() -> None:
