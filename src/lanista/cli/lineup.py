@@ -17,7 +17,8 @@ from lanista.errors import LanistaError, nearest
 from lanista.games import registry
 from lanista.games.bot_files import bot_from_file, is_bot_file
 from lanista.games.bots import Player
-from lanista.games.contract import Spec
+from lanista.games.contract import GameError, Spec
+from lanista.games.trusted_names import installed_name, refuse_settings
 from lanista.rollout.play import Table
 
 MOST_MATCHES = 10_000_000
@@ -208,12 +209,18 @@ def game_played_by(
 ) -> tuple[str, dict[str, Any]]:
     """Return the game that a player plays and its settings: as given, or as its file says."""
     from lanista.nets.policy_file import read_header
+    from lanista.nets.policy_format import refused
 
     file = Path(word if Path(word).is_file() else word.partition("+")[0])
     if file.is_file() and not is_bot_file(word):
-        header = read_header(file)
-        game = game or header.game
-        return game, {**header.settings, **game_settings(game, values)}
+        header, values = read_header(file), list(values)
+        try:
+            name = installed_name(header.game, "a policy") if game is None else game
+            given = game_settings(name, values)
+            refuse_settings(name, header.settings, given)
+        except GameError as error:
+            raise refused(file, error) from error
+        return name, {**header.settings, **given}
     if game is not None:
         return game, game_settings(game, values)
     if file.is_dir():

@@ -11,16 +11,21 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from lanista import __version__
 from lanista.errors import LanistaError
 from lanista.terminal import fit_streams
 from lanista.text import without_controls
 
+if TYPE_CHECKING:
+    from lanista.cli.usage import Group
+
 ABOUT = """Trains agents for competitive games, and says honestly how strong they are.
 
-With --debug, anywhere on the line, an error shows its trace. --version prints the version."""
+With --debug, anywhere on the line, an error shows its trace. With --trust Python files that a
+settings file or a folder names are run, which you have not run here before. --version prints the
+version."""
 
 INTERRUPTED = 130
 # What a shell reports for a program that a closed pipe ended: 128 + SIGPIPE.
@@ -40,14 +45,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _mend_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
-    given = [word for word in given if word != "--debug"]
+    trusting = "--trust" in given
+    given = [word for word in given if word not in ("--debug", "--trust")]
     try:
         if given == ["--version"]:
             print(f"lanista {__version__}")
             code = 0
         else:
+            from lanista.games.trust import guarding
+
             command = parse(given)
-            with fit_streams():
+            with fit_streams(), guarding(given, trusting=trusting):
                 code = command.run()
         sys.stdout.flush()
         return code
@@ -70,6 +78,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str]) -> Command:
     """Return the command with its settings; refuse what cannot be read."""
+    from lanista.cli.usage import read
+
+    return cast(Command, read(commands(), arguments, ABOUT))
+
+
+def commands() -> dict[str, Callable[..., Command] | Group]:
+    """Return every command and group of commands by name."""
     from lanista.cli.check import Check
     from lanista.cli.config import Config
     from lanista.cli.data import Data
@@ -92,10 +107,9 @@ def parse(arguments: Sequence[str]) -> Command:
     from lanista.cli.roundrobin import RoundRobin
     from lanista.cli.run import RunCommand
     from lanista.cli.showdown import SHOWDOWN
-    from lanista.cli.usage import Group, read
     from lanista.cli.watch import Watch
 
-    commands: dict[str, Callable[..., Command] | Group] = {
+    return {
         "games": Games,
         "play": Play,
         "roundrobin": RoundRobin,
@@ -120,7 +134,6 @@ def parse(arguments: Sequence[str]) -> Command:
         "doctor": Doctor,
         "showdown": SHOWDOWN,
     }
-    return cast(Command, read(commands, arguments, ABOUT))
 
 
 def unusable(error: OSError) -> str:

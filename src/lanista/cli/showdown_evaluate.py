@@ -106,7 +106,7 @@ class Evaluate:
         manner = manner_of(who, self.greedy, self.temperature)
         names = list(dict.fromkeys(split_names(self.opponents, "--opponents")))
         fixed_bouts(names, (), 1)  # A wrong name is told before anything is started.
-        belief_pool = who.team_pool if self.belief_pool is None else self.belief_pool
+        belief_pool = who.belief_pool(self.belief_pool)
         teams = read_teams(who.format, file=self.team, pool=self.team_pool, belief_pool=belief_pool)
         for name, why in teams.left_out.items():
             print(f"{name} is left out: {why}")

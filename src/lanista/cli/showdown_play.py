@@ -93,7 +93,7 @@ class Play:
             raise LanistaError(_no_team(who.format.name))
         if self.save_replays is not None:
             refuse_unwritable_folder("--save-replays", self.save_replays)
-        belief_pool = who.team_pool if self.belief_pool is None else self.belief_pool
+        belief_pool = who.belief_pool(self.belief_pool)
         teams = read_teams(who.format, file=self.team, belief_pool=belief_pool)
         name, password = self._account(url)
         spec = who.spec(teams.version)

@@ -151,4 +151,8 @@ def _flags(commands: Commands, command: str) -> list[str]:
     out = io.StringIO()
     with redirect_stdout(out), suppress(SystemExit):
         _parse(commands, [*([command] if command else []), "--help"])
-    return [*re.findall(r"^\W*(?:-h, )?(--[a-z][a-z-]*)", out.getvalue(), re.MULTILINE), "--debug"]
+    return [
+        *re.findall(r"^\W*(?:-h, )?(--[a-z][a-z-]*)", out.getvalue(), re.MULTILINE),
+        "--debug",
+        "--trust",
+    ]

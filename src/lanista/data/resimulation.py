@@ -6,7 +6,6 @@ of files.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,17 +18,14 @@ from lanista.data.lines import ReplayError
 from lanista.data.records import Header, Record
 from lanista.errors import LanistaError
 from lanista.games import Decisions, Game, Spec, registry
+from lanista.games.contract import GameError
+from lanista.games.trusted_names import installed_name, refuse_settings
 from lanista.text import printable, quoted
 
 if TYPE_CHECKING:
     from lanista.data.replays import Replays
 
 Indices = NDArray[np.int64]
-
-_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
-# Without parameters: they can name files, or ask for boards larger than the memory. Other
-# families are not let in, since their word can be a module to import.
-_OPENSPIEL = re.compile(r"openspiel:[a-z0-9_]{1,100}")
 
 
 @dataclass(frozen=True)
@@ -294,9 +290,14 @@ def set_up(
 
     `name` is the game as the user gave it, where the file's own word is not enough.
     """
-    if name is None:
-        name = _installed_name(game)
+    own = name is None
     try:
+        name = installed_name(game, "a replay") if name is None else name
+    except GameError as problem:
+        raise ReplayError(str(problem)) from problem
+    try:
+        if own:
+            refuse_settings(name, settings, remedy="--game and")
         known = registry.entry(name).settings
         unknown = sorted(set(settings) - set(known))
         if unknown:
@@ -307,23 +308,6 @@ def set_up(
         if not isinstance(problem, LanistaError):
             what = f"{type(problem).__name__}: {what}"
         raise ReplayError(f"its game cannot be set up: {what}") from problem
-
-
-def _installed_name(name: str) -> str:
-    """Return the name of a game in a header if it is one that needs no code from elsewhere."""
-    if _PLAIN.fullmatch(name):
-        if name not in registry.names():
-            raise ReplayError(
-                f"its game {quoted(name)} is not installed; install it, or name its file with "
-                "--game, as my_game.py."
-            )
-        return name
-    if _OPENSPIEL.fullmatch(name):
-        return name
-    raise ReplayError(
-        f"its game {quoted(name)} is not plainly an installed one, and a replay is not believed "
-        "about code to load; give the game yourself with --game."
-    )
 
 
 def _refuse_other(header: Header, spec: Spec) -> None:

@@ -149,6 +149,8 @@ class Spec:
     free_settings: tuple[str, ...] = ()
     """Settings that a policy is not bound to, such as which decks are dealt: whatever they are, a
     policy sees the same layout and has the same choices."""
+    game_file: str = field(default="", compare=False)
+    """SHA-256 of the Python file that the game comes from; empty: from an installed package."""
 
     @property
     def seats(self) -> int:

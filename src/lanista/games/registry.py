@@ -1,7 +1,8 @@
 """Which games there are, and the one way to make one.
 
 Built-in games are named here and imported when asked for. An installed package adds its own
-through the entry-point group `lanista.games`; a file `my_game.py` is a game too.
+through the entry-point group `lanista.games`; a file `my_game.py` is a game too, where the user
+named or allowed it (trust.py). A name out of a policy or a replay goes through trusted_names.py.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from lanista.errors import nearest
+from lanista.foreign import read_regular
+from lanista.games import trust
 from lanista.games.arguments import read_seed
 from lanista.games.bots import Player
 from lanista.games.contract import Game, GameError, Spec
@@ -39,6 +44,14 @@ BUILT_IN = {
 
 MakeBot = Callable[[Spec, int], Player]
 
+# A parameter can name a file. What is a number, a truth value or a plain word of a game that reads
+# no file may stand in a settings file; anything else the user must have typed or allowed.
+_PARAMETER = r"(?!\w*file)\w+=[\w.+-]+"
+_HARMLESS = re.compile(
+    r"[A-Za-z0-9_-]+(:(?!efg_game|nfg_game)[A-Za-z0-9_.-]+"
+    rf"(\({_PARAMETER}(, ?{_PARAMETER})*\)|\(\))?)?"
+)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -48,6 +61,9 @@ class Setting:
     about: str
     choices: tuple[Any, ...] = ()
     """The values allowed; for numbers without a list, anything of the default's type."""
+    in_files: tuple[Any, ...] | None = None
+    """What a policy's or a replay's word may set it to; None: anything. For settings that name a
+    path or ask for processes."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +87,23 @@ class Entry:
     Changes no result."""
 
 
+def is_python_file(name: str) -> bool:
+    """Return whether a game's name is written as a Python file, `file.py` or `file.py:Class`."""
+    return name.endswith(".py") or ".py:" in name
+
+
+def is_harmless(name: str) -> bool:
+    """Return whether a game's name can neither run a file nor read one."""
+    return _HARMLESS.fullmatch(name) is not None
+
+
+def file_digest(name: str) -> str:
+    """Return the SHA-256 of the Python file that a game's name is; of any other name, nothing."""
+    if not is_python_file(name):
+        return ""
+    return trust.sha256(python_bytes(python_path(name)))
+
+
 def names() -> list[str]:
     """Return the names of all games: the built-in ones, then those of installed packages."""
     return [*BUILT_IN, *sorted(set(_installed()) - set(BUILT_IN))]
@@ -78,8 +111,10 @@ def names() -> list[str]:
 
 def entry(name: str) -> Entry:
     """Return the entry of a game: a known name, `family:WORD`, or a Python file."""
-    if name.endswith(".py") or ".py:" in name:
-        return _from_file(name)
+    if is_python_file(name):
+        return _from_file(name)[0]
+    if not is_harmless(name):
+        trust.refuse_word(name, f"The game {name!r} can name a file")
     family, _, word = name.partition(":")
     if family in BUILT_IN:
         module, _, attribute = BUILT_IN[family].partition(":")
@@ -96,6 +131,8 @@ def entry(name: str) -> Entry:
 
 def make(name: str, *, slots: int = 1, seed: int = 0, **settings: Any) -> Game:
     """Make a game with `slots` matches side by side."""
+    if is_python_file(name):
+        return _made_from_file(name, slots, seed, settings)
     found = entry(name)
     chosen = check_settings(found, settings)
     word = name.partition(":")[2]
@@ -175,12 +212,42 @@ def _as_entry(found: Any, name: str) -> Entry:
     return Entry(name=name, make=found, about=about, bots=getattr(found, "bots", {}))
 
 
-def _from_file(name: str) -> Entry:
+def _made_from_file(name: str, slots: int, seed: int, settings: Mapping[str, Any]) -> Game:
+    found, digest = _from_file(name)
+    if found.takes_name:
+        raise GameError(f"{name!r} does not name a game: a file's entry cannot be a family.")
+    game = found.make(slots=slots, seed=seed, **check_settings(found, settings))
+    # So that a policy knows from which file its game came.
+    with suppress(AttributeError):  # A compiled game's cannot be replaced: no file is named.
+        game.spec = replace(game.spec, game_file=digest)  # type: ignore[misc]
+    return game
+
+
+def _file_and_class(name: str) -> tuple[Path, str]:
     path_text, _, attribute = name.partition(".py:")
-    path = Path(path_text if not attribute else path_text + ".py")
+    return Path(path_text if not attribute else path_text + ".py"), attribute
+
+
+def python_path(name: str) -> Path:
+    """Return the file of a game whose name is a Python file."""
+    return _file_and_class(name)[0]
+
+
+def python_bytes(path: Path) -> bytes:
+    """Return the bytes of a game's Python file, without running it."""
     if not path.is_file():
         raise GameError(f"There is no game file {str(path)!r}.")
-    module = load_file(path)
+    return read_regular(path, trust.MOST_PYTHON, "game file")
+
+
+def _from_file(name: str) -> tuple[Entry, str]:
+    """Return the game in a file, and the digest of the bytes that were run."""
+    path, attribute = _file_and_class(name)
+    data = python_bytes(path)
+    return _entry_in(run_python(path, data), path, attribute), trust.sha256(data)
+
+
+def _entry_in(module: Any, path: Path, attribute: str) -> Entry:
     if attribute:
         if not hasattr(module, attribute):
             raise GameError(f"{path} has no {attribute!r}.")
@@ -203,16 +270,21 @@ def _written_in(module: Any, value: Any, base: type) -> bool:
     return own and issubclass(value, base)
 
 
-def load_file(path: Path) -> Any:
-    """Run a user's Python file and return its module; what it raises becomes one sentence."""
+def run_python(path: Path, data: bytes, *, foreign: bool = False) -> Any:
+    """Run the bytes of a Python file, if they may run, and return its module.
+
+    These bytes and no others: what lies at `path` may be another file by now, and a compiled copy
+    beside it may come from somebody else. What the file raises becomes one sentence.
+    """
+    trust.refuse_python(path, data, foreign=foreign)
     name = f"lanista_file_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    loader = SourceFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        exec(loader.source_to_code(data, str(path)), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         what = f"{type(error).__name__}: {error}".rstrip(".")

@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ FORMAT = 1
 LARGEST = 15_000_000
 """Bytes of a file, at most: what is larger lies there in parts, FILE.0001 and so on."""
 _PART = ".part"
+_PART_NAME = re.compile(
+    rf"({re.escape(TENSORS)}|{re.escape(ARRAYS)}|{re.escape(VALUES)})(\.\d{{4}})?"
+)
 # What a dict in the JSON can be besides itself.
 _TENSOR, _ARRAY, _ITEMS = "$tensor", "$array", "$items"
 
@@ -200,6 +204,8 @@ def _verified(folder: Path) -> dict[str, list[str]]:
             raise ValueError("its manifest was changed or is of another version")
         found: dict[str, list[str]] = {TENSORS: [], ARRAYS: [], VALUES: []}
         for name in sorted(files):
+            if not _PART_NAME.fullmatch(name):  # Asked first: it could lead out of the folder.
+                raise ValueError(f"its manifest names {name!r:.80}")
             if _sha256(folder / name) != files[name]:
                 raise ValueError(f"{name} is not what was written")
             found[name if name in found else name.rpartition(".")[0]].append(name)

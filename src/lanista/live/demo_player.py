@@ -22,6 +22,7 @@ from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Game
+from lanista.games.trusted_names import installed_name, refuse_settings
 from lanista.live.agent import Agent
 from lanista.live.folder import PolicyFolder
 from lanista.nets.policy_format import read_header
@@ -50,10 +51,10 @@ def play_on(given: argparse.Namespace, over: Callable[[], bool]) -> None:
     """Play match after match until `over` says so."""
     folder = PolicyFolder(given.policy)
     header = read_header(folder.path_of(folder.pointer().stable))
-    with closing(
-        registry.make(header.game, slots=1, seed=given.seed, **dict(header.settings))
-    ) as game:
-        bot = registry.make_bot(header.game, given.opponent, game.spec, given.seed)
+    name = installed_name(header.game, "a policy")
+    refuse_settings(name, header.settings)
+    with closing(registry.make(name, slots=1, seed=given.seed, **dict(header.settings))) as game:
+        bot = registry.make_bot(name, given.opponent, game.spec, given.seed)
         with Agent(given.policy, given.spool, spec=game.spec, seed=given.seed) as agent:
             for match in _matches():
                 if over():

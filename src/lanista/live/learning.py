@@ -78,7 +78,7 @@ class BackgroundLearner:
         refuse_one_folder(self.spool.folder, self.folder.folder)
         stable = self.folder.pointer().stable
         if self.settings.gate.kind == "simulator":
-            refuse_unknown_game(read_header(self.folder.path_of(stable)).game)
+            refuse_unknown_game(read_header(self.folder.path_of(stable)))
         self.home.mkdir(exist_ok=True)
         self.spool.create()
         self._stack = ExitStack()

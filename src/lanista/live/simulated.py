@@ -18,10 +18,11 @@ from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Game
+from lanista.games.trusted_names import installed_name, refuse_settings
 from lanista.live.gate import PairedTrial
 from lanista.live.sequential import Decision
 from lanista.live.settings import LiveSettings
-from lanista.nets.policy_format import read_header
+from lanista.nets.policy_format import PolicyHeader, read_header
 from lanista.rollout.play import Results, Table, play
 from lanista.rollout.players import policy_player
 from lanista.rollout.seating import rotations
@@ -47,12 +48,12 @@ def simulate(
     Each `number` has deals of its own, so that no candidate inherits the luck of another.
     """
     header, gate = read_header(stable), settings.gate
-    game = registry.make(header.game, slots=_SLOTS, seed=settings.seed, **dict(header.settings))
+    name = _playable(header)
+    game = registry.make(name, slots=_SLOTS, seed=settings.seed, **dict(header.settings))
     try:
         both = [policy_player(path, game.spec, settings.seed) for path in (candidate, stable)]
         others: list[Player | None] = [
-            registry.make_bot(header.game, name, game.spec, settings.seed)
-            for name in gate.opponents
+            registry.make_bot(name, word, game.spec, settings.seed) for word in gate.opponents
         ]
         trial, deal, size = PairedTrial(gate.rule), number * _DEALS, _FIRST
         options = _options(gate.options)
@@ -71,14 +72,22 @@ def simulate(
     return trial.decision, facts | {"high": compared.high, "simulated": True}
 
 
-def refuse_unknown_game(name: str) -> None:
-    """Refuse a game that cannot be played here, before anything is learned."""
+def refuse_unknown_game(header: PolicyHeader) -> None:
+    """Refuse a policy whose game cannot be played here, before anything is learned."""
     try:
-        registry.entry(name)
+        registry.entry(_playable(header))
     except LanistaError as error:
         raise LanistaError(
-            f"gate.kind is simulator, and {name!r} cannot be played here; set it to live."
+            f"gate.kind is simulator, and {header.game!r:.120} cannot be played here "
+            f"({str(error).rstrip('.')}); set it to live."
         ) from error
+
+
+def _playable(header: PolicyHeader) -> str:
+    """Return the game that a policy plays; code is never loaded on its word."""
+    name = installed_name(header.game, "a policy")
+    refuse_settings(name, header.settings)
+    return name
 
 
 def _scores(

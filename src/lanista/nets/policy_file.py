@@ -141,4 +141,11 @@ def spec_of(header: PolicyHeader) -> Spec:
         rules_version=header.rules_version,
         observation_version=header.observation_version,
     )
-    return Spec(header.game, facts, header.observation, header.heads, settings=header.settings)
+    return Spec(
+        header.game,
+        facts,
+        header.observation,
+        header.heads,
+        settings=header.settings,
+        game_file=header.game_file,
+    )

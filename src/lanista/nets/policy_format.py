@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
+from lanista.foreign import is_digest
+from lanista.games import trust
 from lanista.games.contract import Field, Head, Observation, Spec
 from lanista.nets.settings import Network, network_from
 from lanista.nets.tensor_shapes import tensor_shapes
@@ -66,6 +68,8 @@ class PolicyHeader:
     """How many updates made it."""
     extra: Mapping[str, str] = field(default_factory=dict)
     """Remarks by name that no program reads."""
+    game_file: str = ""
+    """SHA-256 of the Python file that the game came from, where it came from one."""
 
     @classmethod
     def of(cls, spec: Spec, network: Network, **about: Any) -> PolicyHeader:
@@ -79,6 +83,7 @@ class PolicyHeader:
             observation=spec.observation,
             heads=tuple(Head(head.name, head.size, parts=head.parts) for head in spec.heads),
             network=network.resolved,
+            game_file=spec.game_file,
             **about,
         )
 
@@ -101,7 +106,17 @@ class PolicyHeader:
                     f"its {name.replace('_', ' ')} of {self.game} is {mine}, and this game's is "
                     f"{given}; train a policy for this game"
                 )
+        self._refuse_other_file(spec.game_file)
         self._refuse_other_shapes(wanted)
+
+    def _refuse_other_file(self, given: str) -> None:
+        # An older policy names no file, and then there is nothing to compare.
+        if self.game_file and given and self.game_file != given and not trust.is_trusting():
+            raise PolicyFileError(
+                f"its game came from a Python file with the SHA-256 {self.game_file[:12]}, and "
+                f"the one given has {given[:12]}; give that file, or add --trust to play it with "
+                "this one"
+            )
 
     def _refuse_other_shapes(self, wanted: PolicyHeader) -> None:
         mine, given = self.observation, wanted.observation
@@ -118,7 +133,7 @@ class PolicyHeader:
             raise PolicyFileError(f"it chooses {heads}, and {self.game} asks for {needed}")
 
 
-_FIELDS = tuple(entry.name for entry in fields(PolicyHeader))
+_FIELDS = tuple(entry.name for entry in fields(PolicyHeader) if entry.name != "game_file")
 
 
 @dataclass(frozen=True)
@@ -331,6 +346,8 @@ def _as_json(header: PolicyHeader) -> dict[str, Any]:
         "dtype": header.observation.dtype,
         "fields": [_field_as_json(field) for field in header.observation.fields],
     }
+    if header.game_file:  # Left out elsewhere, so that policies from before have their digests.
+        about["game_file"] = header.game_file
     return about | {"format": FORMAT}
 
 
@@ -365,7 +382,7 @@ def _header(about: Any) -> PolicyHeader:
             f"it has format {about['format']}, and this lanista reads format {FORMAT}"
         )
     try:
-        values = {name: about[name] for name in _FIELDS}
+        values = {name: about[name] for name in _FIELDS} | {"game_file": about.get("game_file", "")}
         layout = values["observation"]
         parts = tuple(Field(*entry) for entry in layout["fields"])
         values["observation"] = Observation(parts, layout["dtype"])
@@ -394,7 +411,8 @@ def refuse_nonsense(header: PolicyHeader) -> None:
     texts += [head.name for head in header.heads]
     scales = [f.scale for f in header.observation.fields]
     sound = (
-        all(type(number) is int and 0 <= number < 1 << 63 for number in whole)
+        (header.game_file == "" or is_digest(header.game_file))
+        and all(type(number) is int and 0 <= number < 1 << 63 for number in whole)
         and all(isinstance(text, str) and text.isprintable() for text in texts)
         and all(type(scale) in (int, float) and 0 < abs(scale) < 1e38 for scale in scales)
         and header.observation.dtype in _DTYPES

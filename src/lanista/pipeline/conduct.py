@@ -16,6 +16,7 @@ from typing import Any
 
 from lanista.errors import RefusedError
 from lanista.files import remove_leftovers, write_text
+from lanista.foreign import refuse_unsafe_folder
 from lanista.lock import LOCK, holding
 from lanista.pipeline.plain import SettingsError
 from lanista.pipeline.stage import Onlooker, Stage, Stop
@@ -44,6 +45,7 @@ class Audience(Onlooker):
 
 def saved_story(folder: Path) -> Story:
     """Return the pipeline that a folder holds."""
+    refuse_unsafe_folder(folder)
     return load_story(read_story(folder / RECIPE))
 
 
@@ -53,6 +55,7 @@ def conduct(
     """Do all that is due of a settled pipeline; return 0, or 130 when stopped with all saved."""
     audience = audience or Audience()
     folder.mkdir(parents=True, exist_ok=True)
+    refuse_unsafe_folder(folder)
     with holding(folder, "pipeline"), chdir(folder):
         _refuse_foreign()
         for place in {path.parent for path in Path().rglob(".tmp-*.part")}:

@@ -17,10 +17,12 @@ import numpy as np
 
 from lanista.data.databases import opened_to_read
 from lanista.errors import LanistaError, RefusedError
+from lanista.foreign import refuse_unsafe_folder
 from lanista.games import registry
 from lanista.games.bot_files import bot_with_digest
 from lanista.games.bots import Player
 from lanista.games.contract import Game, Spec
+from lanista.games.trusted_names import refuse_foreign
 from lanista.pipeline.gauntlet import FIRST_MATCH
 from lanista.pipeline.metrics import VERSION
 from lanista.pipeline.players import is_bot
@@ -66,8 +68,10 @@ class Rerun:
 
     def __init__(self, folder: Path, match: int) -> None:
         self.folder = folder
+        refuse_unsafe_folder(folder)
         self.recorded = recorded(folder, match)
         self.settings: RunSettings = load_settings(folder / CONFIG)
+        refuse_foreign(self.settings.game, self.settings.game_digest, folder)
         self.game: Game = registry.make(
             self.settings.game, seed=self.recorded.seed, **self.settings.game_settings
         )

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from lanista.errors import LanistaError
-from lanista.games import registry
-from lanista.games.bot_files import bot_from_file, is_bot_file, split_word
+from lanista.games import registry, trust
+from lanista.games.bot_files import is_bot_file, kept_bot
 from lanista.games.contract import Spec
+from lanista.games.trusted_names import remember_run
 from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
 from lanista.pipeline.players import files_named
@@ -22,8 +23,11 @@ def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
     """Return settings with every file named by its digest, and the files that a run keeps."""
     entry = registry.entry(settings.game)
     chosen = registry.check_settings(entry, settings.game_settings)
-    settings = replace(settings, game_settings=chosen)
     spec = registry.spec_of(settings.game, seed=settings.seed, **chosen)
+    # The run is the user's own from here on: going on with it needs no leave again.
+    remember_run(settings.game, chosen)
+    digest = _same(settings.game, settings.game_digest or "", registry.file_digest(settings.game))
+    settings = replace(settings, game_settings=chosen, game_digest=digest or None)
     refuse_draw(settings.rollouts.draw, spec)
     digests: dict[str, str] = {}
     data: dict[str, bytes] = {}
@@ -37,8 +41,9 @@ def _kept(word: str, spec: Spec, seed: int) -> tuple[str, str, bytes]:
     """Return a file's digest, its name in a run's folder and its bytes; refuse a misfit."""
     here = Path()
     if is_bot_file(word):
-        digest = bot_from_file(word, spec, seed).digest
-        return digest, bot_path(here, digest).name, split_word(word)[0].read_bytes()
+        bot, content = kept_bot(word, spec, seed)
+        trust.remember(trust.sha256(content), word)
+        return bot.digest, bot_path(here, bot.digest).name, content
     load_policy(word, spec)  # Refuses what does not fit this game.
     content = Path(word).read_bytes()
     digest = hashlib.sha256(content).hexdigest()

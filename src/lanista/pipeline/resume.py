@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lanista.errors import RefusedError
 from lanista.games import registry
+from lanista.games.trusted_names import refuse_foreign
 from lanista.pipeline.run import saved_settings
 from lanista.pipeline.settings import RunSettings, differences, may_change
 
@@ -14,6 +15,7 @@ from lanista.pipeline.settings import RunSettings, differences, may_change
 def resumed_settings(folder: Path, given: RunSettings) -> RunSettings:
     """Return the settings to go on with; refuse those of another run."""
     saved = saved_settings(folder)
+    refuse_foreign(saved.game, saved.game_digest, folder)
     given = _as_resolved(given, saved)
     for key, before, now in differences(saved, given):
         if not may_change(key):
@@ -36,6 +38,7 @@ def _as_resolved(given: RunSettings, saved: RunSettings) -> RunSettings:
     chosen = registry.check_settings(registry.entry(given.game), given.game_settings)
     return replace(
         given,
+        game_digest=given.game_digest or saved.game_digest,
         game_settings=chosen,
         network=saved.network if given.supervised_checkpoint else given.network,
         supervised_digest=given.supervised_digest or saved.supervised_digest,

@@ -16,6 +16,7 @@ from typing import Any
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import remove_leftovers, write_bytes, write_text
+from lanista.foreign import checked_digest, refuse_unsafe_folder
 from lanista.learn.checkpoint import CheckpointError, Checkpoints, read_state
 from lanista.lock import holding
 from lanista.pipeline.metrics import Metrics
@@ -35,17 +36,18 @@ def saved_settings(folder: Path) -> RunSettings:
     """Return the settings that the run in a folder was begun with."""
     if not folder.is_dir():
         raise LanistaError(f"There is no run {folder} to resume; leave out --resume to begin it.")
+    refuse_unsafe_folder(folder)
     return load_settings(folder / CONFIG)
 
 
 def policy_path(folder: Path, digest: str) -> Path:
-    """Return where a run keeps a policy."""
-    return folder / POLICIES / f"{digest}.safetensors"
+    """Return where a run keeps a policy; refuse what is no digest, and could lead anywhere."""
+    return folder / POLICIES / f"{checked_digest(digest)}.safetensors"
 
 
 def bot_path(folder: Path, digest: str) -> Path:
     """Return where a run keeps the Python file of a bot."""
-    return folder / POLICIES / f"{digest}.py"
+    return folder / POLICIES / f"{checked_digest(digest)}.py"
 
 
 def create(
@@ -113,6 +115,7 @@ class Run:
 
     def __init__(self, output: Path, folder: Path | None = None) -> None:
         self.output, self.folder = output, folder or folder_of(output)
+        refuse_unsafe_folder(self.folder)
         self.checkpoints = Checkpoints(self.folder / CHECKPOINTS)
         self._held = ExitStack()
         self._held.enter_context(holding(self.folder, "run"))

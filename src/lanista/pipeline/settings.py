@@ -233,6 +233,8 @@ class RunSettings:
 
     game: str = "arena"
     """A game's name, family:NAME, or a Python file."""
+    game_digest: str | None = None
+    """SHA-256 of a game's Python file, fixed when the run begins."""
     game_settings: Mapping[str, Any] = field(default_factory=dict)
     """What the game is made with; see `lanista games GAME`."""
     seed: int = 0
@@ -351,7 +353,7 @@ MAY_CHANGE = (
     "rollouts.graphs",
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
-NEWER = {"rollouts.draw": None}
+NEWER = {"rollouts.draw": None, "game_digest": None}
 """Settings that came later, with the value that says what was done before there were any. With it
 they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:
 that is also what the record of a pipeline's stage has for a key that it lacks."""

@@ -101,7 +101,7 @@ def needed(folder: Path) -> list[Path]:
     found = [folder / CONFIG, *_database(folder)]
     for number in newest:
         found += sorted(Checkpoints(folder / CHECKPOINTS).path(number).iterdir())
-    for digest in sorted(_digests(folder)):
+    for digest in sorted(_digests(folder) - {""}):
         found += [p for p in (policy_path(folder, digest), bot_path(folder, digest)) if p.is_file()]
     for run in sorted((folder / EXPLOITERS).glob("*.run")):
         if not run.with_suffix(".json").is_file():

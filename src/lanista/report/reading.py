@@ -20,6 +20,7 @@ import yaml
 
 from lanista.data.databases import opened_to_read
 from lanista.errors import LanistaError
+from lanista.foreign import is_digest, refuse_unsafe_folder
 from lanista.live.folder import POINTER
 from lanista.report.source import (
     Drawn,
@@ -43,12 +44,14 @@ EXPORT_VERSION = 1
 def find_run(path: Path) -> Path:
     """Return the run folder that `path` means: itself, a policy file's, or a pipeline's."""
     if path.is_file() and (beside := path.parent / f"{path.name}.run").is_dir():
+        refuse_unsafe_folder(beside)
         return beside
     if not path.is_dir():
         raise LanistaError(
             f"There is no run at {str(path)!r}; name a run's folder, or a policy file with its "
             ".run folder beside it."
         )
+    refuse_unsafe_folder(path)
     if (path / DATABASE).is_file():
         return path
     inside = [each for each in _inside(path) if (each / DATABASE).is_file()]
@@ -226,14 +229,18 @@ def strangers(known: set[str], matches: Sequence[Match], policies: Path) -> list
     found = []
     for name, states in seen.items():
         digest, match = next(iter(states.items()))
-        file = policies / f"{digest.partition(':')[0]}.safetensors"
+        own = digest.partition(":")[0]
         kind, category = "bot", "bot"
         if len(states) > 1:
             kind, category, digest = "learner", "self", ""
-        elif match.lineup.reason == "exploiter" or file.is_file():
+        elif match.lineup.reason == "exploiter" or _kept(policies, own):
             kind, category = "policy", ""
         found.append(Member(name, digest, kind, category, "", (), 0.0, match.update, {}))
     return found
+
+
+def _kept(policies: Path, digest: str) -> bool:
+    return is_digest(digest) and (policies / f"{digest}.safetensors").is_file()
 
 
 def story_of_exports(state: Path, matches: Path) -> Story:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -175,9 +176,23 @@ def test_a_saved_match_goes_on_in_another_game() -> None:
     np.testing.assert_array_equal(game.decisions().observation, other.decisions().observation)
 
 
-def test_a_module_and_its_arguments_name_a_game() -> None:
-    game = make("pettingzoo:tiny_environments(rounds=2, cut=True)", longest=9, hidden=False)
-    assert game.spec.name == "pettingzoo:tiny_environments(rounds=2, cut=True)"
+@pytest.fixture
+def declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a package that declares the environments of this folder, as an installer does."""
+    info = tmp_path / "tiny-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[lanista.pettingzoo]\ntiny = tiny_environments\nmisfits = tiny_environments:misfits\n"
+        "nowhere = nowhere_v0\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("declared")
+def test_a_declared_module_and_its_arguments_name_a_game() -> None:
+    game = make("pettingzoo:tiny(rounds=2, cut=True)", longest=9, hidden=False)
+    assert game.spec.name == "pettingzoo:tiny(rounds=2, cut=True)"
     assert game.spec.facts.longest == game.spec.settings["longest"] == 9
     bot = make_bot(game.spec.name, "random", game.spec, 0)
     game.start([0], [0])
@@ -185,7 +200,7 @@ def test_a_module_and_its_arguments_name_a_game() -> None:
         decisions = game.decisions()
         assert game.act([0, 1], bot.act(decisions, np.arange(2))).tolist() == ended
     assert game.cut_off.all()
-    named = make("pettingzoo:tiny_environments:parallel_env")
+    named = make("pettingzoo:tiny:parallel_env")
     assert named.spec.seats == 2
     game.close()
 
@@ -193,19 +208,48 @@ def test_a_module_and_its_arguments_name_a_game() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("nowhere_v0", "'nowhere_v0' cannot be imported"),
-        ("tiny_environments:missing", "has no function missing"),
-        ("tiny_environments(3)", "cannot be read"),
-        ("tiny_environments(rounds=", "cannot be read"),
-        ("tiny_environments:misfits(what='continuous action')", "action space Box"),
-        ("tiny_environments:misfits(what='text')", "observation space Text"),
-        ("tiny_environments:misfits(what='uneven')", "gives agent_1 other spaces than agent_0"),
+        ("nowhere", "'nowhere' cannot be imported"),
+        ("tiny:missing", "has no environment 'missing'"),
+        ("tiny(3)", "cannot be read"),
+        ("tiny(rounds=", "cannot be read"),
+        ("misfits(what='continuous action')", "action space Box"),
+        ("misfits(what='text')", "observation space Text"),
+        ("misfits(what='uneven')", "gives agent_1 other spaces than agent_0"),
     ],
 )
+@pytest.mark.usefixtures("declared")
 def test_what_cannot_be_played_is_refused_by_name(name: str, reason: str) -> None:
     with pytest.raises(GameError, match=reason) as refusal:
         make(f"pettingzoo:{name}")
     assert name.partition("(")[0].partition(":")[0] in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os:system(command='touch ran')",
+        "subprocess:run(args=['touch', 'ran'])",
+        "tiny_environments",
+        "trap",
+        "trap:env",
+        "pettingzoo.trap",
+        "pettingzoo.utils.conversions:aec_to_parallel(aec_env=1)",
+        "pettingzoo.classic.rps_v2:__import__(name='trap')",
+        "pettingzoo.classic.rps_v2.rps",
+        "pettingzoo.classic..rps_v2",
+        "pettingzoo.../trap_v1",
+    ],
+)
+def test_only_environments_that_declare_themselves_are_imported_and_called(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    trap = "open('ran', 'w').close()\ndef env(**_): open('ran', 'w').close()\n"
+    (tmp_path / "trap.py").write_text(trap)
+    with pytest.raises(GameError, match=r"entry-point group lanista\.pettingzoo|no environment"):
+        make(f"pettingzoo:{name}")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_something_else_than_an_environment_is_refused() -> None:

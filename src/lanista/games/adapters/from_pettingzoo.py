@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any
 
+from lanista.errors import nearest
 from lanista.games.adapters import ENVIRONMENTS, missing_extra
 from lanista.games.adapters.spaces import Actions, Layout
 from lanista.games.contract import Abilities, Facts, GameError, Saved, Spec
@@ -20,6 +24,9 @@ from lanista.games.registry import Entry, Setting
 from lanista.games.streams import Stream
 
 MakeEnvironment = Callable[[], Any]
+GROUP = "lanista.pettingzoo"
+"""The entry-point group in which a package declares modules with an environment."""
+_OWN = re.compile(r"pettingzoo\.[a-z]{1,30}\.[a-z0-9_]{1,60}_v[0-9]{1,3}")
 FACTORIES = ("env", "parallel_env", "raw_env")
 """What a PettingZoo module calls the functions that make its environment, the best first."""
 
@@ -246,25 +253,51 @@ def _abilities(seedable: bool) -> Abilities:
 
 
 def _named(name: str, slots: int, seed: int, **settings: Any) -> FromPettingZoo:
-    """Make a game of `package.module`, `package.module:function` or either with arguments."""
+    """Make a game of `pettingzoo.family.game_v1` or a declared name, either with arguments.
+
+    `:function` after it chooses among the factories. Nothing else is ever imported or called: the
+    word may come out of a file.
+    """
     try:
         import pettingzoo  # noqa: F401
     except ModuleNotFoundError as error:
         raise missing_extra("PettingZoo", ENVIRONMENTS) from error
     path, arguments = _call(name)
-    module_name, _, function = path.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        family = module_name.split(".")[1] if module_name.startswith("pettingzoo.") else ""
-        remedy = f"; try pip install 'pettingzoo[{family}]'." if family else "."
-        raise GameError(f"{module_name!r} cannot be imported: {error}{remedy}") from error
+    word, _, function = path.partition(":")
+    if function and function not in FACTORIES:
+        raise GameError(
+            f"{word} has no environment {function!r}; write one of {', '.join(FACTORIES)}."
+        )
+    module = _module(word)
     wanted = (function,) if function else FACTORIES
-    found = next((getattr(module, one) for one in wanted if hasattr(module, one)), None)
+    found = module
+    if isinstance(module, ModuleType):
+        found = next((getattr(module, one) for one in wanted if hasattr(module, one)), None)
     if not callable(found):
-        raise GameError(f"{module_name} has no function {' or '.join(wanted)}.")
+        raise GameError(f"{word} has no function {' or '.join(wanted)}.")
     title = f"pettingzoo:{name}"
     return FromPettingZoo(lambda: found(**arguments), slots, seed, name=title, **settings)
+
+
+def _module(word: str) -> Any:
+    """Return a module of PettingZoo's own games, or what an installed package declares.
+
+    That is a module with a factory, or the factory itself.
+    """
+    declared = {point.name: point for point in entry_points(group=GROUP)}
+    if word not in declared and not _OWN.fullmatch(word):
+        raise GameError(
+            f"pettingzoo:{word:.120} is neither a game of PettingZoo, as "
+            "pettingzoo:pettingzoo.classic.connect_four_v3, nor one that an installed package "
+            f"declares in the entry-point group {GROUP}; "
+            f"{nearest(word, declared) if declared else 'no package declares any.'}"
+        )
+    try:
+        return declared[word].load() if word in declared else importlib.import_module(word)
+    except (ImportError, AttributeError) as error:
+        family = "" if word in declared else word.split(".")[1]
+        remedy = f"; try pip install 'pettingzoo[{family}]'." if family else "."
+        raise GameError(f"{word!r} cannot be imported: {error}{remedy}") from error
 
 
 def _call(name: str) -> tuple[str, dict[str, Any]]:
@@ -286,7 +319,7 @@ def _call(name: str) -> tuple[str, dict[str, Any]]:
 ENTRY = Entry(
     "pettingzoo",
     _named,
-    about="Any PettingZoo environment with numbered actions: pettingzoo:package.module.",
+    about="PettingZoo environments with numbered actions: pettingzoo:pettingzoo.classic.NAME.",
     settings={
         "longest": Setting(1000, "The most turns of a match; a longer one is cut off."),
         "hidden": Setting(True, "Whether seats see less than everything."),

@@ -6,7 +6,7 @@ from lanista.games.showdown.formats import FORMATS
 from lanista.games.showdown.game import DEFAULT_FORMAT, Showdown
 from lanista.games.showdown.heuristic import Heuristic
 from lanista.games.showdown.poke_env_bots import BOTS, MISSING, is_installed
-from lanista.games.showdown.teams import MODES
+from lanista.games.showdown.teams import BUILT_IN, MODES
 
 OURS = (MaxPower, Damage, Heuristic)
 
@@ -19,11 +19,12 @@ ENTRY = Entry(
         "team_pool_path": Setting(
             "",
             "A folder of PokePaste files, or a pool that comes along: two (also empty), held-out.",
+            in_files=("", *BUILT_IN),
         ),
         "mode": Setting(
             "mirror", "Whether both seats get one team or each its own.", choices=MODES
         ),
-        "workers": Setting(1, "How many Node processes run the battles."),
+        "workers": Setting(1, "How many Node processes run the battles.", in_files=(1,)),
     },
     bots={bot.name: bot for bot in (*OURS, *(BOTS if is_installed() else ()))},
     missing_bots={} if is_installed() else {bot.name: MISSING for bot in BOTS},

@@ -21,6 +21,7 @@ from lanista.games.showdown.description import NAME, describe
 from lanista.games.showdown.formats import Format, format_named
 from lanista.games.showdown.game import DEFAULT_FORMAT
 from lanista.games.showdown.teams import Pool, Team, load_pool, pool_folder
+from lanista.games.trusted_names import refuse_settings
 from lanista.live.folder import PolicyFolder
 from lanista.nets.policy_format import PolicyHeader, read_header
 
@@ -43,6 +44,16 @@ class Who:
     def team_pool(self) -> str:
         """The pool that the policy learnt with, which it takes others' teams to come from."""
         return str(self.settings.get("team_pool_path", ""))
+
+    def belief_pool(self, given: str | None) -> str:
+        """Return the pool as `given`, or as the policy says, which may name no folder by itself."""
+        if given is not None:
+            return given
+        try:
+            refuse_settings(NAME, {"team_pool_path": self.team_pool}, remedy="--belief-pool for")
+        except GameError as error:
+            raise LanistaError(f"{self.word} is refused: {error}") from error
+        return self.team_pool
 
     def spec(self, version: str) -> Spec:
         """Return the game that it plays; `version` is the simulator's."""

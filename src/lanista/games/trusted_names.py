@@ -1,0 +1,94 @@
+"""The one allow-list of games that a file may name: a policy, a replay, a record of live games.
+
+Such a file is data. Its word may pick a game that is installed, and nothing that needs code from
+elsewhere, a path or a parameter. Knows nothing of the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping
+from typing import Any
+
+from lanista.errors import RefusedError
+from lanista.games import registry, trust
+from lanista.games.contract import GameError
+from lanista.text import quoted
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
+# Without parameters: they can name files, or ask for boards larger than the memory. Other
+# families are not let in, since their word can be a module to import.
+_OPENSPIEL = re.compile(r"openspiel:[a-z0-9_]{1,100}")
+
+
+def installed_name(name: str, what: str = "a file") -> str:
+    """Return the name of a game in `what` if it is one that needs no code from elsewhere."""
+    if _PLAIN.fullmatch(name):
+        if name not in registry.names():
+            raise GameError(
+                f"its game {quoted(name)} is not installed; install it, or name its file with "
+                "--game, as my_game.py."
+            )
+        return name
+    if _OPENSPIEL.fullmatch(name):
+        return name
+    raise GameError(
+        f"its game {quoted(name)} is not plainly an installed one, and {what} is not believed "
+        "about code to load; give the game yourself with --game."
+    )
+
+
+def refuse_settings(
+    name: str, settings: Mapping[str, Any], given: Container[str] = (), *, remedy: str = "--set"
+) -> None:
+    """Refuse settings out of a file that name a path or ask for processes.
+
+    Those `given` by the user, and those of a run that the user began here, are let through.
+    """
+    known = registry.entry(name).settings
+    for key, value in settings.items():
+        allowed = known[key].in_files if key in known else None
+        if allowed is None or key in given or value in allowed:
+            continue
+        if not trust.word_allowed(setting_word(name, key, value)):
+            raise GameError(
+                f"its setting {key} is {quoted(value, 120)}, which a file may not choose; give it "
+                f"yourself with {remedy} {key}=VALUE, or add --trust."
+            )
+
+
+def refuse_foreign(name: str, wanted: str | None, where: object) -> None:
+    """Refuse the game that a run's folder names, unless it is the user's own or trusted.
+
+    `wanted` is the digest that the run recorded of the game's Python file; None: it recorded none.
+    """
+    if not registry.is_python_file(name):
+        return
+    path = registry.python_path(name)
+    data = registry.python_bytes(path)
+    digest = trust.sha256(data)
+    if wanted is not None and digest != wanted:
+        raise RefusedError(
+            f"{where} was begun with a game file of the SHA-256 {wanted[:12]}, and {path} has "
+            f"{digest[:12]}; put that file back."
+        )
+    trust.refuse_python(path, data, foreign=True)
+
+
+def setting_word(game: str, key: str, value: object) -> str:
+    """Return the word under which a setting of a run is remembered."""
+    return f"{game} with {key}={value}"
+
+
+def remember_run(name: str, settings: Mapping[str, Any]) -> None:
+    """Allow from now on what a run that begins depends on: its game's file, word and settings."""
+    if digest := registry.file_digest(name):
+        trust.remember(digest, name)
+        return
+    if not registry.is_harmless(name):
+        trust.remember_word(name)
+    known = registry.entry(name).settings
+    for key, value in settings.items():
+        allowed = known[key].in_files if key in known else None
+        if allowed is not None and value not in allowed:
+            trust.remember_word(setting_word(name, key, value))
