@@ -104,7 +104,10 @@ def test_an_interrupt_ends_with_130_and_no_trace(monkeypatch, capsys):
         ("play kuhn --seatz a,b", "There is no option --seatz here; did you mean '--seats'?"),
         ("play kuhn --mathces=3", "There is no option --mathces here; did you mean '--matches'?"),
         # Of another command, which is no remedy here.
-        ("games --matches 5", "There is no option --matches here; known: --debug, --help; see"),
+        (
+            "games --matches 5",
+            "There is no option --matches here; known: --debug, --help, --trust; see",
+        ),
         ("play kuhn --matches abc", "--matches is 'abc'; give a whole number; see"),
         ("play kuhn --seed 1.5", "--seed is '1.5'; give a whole number; see"),
         ("watch x --delay soon", "--delay is 'soon'; give a number; see"),

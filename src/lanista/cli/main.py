@@ -52,9 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"lanista {__version__}")
             code = 0
         else:
-            from lanista.games.trust import guarding
-
             command = parse(given)
+            from lanista.games.trust import guarding  # Help needs neither games nor numpy.
+
             with fit_streams(), guarding(given, trusting=trusting):
                 code = command.run()
         sys.stdout.flush()
