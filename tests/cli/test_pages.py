@@ -43,9 +43,18 @@ def test_the_readme_leads_to_every_page_and_names_every_command():
     assert [name for name in names if f"`{name}`" not in table] == []
 
 
+def links(page):
+    """Return the files of the repository that a page links to."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_of_a_page_leads_to_a_file(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
-        if "://" not in target:
-            assert (ROOT / page).parent.joinpath(target).is_file(), target
+    beside = (ROOT / page).parent
+    assert [target for target in links(page) if not beside.joinpath(target).is_file()] == []
+
+
+def test_links_are_found_at_all():
+    assert len(links("README.md")) > 10
+    assert sum(bool(links(page)) for page in PAGES) > 10

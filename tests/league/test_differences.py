@@ -2,7 +2,7 @@
 
 import pytest
 
-from lanista.games import Facts, PythonBot, PythonGame, View
+from lanista.games import Facts, Head, PythonBot, PythonGame, View
 from lanista.league import disagreement
 from lanista.league.differences import everyone_meets
 from lanista.rollout import RolloutError
@@ -59,6 +59,35 @@ def test_the_same_bot_twice_never_differs_and_the_interval_still_has_width():
     assert found.rate[0][1].value == 0
     assert found.rate[0][1].high > 0
     assert found.rate[0][0] is None
+
+
+def test_a_choice_of_two_parts_is_another_where_either_part_is():
+    class Pair(Walk):
+        moves = (Head("first", 3), Head("second", 3))
+
+        def view(self, state, seat):
+            if state["turn"] % 2 != seat:
+                return None
+            free = range(3) if state["turn"] < 2 else [0]
+            # In the second turn one part is forced, and there is a choice all the same.
+            return View([state["turn"]], [free, [0] if state["turn"] else free])
+
+    class Both(Opening):
+        def choose(self, observation, legal, stream):
+            wanted = self.choices[int(observation[0])]
+            return [wanted, min(1, len(legal[1]) - 1)]
+
+    game = Pair(slots=8)
+    bots = [Both(game.spec, 1, 2), Both(game.spec, 0, 2)]
+    found = disagreement(game, bots, matches=6)
+    # The first part alone differs, in the first of two turns with a choice.
+    assert (found.rate[0][1].value, found.decisions) == (pytest.approx(0.5), 6 * 2)
+
+
+def test_whole_units_are_numbered_one_after_another():
+    schedule = everyone_meets(2, 3, 5)
+    assert schedule.match.tolist() == list(range(18))
+    assert schedule.deal.tolist() == [0, 0, 1, 1, 2, 2] * 3
 
 
 def test_everyone_meets_everyone_in_every_seat():

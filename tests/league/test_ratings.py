@@ -10,6 +10,7 @@ from lanista.errors import LanistaError
 from lanista.league.ratings import (
     ELO_POINTS,
     PairCount,
+    Unexplained,
     bradley_terry,
     circles,
     elo,
@@ -238,6 +239,21 @@ def test_the_share_expected_by_chance_is_the_mean_over_many_tables():
         shares.append(found.share)
         chances.append(found.by_chance)
     assert np.mean(chances) == pytest.approx(np.mean(shares), rel=0.05)
+
+
+def test_a_rating_rests_on_the_games_of_both_sides():
+    pairs = [
+        PairCount("a", "b", 3, 1, 2),
+        PairCount("c", "a", 4, 0, 1),
+        PairCount("b", "c", 0, 0, 0),
+    ]
+    games = {rating.name: rating.games for rating in bradley_terry(pairs).ratings}
+    assert games == {"a": 11, "b": 6, "c": 5}
+
+
+def test_less_than_chance_leaves_is_nothing_beyond_it():
+    assert Unexplained(0.1, 0.3, 50).beyond_chance == 0.0
+    assert Unexplained(0.5, 0.3, 50).beyond_chance == pytest.approx(0.2)
 
 
 def test_half_of_the_games_of_rock_paper_scissors_is_unexplained():

@@ -98,6 +98,15 @@ def test_of_many_snapshots_the_newest_and_evenly_spread_older_ones_are_met(count
             assert max(gaps) - min(gaps) <= 1
 
 
+def test_of_several_mains_the_newest_are_kept_whoever_left_them():
+    past = [
+        PlayerRow(name, "d", "policy", "past", "main", 1.0, update)
+        for name, update in (("b/1", 2), ("a/3", 6), ("b/2", 4), ("a/1", 1), ("a/2", 3), ("b/3", 5))
+    ]
+    assert [row.name for row in thinned(past, 0)] == ["a/1", "b/1", "a/2", "b/2", "b/3", "a/3"]
+    assert [row.name for row in thinned(past, 4)] == ["a/1", "a/2", "b/3", "a/3"]
+
+
 def test_only_snapshots_are_thinned_and_the_roster_keeps_its_order():
     roster = [learner("main", "main"), *[snapshot(f"main/{i:06d}") for i in range(9)], ROSTER[5]]
     found = candidates("main", "main", roster, 4)

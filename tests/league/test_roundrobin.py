@@ -2,8 +2,9 @@
 
 import pytest
 
-from lanista.games import Facts, PythonBot, PythonGame, View, make
+from lanista.games import Facts, PythonBot, PythonGame, Step, View, make
 from lanista.league import cross_table, meetings
+from lanista.league.score import against_all, smallest_difference
 from lanista.rollout import RolloutError, Table
 
 
@@ -105,6 +106,29 @@ def test_a_mean_is_taken_over_deals_that_all_pairs_share():
     bots = tuple(Fixed(game.spec, 1, choice) for choice in (0, 1)) * 2
     found = cross_table(dict(meetings([Table(game, bots)], 40)), "abcd")
     assert all(mean.n == 20 for mean in found.mean)
+
+
+def test_what_was_broken_off_is_counted_over_all_pairs_and_the_widest_pair_is_told():
+    class Breaking(Highest):
+        def apply(self, state, moves, rng):
+            # Two who choose alike come to no end; a three wins now and then only.
+            if moves[0] == moves[1]:
+                return Step(cut_off=True)
+            if 3 in moves.values() and rng.below(2):
+                return [0, 0]
+            return super().apply(state, moves, rng)
+
+    game = Breaking(slots=8, seed=1)
+    bots = tuple(Fixed(game.spec, 0, choice) for choice in (1, 1, 3, 3))
+    played = dict(meetings([Table(game, bots)], 40))
+    found = cross_table(played, "abcd")
+    assert (found.left_out, found.matches) == (80, 240)  # Two pairs of six choose alike.
+    places = {pair: results.place for pair, results in played.items() if sum(pair) in (2, 3, 4)}
+    widest = 0.0
+    for pair in ((0, 2), (0, 3), (1, 2), (1, 3)):
+        units = against_all(places[pair])[played[pair].schedule.seating == pair[0]]
+        widest = max(widest, smallest_difference(units.reshape(-1, 2).mean(1)))
+    assert found.smallest_difference == pytest.approx(widest)
 
 
 def test_games_of_more_seats_and_lone_bots_are_refused():

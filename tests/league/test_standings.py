@@ -18,7 +18,7 @@ def results_of(seating, deal, place, score, cut_off=None):
         score=np.array(score, np.float32),
         decisions=np.full(n, 5, np.int32),
         cut_off=np.array(cut_off or [False] * n),
-        digests=("d0", "d1", "d2")[: np.shape(place)[1]],
+        digests=("d0", "d1", "d2", "d3")[: 1 + int(np.max(seating))],
         wall_seconds=2.0,
         cpu_seconds=1.0,
     )
@@ -96,6 +96,20 @@ def test_with_three_seats_results_are_taken_pair_by_pair_from_places():
     assert [s.place.value for s in (a, b, c)] == pytest.approx([1, 7 / 3, 7 / 3])
     versus = {(v.name, v.other): v.score.value for v in summary.versus}
     assert versus == {("a", "b"): 1.0, ("a", "c"): 1.0, ("b", "c"): 0.5}
+
+
+def test_of_more_players_than_seats_two_are_compared_where_both_sat():
+    # a is always first and d always last; c is ahead of b wherever they meet.
+    seating = [[0, 1, 2], [3, 0, 1], [2, 3, 0], [1, 2, 3]]
+    place = [[1, 3, 2], [3, 1, 2], [2, 3, 1], [2, 1, 3]]
+    summary = summarise(results_of(seating, [0, 1, 2, 3], place, place), ["a", "b", "c", "d"])
+    versus = {(v.name, v.other): (v.score.value, v.score.n) for v in summary.versus}
+    assert versus == {
+        ("a", "b"): (1.0, 2), ("a", "c"): (1.0, 2), ("a", "d"): (1.0, 2),
+        ("b", "c"): (0.0, 2), ("b", "d"): (1.0, 2), ("c", "d"): (1.0, 2),
+    }  # fmt: skip
+    assert [s.digest for s in summary.standings] == ["d0", "d1", "d2", "d3"]
+    assert [s.matches for s in summary.standings] == [3, 3, 3, 3]
 
 
 def test_a_first_place_that_is_shared_is_a_draw():

@@ -199,7 +199,9 @@ def test_the_memory_of_a_policy_is_carried_through_its_game_alone(tmp_path: Path
         one.end(1)
         other.end(1)
     policy = load(folder.path_of(digest), digest)
-    for played in files_of(tmp_path / "spool").values():
+    games = files_of(tmp_path / "spool").values()
+    assert sorted(int(played.overruled.sum()) for played in games) == [0, 1]
+    for played in games:
         state = policy.start
         for step in range(10):
             row, legal = played.observations[step][None], played.legal[step][None]

@@ -140,9 +140,11 @@ def test_every_player_met_in_training_stands_in_the_record_with_its_digest(finis
         )
     }
     rounds = sorted({update for update, _, _ in met})
-    for update, learner, seating, played in rows(
-        finished, "training_games", "update_number, learner, seating, digests"
-    ):
+    games = rows(finished, "training_games", "update_number, learner, seating, digests")
+    assert {learner for _, learner, *_ in games} == {
+        "main", "main_exploiter_1", "league_exploiter_1",
+    }  # fmt: skip
+    for update, learner, seating, played in games:
         at = max(number for number in rounds if number <= update)
         for who, digest in zip(json.loads(seating), json.loads(played), strict=True):
             assert who == learner or (at, learner, who) in met
@@ -154,6 +156,7 @@ def test_both_seats_are_played_equally_against_every_opponent(finished):
     for seating, matches in rows(finished, "training_games", "seating, matches"):
         seats = tuple(json.loads(seating))
         games[seats] = games.get(seats, 0) + matches
+    assert len({frozenset(seats) for seats in games if len({*seats}) > 1}) > 5
     assert all(games[seats[::-1]] == matches for seats, matches in games.items())
 
 

@@ -206,6 +206,7 @@ def test_the_map_is_the_same_seen_from_either_side(story: Story, html: str) -> N
     names, cells = figure["y"], figure["z"]
     fixed = {escape(p.name, quote=False) for p in story.players if p.kind != "learner"}
     assert set(names) == fixed == set(figure["x"])
+    assert sum(cell is not None for row in cells for cell in row) > len(names)
     for i in range(len(names)):
         for j in range(len(names)):
             if cells[i][j] is None:
@@ -297,6 +298,7 @@ def test_the_tree_has_every_policy_and_a_line_from_its_parent(story: Story, html
 def test_the_pool_of_a_state_is_who_was_there_before_it(story: Story, html: str) -> None:
     curve = charts(html, "exploitability")[-1]["data"][-1]
     entered = {p.name: p.update for p in story.players if p.kind != "learner"}
+    assert len(curve["x"]) > 2
     for update, value in zip(curve["x"], curve["y"], strict=True):
         me = f"main/{int(update):06d}"
         there = [name for name, since in entered.items() if since <= update and name != me]

@@ -71,7 +71,7 @@ class First(PythonBot):
 
 
 def play_alone(make_game, players, match, deal, seating):
-    """Play one match by the contract alone; return its returns, whether cut off, and actions."""
+    """Play one match by the contract alone; return its game, whether cut off, and actions."""
     game = make_game(1)
     game.start([0], [match], {"deal": [deal]})
     actions = []
@@ -83,6 +83,6 @@ def play_alone(make_game, players, match, deal, seating):
         ]
         actions += answers
         if len(game.act(range(len(answers)), answers)):
-            return game.returns[0].tolist(), bool(game.cut_off[0].any()), actions
+            return game, bool(game.cut_off[0].any()), actions
         if len(actions) > 1000:
             raise GameError("A match does not end.")

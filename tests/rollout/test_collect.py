@@ -243,6 +243,35 @@ def test_a_saved_stream_goes_on_exactly(network, opponent):
         assert equal(one.unrolls(5), other.unrolls(5))
 
 
+def flat(saved, where=""):
+    """Return every array and number of a save, by its place."""
+    if isinstance(saved, dict | list):
+        items = saved.items() if isinstance(saved, dict) else enumerate(saved)
+        return {k: v for name, each in items for k, v in flat(each, f"{where}/{name}").items()}
+    return {where: saved.tolist() if isinstance(saved, np.ndarray) else saved}
+
+
+@pytest.mark.parametrize("network", [SMALL, Network(kind="lstm", width=6)], ids=["mlp", "lstm"])
+def test_what_was_saved_stays_as_it_is_while_more_is_played_from_it(network):
+    def made():
+        def seating(ids):
+            return np.stack([ids % 2, (ids + 1) % 2], 1).astype(np.int32)
+
+        game = make("leduc", slots=5, seed=4)
+        return collector(game, 2, network, [make_bot("leduc", "random", game.spec, 4)], seating)
+
+    one, other = made(), made()
+    one.unrolls(5)
+    saved = one.save()
+    before = flat(saved)
+    other.load(saved)
+    for update, each in ((1, one), (2, other)):
+        each.update = update
+        each.unrolls(40)  # Every slot has another match by then.
+        assert {*each.match.tolist()}.isdisjoint(saved["match"].tolist())
+    assert flat(saved) == before
+
+
 def test_between_whole_matches_only_the_next_match_is_to_be_saved():
     one, other = (collector(make("kuhn", slots=4, seed=4)) for _ in range(2))
     one.whole_matches(9)
@@ -338,6 +367,20 @@ def test_whoever_is_met_again_is_not_set_up_again_and_sits_where_the_new_seating
     against.meet([other], lambda ids: np.tile([1, LEARNER], (len(ids), 1)))
     assert against._others is not before
     assert against._others.players == [other]
+
+
+def test_more_is_played_until_the_learner_has_had_a_decision():
+    game = make("leduc", slots=3, seed=2)
+    bots = [make_bot("leduc", "random", game.spec, seed) for seed in (2, 3)]
+
+    def seating(ids):
+        return np.where(ids[:, None] < 8, [1, 2], [LEARNER, 2]).astype(np.int32)
+
+    played = collector(game, opponents=bots, seating=seating)
+    unrolls = played.whole_matches(5)
+    # Two times five: the first eight are the bots' alone.
+    assert ({*unrolls.match.tolist()}, played.next_match) == ({8, 9}, 10)
+    assert played.tally.matches == 10
 
 
 def test_an_opponent_swapped_in_mid_match_is_refused():

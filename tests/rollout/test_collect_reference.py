@@ -19,6 +19,7 @@ from lanista.rollout.collect import LEARNER, Collector
 # A second thread costs more than it brings on tensors this small.
 torch.set_num_threads(1)
 SEATS, MOVES, CUT = 3, 4, (2, 5)
+SHAPING = 0.5
 NETWORKS = {"mlp": Network(width=8, layers=1), "lstm": Network(kind="lstm", width=6)}
 
 
@@ -26,6 +27,11 @@ def pay(turn, moves):
     """Return what a turn brings each seat, whether it moved or waited."""
     total = sum(moves.values())
     return [moves.get(seat, 0) + 0.5 * seat * total - 0.25 * turn for seat in range(SEATS)]
+
+
+def hint(turn):
+    """Return what a turn's shaping is, by seat."""
+    return [0.125 * (turn + 1) * (seat + 1) for seat in range(SEATS)]
 
 
 class Ledger(PythonGame):
@@ -58,6 +64,10 @@ class Ledger(PythonGame):
         if state["turns"] in CUT:
             return Step(rewards=rewards, cut_off=True)
         return Step(rewards=rewards, returns=state["sum"])
+
+    def _advance(self, slot, match):
+        super()._advance(slot, match)  # There is no hook for shaping, which compiled games have.
+        self.shaping[slot] += np.array(hint(match.turn - 1), np.float32)
 
 
 class Shifted(Cycling):
@@ -148,10 +158,11 @@ def played_alone(match, seating, kind):
             )  # fmt: skip
         moves = {int(seat): move for seat, (move,) in zip(asked.seat, actions, strict=True)}
         came = pay(int(asked.turn[0]), moves)
+        shaped = hint(int(asked.turn[0]))
         over = game.act(np.arange(len(actions)), np.array(actions))
         for seat, decisions in decided.items():
             if decisions:
-                decisions[-1].reward += came[seat]
+                decisions[-1].reward += came[seat] + SHAPING * shaped[seat]
     return Match(decided, game.returns[0].tolist(), bool(game.cut_off[0].any()))
 
 
@@ -204,7 +215,7 @@ def collector(slots, length, kind):
     game = Ledger(slots, seed=2)
     return Collector(
         game, Actor(policy, 3, critic), bots(game.spec), usual, unroll_length=length,
-        keep_log_probs=True, keep_privileged=True,
+        shaping_scale=SHAPING, keep_log_probs=True, keep_privileged=True,
     )  # fmt: skip
 
 

@@ -177,6 +177,7 @@ def test_all_at_a_table_share_a_lane_without_disturbing_each_other(kind: str) ->
         assert np.array_equal(getattr(here, name), getattr(there, name)), name
     for name in ("log_prob", "log_probs", "value"):
         np.testing.assert_allclose(getattr(here, name), getattr(there, name), atol=1e-5)
+    assert len(ended["match"]) == 128
     assert all(np.array_equal(ended[name], ended_there[name]) for name in ended)
 
 

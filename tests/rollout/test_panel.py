@@ -27,10 +27,14 @@ def at_start(name: str = "beastybar") -> tuple[Game, Decisions]:
     return game, game.decisions()
 
 
-def player(game: Game, number: int, kind: str = "mlp", **manner: object) -> PolicyPlayer:
+def player(
+    game: Game, number: int, kind: str = "mlp", seed: int = 7, **manner: object
+) -> PolicyPlayer:
     torch.manual_seed(number)
     network = Network(kind=kind, width=16 + 16 * (number % 2), layers=1)  # type: ignore[arg-type]
-    actor = Actor(Policy(game.spec, network).eval(), 7, **manner)  # type: ignore[arg-type]
+    policy = Policy(game.spec, network).eval()
+    torch.nn.init.normal_(policy.head.weight)  # Sure of itself: near uniform no manner shows.
+    actor = Actor(policy, seed, **manner)  # type: ignore[arg-type]
     return PolicyPlayer(f"p{number}", f"d{number}", actor)
 
 
@@ -55,6 +59,9 @@ def test_each_policy_answers_its_rows_as_it_would_alone(game_name, manner):
     # A product of other shape may round otherwise; a draw on the very border is not worth a test.
     assert (together == alone).all(1).mean() > 0.97
     assert together.dtype == np.int32
+    if manner:
+        usual = act(Panel([player(game, n) for n in range(3)], Lane(CPU)), decisions, rows)
+        assert (together == usual).all(1).mean() < 0.95  # The manner can be seen at all.
 
 
 def alike(game: Game, count: int, **manner: object) -> list[PolicyPlayer]:
@@ -66,8 +73,6 @@ def alike(game: Game, count: int, **manner: object) -> list[PolicyPlayer]:
 def test_networks_that_run_as_one_answer_as_they_do_in_turn(game_name, manner):
     game, decisions = at_start(game_name)
     players, rows = alike(game, 4, **manner), parts(20, 0, 7, 30)
-    for each in players:
-        torch.nn.init.normal_(each.actor.policy.head.weight)  # Sure of itself, not near uniform.
     in_turn, at_once = (
         act(Panel(players, Lane(CPU), stack=stack), decisions, rows) for stack in (False, True)
     )
@@ -157,11 +162,12 @@ def test_only_policies_of_one_manner_without_memory_answer_together():
         player(game, 4, temperature=0.5),
         player(game, 5, kind="residual"),
         player(game, 6, precision=torch.bfloat16),
+        player(game, 7, seed=8),
     ]
     others = Others(players, Lanes())
     assert [
         [players.index(others.players[n - 1]) for n in numbers] for numbers, _ in others.panels
-    ] == [[0, 2, 6], [4], [5]]
+    ] == [[0, 2, 6], [4], [5], [8]]
     assert [players.index(each) for each in others.apart] == [1, 3, 7]
     assert others.players[:3] == others.apart
 

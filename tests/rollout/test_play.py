@@ -62,14 +62,18 @@ def test_each_match_is_what_the_contract_gives_when_it_is_played_alone():
     results = play([table], schedule, record=True)
     actions = results.actions_by_match()
     for row in range(len(schedule)):
-        returns, _, expected = play_alone(
+        alone, _, expected = play_alone(
             lambda slots: Race(slots=slots, seed=3),
             table.players,
             int(schedule.match[row]),
             int(schedule.deal[row]),
             schedule.seating[row],
         )
-        assert results.returns[row].tolist() == returns
+        assert results.returns[row].tolist() == alone.returns[0].tolist()
+        assert results.place[row].tolist() == alone.place[0].tolist()
+        assert (
+            results.score[row].tolist() == alone.score[0].tolist() != results.returns[row].tolist()
+        )
         assert actions[row].tolist() == expected  # By turn, then by seat.
         assert results.decisions[row] == len(expected)
     assert results.total_decisions == sum(map(len, actions))
@@ -165,6 +169,22 @@ def test_a_player_that_changes_during_play_is_refused():
         play([Table(game, bots)], rotations(2, 8))
 
 
+def test_joined_parts_have_actions_only_where_all_have_and_times_that_add_up():
+    one, other, silent = (
+        play([race_table(4)], rotations(3, 6, first_match=first), record=record)
+        for first, record in ((0, True), (6, True), (12, False))
+    )
+    both = join([one, other])
+    assert np.array_equal(both.actions, np.concatenate([one.actions, other.actions]))
+    assert both.schedule.match.tolist() == list(range(12))
+    assert both.schedule.deal.tolist() == [*one.schedule.deal, *other.schedule.deal]
+    assert join([one, silent]).actions is None
+    assert both.wall_seconds == one.wall_seconds + other.wall_seconds
+    assert both.cpu_seconds == one.cpu_seconds + other.cpu_seconds
+    # Parts that were played side by side took as long as the caller says.
+    assert join([one, other], wall_seconds=0.5).wall_seconds == 0.5
+
+
 def test_results_of_different_players_are_not_joined():
     game = make("kuhn", slots=2, seed=0)
     first, last = First(game.spec, 0), Last(game.spec, 0)
@@ -180,9 +200,10 @@ def test_results_of_different_players_are_not_joined():
         lambda rows: np.zeros(len(rows), np.int32),
         lambda rows: np.zeros((1, 1), np.int32),
         lambda rows: np.full((len(rows), 1), 0.5),
+        lambda rows: np.zeros((len(rows), 1)),
         lambda rows: np.full((len(rows), 1), 2**32),
     ],
-    ids=["flat", "one for all", "fractions", "0 when cut to 32 bits"],
+    ids=["flat", "one for all", "fractions", "whole fractions", "0 when cut to 32 bits"],
 )
 def test_answers_of_the_wrong_shape_or_kind_are_refused_by_name(answer):
     class Odd(First):

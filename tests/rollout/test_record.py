@@ -68,6 +68,42 @@ def test_an_existing_file_is_refused_and_stays_as_it_was(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_the_options_of_matches_are_recorded_and_played_again(tmp_path):
+    game = make("beastybar", slots=4, seed=2)
+    players = (First(game.spec, 0), First(game.spec, 0))
+    results = play([Table(game, players)], rotations(2, 6), options={"first": 1}, record=True)
+    path = Recorder(tmp_path, game, players, {"first": 1}).write(results)
+    replays = read_replays(path)
+    assert [dict(record.options) for record in replays.records] == [{"first": 1}] * 6
+    resimulate(replays)
+
+
+def test_a_match_that_was_broken_off_is_recorded_so(tmp_path):
+    class Breaking(Race):
+        cut_deals = (3, 4, 5)
+
+    game = Breaking(slots=4, seed=2)
+    players = tuple(Cycling(game.spec, 0) for _ in range(3))
+    results = play([Table(game, players)], rotations(3, 30), record=True)
+    replays = read_replays(Recorder(tmp_path, game, players).write(results))
+    found = [record.cut_off for record in replays.records]
+    assert found == results.cut_off.tolist()
+    assert {*found} == {True, False}
+
+
+@pytest.mark.parametrize(("first", "fits"), [(18, False), (19, False), (20, True)])
+def test_not_even_one_match_is_in_two_files(first, fits, tmp_path):
+    game, players, results = kuhn_block()
+    recorder = Recorder(tmp_path, game, players)
+    recorder.write(results)
+    after = rotations(2, 4, first_match=first)
+    if fits:
+        recorder.refuse_existing([after])
+        return
+    with pytest.raises(RefusedError, match="has matches 0 to 19"):
+        recorder.refuse_existing([after])
+
+
 def test_matches_that_another_file_has_are_not_recorded_again(tmp_path):
     """A recording that was cut into other blocks would be learnt from twice."""
     game, players, results = kuhn_block()
