@@ -1,7 +1,7 @@
 """The faults that can be planted in a Cython file, found in its tokens.
 
-Cython has no syntax tree that Python's parser can read, so only what a token says is mutated, inside
-the bodies of functions. Runs nothing.
+Cython has no syntax tree that Python's parser can read, so only what a token says is mutated,
+inside the bodies of functions. Runs nothing.
 """
 
 from __future__ import annotations

@@ -29,13 +29,17 @@ disable_warnings = no-data-collected, module-not-measured, module-not-imported
 """
 
 
+MAP = "map.json"
+Lines = dict[str, dict[int, set[int]]]
+
+
 @dataclass(frozen=True)
 class CoverageMap:
     """Tests by number, with what each costs, and the numbers of those that run a line."""
 
     tests: list[str]
     seconds: list[float]
-    lines: dict[str, dict[int, list[int]]]
+    lines: Lines
     """For each file and line the tests that run it; those run at import have no entry."""
 
     def covering(self, path: str, lines: Iterable[int]) -> list[int]:
@@ -52,7 +56,11 @@ class CoverageMap:
 
 
 def measure(root: Path, folder: Path, jobs: int, tests: list[str]) -> None:
-    """Run the tests below `root` and keep what they run in `folder`."""
+    """Run tests below `root` and keep what they run in `folder`.
+
+    Where `tests` names some, they take the place of what the map says of their files.
+    """
+    earlier = read(folder) if tests and (folder / MAP).exists() else None
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     settings = folder / "settings.ini"
@@ -70,10 +78,11 @@ def measure(root: Path, folder: Path, jobs: int, tests: list[str]) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "mutants.plugin", "-p",
                "no:cacheprovider", "-n", str(jobs), *tests]  # fmt: skip
     subprocess.run(command, cwd=root, env=environment, check=False)
-    _write_map(root, folder)
+    latest = _gather(root, folder)
+    _write(folder, latest if earlier is None else _merged(earlier, latest))
 
 
-def _write_map(root: Path, folder: Path) -> None:
+def _gather(root: Path, folder: Path) -> CoverageMap:
     outcomes = [
         json.loads(line) for path in folder.glob("tests-*.jsonl") for line in path.open("r")
     ]
@@ -82,8 +91,8 @@ def _write_map(root: Path, folder: Path) -> None:
     numbers = {test: number for number, test in enumerate(tests)}
     by_file: dict[str, list[int]] = {}
     for test, number in numbers.items():
-        by_file.setdefault(test.partition("::")[0], []).append(number)
-    lines: dict[str, dict[int, set[int]]] = {}
+        by_file.setdefault(_file(test), []).append(number)
+    lines: Lines = {}
     for part in sorted(folder.glob("data.*")):
         data = coverage.CoverageData(basename=str(part))
         try:
@@ -96,14 +105,47 @@ def _write_map(root: Path, folder: Path) -> None:
                 covering = lines.setdefault(path, {}).setdefault(line, set())
                 for context in contexts:
                     covering.update(_tests_of(context, numbers, by_file))
-    kept = {
-        path: {line: sorted(covering) for line, covering in rows.items() if covering}
-        for path, rows in sorted(lines.items())
-    }
-    seconds = [passed[test] for test in tests]
-    write_text(folder / "map.json", json.dumps({"tests": tests, "seconds": seconds, "lines": kept}))
+        part.unlink()
     failed = len(outcomes) - len(passed)
     print(f"{len(tests)} tests pass and are used; {failed} that failed or were skipped are not.")
+    return CoverageMap(tests, [passed[test] for test in tests], lines)
+
+
+def _merged(earlier: CoverageMap, latest: CoverageMap) -> CoverageMap:
+    """Return both maps in one; a file of tests that is in both is as the later one has it."""
+    replaced = {_file(test) for test in latest.tests}
+    kept = {
+        number: place
+        for place, number in enumerate(
+            number for number, test in enumerate(earlier.tests) if _file(test) not in replaced
+        )
+    }
+    lines: Lines = {}
+    for shift, part in ((kept, earlier), (None, latest)):
+        for path, rows in part.lines.items():
+            for line, tests in rows.items():
+                numbers = (
+                    {shift[test] for test in tests if test in shift}
+                    if shift is not None
+                    else {test + len(kept) for test in tests}
+                )
+                lines.setdefault(path, {}).setdefault(line, set()).update(numbers)
+    tests = [earlier.tests[number] for number in kept] + latest.tests
+    seconds = [earlier.seconds[number] for number in kept] + latest.seconds
+    return CoverageMap(tests, seconds, lines)
+
+
+def _write(folder: Path, coverage_map: CoverageMap) -> None:
+    lines = {
+        path: {line: sorted(tests) for line, tests in rows.items() if tests}
+        for path, rows in sorted(coverage_map.lines.items())
+    }
+    content = {"tests": coverage_map.tests, "seconds": coverage_map.seconds, "lines": lines}
+    write_text(folder / MAP, json.dumps(content))
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
 
 
 def _tests_of(context: str, numbers: dict[str, int], by_file: dict[str, list[int]]) -> list[int]:
@@ -112,16 +154,16 @@ def _tests_of(context: str, numbers: dict[str, int], by_file: dict[str, list[int
         if context.endswith(phase):
             test = context.removesuffix(phase)
             if phase == "|setup":
-                return by_file.get(test.partition("::")[0], [])
+                return by_file.get(_file(test), [])
             return [numbers[test]] if test in numbers else []
     return [numbers[context]] if context in numbers else []
 
 
 def read(folder: Path) -> CoverageMap:
     """Return the map that `measure` left in `folder`."""
-    data = json.loads((folder / "map.json").read_text("utf-8"))
+    data = json.loads((folder / MAP).read_text("utf-8"))
     lines = {
-        path: {int(line): tests for line, tests in rows.items()}
+        path: {int(line): set(tests) for line, tests in rows.items()}
         for path, rows in data["lines"].items()
     }
     return CoverageMap(data["tests"], data["seconds"], lines)

@@ -27,10 +27,14 @@ SWAPPED_NAMES = {
     "ceil": "floor", "append": "extend", "zeros": "ones", "ones": "zeros",
 }  # fmt: skip
 BUILT_INS = {"min", "max", "any", "all"}
-COPIES = {"copy", "clone", "detach", "deepcopy", "sorted", "reversed", "list", "dict"}
+COPIES = {"copy", "clone", "detach", "deepcopy", "sorted", "reversed", "dict"}
 CLIPS = {"clamp", "clip", "clamp_", "masked_fill", "masked_fill_", "abs"}
 DANGEROUS = {"kill", "killpg", "rmtree", "unlink", "terminate", "remove", "send_signal", "system"}
 """Calls whose arguments stay as they are: a mutant must not hurt what is not its own."""
+NEVER_HERE = {"TYPE_CHECKING", "os.name == 'nt'", "sys.platform == 'win32'"}
+"""Conditions of what does not run on the machine that runs the tests."""
+WORDS_AND_WIDTHS = {"strict", "help", "description", "metavar", "dtype"}
+"""Arguments without which a program does the same on sound input."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ def _is_left_alone(node: ast.AST) -> bool:
         return True  # A docstring.
     if isinstance(node, ast.Call) and _called(node) in DANGEROUS | {"cast", "TypeVar", "getLogger"}:
         return True
-    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+    if isinstance(node, ast.If) and ast.unparse(node.test) in NEVER_HERE:
         return True
     return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in {"__all__", "__slots__"}
 
@@ -283,7 +287,7 @@ def _lost_keyword(node: ast.AST, source: Source) -> Iterator[Span]:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
         return
     for keyword in node.keywords:
-        if keyword.arg is None:
+        if keyword.arg is None or keyword.arg in WORDS_AND_WIDTHS:
             continue
         kept = [source.of(argument) for argument in node.args]
         kept += [

@@ -13,15 +13,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mutants.coverage_map import CoverageMap
 from mutants.draw import Fault
 
-MOST_SECONDS = 60.0
-"""How much of the covering tests is run, by what each took: the shortest first."""
-MOST_TESTS = 300
+MOST_SECONDS = 30.0
+"""How much of a module's own tests, and of the others that cover a line, is run: shortest first."""
+MOST_TESTS = 200
 MEMORY = 16 << 30
 COMPILED_TESTS = (
     "tests/games/test_compiled.py", "tests/games/test_streams.py", "tests/games/test_check.py",
@@ -62,22 +63,36 @@ class Workshop:
                     return "noticed", "the compiler"
                 return self._run(COMPILED_TESTS, 200.0)
             _forget_bytecode(path)
-            tests, seconds = self._tests(fault)
-            return self._run(tests, seconds)
+            outcome, by = "not run", ""
+            for tests, seconds in self._rounds(fault):
+                outcome, by = self._run(tests, seconds)
+                if outcome == "noticed":
+                    break
+            return outcome, by
         finally:
             path.write_text(text, "utf-8")
             _forget_bytecode(path)
             if compiled:
                 self._compile(path)
 
-    def _tests(self, fault: Fault) -> tuple[list[str], float]:
-        """Return the tests to run, the shortest first, and what they take."""
+    def _rounds(self, fault: Fault) -> Iterator[tuple[list[str], float]]:
+        """Yield the tests to run and what they take: the package's own first, then the others."""
         lines = range(fault.mutation.line, fault.mutation.end_line + 1)
+        covering = self.coverage.covering(fault.mutation.path, lines)
+        near = _near(fault.mutation.path)
+        own = [test for test in covering if self.coverage.tests[test].startswith(near)]
+        others = [test for test in covering if not self.coverage.tests[test].startswith(near)]
+        for tests in (own, others):
+            chosen, seconds = self._shortest(tests)
+            if chosen:
+                yield chosen, seconds
+
+    def _shortest(self, tests: Sequence[int]) -> tuple[list[str], float]:
         chosen, seconds = [], 0.0
-        for number in self.coverage.covering(fault.mutation.path, lines)[:MOST_TESTS]:
-            seconds += self.coverage.seconds[number]
-            if chosen and seconds > MOST_SECONDS:
+        for number in tests[:MOST_TESTS]:
+            if chosen and seconds + self.coverage.seconds[number] > MOST_SECONDS:
                 break
+            seconds += self.coverage.seconds[number]
             chosen.append(self.coverage.tests[number])
         return chosen, seconds
 
@@ -121,16 +136,20 @@ class Workshop:
                 _end(process)
 
 
+def _near(path: str) -> str:
+    """Return how the names of a module's own tests begin: tests mirror the package's folders."""
+    folder = Path(path).relative_to("src/lanista").parent.as_posix()
+    return "tests/test_" if folder == "." else f"tests/{folder}/"
+
+
 def _bounded() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def _end(process: subprocess.Popen[str]) -> None:
     """End whatever a mutant left running: its processes share its group."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 
