@@ -22,8 +22,8 @@ test-slow: check $(VENV)/showdown
 	$(BIN)/python tests/record_slow.py -n $(JOBS)
 
 check: build
-	$(BIN)/ruff check src tests bench examples setup.py
-	$(BIN)/ruff format --check src tests bench examples setup.py
+	$(BIN)/ruff check src tests bench mutants examples setup.py
+	$(BIN)/ruff format --check src tests bench mutants examples setup.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -48,11 +48,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="*", help="the faults of these names alone")
     parser.add_argument("--again", action="store_true", help="try survivors once more")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
-    parser.add_argument("--patience", type=float, default=300.0,
-                        help="seconds beyond what its tests take after which a mutant hangs")  # fmt: skip
-    parser.add_argument(
-        "--folder", type=Path, default=ROOT / ".mutants", help="where the record is"
-    )
+    patience = "seconds beyond what its tests take after which a mutant counts as hanging"
+    parser.add_argument("--patience", type=float, default=300.0, help=patience)
+    parser.add_argument("--folder", type=Path, default=ROOT / ".mutants", help="where it is kept")
     parser.add_argument("--tests", nargs="*", default=[], help="measure these tests alone")
     return parser.parse_args()
 

@@ -79,7 +79,7 @@ def measure(root: Path, folder: Path, jobs: int, tests: list[str]) -> None:
                "no:cacheprovider", "-n", str(jobs), *tests]  # fmt: skip
     subprocess.run(command, cwd=root, env=environment, check=False)
     latest = _gather(root, folder)
-    _write(folder, latest if earlier is None else _merged(earlier, latest))
+    _write(folder, latest if earlier is None else merged(earlier, latest))
 
 
 def _gather(root: Path, folder: Path) -> CoverageMap:
@@ -111,7 +111,7 @@ def _gather(root: Path, folder: Path) -> CoverageMap:
     return CoverageMap(tests, [passed[test] for test in tests], lines)
 
 
-def _merged(earlier: CoverageMap, latest: CoverageMap) -> CoverageMap:
+def merged(earlier: CoverageMap, latest: CoverageMap) -> CoverageMap:
     """Return both maps in one; a file of tests that is in both is as the later one has it."""
     replaced = {_file(test) for test in latest.tests}
     kept = {
