@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
 from lanista.live.game_header import Layout
+from lanista.nets.finite import named, refuse_not_finite
 from lanista.nets.onnx_runtime import OnnxError, Runner, onnx_runner
 from lanista.nets.policy_format import PolicyHeader, read, refused
 from lanista.nets.portable import PortablePolicy
@@ -47,6 +48,7 @@ class Decider:
 
     def __init__(self, policy: PortablePolicy, runner: Runner, by: str, remark: str = "") -> None:
         self.digest = policy.digest
+        self._label = named(policy.digest, policy.header.name)
         self.header: PolicyHeader = policy.header
         self.layout = Layout.of(policy.header)
         self.by = by
@@ -129,8 +131,11 @@ class Decider:
         row: NDArray[Any] = log_probs[0]
         running = np.exp(row.astype(np.float64)).cumsum()
         before = np.where(self._starts > 0, running[self._starts - 1], 0.0)
+        total = running[self._ends - 1] - before
+        if not (total > 0).all():
+            refuse_not_finite(np.where(total > 0, 0, np.nan)[None], self._label)
         # Beyond the point lies always a choice of the head: 24 bits are far from rounding up to 1.
-        point = before + uniforms * (running[self._ends - 1] - before)
+        point = before + uniforms * total
         flat = np.searchsorted(running, point, side="right")
         action = (flat - self._starts).astype("<i4")
         return Choice(action, float(row[flat].sum(dtype=np.float64)), state)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
+from lanista.nets.finite import named, refuse_not_finite
 
 Runner = Callable[[NDArray[Any], NDArray[np.bool_], NDArray[np.float32]], tuple[Any, Any]]
 """Observation, mask and state of some rows to log-probabilities and the new state."""
@@ -31,12 +32,14 @@ def onnx_runner(data: bytes, *, threads: int = 0) -> Runner:
     options.intra_op_num_threads = options.inter_op_num_threads = threads
     session = runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     names = [entry.name for entry in session.get_inputs()]
+    label = named(session.get_modelmeta().custom_metadata_map.get("lanista_policy", "of this file"))
 
     def run(
         observation: NDArray[Any], mask: NDArray[np.bool_], state: NDArray[np.float32]
     ) -> tuple[Any, Any]:
         given = {"observation": observation, "mask": mask, "state": state}
         out = session.run(None, {name: given[name] for name in names})
+        refuse_not_finite(out[0].max(-1), label)
         return out[0], out[1] if len(out) > 1 else state
 
     return run

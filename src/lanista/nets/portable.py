@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.games.contract import Observation, Spec
+from lanista.nets.finite import named, refuse_not_finite
 from lanista.nets.policy_format import (
     PolicyContent,
     PolicyFileError,
@@ -35,6 +36,7 @@ class PortablePolicy:
     def __init__(self, content: PolicyContent) -> None:
         self.header: PolicyHeader = content.header
         self.digest: str = content.digest
+        self._label = named(content.digest, content.header.name)
         weights = _Weights(content.arrays)
         torso = _TORSOS[self.header.network.kind]
         self._torso: _Torso = torso(self.header, weights)
@@ -62,8 +64,11 @@ class PortablePolicy:
         self._refuse_shapes(observation, mask)
         if state is None:
             state = np.zeros((len(observation), self.state_size), np.float32)
-        features, state = self._torso(observation, state)
-        return self._normal(self._head(features), mask), state
+        with np.errstate(over="ignore", invalid="ignore"):  # It is looked at below.
+            features, state = self._torso(observation, state)
+            logits = self._head(features)
+            refuse_not_finite(np.where(mask, logits, 0), self._label)
+            return self._normal(logits, mask), state
 
     def act(
         self,

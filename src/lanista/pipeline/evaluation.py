@@ -23,6 +23,7 @@ from lanista.games.contract import GameError, Spec
 from lanista.league.meter import pool_reading
 from lanista.league.score import Estimate, mean_value, unit_means
 from lanista.league.standings import decided
+from lanista.nets.finite import refuse_not_finite
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
 from lanista.pipeline.gauntlet import (
@@ -232,9 +233,9 @@ def probabilities(policy: Policy) -> PolicyFunction:
     def function(observation: NDArray[np.uint8], mask: NDArray[np.bool_]) -> NDArray[np.float32]:
         device = next(policy.parameters()).device
         logits = policy(torch.from_numpy(observation.copy()).to(device)).float().cpu()
-        probability: NDArray[np.float32] = (
-            policy.heads.log_probs(logits, torch.from_numpy(mask.copy())).exp().numpy()
-        )
+        log_probs = policy.heads.log_probs(logits, torch.from_numpy(mask.copy()))
+        refuse_not_finite(log_probs.amax(-1).numpy(), "The policy that is judged")
+        probability: NDArray[np.float32] = log_probs.exp().numpy()
         return probability
 
     return function

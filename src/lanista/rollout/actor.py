@@ -23,6 +23,7 @@ from lanista.data.equal_rows import kinds as kinds_of
 from lanista.errors import LanistaError
 from lanista.games.contract import Decisions
 from lanista.nets.distribution import Heads
+from lanista.nets.finite import refuse_not_finite
 from lanista.nets.policy import Critic, Policy
 from lanista.rollout.blocks import in_blocks
 from lanista.rollout.device import Found, Lane, Records, Rows
@@ -87,6 +88,8 @@ class Actor:
         self.policy, self.critic, self.seed = policy, critic, seed
         self.temperature, self.greedy, self.precision = temperature, greedy, precision
         self.block = block
+        self.label = "The policy that learns"
+        """Who gave an answer that is refused; players put their names here."""
         self.device = next(policy.parameters()).device
         self._memory = Memory(policy.state_size)
         self.phases = Phases()
@@ -114,11 +117,11 @@ class Actor:
         with self.phases(INFER):
             mask = torch.from_numpy(decisions.mask.take(rows, 0))
             judged = self._judge(decisions, rows, mask, privileged)
-        heads, seed = self.policy.heads, None if self.greedy else self.seed
-        temperature = self.temperature
+        heads, temperature = self.policy.heads, self.temperature
         with self.phases(SAMPLE):
-            drawn = uniforms_for(heads, decisions, rows, seed)
+            drawn = uniforms_for(heads, decisions, rows, None if self.greedy else self.seed)
             action, log_prob = heads.choose(judged.logits, mask, drawn, temperature)
+        refuse_not_finite(log_prob.numpy(), self.label)
         value = None if judged.value is None else judged.value.numpy()
 
         def said() -> NDArray[np.float32]:
@@ -226,6 +229,7 @@ class Actor:
         floats = np.empty((rows, few - len(heads)), np.float32)
         told = numbers[:, len(heads) : few].view(np.float32)
         copy_rows([(numbers[:, : len(heads)], action), (told, floats)])
+        refuse_not_finite(floats[:, 0], self.label)
 
         def said() -> NDArray[np.float32]:
             if self._all_log_probs:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
+from lanista.nets.finite import refuse_not_finite
 from lanista.rollout.actor import gather_drawn, seen_of
 from lanista.rollout.device import STEP, Found, Lane, Lanes, Records, Rows
 from lanista.rollout.phases import OPPONENTS, Phases
@@ -45,6 +46,7 @@ class Panel:
         `record` what a GPU has to do, where that is one network or a stack.
         """
         self.policies = [player.actor.policy for player in players]
+        self._labels = [player.actor.label for player in players]
         first = players[0].actor
         self.heads = first.policy.heads
         self._lane = lane
@@ -69,12 +71,16 @@ class Panel:
         if self._recorded is not None and (room <= STEP or not wide):
             return self._replayed(self._recorded, decisions, rows, sizes)
         if self._stacked is None or wide:
-            return self._answers(decisions, rows, partial(self._in_turn, sizes))
+            action, log_prob = self._answers(decisions, rows, partial(self._in_turn, sizes))
+            self._refuse_not_finite(log_prob, sizes)
+            return action
         # What fills the others up to the one with the most rows is answered and not looked at.
         real = np.arange(most) < np.array(sizes)[:, None]
         filled = np.zeros(real.shape, np.int64)
         filled[real] = rows
-        return self._answers(decisions, filled.ravel(), self._at_once)[real.ravel()]
+        action, log_prob = self._answers(decisions, filled.ravel(), self._at_once)
+        self._refuse_not_finite(log_prob[real.ravel()], sizes)
+        return action[real.ravel()]
 
     def _replayed(
         self, records: Records, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]
@@ -96,7 +102,15 @@ class Panel:
             lane.settle()
         begins = self._begins(recorded.rows)
         parts = [recorded.numbers[at : at + n] for at, n in zip(begins, sizes, strict=True)]
-        return np.concatenate(parts)
+        numbers = np.concatenate(parts)
+        self._refuse_not_finite(numbers[:, -1].view(np.float32), sizes)
+        return np.ascontiguousarray(numbers[:, :-1])
+
+    def _refuse_not_finite(self, log_prob: NDArray[np.float32], sizes: Sequence[int]) -> None:
+        if not np.isfinite(log_prob).all():
+            parts = np.split(log_prob, np.cumsum(sizes)[:-1])
+            for part, label in zip(parts, self._labels, strict=True):
+                refuse_not_finite(part, label)
 
     def _begins(self, rows: int) -> range:
         """Return where each policy's rows begin among so many."""
@@ -109,7 +123,10 @@ class Panel:
         drawn = given["uniforms"][:used] if "uniforms" in given else None
         judge = self.policies[0] if self._stacked is None else self._at_once
         logits = judge(observation).float()
-        return Found(self.heads.choose(logits, mask, drawn, temperature)[0], logits, mask)
+        action, log_prob = self.heads.choose(logits, mask, drawn, temperature)
+        # Beside the actions, so that one wait is enough for both.
+        numbers = torch.cat([action, log_prob[:, None].view(torch.int32)], 1)
+        return Found(numbers, logits, mask)
 
     def _in_turn(self, sizes: Sequence[int], observation: Tensor) -> Tensor:
         parts = zip(self.policies, torch.split(observation, list(sizes)), strict=True)
@@ -122,7 +139,8 @@ class Panel:
 
     def _answers(
         self, decisions: Decisions, rows: NDArray[Any], judge: Callable[[Tensor], Tensor]
-    ) -> Ints:
+    ) -> tuple[Ints, NDArray[np.float32]]:
+        """Return the actions and their log-probabilities."""
         lane = self._lane
         gathered = lane.gather(seen_of(decisions), rows)
         if self.seed is not None:
@@ -130,8 +148,9 @@ class Panel:
         with lane.here(wait=False):  # Nobody changes their weights.
             given = lane.up(gathered)
             logits, uniforms = judge(given["observation"]).float(), given.get("uniforms")
-            action, _ = self.heads.choose(logits, given["mask"], uniforms, self.temperature)
-            return lane.down(action=action)["action"].copy()
+            chosen = self.heads.choose(logits, given["mask"], uniforms, self.temperature)
+            back = lane.down(action=chosen[0], log_prob=chosen[1])
+        return back["action"].copy(), back["log_prob"].copy()
 
 
 class Others:

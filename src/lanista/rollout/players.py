@@ -19,6 +19,7 @@ from torch import Tensor
 
 from lanista.errors import LanistaError
 from lanista.games.contract import Decisions, Ints, Spec
+from lanista.nets.finite import named, refuse_not_finite
 from lanista.nets.policy_file import LoadedPolicy, load_policy
 from lanista.nets.policy_format import PolicyFileError
 from lanista.rollout.actor import Actor, refuse_temperature, uniforms_for
@@ -33,6 +34,7 @@ class PolicyPlayer:
 
     def __init__(self, name: str, digest: str, actor: Actor) -> None:
         self.name, self.digest, self.actor = name, digest, actor
+        actor.label = named(digest, name)
         actor.keep_weights()
 
     @property
@@ -69,7 +71,9 @@ class EnsemblePlayer:
         said = [actor.log_probs(decisions, rows) for actor in self.actors]
         (mean,) = in_blocks(self._mean, BLOCK, *said)
         drawn = uniforms_for(self.heads, decisions, rows, None if self.greedy else self.seed)
-        return self.heads.choose(mean, mask, drawn, self.temperature)[0].numpy()
+        action, log_prob = self.heads.choose(mean, mask, drawn, self.temperature)
+        refuse_not_finite(log_prob.numpy(), named(self.digest, self.name))
+        return action.numpy()
 
     @staticmethod
     def _mean(*said: Tensor) -> tuple[Tensor, ...]:
