@@ -40,6 +40,13 @@ def without_controls(text: str) -> str:
     return _UNFIT.sub(lambda found: _escaped(found[0]), _COLOUR.sub("", text))
 
 
+def markdown_cell(value: object, most: int = 300) -> str:
+    """Return text as a cell of a Markdown table shows it letter by letter."""
+    shown = "".join(f"\\{sign}" if sign in "\\`*|" else sign for sign in printable(value, most))
+    # An interval's brackets stay as they are: only with this after them they would make a link.
+    return shown.replace("](", "]\\(").replace("&", "&amp;").replace("<", "&lt;")
+
+
 def _visible(letter: str) -> str:
     return letter if letter.isprintable() else _escaped(letter)
 

@@ -15,6 +15,7 @@ from lanista.cli.flags import number, optional, switch
 from lanista.errors import LanistaError
 from lanista.learn.imitation_settings import Imitation
 from lanista.nets.settings import Network, Size
+from lanista.text import printable
 
 if TYPE_CHECKING:
     from lanista.data.demonstrations import Demonstrations, Indices
@@ -64,7 +65,8 @@ class Imitate:
         from lanista.pipeline.imitate import imitate, json_path
 
         task = self._task()
-        refuse_unwritable("--output", self.output)
+        for file in (self.output, json_path(self.output)):
+            refuse_unwritable("--output", file)
         with _screen() as watcher:
             done = imitate(task, resume=self.resume, watcher=watcher)
         if done.report is not None:
@@ -138,7 +140,8 @@ def _screen() -> Any:
 
         def gathered(self, data: Demonstrations, learned: Indices, held: Indices) -> None:
             self._bars.close()
-            names = ", ".join(dict.fromkeys(teacher.name for teacher in data.teachers))
+            teachers = dict.fromkeys(teacher.name for teacher in data.teachers)
+            names = ", ".join(printable(name, 40) for name in teachers)
             print(
                 f"{data.spec.name}: {len(data):,} decisions of {names} in {data.matches:,} "
                 f"matches; {len(data.rows(held)):,} of them, whole deals, are held out",

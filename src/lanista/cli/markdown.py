@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanista.cli.table import UNKNOWN, cell, interval
+from lanista.text import markdown_cell
 
 if TYPE_CHECKING:
     from lanista.league.roundrobin import CrossTable
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def rows_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
+    """Return a Markdown table; names in it are text, whatever signs they hold."""
     lines = [columns, ["---"] * len(columns), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return "".join(f"| {' | '.join(markdown_cell(cell) for cell in line)} |\n" for line in lines)
 
 
 def bouts(found: Gauntlet, ceilings: Mapping[str, Ceiling]) -> str:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
 from lanista.errors import LanistaError
+from lanista.text import quoted
+
+_LONGEST_NAME = 220
+"""In bytes: what lies beside a file, FILE.run or FILE.json and their unfinished selves, has a
+longer name, and 255 are the most that file systems take."""
 
 
 def refuse_unwritable(flag: str, file: Path) -> None:
     """Refuse a file that cannot be written; its folder is made if it is not there."""
     if file.is_dir():
         raise LanistaError(f"{flag} is {str(file)!r}, which is a folder; name a file.")
+    if len(os.fsencode(file.name)) > _LONGEST_NAME or not file.name.isprintable():
+        raise LanistaError(
+            f"{flag} ends in {quoted(file.name)}; give a name of {_LONGEST_NAME} bytes at most "
+            "that can be printed."
+        )
     refuse_unwritable_folder(flag, file.parent)
 
 

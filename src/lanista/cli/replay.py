@@ -36,6 +36,7 @@ class Replay:
         """Play the match, print both results, and return 0 where they are equal."""
         from lanista.pipeline.replaying import Rerun, outcome_of
         from lanista.report.reading import find_run
+        from lanista.text import printable
 
         rerun = Rerun(find_run(self.run_folder), self.match)
         try:
@@ -50,7 +51,7 @@ class Replay:
             print("the same result")
             return 0
         sentence = difference(rerun.recorded, again)
-        print(f"lanista: {sentence}", file=sys.stderr)
+        print(f"lanista: {printable(sentence, 600)}", file=sys.stderr)
         return 1
 
     def _show(self, rerun: Rerun, results: Results) -> None:

@@ -295,7 +295,7 @@ class _Runner:
         print(
             f"{len(self.results)} of {aim.battles}: {words} against "
             f"{printable(result.opponent or '?', 40)} (p{result.seat + 1}, {result.turns} turns, "
-            f"{result.tag}{given_up})",
+            f"{printable(result.tag, 60)}{given_up})",
             flush=True,
         )
         if self.asked.save_replays is not None and result.log:

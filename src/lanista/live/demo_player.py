@@ -26,6 +26,7 @@ from lanista.games.trusted_names import installed_name, refuse_settings
 from lanista.live.agent import Agent
 from lanista.live.folder import PolicyFolder
 from lanista.nets.policy_format import read_header
+from lanista.text import without_controls
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         play_on(given, over)
     except LanistaError as error:
-        print(error, file=sys.stderr)
+        print(without_controls(str(error)), file=sys.stderr)
         return error.exit_code
     return 0
 

@@ -27,11 +27,12 @@ from lanista.learn.checkpoint import Checkpoints
 from lanista.learn.imitation import Cloner, judged
 from lanista.learn.imitation_report import ImitationReport, report
 from lanista.learn.imitation_settings import Imitation
-from lanista.nets.policy_file import save_policy
+from lanista.nets.policy_file import policy_bytes, save_policy
 from lanista.nets.settings import Network
 from lanista.pipeline.run import folder_of
 from lanista.pipeline.strength import Strength, measure, meetings_of
 from lanista.rollout.actor import refuse_temperature
+from lanista.text import printable
 
 CRITIC, CONFIG, CHECKPOINTS = "critic.safetensors", "config.yaml", "checkpoints"
 _KEPT = 2
@@ -205,6 +206,8 @@ def _begin(
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     cloner = Cloner(data.spec, task.network, task.imitation, device=device)
+    # What could not be saved at the end is refused now.
+    policy_bytes(cloner.policy, data.spec, **_about(task, data))
     if resume:
         checkpoints.remove_leftovers()
         remove_leftovers(folder)
@@ -266,22 +269,22 @@ def _save_checkpoint(checkpoints: Checkpoints, cloner: Cloner, task: Task, diges
 def _save(task: Task, cloner: Cloner, data: Demonstrations) -> str:
     """Write the best policy to the output and its critic beside it; return the digest."""
     policy, critic = cloner.best()
-    names = ",".join(dict.fromkeys(teacher.name for teacher in data.teachers))
-    # What the players themselves saw is the rule and needs no word.
-    seen_by = {} if data.sources == (FULL_VIEW,) else {"sources": ",".join(data.sources)}
-    digest = save_policy(
-        task.output,
-        policy,
-        data.spec,
-        name=task.output.stem,
-        step=cloner.best_epoch,
-        extra={"imitates": names[:200], "data": data.digest()} | seen_by,
-    )
+    about = _about(task, data)
+    digest = save_policy(task.output, policy, data.spec, step=cloner.best_epoch, **about)
     if critic is not None:
         tensors = {name: tensor.cpu().contiguous() for name, tensor in critic.state_dict().items()}
         about = {"policy": digest, "output": critic.output, "sees": "features"}
         write_bytes(folder_of(task.output) / CRITIC, save_tensors(tensors, about))
     return digest
+
+
+def _about(task: Task, data: Demonstrations) -> dict[str, Any]:
+    """Return what the policy file says of its origin; names of players can hold anything."""
+    names = dict.fromkeys(printable(teacher.name) for teacher in data.teachers)
+    # What the players themselves saw is the rule and needs no word.
+    seen_by = {} if data.sources == (FULL_VIEW,) else {"sources": ",".join(data.sources)}
+    extra = {"imitates": ",".join(names)[:200], "data": data.digest()} | seen_by
+    return {"name": task.output.stem, "extra": extra}
 
 
 def _play(

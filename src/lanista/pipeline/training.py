@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes
 from lanista.league.settings import League
 from lanista.learn.learner import BrokenLossError
-from lanista.nets.policy_file import save_policy
+from lanista.nets.policy_file import policy_bytes, save_policy
 from lanista.pipeline.champion import Champion
 from lanista.pipeline.evaluation import FIRST_MATCH, Evaluator, Judgement
 from lanista.pipeline.iteration import Values
@@ -56,7 +57,8 @@ def train(
         settings = resumed_settings(folder, settings)
     else:
         settings, policies = resolve(settings)
-        create(output, folder, settings, policies, lambda place: _first_state(settings, place))
+        first = partial(_first_state, settings, output)
+        create(output, folder, settings, policies, first)
     stop = stop or (lambda: False)
     with Run(output, folder) as run, closing(Squad(settings, folder)) as squad:
         code = _Trainer(run, settings, squad, Observers(observers), stop).go(checkpoint)
@@ -65,7 +67,7 @@ def train(
     return code
 
 
-def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
+def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str, Any]:
     """Return the state a run begins with; what cannot be used is refused before it begins."""
     from lanista.pipeline.exploiters import start_of  # See `_wanted`.
 
@@ -73,6 +75,8 @@ def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
         squad.enter(0, squad.first_rows())
         squad.meet(squad.matchmake())
         Evaluator(settings, squad.spec, folder)
+        # What could not be saved at the end is refused now.
+        policy_bytes(squad.main.learner.best, squad.main.spec, **_about(settings, output))
         if settings.league is not None:
             start_of(settings, settings.league, folder)
             if settings.league.exploiter_unit == "gain" and not squad.spec.facts.zero_sum:
@@ -81,6 +85,12 @@ def _first_state(settings: RunSettings, folder: Path) -> dict[str, Any]:
                     "another need not lose; admit exploiters by their score."
                 )
         return {"settings": fingerprint(settings), "rows": 0, "learners": squad.state()}
+
+
+def _about(settings: RunSettings, output: Path) -> dict[str, Any]:
+    """Return what the policy file of a run says of its origin."""
+    parents = [settings.supervised_digest] if settings.supervised_digest else []
+    return {"name": output.stem, "parents": parents}
 
 
 class _Trainer:
@@ -378,9 +388,8 @@ class _Trainer:
             self.run.output,
             training.learner.best,
             training.spec,
-            name=self.run.output.stem,
-            parents=[self.settings.supervised_digest] if self.settings.supervised_digest else [],
             step=self.squad.update,
+            **_about(self.settings, self.run.output),
         )
 
     def _say(self, sentence: str, update: int | None = None) -> None:

@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from lanista.report.plot import COLOURS, short
+from lanista.text import without_controls
 
 Figure = dict[str, Any]
 Number = float | None
@@ -45,7 +46,7 @@ CATEGORY_COLOURS = {
 
 def text(name: str) -> str:
     """Return a name as plotly shows it letter by letter."""
-    return escape(name, quote=False)
+    return escape(without_controls(name), quote=False)
 
 
 def colour(name: str, place: int) -> str:

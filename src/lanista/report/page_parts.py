@@ -14,6 +14,7 @@ from html import escape
 from importlib.resources import files
 
 from lanista.report.charts import Figure
+from lanista.text import without_controls
 
 # Plotly has code that could load maps and fonts; the browser is told to load nothing at all.
 POLICY = (
@@ -23,7 +24,7 @@ POLICY = (
 
 def shown(text: str) -> str:
     """Return text as HTML; an interval and a percentage are not broken over two lines."""
-    joined = re.sub(r"(?<=\d) (?=[%\[])", "\u00a0", text)
+    joined = re.sub(r"(?<=\d) (?=[%\[])", "\u00a0", without_controls(text))
     return escape(re.sub(r"(\[[-−\d.]+,) (?=[-−\d.]+\])", "\\1\u00a0", joined))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lanista.report.curves import Summary
 from lanista.report.plot import short
+from lanista.text import markdown_cell
 
 UNKNOWN = "—"
 X_LABELS = {"decisions": "decisions", "cpu_seconds": "CPU seconds", "wall_seconds": "seconds"}
@@ -42,14 +43,9 @@ def empty_row(arm: str, x: Sequence[str]) -> list[str]:
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table in Markdown, its first column words and the others numbers."""
     lines = [columns, ["---", *["---:"] * (len(columns) - 1)], *rows]
-    return (
-        "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines) + "\n"
-    )
+    cells = [" | ".join(markdown_cell(cell) for cell in line) for line in lines]
+    return "".join(f"| {line} |\n" for line in cells)
 
 
 def _amount(value: float) -> str:
     return f"{value:.1f}" if value < 100 else short(round(value))
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

@@ -17,6 +17,7 @@ from lanista.errors import LanistaError
 from lanista.files import write_bytes, write_text
 from lanista.games.contract import GameError
 from lanista.lock import holding
+from lanista.text import without_controls
 
 PLACE = "LANISTA_SHOWDOWN"
 """An environment variable: the folder in which the simulator is, or shall be, installed."""
@@ -115,7 +116,7 @@ def main() -> int:
     try:
         print(installed())
     except LanistaError as error:
-        print(error, file=sys.stderr)
+        print(without_controls(str(error)), file=sys.stderr)
         return error.exit_code
     return 0
 

@@ -235,7 +235,7 @@ class Connection(PSClient):  # type: ignore[misc]
         if name is None:
             self.owner.failed(
                 f"{self.websocket_url} does not give the name {self.username!r} away "
-                f"({why.rstrip('.')}); set LANISTA_SHOWDOWN_NAME to another name"
+                f"({printable(why, 200).rstrip('.')}); set LANISTA_SHOWDOWN_NAME to another name"
             )
             return
         self._account_configuration = AccountConfiguration(name, None)

@@ -168,7 +168,8 @@ class Table:
         request, said = self._request, self._said[1]
         if request is None:
             return
-        _log.warning("%s: %r was refused: %s", self.battle.tag, said, printable(words, 200))
+        tag = printable(self.battle.tag, 60)
+        _log.warning("%s: %r was refused: %s", tag, said, printable(words, 200))
         if said == DEFAULT:
             self.forfeit(f"The server takes no choice: {words}")
             return
