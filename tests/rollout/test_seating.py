@@ -19,6 +19,11 @@ def test_two_players_swap_seats_on_the_same_deal():
     assert schedule.match.tolist() == [0, 1, 2, 3]
 
 
+def test_in_the_next_match_of_a_unit_everybody_has_moved_one_seat_up():
+    schedule = rotations([5, 6, 7], 3)
+    assert schedule.seating.tolist() == [[5, 6, 7], [7, 5, 6], [6, 7, 5]]
+
+
 @given(seat_counts, match_counts)
 def test_every_player_sits_in_every_seat_once_on_each_deal(seats, matches):
     schedule = rotations(seats, matches)
