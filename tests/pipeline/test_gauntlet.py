@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lanista.errors import LanistaError
-from lanista.games import registry
+from lanista.games import PythonBot, registry
 from lanista.league.score import t_quantile
 from lanista.nets.policy import Policy
 from lanista.pipeline.evaluation import FIRST_MATCH, Evaluator
@@ -237,6 +237,56 @@ def test_a_pool_is_met_beside_the_settings_bots_and_its_lowest_score_is_said(tmp
     )
     assert found.score == scores["random"]
     assert found.gauntlet.bouts[0].opponent == "random"
+
+
+class Folding(PythonBot):
+    """Never bets: every strong hand of it is thrown away."""
+
+    name = "folding"
+
+    def choose(self, observation, legal, stream):
+        return [choices[0] for choices in legal]
+
+
+def test_the_score_is_over_the_settings_players_and_the_reason_says_who_is_which(tmp_path):
+    judge, policy, spec = evaluator(tmp_path, bots=["random"])
+    folding = Folding(spec, 0)
+    found = judge.measure(policy, 1, pool=[("old", folding), ("random", folding)])
+    assert found.values["score/old"] != found.values["score/random"]
+    assert found.score == found.values["score/random"]
+    # Who is among both is the settings' own.
+    bot = registry.make_bot("kuhn", "random", spec, 0).digest
+    reasons = {}
+    for _, reason, names, digests, *_ in found.lineups:
+        told = dict(zip(json.loads(names), json.loads(digests), strict=True))
+        reasons |= {(name, digest): reason for name, digest in told.items() if name != "main"}
+    assert reasons == {("random", bot): "evaluation", ("old", folding.digest): "pool"}
+    assert found.values["pool/lowest"] == min(found.scores[n].value for n in ("old", "random"))
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_a_policy_is_judged_in_the_manner_of_the_settings(greedy, tmp_path):
+    judge, policy, _ = evaluator(tmp_path, bots=["random"], greedy=greedy)
+    found = judge.measure(policy, 1)
+    for _, _, names, digests, *_ in found.lineups:
+        told = dict(zip(json.loads(names), json.loads(digests), strict=True))
+        assert told["main"] == found.digest + (":greedy" if greedy else "")
+
+
+def test_a_duel_s_gain_is_over_deals_in_both_seats(tmp_path):
+    judge, _, spec = evaluator(tmp_path)
+    random, folding = registry.make_bot("kuhn", "random", spec, 0), Folding(spec, 0)
+    found = judge.duel(random, folding, ("random", "folding"), 200, FIRST_MATCH)
+    returns = {}
+    for _, lineup, deal, returned, *_ in found.matches:
+        names = next(json.loads(row[2]) for row in found.lineups if row[0] == lineup)
+        returns.setdefault(deal, []).append(json.loads(returned)[names.index("random")])
+    units = [sum(each) / 2 for each in returns.values()]
+    assert {len(each) for each in returns.values()} == {2}
+    assert found.gain.n == len(units) == 100
+    assert found.gain.value == pytest.approx(sum(units) / 100)
+    spread = 1.984 * float(np.std(units, ddof=1)) / 10
+    assert found.gain.high - found.gain.value == pytest.approx(spread, rel=1e-3)
 
 
 def test_with_a_pool_alone_the_score_is_over_the_pool(tmp_path):

@@ -10,6 +10,7 @@ from pipeline_runs import SMALL, settings_of
 
 from lanista.league.payoff import Outcome, Payoff
 from lanista.learn.checkpoint import Checkpoints, read_state
+from lanista.pipeline import squad as squad_module
 from lanista.pipeline.metrics import Metrics
 from lanista.pipeline.run import folder_of, saved_settings
 from lanista.pipeline.squad import Squad
@@ -243,6 +244,31 @@ def test_a_resumed_squad_has_all_that_the_tables_say_of_its_learners(folder, row
     assert squad.snapshot_at == dict.fromkeys(LEARNERS, 0) | last
     spent = rows("metrics WHERE name = 'exploiter/decisions'", "SUM(value)")[0][0]
     assert squad.spent["decisions"] == spent > 0
+    squad.close()
+
+
+def test_the_next_round_is_told_how_often_each_category_was_met(folder, rows, monkeypatch):
+    told, real = {}, squad_module.meetings
+
+    def watched(rules, learner, found, payoff, previous):
+        told[learner] = dict(previous)
+        return real(rules, learner, found, payoff, previous)
+
+    monkeypatch.setattr(squad_module, "meetings", watched)
+    metrics = Metrics(folder / "run.db")
+    squad = Squad(saved_settings(folder), folder)
+    squad.load(state(folder, 6), metrics)
+    metrics.close()
+    squad.matchmake()
+    category = dict(rows("players", "name, category"))
+    newest = "matchmaking WHERE update_number = (SELECT MAX(update_number) FROM matchmaking)"
+    wanted = {learner: {} for learner in LEARNERS}
+    for learner, opponent, weight in rows(newest, "learner, opponent, weight"):
+        sums = wanted[learner]
+        sums[category[opponent]] = sums.get(category[opponent], 0.0) + weight
+    for learner in LEARNERS:
+        assert told[learner] == pytest.approx(wanted[learner])
+        assert sum(told[learner].values()) == pytest.approx(1)
     squad.close()
 
 
