@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from toy import (
     SPEC,
     STARTS,
     agent_of,
+    files_all,
     files_of,
     folder_of,
     policy_bytes,
@@ -23,7 +25,8 @@ from lanista import files
 from lanista.errors import LanistaError
 from lanista.live import current
 from lanista.live.deciding import load
-from lanista.live.folder import POINTER, PolicyFolder
+from lanista.live.folder import POINTER, Pointer, PolicyFolder
+from lanista.live.sealed_json import sealed
 
 
 @pytest.fixture
@@ -144,9 +147,10 @@ def test_a_policy_for_another_game_or_layout_is_refused(tmp_path: Path) -> None:
 
         def foreign(folder: PolicyFolder = folder, spec: Any = spec, first: str = first) -> None:
             digest = folder.add(policy_bytes(1, spec))
-            # As a careless hand would: the folder itself refuses to publish it.
-            text = (folder.folder / POINTER).read_text()
-            files.write_text(folder.folder / POINTER, text.replace(first, digest))
+            # As another program might: the folder itself refuses to publish it.
+            assert folder.pointer() == Pointer(first, serial=1)
+            told = asdict(Pointer(digest, serial=1))
+            files.write_text(folder.folder / POINTER, sealed(told))
 
         with agent_of(here) as agent:
             foreign()
@@ -179,6 +183,25 @@ def test_a_pointer_that_says_nonsense_is_refused_and_the_old_policy_kept(
     assert POINTER in refusal(
         tmp_path, folder, lambda: spoil_pointer(folder, text.encode("latin-1"))
     )
+
+
+def test_a_pointer_with_one_bit_flipped_is_refused_said_and_the_old_policies_play_on(
+    tmp_path: Path, folder: PolicyFolder
+) -> None:
+    folder.try_out(folder.add(policy_bytes(5)), 0.5)
+    path = folder.folder / POINTER
+    with agent_of(tmp_path) as agent:
+        for old, new in ((b'"share": 0.5', b'"share": 0.7'), (b'"serial": 2', b'"serial": 3')):
+            good = path.read_bytes()
+            path.write_bytes(good.replace(old, new))
+            assert path.read_bytes() != good
+            game = agent.game(f"while damaged {new!r}")
+            game.act(view())
+            game.end(1)
+            assert POINTER in agent.report().refusals[-1]
+            path.write_bytes(good)
+        agent.game("afterwards").end(None)
+    assert {game.header.serial for game in files_all(tmp_path)} == {2}
 
 
 def spoil_pointer(folder: PolicyFolder, data: bytes) -> None:

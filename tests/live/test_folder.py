@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +33,9 @@ def test_publishing_names_a_policy_and_counts_on(tmp_path: Path) -> None:
     assert folder.publish(one) == Pointer(one, None, 0.0, 1)
     assert folder.publish(two) == Pointer(two, None, 0.0, 2)
     told = json.loads((tmp_path / POINTER).read_text())
-    assert told == {"format": 1, "stable": two, "candidate": None, "share": 0.0, "serial": 2}
+    check = told.pop("check")
+    assert told == {"format": 2, "stable": two, "candidate": None, "share": 0.0, "serial": 2}
+    assert check == hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
     assert folder.pointer() == PolicyFolder(tmp_path).pointer()
 
 
@@ -138,7 +144,10 @@ def test_rolling_back_to_a_policy_that_is_gone_is_refused(tmp_path: Path) -> Non
 @pytest.mark.parametrize("key", ["format", "stable", "candidate", "share", "serial"])
 def test_a_pointer_with_a_wrong_value_is_refused(tmp_path: Path, key: str) -> None:
     folder = folder_of(tmp_path)
-    told = json.loads((tmp_path / POINTER).read_text())
+    told = json.loads((tmp_path / POINTER).read_text()) | {"format": 1}
+    del told["check"]
+    (tmp_path / POINTER).write_text(json.dumps(told))
+    assert folder.pointer().serial == 1
     for value in (True, -1, 1.5, "x", [], {}, "../x", "Z" * 64, None, 10**30, "9" * 63):
         if key == "candidate" and value is None:
             continue
@@ -286,3 +295,98 @@ def test_a_damaged_pointer_is_replaced_by_a_publication(tmp_path: Path) -> None:
     assert folder.pointer() == pointer
     assert folder.history()[-1].before == other.stable
     assert folder.roll_back().stable == other.stable
+
+
+# A changed bit.
+
+
+def bits_of(data: bytes) -> Iterator[bytes]:
+    for bit in range(8 * len(data)):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        yield bytes(changed)
+
+
+def test_every_flipped_bit_of_a_pointer_is_refused_or_leaves_it_as_it_was(tmp_path: Path) -> None:
+    folder, (one, two) = with_policies(tmp_path, 2)
+    folder.publish(one)
+    pointer = folder.try_out(two, 0.35)
+    path = tmp_path / POINTER
+    refused = 0
+    for data in bits_of(path.read_bytes()):
+        path.write_bytes(data)
+        try:
+            assert folder.pointer() == pointer, data
+        except PolicyFolderError:
+            refused += 1
+    assert refused > 2000
+
+
+def test_every_flipped_bit_of_a_change_is_refused_or_leaves_it_as_it_was(tmp_path: Path) -> None:
+    folder, (one, two) = with_policies(tmp_path, 2)
+    folder.publish(one)
+    folder.publish(two, "because", watch_share=0.25)
+    path = tmp_path / "history" / "00000002.json"
+    changes = folder.history()
+    for data in bits_of(path.read_bytes()):
+        path.write_bytes(data)
+        with suppress(PolicyFolderError):
+            assert folder.history() == changes, data
+
+
+def test_a_pointer_of_format_1_is_read_and_sealed_with_the_next_change(tmp_path: Path) -> None:
+    folder, (one, two) = with_policies(tmp_path, 2)
+    folder.publish(one)
+    for path in (tmp_path / POINTER, *(tmp_path / "history").iterdir()):
+        told = json.loads(path.read_text()) | {"format": 1}
+        del told["check"]
+        path.write_text(json.dumps(told))
+    assert folder.pointer() == Pointer(one, None, 0.0, 1)
+    assert folder.publish(two).serial == 2
+    assert [change.before for change in folder.history()] == [None, one]
+    for path in (tmp_path / POINTER, tmp_path / "history" / "00000002.json"):
+        told = json.loads(path.read_text())
+        assert (told["format"], len(told["check"])) == (2, 64)
+
+
+def test_publishing_mends_a_pointer_though_the_last_change_is_damaged_too(tmp_path: Path) -> None:
+    folder, (one, two, three) = with_policies(tmp_path, 3)
+    folder.publish(one)
+    folder.publish(two)
+    for path in (tmp_path / POINTER, tmp_path / "history" / "00000002.json"):
+        path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(PolicyFolderError, match=r"current\.json is refused.*publish a policy"):
+        folder.pointer()
+    assert folder.publish(three) == Pointer(three, None, 0.0, 3)
+    with pytest.raises(PolicyFolderError, match=r"00000002\.json is refused.*move it away"):
+        folder.history()
+    (tmp_path / "history" / "00000002.json").unlink()
+    assert [change.pointer.serial for change in folder.history()] == [1, 3]
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link to nothing", "device"])
+def test_something_else_in_the_pointers_place_is_refused_and_waits_for_nobody(
+    tmp_path: Path, kind: str
+) -> None:
+    folder = folder_of(tmp_path)
+    path = tmp_path / POINTER
+    path.unlink()
+    {
+        "folder": path.mkdir,
+        "pipe": lambda: os.mkfifo(path),
+        "link to nothing": lambda: path.symlink_to(tmp_path / "nothing"),
+        "device": lambda: path.symlink_to("/dev/zero"),
+    }[kind]()
+    with pytest.raises(PolicyFolderError):
+        folder.pointer()
+
+
+def test_odd_names_among_the_changes_are_passed_over(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    for name in ("1x.json", "9" * 200 + ".json", "1.json", "00000001.json.json"):
+        (tmp_path / "history" / name).write_text("{}")
+    assert [change.pointer.serial for change in folder.history()] == [1]
+    copied = (tmp_path / "history" / "00000001.json").read_bytes()
+    (tmp_path / "history" / "00000000.json").write_bytes(copied)
+    with pytest.raises(PolicyFolderError, match="is the change of serial 1"):
+        folder.history()

@@ -26,4 +26,7 @@ def _tried(address: str) -> sqlite3.Connection:
     except sqlite3.Error:
         database.close()
         raise
+    except UnicodeDecodeError as error:  # What SQLite quotes of a damaged schema need be no text.
+        database.close()
+        raise sqlite3.DatabaseError("its schema holds text that is no UTF-8") from error
     return database

@@ -63,11 +63,11 @@ class Deployment:
     def found(cls, gate: Gate, folder: PolicyFolder) -> Deployment:
         """Return what a folder has in service; a trial or watch found there begins anew."""
         with folder.changing():
-            pointer, changes = folder.pointer(), folder.history()
+            pointer, change = folder.pointer(), folder.last_change()
         found = cls(gate, pointer)
         if pointer.candidate is not None and 0 < pointer.share < 1:
             found.second, found.share = pointer.candidate, pointer.share
-            watched = bool(changes) and changes[-1].watched
+            watched = change is not None and change.watched
             found.test = Watch(gate.watch) if watched else Trial(gate.rule)
         return found
 

@@ -8,30 +8,29 @@ do so at once; readers need no lock. Knows nothing of what makes a policy better
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 import threading
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes, write_text
 from lanista.live.game_header import Layout
+from lanista.live.sealed_json import SealError, read_sealed, sealed
 from lanista.lock import holding
 from lanista.nets import policy_format
 from lanista.text import printable, quoted
 
-FORMAT = 1
 POINTER = "current.json"
 PATIENCE = 10.0
 """Seconds that a change waits for another writer; one takes milliseconds."""
-_MOST_BYTES = 1 << 16
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ENTRY = re.compile(r"([0-9]{8,19})\.json")
 
 
 class PolicyFolderError(LanistaError):
@@ -126,8 +125,11 @@ class PolicyFolder:
         try:
             return self.found()
         except PolicyFolderError:
-            serials = [int(path.stem) for path in self.history_folder.glob("[0-9]*.json")]
-            return self._entry(max(serials)).pointer if serials else None
+            serials = self._serials()
+            for serial in reversed(serials):
+                with suppress(PolicyFolderError):
+                    return replace(self._entry(serial).pointer, serial=serials[-1])
+            return None
 
     def add(self, data: bytes) -> str:
         """Put the bytes of a policy file into the folder; return its digest. Nobody plays it."""
@@ -210,10 +212,9 @@ class PolicyFolder:
         """Return all changes that took effect, the oldest first."""
         now = self.found()
         last = -1 if now is None else now.serial
-        serials = [int(path.stem) for path in self.history_folder.glob("[0-9]*.json")]
         changes = []
         # One beyond the pointer was written just before its writer was killed.
-        for serial in sorted(serial for serial in serials if serial <= last):
+        for serial in (serial for serial in self._serials() if serial <= last):
             try:
                 changes.append(self._entry(serial))
             except PolicyFolderError:
@@ -221,6 +222,13 @@ class PolicyFolder:
                     raise
                 # Pruned while it was being read.
         return changes
+
+    def last_change(self) -> Change | None:
+        """Return the change that made the pointer what it is; None: nobody wrote it down."""
+        now = self.found()
+        if now is None or not self._entry_path(now.serial).exists():
+            return None
+        return self._entry(now.serial)
 
     def prune(self, keep: int, spared: Collection[str] = ()) -> int:
         """Remove policies that neither the last `keep` changes nor `spared` name; return how many
@@ -262,17 +270,22 @@ class PolicyFolder:
         now = self._last()
         serial = 1 if now is None else now.serial + 1
         pointer = Pointer(pointer.stable, pointer.candidate, pointer.share, serial)
-        told: dict[str, Any] = asdict(pointer) | {"format": FORMAT}
+        told: dict[str, Any] = asdict(pointer)
         line = told | {"before": before, "reason": printable(reason, 400)}
         line |= {"at": time.time(), "watched": watched}
-        write_text(self._entry_path(serial), _compact(line))
-        write_text(self.folder / POINTER, _compact(told))
+        write_text(self._entry_path(serial), sealed(line))
+        write_text(self.folder / POINTER, sealed(told))
         return pointer
 
     def _before(self, now: Pointer | None) -> str | None:
         if now is None or not self._entry_path(now.serial).exists():
             return None
         return self._entry(now.serial).before
+
+    def _serials(self) -> list[int]:
+        """Return the numbers of all changes that were written down, in order."""
+        names = (path.name for path in self.history_folder.glob("[0-9]*.json"))
+        return sorted(int(match[1]) for name in names if (match := _ENTRY.fullmatch(name)))
 
     def _entry_path(self, serial: int) -> Path:
         return self.history_folder / f"{serial:08d}.json"
@@ -286,16 +299,18 @@ class PolicyFolder:
             raise _refused(path, "its policy before or its reason is none")
         if at is not None and (type(at) is not float or not math.isfinite(at)):
             raise _refused(path, f"its time is {quoted(at)}")
-        return Change(_pointer(value, path), before, reason, at, watched is True)
+        pointer = _pointer(value, path)
+        if pointer.serial != serial:
+            raise _refused(path, f"it is the change of serial {pointer.serial}")
+        return Change(pointer, before, reason, at, watched is True)
 
 
-_KEYS = {"format", *(entry.name for entry in fields(Pointer))}
+_KEYS = {entry.name for entry in fields(Pointer)}
 
 
 def _pointer(value: dict[str, Any], path: Path) -> Pointer:
-    if set(value) != _KEYS or type(value["format"]) is not int or value["format"] != FORMAT:
-        raise _refused(path, f"it is no pointer of format {FORMAT}")
-    del value["format"]
+    if set(value) != _KEYS:
+        raise _refused(path, "it does not hold what a pointer does")
     pointer = Pointer(**value)
     for digest in (pointer.stable, pointer.candidate):
         if not (_is_digest(digest) or (digest is None and pointer.stable is not None)):
@@ -310,18 +325,13 @@ def _pointer(value: dict[str, Any], path: Path) -> Pointer:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            text = file.read(_MOST_BYTES + 1)
-        value = json.loads(text.decode("utf-8"))
+        return read_sealed(path)
     except FileNotFoundError:
         raise PolicyFolderError(
             f"{printable(path)} is not there; publish a policy into this folder first."
         ) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise _refused(path, "it cannot be read, or is not JSON") from error
-    if len(text) > _MOST_BYTES or not isinstance(value, dict):
-        raise _refused(path, "it is not a small JSON object")
-    return value
+    except SealError as error:
+        raise _refused(path, str(error)) from error
 
 
 def _holds(path: Path, digest: str) -> bool:
@@ -338,7 +348,10 @@ def _refuse_share(share: float) -> None:
 
 
 def _refused(path: Path, reason: str) -> PolicyFolderError:
-    return PolicyFolderError(f"{printable(path)} is refused: {reason}.")
+    remedy = "publish a policy, which writes it anew"
+    if path.name != POINTER:
+        remedy = "put it back, or move it away to go on without that change"
+    return PolicyFolderError(f"{printable(path)} is refused: {reason}; {remedy}.")
 
 
 def _is_digest(value: object) -> bool:
@@ -349,7 +362,3 @@ def _digest(value: str) -> str:
     if not _is_digest(value):
         raise PolicyFolderError(f"A policy's digest is {quoted(value)}; give its SHA-256.")
     return value
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, sort_keys=True) + "\n"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lanista.live.deployment import Deployment, Verdict, facts_of
-from lanista.live.folder import PolicyFolder
+from lanista.live.folder import PolicyFolder, PolicyFolderError
 from lanista.live.ledger import GameRow, Ledger
 from lanista.live.opinion import recorded_opinion
 from lanista.live.settings import LiveSettings
@@ -65,10 +65,17 @@ class Gatekeeper:
         if due is None:
             return
         if self.deployment.carry_out(self.folder):
-            self.folder.prune(self.settings.keep_policies, {self.weights.base})
+            self._prune()
         elif self.deployment.overtaken(self.folder.pointer()):
             self.ledger.add_event(number, "dropped", verb=due.verb, digest=due.digest)
             self.say(f"Somebody changed the pointer first: {due.verb} of {due.digest[:12]} is off.")
+
+    def _prune(self) -> None:
+        """Remove policies that nobody needs; which those are, a damaged history does not tell."""
+        try:
+            self.folder.prune(self.settings.keep_policies, {self.weights.base})
+        except PolicyFolderError as error:
+            self.say(f"{error} Until then no old policy is removed.")
 
     def look(self, number: int) -> None:
         """Follow what somebody else made of the pointer, as part of update `number`."""

@@ -264,6 +264,7 @@ class BackgroundLearner:
     def _save(self, number: int) -> None:
         state = {
             "games": self.ledger.count(),
+            "rows": self.ledger.vouched(number),
             "weights": self.weights.state(),
             "deployment": self.gatekeeper.deployment.state(),
         }
@@ -271,13 +272,22 @@ class BackgroundLearner:
         self.number = number
         self.checkpoints.keep(self.settings.keep_checkpoints, 0)
 
+    def _refuse_other_book(self, state: dict[str, object]) -> None:
+        """Refuse a book that a checkpoint does not answer for, before anything is moved."""
+        games, rows = self.ledger.count(self.number), self.ledger.vouched(self.number)
+        path = self.ledger.path
+        if games != state["games"]:
+            what = f"{path} holds {games} games and the checkpoint {state['games']}"
+        elif state.get("rows", rows) != rows:  # Older checkpoints hold no sum.
+            what = f"{path} holds other rows than those of the checkpoint"
+        else:
+            return
+        raise RefusedError(
+            f"{what}; put back the file that belongs to it, or move {self.home} away to begin a "
+            "new learner from the stable policy."
+        )
+
     def _load(self, state: dict[str, object]) -> None:
-        if self.ledger.count() != state["games"]:
-            raise RefusedError(
-                f"{self.ledger.path} holds {self.ledger.count()} games and the checkpoint "
-                f"{state['games']}; put back the file that belongs to it, or move {self.home} "
-                "away to begin a new learner from the stable policy."
-            )
         self.weights.load(state["weights"])  # type: ignore[arg-type]
         deployment = Deployment.of(self.settings.gate, state["deployment"])  # type: ignore[arg-type]
         self.gatekeeper.deployment = deployment
@@ -289,7 +299,10 @@ class BackgroundLearner:
                 f"{path} is gone, and tells which games took effect; put it back, or move "
                 f"{self.home} away to begin a new learner from the stable policy."
             )
-        return Ledger(path, write=True)
+        ledger = Ledger(path, write=True)
+        if ledger.was_unsealed:
+            self.say(f"{path} held no sums of its rows; from now on it does.")
+        return ledger
 
     def _recover(self) -> None:
         """Go on from the newest checkpoint; what it does not hold did not happen."""
@@ -303,6 +316,7 @@ class BackgroundLearner:
             self.number, state, said = self.checkpoints.newest_good()
             for sentence in said:
                 self.say(sentence)
+            self._refuse_other_book(state)
             for number in self.checkpoints.numbers():
                 if number > self.number:
                     self.checkpoints.set_aside(number)

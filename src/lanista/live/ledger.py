@@ -1,15 +1,15 @@
 """The learner's book: every game it took in, every batch, every policy and every event, in SQLite.
 
 A row carries the update that made it. What a checkpoint does not hold did not happen: rows newer
-than it are deleted when a learner starts. Readers open the book read-only while it is written.
-Knows nothing of networks and of what the numbers mean.
+than it are deleted when a learner starts. Readers open the book read-only while it is written. A
+book that is not what was written is refused, whoever opens it. Knows nothing of networks and of
+what the numbers mean.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -17,12 +17,9 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from lanista.data.databases import opened_to_read
-from lanista.errors import RefusedError
-from lanista.text import printable
+from lanista.live.book_file import BookFile
 
 NAME = "learn.db"
-VERSION = 1
 _TABLES = """
 CREATE TABLE games (
     update_number INTEGER NOT NULL, content TEXT NOT NULL PRIMARY KEY, game_id TEXT NOT NULL,
@@ -145,66 +142,11 @@ class Totals:
     cpu_seconds: float = 0.0
 
 
-class Ledger:
+class Ledger(BookFile):
     """The open book of one learner."""
 
     def __init__(self, path: Path, *, write: bool = False) -> None:
-        self.path = path
-        try:
-            if write:
-                self._connection = sqlite3.connect(path, isolation_level=None)
-                self._connection.execute("PRAGMA journal_mode=WAL")
-                # A checkpoint promises that its rows are there, so a commit must reach the disk.
-                self._connection.execute("PRAGMA synchronous=FULL")
-            else:
-                self._connection = opened_to_read(path)
-            self._prepare(write)
-        except sqlite3.OperationalError as error:
-            # Full, locked or without the right to write: nothing is wrong with what is there.
-            raise RefusedError(
-                f"{printable(path)} cannot be opened: {error}; see that there is room, and that "
-                f"you may read and write in {printable(path.parent)}."
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise RefusedError(
-                f"{printable(path)} is damaged: {error}; put back a copy, or move the folder "
-                "it lies in away to begin a new learner from the stable policy."
-            ) from error
-
-    def _prepare(self, write: bool) -> None:
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version == 0 and write:
-            self._connection.executescript(
-                f"BEGIN; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;"
-            )
-        elif version == 0:
-            raise RefusedError(
-                f"{printable(self.path)} is empty: its learner has only just begun, or was killed "
-                "when it did; look again when it runs."
-            )
-        elif version != VERSION:
-            raise RefusedError(
-                f"{printable(self.path)} is of version {version}, and this program reads "
-                f"{VERSION}; use the program that wrote it."
-            )
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._connection.close()
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Make all that the block adds one transaction, on the disk when the block ends."""
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException as error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.OperationalError):
-                raise OSError(0, f"it cannot be written: {error}", str(self.path)) from error
-            raise
+        super().__init__(path, _TABLES, TABLES, write=write)
 
     def add_games(self, rows: Iterable[GameRow]) -> None:
         self._insert("games", (astuple(row) for row in rows))
@@ -219,9 +161,12 @@ class Ledger:
 
     def add_policy(self, update: int, digest: str, parent: str | None) -> None:
         """Note after which update a policy was made, or the weights returned to it."""
-        self._connection.execute(
-            "INSERT OR IGNORE INTO policies VALUES (?, ?, ?)", (update, digest, parent)
-        )
+        row = (update, digest, parent)
+        with self._inside():
+            if self._connection.execute(
+                "INSERT OR IGNORE INTO policies VALUES (?, ?, ?)", row
+            ).rowcount:
+                self._sums.add("policies", [row])
 
     def add_event(self, update: int, kind: str, **body: Any) -> None:
         self._insert("events", [(update, time.time(), kind, json.dumps(body, sort_keys=True))])
@@ -230,47 +175,49 @@ class Ledger:
         rows = list(rows)
         if rows:
             marks = ", ".join("?" * len(rows[0]))
-            self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+            with self._inside():
+                self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+                self._sums.add(table, rows)
 
     def newer_than(self, update: int) -> list[str]:
         """Return the contents of games that a checkpoint of `update` does not hold."""
-        found = self._connection.execute(
-            "SELECT content FROM games WHERE update_number > ?", (update,)
-        )
+        found = self._select("SELECT content FROM games WHERE update_number > ?", (update,))
         return [content for (content,) in found]
 
     def forget_after(self, update: int) -> None:
         """Delete every row newer than `update`, in one transaction."""
         with self.writing():
             for table in TABLES:
+                self._sums.add(table, self.newer(table, update), -1)
                 self._connection.execute(f"DELETE FROM {table} WHERE update_number > ?", (update,))
 
     def knows(self, content: str) -> bool:
         """Whether a game of this content took effect before."""
-        found = self._connection.execute("SELECT 1 FROM games WHERE content = ?", (content,))
-        return found.fetchone() is not None
+        found = self._select("SELECT 1 FROM games WHERE content = ?", (content,))
+        return bool(found)
 
-    def count(self) -> int:
-        """Return how many games took effect."""
-        return int(self._connection.execute("SELECT COUNT(*) FROM games").fetchone()[0])
+    def count(self, update: int | None = None) -> int:
+        """Return how many games took effect, all or those up to `update`."""
+        newer = 0 if update is None else len(self.newer_than(update))
+        return int(self._select("SELECT COUNT(*) FROM games")[0][0]) - newer
 
     def update_of(self, policy: str) -> int | None:
         """Return after which update the weights were last a policy's; None: that is not known."""
-        (found,) = self._connection.execute(
+        (found,) = self._select(
             "SELECT MAX(update_number) FROM policies WHERE digest = ?", (policy,)
-        ).fetchone()
+        )[0]
         return None if found is None else int(found)
 
     def learned_since(self, update: int) -> int:
         """Return how many updates after `update` learned from something."""
-        found = self._connection.execute(
+        found = self._select(
             "SELECT COUNT(*) FROM batches WHERE update_number > ? AND learned > 0", (update,)
         )
-        return int(found.fetchone()[0])
+        return int(found[0][0])
 
     def games(self, last: int | None = None) -> list[GameRow]:
         """Return the games in the order they took effect, all or the `last` ones."""
-        found = self._connection.execute(
+        found = self._select(
             "SELECT * FROM games ORDER BY update_number DESC, at DESC, content DESC LIMIT ?",
             (-1 if last is None else last,),
         )
@@ -278,17 +225,17 @@ class Ledger:
 
     def learned(self) -> list[str]:
         """Return the contents of all games that were learned from."""
-        found = self._connection.execute("SELECT content FROM games WHERE use = 'learned'")
+        found = self._select("SELECT content FROM games WHERE use = 'learned'")
         return [content for (content,) in found]
 
     def batches(self) -> list[BatchRow]:
         """Return all updates in order."""
-        found = self._connection.execute("SELECT * FROM batches ORDER BY update_number")
+        found = self._select("SELECT * FROM batches ORDER BY update_number")
         return [BatchRow(*row) for row in found]
 
     def metrics(self, name: str) -> list[tuple[int, float]]:
         """Return what an update logged under a name, in order."""
-        found = self._connection.execute(
+        found = self._select(
             "SELECT update_number, value FROM metrics WHERE name = ? AND value IS NOT NULL "
             "ORDER BY update_number",
             (name,),
@@ -297,35 +244,33 @@ class Ledger:
 
     def metric_names(self) -> list[str]:
         """Return every name something was logged under."""
-        found = self._connection.execute("SELECT DISTINCT name FROM metrics ORDER BY name")
+        found = self._select("SELECT DISTINCT name FROM metrics ORDER BY name")
         return [str(name) for (name,) in found]
 
     def policies(self) -> dict[str, tuple[int, str | None]]:
         """Return the first update and the parent of every policy this learner made or met."""
-        found = self._connection.execute(
+        found = self._select(
             "SELECT digest, update_number, parent FROM policies ORDER BY update_number DESC"
         )
         return {digest: (int(update), parent) for digest, update, parent in found}
 
     def events(self, *kinds: str) -> list[Event]:
         """Return what happened, in order: everything, or events of some kinds."""
-        found = self._connection.execute("SELECT * FROM events ORDER BY rowid")
+        found = self._select("SELECT * FROM events ORDER BY rowid")
         events = [Event(int(u), float(at), kind, json.loads(body)) for u, at, kind, body in found]
         return [event for event in events if not kinds or event.kind in kinds]
 
     def totals(self) -> Totals:
         """Return all batches together; the loss is the mean over what was trained on."""
         games, learned, repeated, batches, samples, trained, seconds, cpu, weighed, losses = (
-            self._connection.execute(
+            self._select(
                 "SELECT SUM(games), SUM(learned), SUM(repeated), COUNT(*), SUM(samples), "
                 "SUM(samples * passes), SUM(seconds), SUM(cpu_seconds), "
                 "SUM(CASE WHEN loss IS NOT NULL THEN samples * passes END), "
                 "SUM(loss * samples * passes) FROM batches"
-            ).fetchone()
+            )[0]
         )
-        (stale,) = self._connection.execute(
-            "SELECT COUNT(*) FROM games WHERE use = 'stale'"
-        ).fetchone()
+        (stale,) = self._select("SELECT COUNT(*) FROM games WHERE use = 'stale'")[0]
         return Totals(
             games or 0, learned or 0, stale, repeated or 0, batches, samples or 0, trained or 0,
             losses / weighed if weighed else None, seconds or 0.0, cpu or 0.0,

@@ -68,7 +68,12 @@ _MODULUS = 1 << 256
 
 def _sum(rows: Mapping[str, Iterable[Row]]) -> int:
     """Return the sum of the hashes of rows: the same in whatever order and portions they come."""
-    texts = (repr((table, *row)) for table, some in rows.items() for row in some)
+    # SQLite gives -0.0 back as 0.0, which must not pass for damage.
+    texts = (
+        repr((table, *(value + 0.0 if type(value) is float else value for value in row)))
+        for table, some in rows.items()
+        for row in some
+    )
     return sum(int.from_bytes(hashlib.sha256(t.encode()).digest(), "big") for t in texts)
 
 
