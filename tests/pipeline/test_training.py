@@ -32,6 +32,7 @@ from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import load_policy, read_header
 from lanista.pipeline.display import SHOWN
 from lanista.pipeline.iteration import Training
+from lanista.pipeline.metrics import Metrics
 from lanista.pipeline.resume import resumed_settings
 from lanista.pipeline.run import Run, folder_of, saved_settings
 from lanista.pipeline.training import train
@@ -419,6 +420,16 @@ def test_a_changed_value_or_missing_row_in_the_database_is_said(output):
         listener = Listener()
         assert train(settings_of(QUICK), output, resume=True, observers=[listener]) == 0
         assert any("is not what the run wrote" in sentence for sentence in listener.sentences)
+
+
+def test_a_number_that_the_database_gives_back_without_its_sign_is_no_damage(tmp_path):
+    with closing(Metrics(tmp_path / "run.db")) as metrics:
+        metrics.add(1, {"nothing": -0.0, "something": -0.5})
+        metrics.flush()
+        written = metrics.sum
+    with closing(Metrics(tmp_path / "run.db")) as metrics:
+        metrics.forget_after(1)
+        assert metrics.sum == written
 
 
 def test_an_untouched_database_is_not_complained_of(output):
