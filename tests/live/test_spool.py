@@ -117,13 +117,8 @@ def test_hostile_things_are_moved_to_bad_as_they_are(spool: Spool, kind: str) ->
 
 def test_a_move_that_fails_is_an_error(spool: Spool) -> None:
     path = spool.write(game_of())
-    content = game_of().content
-    place = spool.archived(content)
-    place.mkdir(parents=True)
-    (place / "in the way").write_text("")
     for call in (
-        lambda: spool.put_away(path, content),
-        lambda: spool.take([spool.new / "absent.npz"]),
+        lambda: spool.give_back(spool.work / "absent.npz"),
         lambda: spool.reject(spool.new / "absent.npz", "why"),
         lambda: spool.archived("../../../etc/passwd"),
     ):

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -65,23 +65,34 @@ class Learn:
 
             print(commented(settings), end="")
             return 0
-        from lanista.live.learning import BackgroundLearner
-        from lanista.live.service import Service, serve, step_back
+        from lanista.live.service import Service, begin, serve, step_back
 
         step_back(self.nice, self.threads)
         known = self.spool.exists()
         with stopping() as stop:
-            learner = BackgroundLearner(
-                self.spool, self.policy, settings, say=say_on_error, stop=stop.is_set
-            )
+            learner = begin(lambda: self._begin(settings, stop), say_on_error, stop, self.poll)
+            if learner is None:
+                return 0
             with learner:
-                self._keep(settings, learner.home)
                 self._greet(learner, known)
                 how = Service(self.once, self.poll, self.cpu_share, self.report_every)
                 found = serve(learner, how, stop)
         for line in found.lines():
             print(line)
         return 0
+
+    def _begin(self, settings: LiveSettings, stop: threading.Event) -> BackgroundLearner:
+        from lanista.live.learning import BackgroundLearner
+
+        learner = BackgroundLearner(
+            self.spool, self.policy, settings, say=say_on_error, stop=stop.is_set
+        )
+        try:
+            self._keep(settings, learner.home)
+        except BaseException:
+            learner.close()
+            raise
+        return learner
 
     def _greet(self, learner: BackgroundLearner, known: bool) -> None:
         """Say what is read, and where that is surprising."""
@@ -113,7 +124,7 @@ class Learn:
         from lanista.pipeline.plain import load, overridden
 
         kept = self.policy / FOLDER / SETTINGS
-        source = self.config or (kept if kept.exists() else None)
+        source = self.config or (kept if kept.is_file() else None)
         settings = LiveSettings() if source is None else load(LiveSettings, source)
         given = [text for group in self.settings for text in group]
         if self.max_batch_files is not None:
@@ -129,7 +140,8 @@ class Learn:
 
 
 def say_on_error(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
+    with suppress(OSError):  # A log on a full disk, or that nobody reads, must not end a service.
+        print(sentence, file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,9 +92,7 @@ class Ticker:
         known = [score for score in scores if score is not None]
         mean = sum(known) / len(known) if known else float("nan")
         stable = learner.gatekeeper.deployment.stable
-        print(
+        say_on_error(
             f"{now - self.began:5.0f} s  {learner.ledger.count():6,} games  score of the last "
-            f"{len(known)}: {mean:.3f}  stable {stable[:12]}  waiting {batch.waiting}",
-            file=sys.stderr,
-            flush=True,
+            f"{len(known)}: {mean:.3f}  stable {stable[:12]}  waiting {batch.waiting}"
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -188,6 +189,8 @@ def _entropy(ledger: Ledger) -> tuple[tuple[int, float], ...]:
 
 
 def _settings(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):
@@ -206,6 +209,8 @@ def _reasons(bad: Path) -> Counter[str]:
     """Count why files were refused, their names taken out so that like ones fall together."""
     found: Counter[str] = Counter()
     for path in sorted(bad.glob(f"*{REASON}")) if bad.is_dir() else []:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            continue  # A pipe would be waited for, and a link leads elsewhere.
         with path.open(encoding="utf-8", errors="replace") as file:
             text = file.read(_MOST_REASON).strip()
         found[printable(_REFUSED.sub("", text), 200)] += 1

@@ -36,6 +36,7 @@ class Intake:
 
     def __init__(self, spool: Spool, ledger: Ledger, say: Callable[[str], None]) -> None:
         self.spool, self.ledger, self.say = spool, ledger, say
+        self._passed_over: set[str] = set()
 
     def take(self, most: int, header: PolicyHeader, least: int = 1) -> Taken:
         """Take the newest games of a policy's layout, if there are `least`; the rest waits."""
@@ -43,6 +44,8 @@ class Intake:
         if len(waiting) < least:
             return Taken(waiting=len(waiting))
         chosen = self.spool.take(waiting[:most])
+        for sentence in self.spool.newly_stuck():
+            self.say(sentence)
         games: dict[str, tuple[Path, GameFile]] = {}
         repeated = refused = 0
         # The newest were chosen; they take effect in the order they were written.
@@ -105,6 +108,10 @@ class Intake:
 
     def _recover_journals(self) -> None:
         found = self.spool.recover()
+        for sentence in found.passed_over:
+            if sentence not in self._passed_over:
+                self._passed_over.add(sentence)
+                self.say(sentence)
         if found.games or found.refused:
             self.say(
                 f"{found.games} games of bots that were killed are taken as cut off; "

@@ -23,6 +23,7 @@ from lanista.learn.learner import BrokenLossError
 from lanista.live.deployment import Deployment, Verdict
 from lanista.live.experience import Lesson, distances, predictions, unrolls_of
 from lanista.live.folder import PolicyFolder
+from lanista.live.full_disk import is_full
 from lanista.live.game_files import GameFile
 from lanista.live.gatekeeping import Gatekeeper
 from lanista.live.intake import Intake, Taken
@@ -93,7 +94,9 @@ class BackgroundLearner:
                 self.folder, self.spool, self.ledger, self.weights, self.settings, say, stop
             )
             self.intake = Intake(self.spool, self.ledger, say)
-            self._recover()
+            self.go_back()
+            self.ledger.add_event(self.number, "started", spool=str(self.spool.folder.absolute()))
+            self._stack.callback(self._note_end)
         except BaseException:
             self._stack.close()
             raise
@@ -107,6 +110,14 @@ class BackgroundLearner:
     def close(self) -> None:
         """Let go of the folders."""
         self._stack.close()
+
+    def _note_end(self) -> None:
+        try:
+            self.ledger.add_event(self.number, "stopped")
+        except OSError as error:
+            if not is_full(error):
+                raise
+            self.say("There is no room to note that the learner was stopped.")
 
     def step(self, least: int = 1) -> Batch | None:
         """Take a batch of games and make it take effect; None if fewer than `least` wait."""
@@ -231,7 +242,7 @@ class BackgroundLearner:
 
     def _one_by_one(self, taken: Taken, sentence: str) -> Batch:
         """Learn from each game alone, after a batch that could not be learned from."""
-        self._go_back()
+        self._forget_batch()
         if len(taken.games) == 1:
             path, _ = taken.games[0]
             self.intake.reject(path, f"It cannot be learned from: {sentence}")
@@ -254,7 +265,7 @@ class BackgroundLearner:
             verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
         )
 
-    def _go_back(self) -> None:
+    def _forget_batch(self) -> None:
         """Undo what was learned and noted since the last checkpoint, and see the pointer anew."""
         self.ledger.forget_after(self.number)
         self._load(self.checkpoints.newest_good()[1])
@@ -304,7 +315,7 @@ class BackgroundLearner:
             self.say(f"{path} held no sums of its rows; from now on it does.")
         return ledger
 
-    def _recover(self) -> None:
+    def go_back(self) -> None:
         """Go on from the newest checkpoint; what it does not hold did not happen."""
         self.checkpoints.remove_leftovers()
         folder = self.folder
@@ -326,7 +337,5 @@ class BackgroundLearner:
             self._save(0)
         else:
             self._load(state)
-        self.ledger.add_event(self.number, "started", spool=str(self.spool.folder.absolute()))
-        self._stack.callback(lambda: self.ledger.add_event(self.number, "stopped"))
         self.gatekeeper.carry_out(self.number)
         self.gatekeeper.look(self.number + 1)

@@ -6,15 +6,21 @@ where it cannot. Knows nothing of how is learned.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from lanista.live.full_disk import when_there_is_room
 from lanista.live.learning import BackgroundLearner, Batch
 from lanista.live.ledger import Totals
+
+_TRIM_EVERY = 30.0
+"""Seconds between two times that memory is given back to the system."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +83,13 @@ def serve(
     told: Callable[[Batch], None] = lambda batch: None,
 ) -> Statistics:
     """Learn until `stop` is set, or what is there is learned from; return the statistics."""
-    seen, files = 0, 0
+    seen, files, trimmed = 0, 0, time.monotonic()
     # Bots may go on playing: `once` ends after as many files as there were.
     most = len(learner.spool.waiting()) if how.once else math.inf
     for _ in _occasions(learner, how, stop):
         while files < most and not stop.is_set():
             began = time.monotonic()
-            batch = learner.step(1 if how.once else learner.settings.least_games)
+            batch = _step(learner, how, stop)
             if batch is None:
                 break
             told(batch)
@@ -92,9 +98,41 @@ def serve(
             if how.report_every and seen // how.report_every > before // how.report_every:
                 for line in statistics(learner).lines():
                     learner.say(line)
+            if time.monotonic() - trimmed > _TRIM_EVERY:
+                give_memory_back()
+                trimmed = time.monotonic()
             busy = time.monotonic() - began
             stop.wait(busy * (1 / how.cpu_share - 1))
     return statistics(learner)
+
+
+def begin(
+    make: Callable[[], BackgroundLearner],
+    say: Callable[[str], None],
+    stop: threading.Event,
+    poll: float,
+) -> BackgroundLearner | None:
+    """Begin a learner as soon as its disk has room; None if `stop` is set before."""
+    return when_there_is_room(make, lambda: None, say, stop, poll)
+
+
+def _step(learner: BackgroundLearner, how: Service, stop: threading.Event) -> Batch | None:
+    least = 1 if how.once else learner.settings.least_games
+    return when_there_is_room(
+        lambda: learner.step(least), learner.go_back, learner.say, stop, how.poll
+    )
+
+
+def give_memory_back() -> bool:
+    """Return to the system what was freed between things that stay; return whether it could be.
+
+    Batches differ in size, so free memory lies in pieces, and glibc keeps all below the highest
+    piece in use: over hours a learner would grow by what it has long let go of.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim is not None and bool(trim(0))
 
 
 def _occasions(learner: BackgroundLearner, how: Service, stop: threading.Event) -> Iterator[object]:

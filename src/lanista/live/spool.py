@@ -12,11 +12,13 @@ import os
 import re
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from lanista.errors import LanistaError
 from lanista.files import remove_leftovers, write_bytes, write_text
+from lanista.live.full_disk import is_full
 from lanista.live.game_files import GameFile, encode
 from lanista.live.game_header import GameFileError
 from lanista.live.journal import SUFFIX as JOURNAL
@@ -39,6 +41,8 @@ class Recovered:
 
     games: int = 0
     refused: int = 0
+    passed_over: tuple[str, ...] = ()
+    """A sentence on each that can be neither read nor moved."""
 
 
 class Spool:
@@ -51,16 +55,24 @@ class Spool:
         )
         self._seen: dict[str, int] = {}
         """When each file in `new/` was written, so that a flood is not asked about every time."""
+        self._stuck: dict[str, str] = {}
+        """What lies in `new/` and cannot be moved, with a sentence on each."""
 
     def create(self) -> None:
         """Make the folders that are missing."""
         for name in FOLDERS:
+            place = self.folder / name
             try:
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
+                place.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise SpoolError(
                     f"The spool {printable(self.folder)} cannot be made: {_why(error)}."
                 ) from error
+            if place.is_symlink():
+                raise SpoolError(
+                    f"{printable(place)} is a symbolic link, and links in a spool are not "
+                    "followed; put a folder in its place, or give another folder as spool."
+                )
 
     def write(self, game: GameFile) -> Path:
         """Write a game into `new/`, whole or not at all; the same game has the same name."""
@@ -70,7 +82,7 @@ class Spool:
 
     def waiting(self) -> list[Path]:
         """Return what lies in `new/`, the newest first, so that a flood of old games waits."""
-        return _entries(self.new, self._seen)
+        return [path for path in _entries(self.new, self._seen) if path.name not in self._stuck]
 
     def taken(self) -> list[Path]:
         """Return what lies in `work/`, the newest first."""
@@ -81,8 +93,29 @@ class Spool:
         return [path for path in _entries(self.bad) if not path.name.endswith(REASON)]
 
     def take(self, paths: Iterable[Path]) -> list[Path]:
-        """Move games to `work/`; return where they are now."""
-        return [_move(path, _free(self.work / path.name)) for path in paths]
+        """Move games to `work/`; return where they are now.
+
+        One that is gone meanwhile, or that cannot be moved, does not stop the others.
+        """
+        taken = []
+        self.create()  # Somebody may have cleared the spool away.
+        for path in paths:
+            try:
+                taken.append(_move(path, _free(self.work / path.name)))
+            except SpoolError as error:
+                reason = error.__cause__
+                if isinstance(reason, FileNotFoundError):
+                    continue
+                if is_full(error) or not os.access(self.new, os.W_OK | os.X_OK):
+                    raise
+                self._stuck[path.name] = f"{error} It is passed over."
+        return taken
+
+    def newly_stuck(self) -> list[str]:
+        """Return a sentence on each game that could not be moved, once."""
+        said = [sentence for sentence in self._stuck.values() if sentence]
+        self._stuck = dict.fromkeys(self._stuck, "")
+        return said
 
     def give_back(self, path: Path) -> Path:
         """Move a game from `work/` back to `new/`."""
@@ -96,12 +129,19 @@ class Spool:
 
     def is_archived(self, content: str) -> bool:
         """Whether a game of this content was archived before: then this one is a copy."""
-        return self.archived(content).is_file()
+        return _kind(self.archived(content)) == stat.S_IFREG
 
     def put_away(self, path: Path, content: str) -> Path:
-        """Move a game to the archive, where copies of it share one place."""
+        """Move a game to the archive, where copies of it share one place.
+
+        Whatever else lies there is set aside: a game that took effect must not stay in `work/`.
+        """
         place = self.archived(content)
-        place.parent.mkdir(exist_ok=True)
+        if _kind(place.parent) not in (0, stat.S_IFDIR):
+            self.reject(place.parent, f"'{place.parent.name}' in the archive is not a folder.")
+        _make(place.parent)
+        if _kind(place) not in (0, stat.S_IFREG):
+            self.reject(place, f"'{place.name}' in the archive is not a file.")
         return _move(path, place)
 
     def bring_back(self, content: str) -> Path:
@@ -118,28 +158,39 @@ class Spool:
 
     def recover(self) -> Recovered:
         """Make games of the journals that dead processes left; remove what they half wrote."""
-        remove_leftovers(self.new)
+        with suppress(PermissionError):  # Somebody else's, who runs no more.
+            remove_leftovers(self.new)
         games = refused = 0
+        passed_over: list[str] = []
         for path in sorted(self.open.glob(f"*{JOURNAL}")):
+            what = f"The journal '{printable(path.name)}'"
             try:
-                with recovering(path) as game:
-                    if game is not None:
-                        self.write(game)
-                        games += 1
-            except GameFileError as error:
-                self.reject(path, f"The journal '{printable(path.name)}' is refused: {error}.")
-                refused += 1
+                made, reason = self._recovered(path)
+                games += made
+                if reason:
+                    self.reject(path, f"{what} {reason}.")
+                    refused += 1
             except FileNotFoundError:
                 continue  # Its process ended it, or another one recovered it.
-            except OSError as error:
-                if path.is_symlink():
-                    self.reject(path, f"The journal '{printable(path.name)}' is a link.")
-                    refused += 1
-                else:
-                    raise SpoolError(
-                        f"The journal {printable(path)} cannot be recovered: {_why(error)}."
-                    ) from error
-        return Recovered(games, refused)
+            except (OSError, SpoolError) as error:
+                if is_full(error):
+                    raise
+                why = _why(error) if isinstance(error, OSError) else str(error).rstrip(".")
+                passed_over.append(f"{what} is passed over: {why}.")
+        return Recovered(games, refused, tuple(passed_over))
+
+    def _recovered(self, path: Path) -> tuple[int, str]:
+        """Return how many games a journal became, 0 or 1, and why it is refused, if it is."""
+        kind = _kind(path)
+        if kind not in (0, stat.S_IFREG):
+            return 0, "is a link" if kind == stat.S_IFLNK else "is not a file"
+        try:
+            with recovering(path) as game:
+                if game is not None:
+                    self.write(game)
+                return int(game is not None), ""
+        except GameFileError as error:
+            return 0, f"is refused: {error}"
 
 
 def refuse_one_folder(spool: Path, policy: Path) -> None:
@@ -160,7 +211,11 @@ def _entries(folder: Path, seen: dict[str, int] | None = None) -> list[Path]:
     seen = {} if seen is None else seen
     # What begins with a dot is still being written. A name tells what a game says, so a file that
     # comes back under it is as old as it was.
-    names = {name for name in os.listdir(folder) if not name.startswith(".")}  # noqa: PTH208
+    try:
+        listed = os.listdir(folder)  # noqa: PTH208
+    except FileNotFoundError:
+        listed = []
+    names = {name for name in listed if not name.startswith(".")}
     for name in seen.keys() - names:
         del seen[name]
     for name in names - seen.keys():
@@ -188,17 +243,26 @@ def _move(path: Path, place: Path) -> Path:
 def _free(place: Path) -> Path:
     """Return a place where nothing lies: the one asked for, or one with a number."""
     number, found = 1, place
-    while _exists(found):
+    while _kind(found):
         number += 1
-        found = place.with_name(f"{place.stem}.{number}{place.suffix}")
+        # Shorter, so that a name as long as one may be has room for the number.
+        found = place.with_name(f"{place.stem[:60]}.{number}{place.suffix[:60]}")
     return found
 
 
-def _exists(path: Path) -> bool:
+def _kind(path: Path) -> int:
+    """Return what lies at a path, as S_IFMT has it, links not followed; 0: nothing does."""
     try:
-        return bool(stat.S_IFMT(path.lstat().st_mode))
+        return stat.S_IFMT(path.lstat().st_mode)
     except FileNotFoundError:
-        return False
+        return 0
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpoolError(f"{printable(folder)} cannot be made: {_why(error)}.") from error
 
 
 def _why(error: OSError) -> str:

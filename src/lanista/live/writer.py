@@ -124,6 +124,8 @@ class Writer:
         except (LanistaError, OSError) as error:
             self._note(str(error))
             return
+        for sentence in found.passed_over:
+            self._note(sentence)
         self._count(recovered=found.games)
 
     def _keep_journals(self) -> None:
