@@ -38,6 +38,7 @@ _PART = ".part"
 _PART_NAME = re.compile(
     rf"({re.escape(TENSORS)}|{re.escape(ARRAYS)}|{re.escape(VALUES)})(\.\d{{4}})?"
 )
+_NUMBER = re.compile(r"[0-9]{6}|[1-9][0-9]{6,11}")
 # What a dict in the JSON can be besides itself.
 _TENSOR, _ARRAY, _ITEMS = "$tensor", "$array", "$items"
 
@@ -56,7 +57,8 @@ class Checkpoints:
         """Return the iterations of all checkpoints, good or not, in order."""
         if not self.folder.is_dir():
             return []
-        return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdigit())
+        names = (path.name for path in self.folder.iterdir())
+        return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
 
     def path(self, number: int) -> Path:
         return self.folder / f"{number:06d}"
@@ -90,15 +92,14 @@ class Checkpoints:
     def remove(self, number: int) -> None:
         """Remove a checkpoint; what is half removed never looks like one."""
         doomed = self.folder / f".tmp-{number:06d}-old{_PART}"
-        shutil.rmtree(doomed, ignore_errors=True)
+        _clear(doomed)
         self.path(number).replace(doomed)
-        shutil.rmtree(doomed)
+        _clear(doomed)
 
     def set_aside(self, number: int) -> Path:
         """Rename a checkpoint so that no run goes on from it; return its new path."""
         aside = self.folder / f"{number:06d}.aside"
-        if aside.exists():
-            shutil.rmtree(aside)
+        _clear(aside)
         self.path(number).replace(aside)
         return aside
 
@@ -120,8 +121,16 @@ class Checkpoints:
         """Remove what a killed writer left; only for who holds the run's lock."""
         left = list(self.folder.glob(f".tmp-*{_PART}"))
         for path in left:
-            shutil.rmtree(path)
+            _clear(path)
         return len(left)
+
+
+def _clear(path: Path) -> None:
+    """Remove what lies at a path, a folder or whatever else."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_state(folder: Path, state: Mapping[str, Any]) -> None:

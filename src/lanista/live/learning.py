@@ -89,6 +89,8 @@ class BackgroundLearner:
             self.checkpoints = Checkpoints(self.home / "checkpoints")
             self.ledger = self._open_ledger()
             self._stack.callback(self.ledger.close)
+            # Asked again: a learner that ended just now may have changed it.
+            stable = self.folder.pointer().stable
             self.weights = Weights(self.folder, self.settings, stable)
             self.gatekeeper = Gatekeeper(
                 self.folder, self.spool, self.ledger, self.weights, self.settings, say, stop

@@ -69,12 +69,25 @@ def create(
             write_bytes(unborn / POLICIES / name, data)
         Checkpoints(unborn / CHECKPOINTS).save(0, first(unborn))
         Metrics(unborn / DATABASE).close()
-        if folder.exists():
-            folder.rmdir()
-        unborn.replace(folder)
+        _give_name(unborn, folder)
     except BaseException:
         shutil.rmtree(unborn, ignore_errors=True)
         raise
+
+
+def _give_name(unborn: Path, folder: Path) -> None:
+    """Let a finished folder take its name; refuse if another process was quicker."""
+    try:
+        if folder.exists():
+            folder.rmdir()
+        unborn.replace(folder)
+    except OSError as error:
+        if not folder.is_dir() or not any(folder.iterdir()):
+            raise
+        raise RefusedError(
+            f"Another process began a run at {folder} at the same time; wait for it or stop it, or "
+            "choose another output."
+        ) from error
 
 
 def _refuse_existing(output: Path, folder: Path) -> None:
