@@ -59,7 +59,7 @@ def test_of_runs_that_begin_at_the_same_time_one_is_made_and_the_other_refused(
     tmp_path: Path,
 ) -> None:
     tiny = ["--config", "kuhn-ppo", "--iterations", "1"]
-    rounds = [["rl", *tiny, "--output", str(tmp_path / f"{n}.safetensors")] for n in range(2)]
+    rounds = [["rl", *tiny, "--output", str(tmp_path / f"{n}.safetensors")] for n in range(1)]
     short = ["--rounds", "1", "--rl-iterations-per-round", "1", "--actor-rollouts", "8"]
     league = ["league", "--game", "kuhn", *short, "--cpu", "--output-dir"]
     rounds.append([*league, str(tmp_path / "league")])
@@ -87,7 +87,7 @@ def test_of_learners_that_begin_at_the_same_time_one_serves_and_the_other_is_ref
     spec = registry.spec_of("kuhn")
     torch.manual_seed(0)
     rounds = []
-    for number in range(4):
+    for number in range(2):
         folder = PolicyFolder(tmp_path / f"{number}" / "policy")
         folder.publish(folder.add(policy_bytes(Policy(spec, Network("mlp", width=8)), spec)))
         spool = tmp_path / f"{number}" / "spool"
