@@ -18,6 +18,9 @@ import tyro
 
 from lanista.errors import LanistaError, nearest
 
+_LONGEST = 2_000
+"""Letters of a complaint that are looked at; words of the command line may be very long."""
+
 
 class UsageError(LanistaError):
     """The words on the command line cannot be read."""
@@ -94,7 +97,7 @@ def _listed(command: Callable[..., Any] | Group) -> Callable[..., Any]:
 
 def _problem(said: str, flags: Callable[[], list[str]]) -> str:
     """Return what the parser complained about, in our words where they are known."""
-    message = _first_part(said)
+    message = _first_part(said)[:_LONGEST]
     if found := re.match(r"Unrecognized (?:or misplaced )?options: (\S+?),?(?:\s|$)", message):
         word = found[1]
         if not word.startswith("-"):

@@ -24,7 +24,7 @@ from lanista.errors import LanistaError, nearest
 T = TypeVar("T")
 
 # YAML 1.1 reads 3e-4 as text; whoever writes it means the number.
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
 class SettingsError(LanistaError):

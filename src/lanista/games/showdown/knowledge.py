@@ -15,6 +15,10 @@ from lanista.games.showdown.vocabulary import NO_SPECIES, dex, to_id
 
 OWN, FOE = 0, 1
 BOOSTS = ("atk", "def", "spa", "spd", "spe", "accuracy", "evasion")
+MOST_MONS = 24
+"""Pokémon that a side is believed to have: six, and what Illusion makes of them."""
+MOST_EVENTS = 500
+"""Events that a turn is believed to have; the busiest that were seen had some thirty."""
 FULL = 1000
 """All of a Pokémon's HP: HP is counted in thousandths, of which an opponent's shows hundredths."""
 # Kinds of event.
@@ -199,10 +203,16 @@ class Side:
         else:
             mon = self._nameless(species, base) or Mon(name, species, level, gender)
             if mon not in self.mons:
-                self.mons.append(mon)
+                self.add(mon)
             mon.name = name
         mon.species, mon.base, mon.level, mon.gender = species, base, level, gender
         return mon
+
+    def add(self, mon: Mon) -> None:
+        """Know one more Pokémon; every line may look through all of them."""
+        if len(self.mons) >= MOST_MONS:
+            raise ValueError(f"a side has more than {MOST_MONS} Pokémon")
+        self.mons.append(mon)
 
     def _nameless(self, species: str, base: str) -> Mon | None:
         """Return the previewed Pokémon that has not shown itself yet and can be this one."""
@@ -261,6 +271,8 @@ class Known:
             self.turn_over = False
         self.gap = False
         self.used_up = None
+        if len(self.events) >= MOST_EVENTS:
+            raise ValueError(f"a turn has more than {MOST_EVENTS} events")
         event = Event(kind, len(self.places), actor)
         self.events.append(event)
         return event

@@ -51,7 +51,7 @@ REMEMBERED = (
 def _poke(known: Known, parts: Parts) -> None:
     side = side_of(known, parts[2])
     species, level, gender = read_details(parts[3])
-    side.mons.append(Mon("", species, level, gender))
+    side.add(Mon("", species, level, gender))
     side.previewed = True
 
 

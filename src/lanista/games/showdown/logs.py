@@ -20,13 +20,12 @@ from lanista.games.showdown.views import SEATS, SPLIT, lines_for
 from lanista.games.showdown.vocabulary import to_id
 
 SUFFIXES = (".json", ".jsonl", ".html", ".htm", ".log", ".txt")
-LARGEST = 64 << 20
+LARGEST = 16 << 20
 """Bytes of a file, and of a line of a `.jsonl`; a battle takes about 50,000."""
+MOST_LINES = 100_000
+"""Lines of a battle; one of the longest allowed, 1,000 turns, takes about 40,000."""
+LONGEST_LINE = 1 << 16
 TIE = -1
-_PAGE = re.compile(
-    r'<script\b[^>]*\bclass="[^"]*\bbattle-log-data\b[^"]*"[^>]*>(.*?)</script>', re.DOTALL
-)
-_TITLE = re.compile(r'<input\b[^>]*\bname="replayid"[^>]*\bvalue="([^"]*)"')
 _RATING = re.compile(r"[0-9]{1,5}")
 _LONGEST_NAME = 60
 _PUBLIC = {"t:": 1, "poke": 2, "turn": 1, "switch": 2, "drag": 2, "replace": 2, "move": 2}
@@ -123,21 +122,76 @@ def read_log(text: str, name: str) -> Log:
         told = _json(start)
         body, name = told["log"], str(told.get("id") or told.get("roomid") or name)
     elif start.startswith("<"):
-        page = _PAGE.search(text)
-        if page is None:
-            raise LogError("is a page without a battle's log")
-        # A page cannot hold "</script>", so a log's slashes are written with a backslash there.
-        body = page[1].replace("\\/", "/")
-        title = _TITLE.search(text)
-        name = html.unescape(title[1]) if title else name
+        body, title = _page(text)
+        name = title or name
     else:
         body = start
     if "\0" in body or "|" not in body:
         raise LogError("holds no protocol lines")
+    _refuse_endless(body)
     lines = tuple(_CLOSE_TAG.sub(r"|[\1] ", line.rstrip("\r")) for line in body.split("\n"))
     if any(line.startswith(SPLIT) for line in lines):
         lines = lines_for(lines, SEATS)  # A server's own log: what only players see is in it too.
     return _described(name, lines, told)
+
+
+def _page(text: str) -> tuple[str, str]:
+    """Return the log that a saved page holds, and the battle's id where it names one."""
+    starts = (
+        end
+        for tag, end in _tags(text, "script")
+        if "battle-log-data" in (_attribute(tag, "class") or "").split()
+    )
+    start = next(starts, -1)
+    end = text.find("</script>", start) if start >= 0 else -1
+    if end < 0:
+        raise LogError("is a page without a battle's log")
+    # A page cannot hold "</script>", so a log's slashes are written with a backslash there.
+    body = text[start:end].replace("\\/", "/")
+    titles = (
+        _attribute(tag, "value")
+        for tag, _ in _tags(text, "input")
+        if _attribute(tag, "name") == "replayid"
+    )
+    return body, html.unescape(next(titles, None) or "")
+
+
+def _tags(text: str, kind: str) -> Iterator[tuple[str, int]]:
+    """Yield the insides of a page's tags of one kind, and where each ends.
+
+    Every letter is looked at once: the search goes on where a tag ends, and ends with the first
+    that is not closed. A pattern with several open ends would begin anew at every tag.
+    """
+    at = 0
+    while (start := text.find(f"<{kind}", at)) >= 0:
+        at = text.find(">", start) + 1
+        if not at:
+            return
+        inside = text[start + 1 + len(kind) : at - 1]
+        if inside[:1].isspace():
+            yield inside, at
+
+
+def _attribute(tag: str, name: str) -> str | None:
+    """Return what a tag says in double quotes; None where it does not."""
+    # Between quotes the pieces are in turn outside and inside of values.
+    pieces = tag.split('"')
+    for before, value in zip(pieces[::2], pieces[1::2], strict=False):
+        if before.split()[-1:] == [f"{name}="]:
+            return value
+    return None
+
+
+def _refuse_endless(body: str) -> None:
+    """Refuse what no battle brings forth before it is cut into pieces."""
+    if body.count("\n") >= MOST_LINES:
+        raise LogError(f"has more than {MOST_LINES:,} lines")
+    start = 0
+    while len(body) - start > LONGEST_LINE:
+        end = body.rfind("\n", start, start + LONGEST_LINE + 1)
+        if end < 0:
+            raise LogError(f"has a line of more than {LONGEST_LINE:,} letters")
+        start = end + 1
 
 
 def _json(text: str) -> dict[str, Any]:

@@ -43,6 +43,8 @@ REDIRECTING = frozenset(("lightningrod", "stormdrain"))
 LEAVES = frozenset(("ejectbutton", "ejectpack", "emergencyexit", "wimpout"))
 REVIVAL = "move: Revival Blessing"
 DISGUISED = frozenset(("zoroark", "zorua"))
+MOST_DECISIONS = 10_000
+"""Of both sides; a battle ends after 1,000 turns, and a turn asks each side for a few."""
 BENDING = frozenset(("curse", "dragondarts", "expandingforce", "terastarstorm"))
 """Moves that may hit others than the one they were aimed at."""
 
@@ -171,7 +173,12 @@ class _Witness:
             foes = tuple(stands(place) for place in foe.places)
             for slot, place in enumerate(side.places):
                 decision.orders.append(self._open(decision, seat, slot, place, foes))
-            self.decisions.append(decision)
+            self._add(decision)
+
+    def _add(self, decision: Decision) -> None:
+        if len(self.decisions) >= MOST_DECISIONS:
+            raise LogError(f"has more than {MOST_DECISIONS:,} decisions")
+        self.decisions.append(decision)
 
     def _open(
         self, decision: Decision, seat: int, slot: int, place: Place, foes: tuple[bool, ...]
@@ -351,7 +358,7 @@ class _Witness:
             places = len(self.known.sides[seat].places)
             orders: list[Order] = [Pass() for _ in range(places)]
             self.forced[seat] = Decision(self.segment - 1, seat, FORCED, orders)
-            self.decisions.append(self.forced[seat])
+            self._add(self.forced[seat])
         return self.forced[seat]
 
     def _preview(self, seat: int) -> Decision:

@@ -24,6 +24,16 @@ from lanista.games.showdown.orders import orders_of, preview_text
 from lanista.games.showdown.tracker import Tracker
 from lanista.games.showdown.views import Request, View
 from lanista.games.showdown.vocabulary import to_id
+from lanista.live.showdown.limits import (
+    LONGEST_LINE,
+    MOST_KEPT,
+    MOST_TALK,
+    TALK,
+    FloodError,
+    refuse_long,
+    size_of_line,
+    size_of_request,
+)
 
 WON, TIED, LOST = 1.0, 0.0, -1.0
 SEATS = {"p1": 0, "p2": 1}
@@ -78,6 +88,10 @@ class Battle:
     """Choices that the server refused although the request allowed them."""
     broken: str = ""
     """Why the player gave it up: a message that it could not understand."""
+    kept: int = 0
+    """Bytes that the lines and requests so far take."""
+    talked: int = 0
+    """Bytes of talk among them."""
     _waiting: list[str] = field(default_factory=list)
 
     @property
@@ -90,19 +104,25 @@ class Battle:
         self.tracker, self.told = None, Told()
         self.log.clear()
         self._waiting.clear()
+        self.kept = self.talked = 0
 
     def take(self, lines: Sequence[str]) -> Heard:
-        """Take in the lines of one message; raise `GameError` where one cannot be read."""
+        """Take in the lines of one message.
+
+        Raise `GameError` where one cannot be read, and `FloodError` where there are too many.
+        """
         asked: Request | None = None
         refused = ""
         for line in lines:
             if not line.startswith("|"):
                 continue
-            parts = line.split("|")
-            kind = parts[1]
-            if kind == "request":
-                asked = None if self.broken else self._asked(line)
+            kind = line[1 : LONGEST_LINE + 1].split("|", 1)[0]
+            if not self._keeps(kind, line):
                 continue
+            if kind == "request":
+                asked = self._asked(line)
+                continue
+            parts = line.split("|")
             self.log.append(line)
             if kind == "player":
                 self._meet(parts)
@@ -113,6 +133,23 @@ class Battle:
             else:
                 self._waiting.append(line)
         return Heard(asked, refused, self.ended)
+
+    def _keeps(self, kind: str, line: str) -> bool:
+        """Return whether a line is needed; refuse one that is too long or too many."""
+        if kind in TALK:
+            size = size_of_line(line)
+            if len(line) > LONGEST_LINE or self.talked + size > MOST_TALK:
+                return False
+            self.talked += size
+        elif self.broken and kind not in ("win", "tie"):
+            return False
+        else:
+            refuse_long(kind, line)
+            size = size_of_request(line) if kind == "request" else size_of_line(line)
+        self.kept += size
+        if self.kept > MOST_KEPT:
+            raise FloodError(f"it sent more than {MOST_KEPT >> 20} MiB in the battle {self.tag}")
+        return True
 
     def question(self, request: Request, barred: Collection[int] = ()) -> Question | None:
         """Return a request as a policy sees it; None where it allows nothing but what is barred."""

@@ -16,9 +16,16 @@ from urllib.parse import urlsplit
 import websockets
 from poke_env import AccountConfiguration, ServerConfiguration, ShowdownServerConfiguration
 from poke_env.ps_client import PSClient
+from websockets.frames import CloseCode
 
 from lanista.errors import LanistaError
 from lanista.games.showdown.vocabulary import to_id
+from lanista.live.showdown.limits import (
+    LONGEST_MESSAGE,
+    LONGEST_NAME,
+    MOST_MESSAGES,
+    FloodError,
+)
 from lanista.text import printable
 
 _log = logging.getLogger("lanista.live")
@@ -123,6 +130,8 @@ class Connection(PSClient):  # type: ignore[misc]
         """Whether there ever was a connection; one that never was is not tried again."""
         self._spoke = False
         """Whether somebody answered who would not have a websocket."""
+        self._challenged = False
+        """Whether the server asked who we are; it is answered once for each connection."""
 
     def start(self) -> None:
         """Connect, and come back whenever the connection is lost."""
@@ -155,7 +164,12 @@ class Connection(PSClient):  # type: ignore[misc]
 
     async def _keep(self) -> None:
         while not self._closing:
-            why = await self._connected()
+            try:
+                why = await self._connected()
+            except FloodError as flood:
+                self.logged_in.clear()
+                self.owner.failed(f"{self.websocket_url} is given up: {flood}")
+                return
             self.logged_in.clear()
             if self._closing:
                 return
@@ -189,21 +203,28 @@ class Connection(PSClient):  # type: ignore[misc]
         """Stay connected as long as it lasts; return why it ended."""
         try:
             async with websockets.connect(
-                self.websocket_url, max_queue=None, open_timeout=10.0
+                self.websocket_url,
+                max_queue=MOST_MESSAGES,
+                max_size=LONGEST_MESSAGE,
+                open_timeout=10.0,
             ) as websocket:
                 self.websocket = websocket
-                self._stood = True
+                self._stood, self._challenged = True, False
                 async for message in websocket:
                     self._receive(str(message))
             return "the server closed it"
         except (OSError, TimeoutError, websockets.WebSocketException) as error:
+            if _is_too_big(error):
+                raise FloodError(
+                    f"it sent a message of more than {LONGEST_MESSAGE >> 20} MiB"
+                ) from error
             self._spoke = isinstance(error, websockets.WebSocketException)
             return printable(getattr(error, "strerror", None) or error, 200).rstrip(".")
 
     def _receive(self, message: str) -> None:
         first, *rest = message.split("\n")
         if first.startswith(">"):
-            if first.startswith(">battle-"):
+            if first.startswith(">battle-") and len(first) <= LONGEST_NAME:
                 self.owner.room(first[1:], rest)
             return
         for line in (first, *rest):
@@ -213,7 +234,9 @@ class Connection(PSClient):  # type: ignore[misc]
         """Act on a line that belongs to no room."""
         parts = line.split("|")
         kind = parts[1] if len(parts) > 1 else ""
-        if kind == "challstr" and len(parts) > 3:
+        if kind == "challstr" and len(parts) > 3 and not self._challenged:
+            # Each answer shows the password to the login server; nobody else says how often.
+            self._challenged = True
             self._background(self.log_in(parts))
         elif kind == "updateuser" and len(parts) > 2:
             # Behind the rank; away from the keyboard, a name has "@!" at its end.
@@ -266,6 +289,12 @@ class Connection(PSClient):  # type: ignore[misc]
         named = "" if isinstance(error, ServerError) else f"{type(error).__name__}: "
         why = named + printable(error, 200)
         self.owner.failed(f"{self.username!r} cannot log in at {self.websocket_url}: {why}")
+
+
+def _is_too_big(error: BaseException) -> bool:
+    """Return whether we closed a connection because a message was too long to be read."""
+    sent = error.sent if isinstance(error, websockets.ConnectionClosed) else None
+    return sent is not None and sent.code == CloseCode.MESSAGE_TOO_BIG
 
 
 def _ends_challenge(words: str) -> bool:

@@ -21,6 +21,16 @@ from lanista.live.showdown.answers import is_answer, is_missing, pause_after, re
 from lanista.live.showdown.batching import Batcher
 from lanista.live.showdown.battle import Battle
 from lanista.live.showdown.connection import SILENT, Connection, ServerError
+from lanista.live.showdown.limits import (
+    LONGEST_NAME,
+    LONGEST_WORDS,
+    MOST_BATTLES,
+    MOST_HELD,
+    MOST_NEWS,
+    MOST_UNSENT,
+    MOST_WORDS,
+    FloodError,
+)
 from lanista.live.showdown.players import Source
 from lanista.live.showdown.table import Result, Table
 from lanista.text import printable
@@ -82,6 +92,8 @@ class ServerPlayer(Player):  # type: ignore[misc]
         """When the account was logged in again after a lost connection, on the loop's clock."""
         self._match: int | None = None
         self._starting = asyncio.Lock()
+        self._words = 0
+        """How often the server's words were shown."""
         self._news: asyncio.Queue[Table | str | None] = asyncio.Queue()
         """What may come of asking for a battle: one, words of the server, a lost connection."""
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -250,6 +262,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
         table, first = self._tables.get(tag), lines[0] if lines else ""
         if first.startswith("|init|battle"):
             if table is None:
+                self._refuse_more()
                 table = self._open(tag)
             else:
                 table.begin_again()
@@ -259,11 +272,23 @@ class ServerPlayer(Player):  # type: ignore[misc]
             table.finish(cut_off=True)
         else:
             table.hear(lines)
+            if sum(each.battle.kept for each in self._tables.values()) > MOST_HELD:
+                raise FloodError(f"its battles take more than {MOST_HELD >> 20} MiB")
+
+    def _refuse_more(self) -> None:
+        """Refuse battles beyond counting, and a server that begins some and takes no answer."""
+        if len(self._tables) >= MOST_BATTLES or self._news.qsize() >= MOST_NEWS:
+            raise FloodError(f"it began more than {MOST_BATTLES} battles that nobody asked for")
+        if len(self._tasks) >= MOST_UNSENT:
+            raise FloodError(f"it takes no answers, and {MOST_UNSENT:,} wait")
 
     def challenged(self, user: str, format: str) -> None:
         """Remember a challenge for whoever accepts."""
         # A server tells of a challenge again, for instance when a connection was lost.
-        if format == self.kind.name and to_id(user) not in self._challengers:
+        if format != self.kind.name or len(user) > LONGEST_NAME:
+            return
+        full = max(len(self._challengers), self._challenge_queue.qsize()) >= MOST_NEWS
+        if not full and to_id(user) not in self._challengers:
             self._challengers.add(to_id(user))
             self._challenge_queue.put_nowait(user)
 
@@ -273,10 +298,16 @@ class ServerPlayer(Player):  # type: ignore[misc]
 
     def said(self, words: str) -> None:
         """Hear what the server says to this account."""
+        words = words[:LONGEST_WORDS]
         if is_answer(words):
-            self._news.put_nowait(words)
-        else:
+            if self._news.qsize() < MOST_NEWS:
+                self._news.put_nowait(words)
+            return
+        self._words += 1
+        if self._words <= MOST_WORDS:
             self.tell(f"The server says: {printable(words, 300)}")
+        if self._words == MOST_WORDS:
+            self.tell("What else the server says is not shown.")
 
     def found(self) -> None:
         """Ask for the battles in which the connection was lost."""

@@ -15,6 +15,7 @@ from typing import Any
 from lanista.games.showdown.views import Request
 from lanista.live.showdown.batching import Batcher
 from lanista.live.showdown.battle import Battle
+from lanista.live.showdown.limits import FloodError
 from lanista.live.showdown.players import Hand, Source
 from lanista.text import printable
 
@@ -99,6 +100,8 @@ class Table:
         """Take a message of the battle's room."""
         try:
             heard = self.battle.take(lines)
+        except FloodError:
+            raise
         except Exception as error:  # Whatever it is, it concerns this battle alone.
             self.forfeit(_why(error), lines)
             return
