@@ -15,14 +15,16 @@ import pytest
 pytest.importorskip("poke_env")
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
 
+import websockets
 from showdown_field import SPEC, connected, packed_team, run, tiny
 from showdown_play import needs_simulator
 
 from lanista.cli.main import main
+from lanista.cli.showdown_play import _Runner
 from lanista.games.registry import make, make_bot
 from lanista.games.showdown.server import Server
 from lanista.games.showdown.teams import EXAMPLES
-from lanista.live.showdown.connection import ServerError, is_loopback, websocket_url
+from lanista.live.showdown.connection import ServerError, is_for, is_loopback, websocket_url
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
@@ -260,3 +262,89 @@ def test_players_of_one_machine_find_names_unless_they_were_given_one(
     assert told[1].stdout == ""
     assert "does not give the name 'lanista' away" in told[1].stderr
     assert told[1].stderr.endswith("set LANISTA_SHOWDOWN_NAME to another name.\n")
+
+
+PUBLIC = "wss://sim3.psim.us/showdown/websocket"
+
+
+@pytest.mark.parametrize(
+    ("url", "meant", "used"),
+    [
+        (PUBLIC, None, True),
+        ("ws://sim3.psim.us/showdown/websocket", None, False),
+        ("wss://sim3.psim.us:444/showdown/websocket", None, False),
+        ("wss://sim3.psim.us/other", None, False),
+        ("wss://sim.example.org/showdown/websocket", None, False),
+        ("ws://127.0.0.1:8000/showdown/websocket", None, False),
+        ("ws://127.0.0.1:8000/showdown/websocket", "ws://127.0.0.1:8000", True),
+        ("ws://127.0.0.1:8001/showdown/websocket", "ws://127.0.0.1:8000", False),
+        ("wss://sim.example.org/showdown/websocket", "https://sim.example.org", True),
+        ("ws://sim.example.org/showdown/websocket", "ws://sim.example.org", False),
+        (PUBLIC, "https://sim.example.org", False),
+    ],
+)
+def test_a_password_is_for_one_server_and_goes_in_the_open_to_none(
+    url: str, meant: str | None, used: bool
+) -> None:
+    assert is_for(url, meant) is used
+
+
+class Listening:
+    """A server that gives every name away and keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    async def serve(self, client: websockets.ServerConnection) -> None:
+        await client.send("|challstr|4|abc")
+        async for message in client:
+            self.heard.append(str(message))
+            if "/trn" in str(message):
+                name = str(message).partition("/trn ")[2].partition(",")[0]
+                await client.send(f"|updateuser| {name}|1|0|{{}}")
+                for _ in range(3):
+                    await client.send("|challstr|4|again")
+            elif "/challenge" in str(message):
+                await client.send("|popup|The user 'godot' was not found.")
+
+
+@needs_simulator
+@pytest.mark.parametrize("named", [False, True])
+def test_a_server_of_this_machine_gets_nothing_of_the_password_unless_it_is_named(
+    policy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: bool
+) -> None:
+    asked: list[dict[str, str]] = []
+
+    class Answer:
+        text = ']{"assertion": "as good as a password"}'
+
+    def post(url: str, data: dict[str, str], **more: object) -> Answer:
+        asked.append(data)
+        return Answer()
+
+    monkeypatch.setattr("requests.post", post)
+    monkeypatch.setenv("LANISTA_SHOWDOWN_NAME", "careful")
+    monkeypatch.setenv("LANISTA_SHOWDOWN_PASSWORD", "hunter2")
+    monkeypatch.delenv("LANISTA_SHOWDOWN_PASSWORD_SERVER", raising=False)
+    listening = Listening()
+
+    async def play() -> int:
+        async with websockets.serve(listening.serve, "127.0.0.1", 0) as server:
+            url = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+            if named:
+                monkeypatch.setenv("LANISTA_SHOWDOWN_PASSWORD_SERVER", url)
+            words = ["showdown", "play", policy, "--server", url, "--team", str(TEAM)]
+            return await asyncio.to_thread(main_in_child, [*words, "--challenge", "godot"])
+
+    def main_in_child(words: list[str]) -> int:
+        # A loop of its own, without the signal handlers that only a main thread may have.
+        monkeypatch.setattr(_Runner, "_heed_signals", lambda self, session: None)
+        return main(words)
+
+    assert run(play()) == 1
+    told = capsys.readouterr()
+    assert "hunter2" not in told.out + told.err + "".join(listening.heard)
+    assert [data["pass"] for data in asked] == (["hunter2"] if named else [])
+    logins = [message for message in listening.heard if "/trn" in message]
+    assert logins == [f"|/trn careful,0,{'as good as a password' if named else ''}"]
+    assert ("LANISTA_SHOWDOWN_PASSWORD is not used" in told.err) is not named

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lanista.live.showdown.table import Result
 
 NAME, PASSWORD = "LANISTA_SHOWDOWN_NAME", "LANISTA_SHOWDOWN_PASSWORD"
+MEANT = "LANISTA_SHOWDOWN_PASSWORD_SERVER"
+"""The server that the password is for; Showdown's own unless given."""
 DEFAULT_NAME = "lanista"
 LONGEST_NAME = 18
 MOST_BATTLES = 1_000_000
@@ -31,8 +33,9 @@ class Play:
     """Let a policy play on a Showdown server: on the ladder, against somebody, or whoever comes.
 
     The account is named in the environment: LANISTA_SHOWDOWN_NAME and LANISTA_SHOWDOWN_PASSWORD.
-    On this machine it is lanista unless given, or lanista-2 and so on where that name is taken. For
-    a server that is not on this machine, what is missing there is
+    On this machine it is lanista unless given, or lanista-2 and so on where that name is taken. The
+    password is for Showdown's own server, or for the one that LANISTA_SHOWDOWN_PASSWORD_SERVER
+    names, and is used on no other. For a server that is not on this machine, what is missing is
     asked for at the terminal. Ctrl-C begins no more battles and plays those in progress to their
     end; the second gives them up; the third leaves them as they are.
     """
@@ -164,16 +167,21 @@ class Play:
         import os
         from getpass import getpass
 
-        from lanista.live.showdown.connection import is_loopback
+        from lanista.live.showdown.connection import is_for, is_loopback
 
         name, password = os.environ.get(NAME), os.environ.get(PASSWORD)
+        if password and not is_for(url, os.environ.get(MEANT) or None):
+            _tell(f"{PASSWORD} is not used: it is for another server; {MEANT} can name this one.")
+            password = None
         if not is_loopback(url):
             try:
                 name = name or input("Account on that server: ").strip()
-                password = password or getpass("Its password: ")
+                if password is None:
+                    password = getpass("Its password, for Showdown's login server: ")
             except EOFError as error:
                 raise LanistaError(
-                    f"The account is missing; set {NAME} and {PASSWORD} in the environment."
+                    f"The account is missing; set {NAME} and {PASSWORD} in the environment, and "
+                    f"{MEANT} to {url} if the password is for that server."
                 ) from error
         name = name or DEFAULT_NAME
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():

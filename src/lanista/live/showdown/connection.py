@@ -88,6 +88,17 @@ def websocket_url(text: str) -> str:
     return f"{schemes[parts.scheme]}://{host}{port}{path}"
 
 
+def is_for(url: str, meant: str | None) -> bool:
+    """Return whether a password may be used on a server.
+
+    `meant` is the server it is for; None: Showdown's own. It never goes along a connection that
+    others can read, unless that does not leave this machine: what the login server gives for it
+    is as good as the password until it is used.
+    """
+    own = ShowdownServerConfiguration.websocket_url if meant is None else websocket_url(meant)
+    return url == own and (url.startswith("wss:") or is_loopback(url))
+
+
 def is_loopback(url: str) -> bool:
     """Return whether a server runs on this machine."""
     host = urlsplit(url).hostname or ""
