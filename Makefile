@@ -22,8 +22,8 @@ test-slow: check $(VENV)/showdown
 	$(BIN)/python tests/record_slow.py -n $(JOBS)
 
 check: build
-	$(BIN)/ruff check src tests bench mutants examples setup.py
-	$(BIN)/ruff format --check src tests bench mutants examples setup.py
+	$(BIN)/ruff check src tests bench mutants examples requirements setup.py
+	$(BIN)/ruff format --check src tests bench mutants examples requirements setup.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -50,15 +50,43 @@ $(PEERS)/%/ready: bench/peers/%.txt | build
 setup: $(VENV)/ready
 build: $(VENV)/built
 
-$(VENV)/ready: pyproject.toml
+# The tested set, each file held to its hash; torch apart, as requirements/test.txt explains.
+LOCK := requirements/test.txt
+EXTRAS := dev,openspiel,environments,onnx,showdown
+TESTED := import sys; sys.exit(sys.version_info[:2] != (3, 11))
+EDITABLE := DIST_EXTRA_CONFIG='$(abspath $(VENV))/build.cfg' \
+	$(INSTALL) --no-build-isolation --editable
+
+$(VENV)/ready: pyproject.toml $(LOCK) requirements/torch.txt
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --upgrade pip
-	$(INSTALL) 'setuptools>=77' 'cython>=3.1,<4'
 	@printf '[build_ext]\nparallel = %s\n' $(JOBS) > $(VENV)/build.cfg
-	@echo 'What comes now installs the rest and compiles the games: some minutes, once.'
-	DIST_EXTRA_CONFIG='$(abspath $(VENV))/build.cfg' \
-		$(INSTALL) --no-build-isolation --editable '.[dev,openspiel,environments,onnx,showdown]'
+	@echo 'What comes now installs what is needed and compiles the games: some minutes, once.'
+	@set -e; if $(BIN)/python -c '$(TESTED)'; then \
+		$(INSTALL) --require-hashes --no-deps --requirement $(LOCK); \
+		$(INSTALL) --requirement requirements/torch.txt; \
+		$(EDITABLE) . --no-deps; \
+	else \
+		echo 'This Python is not 3.11, the tested one: versions come from the ranges in pyproject.toml.'; \
+		$(INSTALL) --upgrade pip; \
+		$(INSTALL) 'setuptools>=77' 'cython>=3.1,<4'; \
+		$(EDITABLE) '.[$(EXTRAS)]'; \
+	fi
 	touch $@
+
+# Tools for the two targets below, in an environment of their own.
+TOOLS := .venv-tools
+$(TOOLS)/ready:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet uv pip-audit
+	touch $@
+
+# The newest versions within the ranges; run `make test` on them before they are committed.
+lock: $(TOOLS)/ready
+	PATH="$(abspath $(TOOLS))/bin:$$PATH" $(TOOLS)/bin/python requirements/lock.py
+
+# What is known of vulnerabilities in the tested set; docs/reference/release.md keeps the answer.
+audit: $(TOOLS)/ready
+	PATH="$(abspath $(TOOLS))/bin:$$PATH" $(TOOLS)/bin/python requirements/audit.py
 
 # Installing has compiled everything; only what changed since is left to do.
 $(VENV)/built: setup.py $(COMPILED) | $(VENV)/ready
@@ -78,6 +106,6 @@ $(VENV)/showdown: src/lanista/games/showdown/package-lock.json | $(VENV)/built
 	fi
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist src/*.egg-info
+	rm -rf $(VENV) $(PEERS) $(TOOLS) build dist src/*.egg-info
 	find src -name '*.so' -delete
 	find src -name '*.c' -delete

@@ -210,12 +210,12 @@ def test_lines_and_requests_longer_than_any_give_the_battle_up() -> None:
     assert battle.log == []
 
 
-def test_a_battle_that_was_given_up_keeps_nothing_more_but_hears_its_end() -> None:
+def test_a_battle_that_was_given_up_is_asked_nothing_more_but_hears_its_end() -> None:
     battle = Battle("battle-1", FORMAT, "Ann")
     battle.take(["|player|p1|Ann|1|", "|player|p2|Bob|1|", "|turn|1"])
     battle.broken = "the player was stopped"
-    kept = battle.kept
-    heard = battle.take(["|turn|2", "|request|no JSON", "|-message|x"])
-    assert (heard.asked, heard.ended, battle.kept) == (None, False, kept)
+    heard = battle.take([f"|{'x' * LONGEST_LINE}", "|request|no JSON", "|-message|Ann forfeited."])
+    assert (heard.asked, heard.ended) == (None, False)
+    assert battle.log[-1] == "|-message|Ann forfeited."
     assert battle.take(["|win|Bob"]).ended
     assert (battle.outcome, battle.log[-1]) == (-1.0, "|win|Bob")

@@ -130,7 +130,7 @@ class Battle:
                 self._end(parts)
             elif kind == "error":
                 refused = self._refused(parts) or refused
-            else:
+            elif not self.broken:
                 self._waiting.append(line)
         return Heard(asked, refused, self.ended)
 
@@ -141,7 +141,7 @@ class Battle:
             if len(line) > LONGEST_LINE or self.talked + size > MOST_TALK:
                 return False
             self.talked += size
-        elif self.broken and kind not in ("win", "tie"):
+        elif self.broken and (kind == "request" or len(line) > LONGEST_LINE):
             return False
         else:
             refuse_long(kind, line)
