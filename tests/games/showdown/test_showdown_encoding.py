@@ -151,6 +151,58 @@ def test_turns_since_something_began_are_counted_from_one() -> None:
     assert seen(tracker, "turn") == 3
 
 
+def test_a_pokemon_is_written_anew_whenever_something_about_it_changed() -> None:
+    tracker = after_leads()
+    tracker.ask(REQUEST)
+    assert seen(tracker, "mon.slept", 0) == 0
+    tracker.hear(["|cant|p1a: Incineroar|slp"])
+    tracker.ask(REQUEST)
+    assert seen(tracker, "mon.slept", 0) == 1
+    for times in (1, 2):
+        tracker.hear(["|move|p2b: Gholdengo|Shadow Ball|p1a: Incineroar"])
+        assert seen(tracker, "mon.uses1", FOE0 + 1) == times
+    tracker.hear(["|-status|p2b: Gholdengo|par", "|-damage|p2b: Gholdengo|31/100 par"])
+    assert (seen(tracker, "mon.status", FOE0 + 1), seen(tracker, "mon.hp", FOE0 + 1)) == (2, 310)
+    tracker.hear(["|-terastallize|p2b: Gholdengo|Water"])
+    assert seen(tracker, "mon.type1", FOE0 + 1) == dex().types["water"]
+    assert (seen(tracker, "own_tera_used"), seen(tracker, "foe_tera_used")) == (0, 1)
+
+
+def test_an_event_names_places_from_the_own_left_to_the_opponents_right() -> None:
+    tracker = after_leads(
+        "|",
+        "|move|p2a: Farigiraf|Psychic|p1b: Rillaboom",
+        "|-damage|p1b: Rillaboom|107/207",
+        "|move|p1a: Incineroar|Knock Off|p2b: Gholdengo",
+        "|-damage|p2b: Gholdengo|0 fnt",
+        "|faint|p2b: Gholdengo",
+    )
+    events = [at for at in range(10) if seen(tracker, "event.move", at)]
+    assert [seen(tracker, "event.actor", at) for at in events] == [3, 1]
+    assert [seen(tracker, "event.target", at) for at in events] == [2, 4]
+    first, second = events
+    damage = [seen(tracker, f"event.damage{place}", first) for place in range(1, 5)]
+    assert damage == [0, 1000 - 107 * 1000 // 207, 0, 0]
+    assert [seen(tracker, f"event.damage{place}", second) for place in range(1, 5)] == [
+        *(0, 0, 0, 1000),
+    ]
+    assert [seen(tracker, f"event.fell{place}", second) for place in range(1, 5)] == [0, 0, 0, 1]
+    assert (seen(tracker, "foe_left"), seen(tracker, "foe_size")) == (5, 6)
+
+
+def test_terrain_and_weather_are_as_old_as_each_is() -> None:
+    tracker = after_leads("|-weather|RainDance", "|turn|2", "|turn|3", "|turn|4")
+    tracker.hear(["|-fieldstart|move: Grassy Terrain", "|turn|5"])
+    assert (seen(tracker, "weather_turns"), seen(tracker, "terrain_turns")) == (5, 2)
+
+
+def test_protections_in_a_row_count_until_a_turn_goes_by_without() -> None:
+    tracker = after_leads("|-singleturn|p2a: Farigiraf|Protect", "|turn|2")
+    assert [seen(tracker, "place.protects", at) for at in range(4)] == [0, 0, 1, 0]
+    tracker.hear(["|turn|3"])
+    assert seen(tracker, "place.protects", 2) == 0
+
+
 def test_belief_counts_the_sets_of_the_pool_that_agree() -> None:
     team = (
         "Gholdengo||leftovers|goodasgold|shadowball,protect,nastyplot,makeitrain|modest|"
