@@ -9,7 +9,7 @@ JOBS ?= 2
 COMPILED := $(shell find src -name '*.pyx' -o -name '*.pxd')
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow check mutants bench peers setup build clean
+.PHONY: demo test test-slow check mutants bench peers setup build lock audit clean
 
 demo: build
 	$(BIN)/lanista run beastybar-quick
