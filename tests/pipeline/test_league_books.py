@@ -16,7 +16,7 @@ from lanista.pipeline.run import folder_of, saved_settings
 from lanista.pipeline.squad import Squad
 from lanista.pipeline.training import train
 
-LIMIT = {"main": 150, "main_exploiter": 120, "league_exploiter": 200}
+LIMIT = {"main": 90, "main_exploiter": 120, "league_exploiter": 200}
 """Decisions from one snapshot of a role to the next."""
 LEAGUE = {
     "game": "kuhn",

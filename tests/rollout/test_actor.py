@@ -57,6 +57,33 @@ def walk(game: Game, steps: int) -> Iterator[tuple[Decisions, NDArray[Any]]]:
         game.act(rows, bot.act(now, rows))
 
 
+@pytest.mark.parametrize("block", [0, 64])
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.5])
+def test_choices_have_the_probabilities_of_the_logits_over_the_temperature(
+    temperature: float, block: int
+) -> None:
+    """softmax(logits / temperature) over what is legal, in all that an actor says."""
+    game = started("leduc")
+    policy = policy_of(game)
+    actor = Actor(policy, 3, temperature=temperature, block=block)
+    sure = []
+    for decisions, rows in walk(game, 4):
+        with torch.no_grad():
+            logits = policy(torch.from_numpy(decisions.observation)).double().numpy()
+        weights = np.where(decisions.mask, np.exp(logits / temperature), 0.0)
+        wanted = weights / weights.sum(1, keepdims=True)
+        choice = actor.choose(decisions, rows)
+        legal = decisions.mask
+        assert np.exp(choice.log_probs)[legal] == pytest.approx(wanted[legal], abs=1e-5)
+        assert np.exp(actor.log_probs(decisions, rows).numpy())[legal] == pytest.approx(
+            wanted[legal], abs=1e-5
+        )
+        chosen = wanted[rows, choice.action[:, 0]]
+        assert np.exp(choice.log_prob) == pytest.approx(chosen, abs=1e-5)
+        sure.append(wanted.max(1))
+    assert np.concatenate(sure).std() > 0.03  # Not uniform, so that a temperature shows.
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_chooses_alone_as_it_does_in_company(kind: str) -> None:
     game = started("beastybar")

@@ -50,6 +50,36 @@ def played(name: str, player: Player, slots: int, matches: int = 60) -> Results:
     return play([Table(game, (player, bot))], rotations(2, matches), record=True)
 
 
+@pytest.mark.parametrize("many", [1, 2])
+def test_a_player_plays_in_the_manner_it_was_asked_for(many: int, tmp_path: Path) -> None:
+    game = registry.make("leduc", slots=4000, seed=8)
+    game.start(np.arange(4000), np.arange(4000))
+    decisions, rows = game.decisions(), np.arange(4000)
+    files = [policy_in(tmp_path, "leduc", seed=seed) for seed in range(many)]
+    with torch.no_grad():
+        seen, mask = (torch.from_numpy(x.copy()) for x in (decisions.observation, decisions.mask))
+        logits = [load_policy(file).policy(seen).masked_fill(~mask, -torch.inf) for file in files]
+        mean = torch.stack([each.softmax(1) for each in logits]).mean(0).double().numpy()
+
+    def made(**manner: Any) -> Player:
+        if many == 1:
+            return policy_player(files[0], game.spec, 5, **manner)
+        return ensemble_player(files, game.spec, 5, **manner)
+
+    for temperature in (0.4, 1.0, 3.0):
+        # p^(1/T) over its sum: what logits divided by T are.
+        wanted = mean ** (1 / temperature)
+        wanted /= wanted.sum(1, keepdims=True)
+        action = made(temperature=temperature).act(decisions, rows)[:, 0]
+        counted = np.bincount(action, minlength=3) / len(rows)
+        assert counted == pytest.approx(wanted.mean(0), abs=0.04)
+        assert np.abs(wanted.mean(0) - mean.mean(0)).max() > 0.05 or temperature == 1.0
+    greedy = made(greedy=True).act(decisions, rows)[:, 0]
+    assert (greedy == mean.argmax(1)).mean() > 0.99
+    one, other = (policy_player(files[0], game.spec, seed).act(decisions, rows) for seed in (5, 6))
+    assert not np.array_equal(one, other)
+
+
 def test_a_players_digest_is_its_files_and_tells_how_it_plays(tmp_path: Path) -> None:
     path = policy_in(tmp_path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
