@@ -68,6 +68,33 @@ def test_an_exploiter_of_the_champion_counts_against_it():
     assert promotion["before"]["against"] == "exploiter/000002"
 
 
+def test_an_exploiter_s_test_is_seen_from_the_victim_s_side():
+    champion, _ = crowned(judged("a", random=0.6))
+    body = {"victim_digest": "a", "score": 0.7, "low": 0.6, "high": 0.75, "games": 100}
+    champion.tested("exploiter/000002", body)
+    found = champion.scores["exploiter/000002"]
+    assert (found.value, found.low, found.high, found.n) == (1 - 0.7, 1 - 0.75, 1 - 0.6, 50)
+    champion.tested("exploiter/000003", body | {"low": None})  # Nothing sure was found.
+    assert "exploiter/000003" not in champion.scores
+
+
+def test_what_was_known_of_a_champion_is_not_held_against_the_next():
+    champion, _ = crowned(judged("a", random=0.6, old=0.1))
+    body = {"victim_digest": "a", "score": 0.9, "low": 0.85, "high": 0.95, "games": 100}
+    champion.tested("exploiter/000002", body)
+    champion.crowned(champion.challenged(judged("b", random=0.55)))
+    assert (champion.digest, list(champion.scores)) == ("b", ["random"])
+    # A third one that loses to the exploiter of the first was never worse than the second there.
+    assert champion.challenged(judged("c", random=0.55, **{"exploiter/000002": 0.0})) is not None
+
+
+def test_a_challenger_is_read_over_the_same_opponents_as_the_champion():
+    champion, _ = crowned(judged("a", random=0.6, old=0.1))
+    promotion = champion.challenged(judged("b", random=0.55, new=0.2))
+    assert (promotion["before"]["value"], promotion["before"]["against"]) == (0.6, "random")
+    assert (promotion["reading"]["value"], promotion["reading"]["against"]) == (0.55, "random")
+
+
 def test_a_champion_is_a_fold_over_the_events(tmp_path):
     grown, _ = crowned(judged("a", random=0.6))
     body = {"victim_digest": "a", "score": 0.8, "low": 0.75, "high": 0.85, "games": 100}

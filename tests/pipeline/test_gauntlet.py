@@ -50,6 +50,17 @@ def test_every_opponent_is_met_on_the_same_deals_from_every_seat_equally():
             assert pairs == dict.fromkeys(((d, s) for d in range(7, 12) for s in range(seats)), 1)
 
 
+def test_the_matches_against_one_opponent_have_its_digest_and_rows():
+    results = met()
+    for number in (1, 2, 3):
+        part = against(results, number)
+        assert part.digests == (results.digests[0], results.digests[number])
+        mine = (results.schedule.seating == number).any(axis=1)
+        assert part.schedule.match.tolist() == results.schedule.match[mine].tolist()
+        assert part.returns.tolist() == results.returns[mine].tolist()
+        assert part.decisions.tolist() == results.decisions[mine].tolist()
+
+
 def test_a_game_of_one_seat_is_refused():
     with pytest.raises(LanistaError, match="one seat"):
         everybody(1, 1, 5, first_match=0, first_deal=0)

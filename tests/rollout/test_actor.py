@@ -84,6 +84,32 @@ def test_choices_have_the_probabilities_of_the_logits_over_the_temperature(
     assert np.concatenate(sure).std() > 0.03  # Not uniform, so that a temperature shows.
 
 
+@pytest.mark.parametrize("block", [0, 64])
+def test_the_memory_of_every_seat_goes_through_its_match_alone(block: int) -> None:
+    """Each seat's logits against a policy that is walked through that seat's decisions by hand."""
+    game = started("arena", slots=3, duration=2.0)
+    policy = policy_of(game, "lstm")
+    actor = Actor(policy, 3, block=block)
+    state: dict[tuple[int, int], torch.Tensor] = {}
+    moved = []
+    for decisions, rows in walk(game, 12):
+        said = actor.choose(decisions, rows)
+        for row in rows:
+            key = int(decisions.slot[row]), int(decisions.seat[row])
+            before = state.get(key, torch.zeros(1, policy.state_size))
+            with torch.no_grad():
+                seen = torch.from_numpy(decisions.observation[row : row + 1])
+                logits, _, state[key] = policy.step(seen, before)
+                fresh = policy.step(seen, torch.zeros_like(before))[0]
+            mask = torch.from_numpy(decisions.mask[row : row + 1])
+            wanted = policy.heads.log_probs(logits, mask)[0].numpy()
+            np.testing.assert_allclose(said.log_probs[row], wanted, atol=1e-4)
+            assert said.state is not None
+            np.testing.assert_allclose(said.state[row], before[0].numpy(), atol=1e-4)
+            moved.append(float((fresh - logits).abs().max()))
+    assert np.mean(np.array(moved) > 0.01) > 0.5  # What is remembered changes what is said.
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_chooses_alone_as_it_does_in_company(kind: str) -> None:
     game = started("beastybar")
