@@ -168,7 +168,7 @@ class SlowTerms(Slow):
                 log_reference = self._log_reference(name, row)
                 for h, head in enumerate(q):
                     for c in self.legal[row][h]:
-                        gap = float(self.pi[row][h][c].log()) - log_reference[h][c]  # type: ignore[union-attr]
+                        gap = float(self.pi[row][h][c].detach().log()) - log_reference[h][c]  # type: ignore[union-attr]
                         head[c] -= weight * gap  # type: ignore[operator]
         return q
 
@@ -189,7 +189,7 @@ class SlowTerms(Slow):
         """Return Q(a) − Σ_b π(b) Q(b) of each head's legal choices."""
         out = []
         for q, pi, legal in zip(self._q(row), self.pi[row], self.legal[row], strict=True):
-            mean = sum(float(pi[c]) * q[c] for c in legal)  # type: ignore[arg-type,operator,misc]
+            mean = sum(float(pi[c].detach()) * q[c] for c in legal)  # type: ignore[arg-type,operator,misc]
             out.append({c: q[c] - mean for c in legal})  # type: ignore[operator]
         return out
 
@@ -317,3 +317,28 @@ class SlowTerms(Slow):
             for name, weight in self.weights.items()
             if weight and name not in inside
         }
+
+    def logged(self) -> dict[str, float]:
+        """Return numbers without a gradient that say how an update went, by their names."""
+        gaps = [
+            float(log_pi.detach()) - mu for log_pi, mu in zip(self.log_pi, self.mu, strict=True)
+        ]
+        apart = [math.exp(gap) - 1 - gap for gap in gaps]
+        kept = sorted(self.kept or range(self.count))
+        found = {"policy/behaviour_kl": float(np.mean(apart))}
+        for head in range(len(self.sizes)):
+            own = [[float(p.detach()) for p in pi[head] if p is not None] for pi in self.pi]
+            mean = np.mean([-sum(p * math.log(p) for p in chances) for chances in own])
+            found[f"policy/entropy/{head}"] = float(mean)
+        if self.settings.policy == "ppo":
+            beyond = [abs(math.exp(gap) - 1) > self.settings.clip for gap in gaps]
+            found["policy/approx_kl"] = float(np.mean([apart[row] for row in kept]))
+            found["policy/clip_fraction"] = float(np.mean([beyond[row] for row in kept]))
+        if self.advantage:
+            found["policy/advantage"] = float(np.mean([self.advantage[row] for row in kept]))
+        if self.settings.critic_output == "value":
+            goal = np.array([self.target[row] for row in range(self.count)])
+            value = np.array([float(out.detach()) for out in self.out])
+            found["value/explained_variance"] = 1 - float((goal - value).var() / goal.var())
+            found["value/value"] = float(value.mean())
+        return found

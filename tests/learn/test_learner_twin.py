@@ -48,7 +48,7 @@ SHARED: dict[str, Any] = {
     "reference_every": 2,
     "portfolio_every": 2,
     "portfolio_size": 2,
-    "fixed_point": (4,),
+    "fixed_point": (3, 6),
     "target_average": FOLLOWS,
 }
 Q = {"critic_output": "q"}
@@ -113,7 +113,7 @@ class Watched:
         moved(self.learner.policy, self.seed + 10 * update)
         moved(self.learner.critic, self.seed + 10 * update + 5)
         self.before.append(copy.deepcopy(self.learner.policy))
-        if update == 4:
+        if update == 3:
             self.previous, self.current = self.current, copy.deepcopy(self.target)
 
     def follow(self) -> None:
@@ -142,7 +142,7 @@ class Watched:
             temperature=self.settings.temperature,
             slow_critic=self.slow_critic if self.settings.rnad else None,
             others=others,
-            alpha=0.5,
+            alpha=2 * 2 / 6,  # Two updates into the second iteration, which is six long.
         )
 
 
@@ -191,9 +191,26 @@ def assert_twins(found: Watched, weights: dict[str, float], only: list[str] | No
         for mine, slow in zip(gradient(getattr(found.learner, name)), expected, strict=True):
             scale = max(float(slow.abs().max()), 1e-3)
             torch.testing.assert_close(mine, slow, rtol=1e-3, atol=1e-4 * scale)
+    assert_logged(found, twin, log)
     # Nothing here is right because nothing happens.
     assert max(float(part.abs().max()) for part in gradient(twin.policy)) > 1e-2
     assert {int(n) for n in twin.unrolls.index.argmin(0)} != {0}
+
+
+def assert_logged(found: Watched, twin: SlowTerms, log: dict[str, float]) -> None:
+    """Check the numbers that are logged beside the losses."""
+    settings = found.settings
+    expected = twin.logged()
+    for name in ("policy", "critic"):
+        parts = [part.square().sum() for part in gradient(getattr(twin, name))]
+        expected[f"gradient_norm/{name}"] = float(torch.stack(parts).sum().sqrt())
+    expected |= {"lr": settings.lr, "staleness": LATER - float(twin.unrolls.update.mean())}
+    if settings.accumulate > 1:  # What is no mean over rows is the mean of the pieces' own.
+        expected.pop("value/explained_variance", None)
+    for name, number in expected.items():
+        if name in log or name.startswith(("gradient", "lr", "stale", "policy/behaviour_kl")):
+            assert log[name] == pytest.approx(number, rel=1e-3, abs=1e-5), name
+    assert {f"policy/entropy/{head}" for head in range(len(found.spec.heads))} <= log.keys()
 
 
 @pytest.mark.parametrize("case", CASES)
