@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lanista.files import filling, replacing, write_bytes, write_text
+from lanista.files import filling, remove_leftovers, replacing, write_bytes, write_text
 from lanista.learn.checkpoint import Checkpoints
 
 
@@ -118,3 +118,17 @@ def test_a_checkpoint_is_whole_on_the_disk_before_it_has_its_name(
     last = syncs[-1]
     assert (last.path, last.content) == (folder.folder, None)
     assert target.name in last.names
+
+
+def test_what_somebody_elses_process_is_writing_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whoever is root may signal everybody, so the system's refusal is made up.
+    def refuse(process: int, signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", refuse)
+    other = tmp_path / f".tmp-{os.getpid() + 1}-{'0' * 16}.part"
+    other.write_bytes(b"half")
+    assert remove_leftovers(tmp_path) == 0
+    assert other.read_bytes() == b"half"

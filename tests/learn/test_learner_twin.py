@@ -236,3 +236,28 @@ def test_an_update_of_some_terms_only_is_what_the_equations_say(case: str) -> No
     for parameter in found.learner.policy.parameters():
         parameter.grad = None
     assert_twins(found, weights, only)
+
+
+def test_steps_are_adams_with_the_settings_own_numbers() -> None:
+    betas, lr = (0.6, 0.9), {"kind": "linear", "start": 0.02, "end": 0.01, "steps": 4}
+    settings = Learning(policy="ppo", lr=lr, adam_betas=betas, max_grad_norm=0.05)
+    learner = Learner(OneHead().spec, SMALL, settings, updates=9, seed=3)
+    parameters = [*learner.policy.parameters(), *learner.critic.parameters()]
+    first, second = ([torch.zeros_like(p).double() for p in parameters] for _ in range(2))
+    for number in range(1, 5):
+        before = [p.detach().clone().double() for p in parameters]
+        rate = 0.02 - 0.01 * (number - 1) / 4
+        log = learner.update(unrolls_for(learner.spec, number, matches=6))
+        assert log["lr"] == pytest.approx(rate)
+        for n, parameter in enumerate(parameters):
+            assert parameter.grad is not None
+            slope = parameter.grad.double()
+            first[n] = betas[0] * first[n] + (1 - betas[0]) * slope
+            second[n] = betas[1] * second[n] + (1 - betas[1]) * slope**2
+            mean = first[n] / (1 - betas[0] ** number)
+            spread = (second[n] / (1 - betas[1] ** number)).sqrt()
+            expected = before[n] - rate * mean / (spread + 1e-8)
+            torch.testing.assert_close(parameter.detach().double(), expected, rtol=1e-4, atol=1e-6)
+        for network in (learner.policy, learner.critic):
+            size = torch.stack([part.square().sum() for part in gradient(network)]).sum().sqrt()
+            assert float(size) == pytest.approx(0.05, rel=1e-3)
