@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lifted_games import LastStanding, Scripted, answer, started
 
-from lanista.games import Facts, GameError, Step, View
+from lanista.games import Facts, GameError, PythonGame, Step, View
 
 # Rewards.
 
@@ -122,6 +122,34 @@ def test_a_seat_can_be_out_before_its_match_ends():
     # What came to the first seat when it left is still there, once.
     assert game.reward[0].tolist() == [-1, -1, 2]
     assert game.place[0].tolist() == [2, 2, 1]
+
+
+def test_a_seat_that_is_out_is_asked_no_more_though_it_could_still_see():
+    class Talkative(PythonGame):
+        """All seats choose at once, and `view` knows nothing of who is out."""
+
+        facts = Facts(seats=3, longest=5, simultaneous=True)
+        observation = 1
+        moves = 2
+
+        def deal(self, rng):
+            return []
+
+        def view(self, state, seat):
+            return View([len(state)], [0, 1])
+
+        def apply(self, state, moves, rng):
+            state.append(sorted(moves))
+            return Step(out=[len(state) - 1])
+
+    game = Talkative()
+    game.start([0], [0])
+    for asked in ([0, 1, 2], [1, 2], [2]):
+        decisions = game.decisions()
+        assert decisions.seat.tolist() == asked
+        if len(asked) > 1:
+            game.act(range(len(asked)), [0] * len(asked))
+    assert game.done.tolist() == [[True, True, False]]
 
 
 def test_a_match_is_cut_off_at_its_longest():

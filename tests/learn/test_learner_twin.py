@@ -89,8 +89,9 @@ class Watched:
         self.spec, self.settings, self.seed = game().spec, settings, seed
         torch.manual_seed(seed)
         self.anchor = moved(Policy(self.spec, network), seed + 50)
+        start = moved(copy.deepcopy(self.anchor), seed + 60)
         self.learner = Learner(
-            self.spec, network, settings, updates=9, seed=seed, start=self.anchor
+            self.spec, network, settings, updates=9, seed=seed, start=start, anchor=self.anchor
         )
         self.began = copy.deepcopy(self.learner.policy)
         self.before: list[Policy] = []
