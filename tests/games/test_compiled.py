@@ -516,6 +516,18 @@ def test_the_privileged_view_of_a_match_that_has_gone_on_is_refused() -> None:
     assert len(game.privileged()) == 2
 
 
+def test_the_privileged_view_of_a_match_that_has_ended_is_refused() -> None:
+    game = started("kuhn", 2)
+    game.decisions()
+    game.act([0, 1], [1, 1])
+    game.decisions()
+    assert game.act([1], [0]).tolist() == [1]
+    with pytest.raises(GameError, match="row 1 has gone on"):
+        game.privileged()
+    game.decisions()
+    assert len(game.privileged()) == 1
+
+
 # Threads and the rest.
 
 

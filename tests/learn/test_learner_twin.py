@@ -33,6 +33,9 @@ WEIGHTS = {
     "magnet": 0.45,
     "behaviour": 0.6,
 }
+"""Of every term in that update."""
+TERMS = {**WEIGHTS, "entropy": {"kind": "linear", "start": 0.4, "end": 0.0, "steps": 10}}
+TEMPERATURE, RATE = 0.7, 0.01
 SHARED: dict[str, Any] = {
     "gamma": 0.9,
     "lam": 0.8,
@@ -42,9 +45,9 @@ SHARED: dict[str, Any] = {
     "c_clip": 0.7,
     "neurd_threshold": 0.4,
     "neurd_clip": 0.9,
-    "temperature": 0.7,
+    "temperature": {"kind": "linear", "start": 1.2, "end": 0.2, "steps": 10},
     "max_grad_norm": 0.0,
-    "lr": 0.01,
+    "lr": {"kind": "linear", "start": 0.02, "end": 0.0, "steps": 10},
     "reference_every": 2,
     "portfolio_every": 2,
     "portfolio_size": 2,
@@ -140,7 +143,7 @@ class Watched:
             copy.deepcopy(self.learner.policy),
             copy.deepcopy(self.learner.critic),
             weights,
-            temperature=self.settings.temperature,
+            temperature=1.0 if self.settings.temperature == 1.0 else TEMPERATURE,
             slow_critic=self.slow_critic if self.settings.rnad else None,
             others=others,
             alpha=2 * 2 / 6,  # Two updates into the second iteration, which is six long.
@@ -160,7 +163,7 @@ def watched(
     case: dict[str, Any], network: Network = SMALL, game: type[OneHead] = OneHead, seed: int = 7
 ) -> Watched:
     """Return a learner just before the update that is looked at."""
-    found = Watched(Learning(terms=WEIGHTS, **SHARED | case), network, game, seed)
+    found = Watched(Learning(terms=TERMS, **SHARED | case), network, game, seed)
     for update in range(LATER):
         found.go_on(update)
         found.learner.update(found.data(update))
@@ -205,7 +208,7 @@ def assert_logged(found: Watched, twin: SlowTerms, log: dict[str, float]) -> Non
     for name in ("policy", "critic"):
         parts = [part.square().sum() for part in gradient(getattr(twin, name))]
         expected[f"gradient_norm/{name}"] = float(torch.stack(parts).sum().sqrt())
-    expected |= {"lr": settings.lr, "staleness": LATER - float(twin.unrolls.update.mean())}
+    expected |= {"lr": RATE, "staleness": LATER - float(twin.unrolls.update.mean())}
     if settings.accumulate > 1:  # What is no mean over rows is the mean of the pieces' own.
         expected.pop("value/explained_variance", None)
     for name, number in expected.items():
