@@ -109,7 +109,8 @@ class SlowTerms(Slow):
                 for row in reversed(rows):
                     ((pi, ref),) = zip(self.pi[row], reference[row], strict=True)
                     gap = [
-                        None if p is None else math.log(p.detach()) - q for p, q in zip(pi, ref, strict=True)
+                        None if p is None else math.log(p.detach()) - q
+                        for p, q in zip(pi, ref, strict=True)
                     ]
                     spent = s.eta * sum(
                         float(p) * g for p, g in zip(pi, gap, strict=True) if g is not None

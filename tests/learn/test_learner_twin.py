@@ -242,6 +242,24 @@ def test_an_update_of_some_terms_only_is_what_the_equations_say(case: str) -> No
     assert_twins(found, weights, only)
 
 
+@pytest.mark.parametrize("case", ["ppo with a critic of its own", "ppo, in pieces"])
+def test_a_terms_share_of_the_gradient_is_that_of_its_weighted_loss(case: str) -> None:
+    found = watched({**CASES[case], "term_gradients_every": 1})
+    unrolls = found.data(LATER)
+    twin = found.twin(unrolls, WEIGHTS)
+    log = found.learner.update(unrolls)
+    parameters = [*twin.policy.parameters(), *twin.critic.parameters()]
+    norms = {}
+    for name, loss in twin.losses().items():
+        parts = torch.autograd.grad(
+            WEIGHTS[name] * loss, parameters, retain_graph=True, allow_unused=True
+        )
+        norms[name] = sum(float(part.square().sum()) for part in parts if part is not None) ** 0.5
+    for name, norm in norms.items():
+        share = norm / sum(norms.values())
+        assert log[f"{name}/gradient_share"] == pytest.approx(share, rel=1e-3), name
+
+
 def test_steps_are_adams_with_the_settings_own_numbers() -> None:
     betas, lr = (0.6, 0.9), {"kind": "linear", "start": 0.02, "end": 0.01, "steps": 4}
     settings = Learning(policy="ppo", lr=lr, adam_betas=betas, max_grad_norm=0.05)

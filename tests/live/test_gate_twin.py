@@ -32,6 +32,8 @@ class SlowTrial:
     games: list[Result] = field(default_factory=list)
     wealth: dict[str, list[float]] = field(default_factory=dict)
     decision: tuple[str, str, int] | None = None
+    reached: list[str] = field(default_factory=list)
+    """The reasons that the deciding game would have been enough for."""
 
     def __post_init__(self) -> None:
         self.blocks: list[tuple[dict[str, float], list[Result]]] = []
@@ -69,8 +71,9 @@ class SlowTrial:
         evidence = self.evidence()
         for claim, level, verdict, reason in self.endings:
             may = both or claim.startswith("share")
-            if level and may and evidence[claim] >= 1 / level and self.decision is None:
-                self.decision = (verdict, reason, len(self.games))
+            if level and may and evidence[claim] >= 1 / level:
+                self.reached.append(reason)
+                self.decision = self.decision or (verdict, reason, len(self.games))
         if self.decision is None and len(self.games) >= self.rule.limit:
             last = "keep" if self.watch else "reject"
             self.decision = (last, "limit", len(self.games))
@@ -219,6 +222,23 @@ def test_a_test_ends_with_the_very_game_that_makes_enough(
         agree(test, slow)
         again = kind.load(test.save())
         assert (again.late, again.decision, again.games) == (test.late, found, test.games)
+
+
+@pytest.mark.parametrize("kind", [Trial, Watch])
+def test_of_several_findings_doubts_come_first_then_what_is_lost_then_the_score(kind: Any) -> None:
+    rule = Rule(publish=0.9, roll_back=0.8, futile=0.9, missing=0.9, share=0.0)
+    several: set[str] = set()
+    for seed in range(12):
+        slow, test = SlowTrial(rule, watch=kind is Watch), kind(rule)
+        for game in played(seed, 60, better=(-0.6, 0.4)[seed % 2], lost=0.3):
+            slow.add(game)
+            test.add(*game)
+        assert slow.decision is not None
+        found = test.decision
+        assert (found.verdict, found.reason, found.games) == slow.decision
+        if len(slow.reached) > 1:
+            several.add(slow.reached[0])
+    assert "missing" in several
 
 
 @pytest.mark.parametrize("better", [0.6, -0.6])
