@@ -164,3 +164,40 @@ def test_decisions_without_their_game_are_refused():
         per_game(np.zeros(3), np.zeros(2, int), 1)
     with pytest.raises(LanistaError, match="numbered 0 to 4"):
         per_game(np.zeros(2), np.array([0, 4]), 3)
+
+
+def test_the_upper_end_and_both_scores_are_those_of_the_formula():
+    rng = np.random.default_rng(6)
+    outcome = rng.choice([0.0, 0.5, 1.0], 400)
+    played = rng.normal(-3, 0.3, 400)
+    new, old = played + rng.normal(-0.02, 0.2, 400), played + rng.normal(-0.005, 0.1, 400)
+    found = opinion(outcome, played, new, old)
+
+    def weighed(log_probs):
+        weights = np.exp(log_probs - played)
+        value = (weights * outcome).sum() / weights.sum()
+        return value, weights.sum() ** 2 / (weights**2).sum(), weights / weights.mean()
+
+    (one, one_effective, one_share), (other, other_effective, other_share) = map(
+        weighed, (new, old)
+    )
+    assert found.candidate == pytest.approx(one)
+    assert found.stable == pytest.approx(other)
+    assert one_effective < other_effective
+    assert found.effective == pytest.approx(one_effective)
+    # Both scores come from the same games, so their errors partly cancel out.
+    errors = one_share * (outcome - one) - other_share * (outcome - other)
+    spread = errors.std() / np.sqrt(399)
+    assert found.high == pytest.approx(one - other + 2.3263 * spread, abs=1e-5)
+
+
+@pytest.mark.parametrize(("errors", "verdict"), [(2.5, "no_veto"), (3.5, "cannot_tell")])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_mean_weight_beyond_three_standard_errors_of_1_cannot_be_told(sign, errors, verdict):
+    rng = np.random.default_rng(2)
+    drawn = rng.normal(0, 0.3, 400)
+    # A common factor moves the mean weight by so many of its standard errors.
+    drawn -= np.log(np.exp(drawn).mean())
+    factor = 1 / (1 - sign * errors * np.exp(drawn).std() / 20)
+    outcome, played = rng.choice([0.0, 1.0], 400), np.zeros(400)
+    assert opinion(outcome, played, drawn + np.log(factor), played).verdict == verdict

@@ -22,10 +22,12 @@ from lanista.live import simulated as simulated_trials
 from lanista.live.folder import PolicyFolder
 from lanista.live.learning import BackgroundLearner
 from lanista.live.sequential import Rule
-from lanista.live.simulated import simulate
+from lanista.live.simulated import simulate, unit_scores
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import policy_bytes
 from lanista.nets.settings import Network
+from lanista.rollout.play import Results
+from lanista.rollout.seating import Schedule
 
 
 def kuhn(path: Path, seed: int, bluff: float | None = None) -> Path:
@@ -58,6 +60,59 @@ def test_in_a_simulator_a_better_policy_is_published_and_an_equal_one_is_not(
     assert equal[0].verdict == "reject"
     assert equal[0].games <= 2000
     assert simulate(plays, passes, settings, stop=lambda: True) is None
+
+
+def results_of(seating: Any, place: Any, cut_off: Any) -> Results:
+    """Return what came of matches whose places are given."""
+    count = len(seating)
+    schedule = Schedule(np.arange(count), np.arange(count), np.array(seating, np.int32))
+    shape = np.array(place).shape
+    return Results(
+        schedule=schedule,
+        returns=np.zeros(shape, np.float32),
+        place=np.array(place, np.int32),
+        score=np.zeros(shape, np.float32),
+        decisions=np.ones(count, np.int32),
+        cut_off=np.array(cut_off),
+        digests=("a", "b"),
+    )
+
+
+def test_a_deals_score_is_the_mean_share_of_seats_that_the_candidate_beat() -> None:
+    seating = [[0, 1, 1], [1, 0, 1], [1, 1, 0]] * 2
+    place = [
+        # First alone, beaten by both, and one beaten with the other equal: 1, 0 and ¾.
+        [1, 2, 3], [1, 3, 1], [3, 1, 1],
+        [1, 1, 1], [2, 1, 3], [1, 1, 1],
+    ]  # fmt: skip
+    whole = unit_scores(results_of(seating, place, [False] * 6))
+    assert whole.tolist() == pytest.approx([(1 + 0 + 0.75) / 3, (0.5 + 1 + 0.5) / 3])
+    cut = unit_scores(results_of(seating, place, [False, False, True, False, False, False]))
+    assert np.isnan(cut[0])
+    assert cut[1] == whole[1]
+
+
+def test_a_deal_compares_both_on_the_same_opponent_and_one_cut_off_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scores = {"new": [1.0, 0.5, np.nan, 0.0], "old": [0.0, 0.5, 1.0, 1.0]}
+    asked = []
+
+    def played(game: Any, one: Any, other: Any, deal: int, size: int, options: Any) -> Any:
+        asked.append((one, other, deal, size, options))
+        return one
+
+    monkeypatch.setattr(simulated_trials, "_played", played)
+    monkeypatch.setattr(simulated_trials, "unit_scores", lambda one: np.array(scores[one]))
+    both: Any = ["new", "old"]
+    game: Any = None
+    bot: Any = "bot"
+    found = simulated_trials._scores(game, both, bot, 7, 4, {"a": 1})
+    assert found.tolist() == [1.0, 0.5, 0.5, 0.0]
+    assert asked == [("new", "bot", 7, 4, {"a": 1}), ("old", "bot", 7, 4, {"a": 1})]
+    asked.clear()
+    assert simulated_trials._scores(game, both, None, 9, 4, {}).tolist() == [1.0, 0.5, 0.5, 0.0]
+    assert asked == [("new", "old", 9, 4, {})]
 
 
 def test_in_a_simulator_both_meet_the_same_bots(tmp_path: Path) -> None:
