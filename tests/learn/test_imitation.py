@@ -75,6 +75,7 @@ def test_outcomes_are_those_of_the_decider(tmp_path):
     play_and_record(tmp_path, "beastybar", ("heuristic", "random"), 40)
     data, _ = gather(tmp_path)
     replays = read_replays(next(iter(tmp_path.iterdir())))
+    assert {0, 2} <= set(data.outcome.tolist())
     for match, seat, outcome in zip(data.match, data.seat, data.outcome, strict=True):
         record = replays.records[match]
         mine, other = record.place[seat], record.place[1 - seat]

@@ -213,6 +213,7 @@ def test_a_bot_chooses_the_same_when_what_it_cannot_see_is_redrawn(name, observa
     choices = bot.act(decisions, np.arange(len(decisions)))
     where = list(zip(decisions.slot.tolist(), decisions.seat.tolist(), strict=True))
     saved = game.save(np.arange(24))
+    assert len(where) > 24
     for row, (slot, seat) in enumerate(where):
         game.resample_hidden(slot, seat, Stream(row))
         assert bot.act(game.decisions(), np.array([row])).tolist() == [choices[row].tolist()]
