@@ -6,8 +6,11 @@ import pytest
 
 from lanista.errors import LanistaError
 from lanista.league.meter import Instrument
+from lanista.pipeline import instruments
 from lanista.pipeline.best_response import ResponseSettings
+from lanista.pipeline.exploit import TEST
 from lanista.pipeline.instruments import Exact, Learned, Pool
+from lanista.rollout import play
 
 MY_BOT = Path(__file__).parents[2] / "examples" / "my_bot.py"
 HOLES = Path(__file__).parents[1] / "league" / "planted" / "leduc_holes.py"
@@ -42,6 +45,34 @@ def test_a_reading_that_was_taken_is_not_trained_for_again(tmp_path):
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("checkpoints/*")}
     assert Learned(asked, tmp_path).read("random") == first
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("checkpoints/*")} == before
+
+
+def test_two_players_are_read_into_one_folder_without_meeting_there(tmp_path):
+    asked = ResponseSettings(
+        "kuhn", train_steps=300, games=20, selection_games=20, points=1, device="cpu"
+    )
+    instrument = Learned(asked, tmp_path)
+    first, second = instrument.read("random"), instrument.read(MY_BOT)
+    assert first.digest != second.digest
+    assert {path.name for path in tmp_path.glob("*.safetensors")} == {
+        f"{reading.digest[:16]}.safetensors" for reading in (first, second)
+    }
+    assert instrument.read("random") == first
+
+
+def test_a_pool_plays_on_deals_that_no_run_is_trained_or_judged_on(monkeypatch):
+    seen = []
+
+    def watched(tables, schedule):
+        seen.append(schedule)
+        return play(tables, schedule)
+
+    monkeypatch.setattr(instruments, "play", watched)
+    Pool("kuhn", ["random", str(MY_BOT)], matches=20).read("random")
+    assert len(seen) == 2
+    for schedule in seen:
+        assert schedule.deal.min() == schedule.match.min() == TEST
+        assert len(schedule) == 20
 
 
 def test_a_bot_that_tells_how_it_chooses_is_read_exactly_and_another_is_refused():

@@ -12,9 +12,9 @@ from pipeline_runs import SMALL, settings_of
 from lanista.errors import LanistaError, RefusedError
 from lanista.games import registry
 from lanista.pipeline.gauntlet import FIRST_MATCH, play_gauntlet
-from lanista.pipeline.replaying import Rerun, outcome_of, recorded
+from lanista.pipeline.replaying import Outcome, Rerun, outcome_of, recorded
 from lanista.pipeline.training import train
-from lanista.rollout import Table
+from lanista.rollout import Results, Schedule, Table
 from lanista.rollout.play import RolloutError
 from lanista.rollout.players import policy_player
 
@@ -119,6 +119,17 @@ def test_a_match_is_played_by_the_digests_of_its_row(runs):
     greedy = recorded(runs["three"], FIRST_MATCH)
     assert greedy.digests[0].endswith(":greedy")
     assert len(Rerun(runs["three"], FIRST_MATCH).players) == 2
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+def test_an_outcome_says_whether_the_match_was_broken_off(cut_off):
+    results = Results(
+        Schedule(np.array([5]), np.array([2]), np.array([[0, 1]], np.int32)),
+        np.array([[1.5, -1.5]], np.float32), np.array([[1, 2]], np.int32),
+        np.array([[9.0, 3.0]], np.float32), np.array([4], np.int32), np.array([cut_off]),
+        ("a", "b"),
+    )  # fmt: skip
+    assert outcome_of(results) == Outcome((1.5, -1.5), (1, 2), cut_off)
 
 
 def test_a_changed_result_is_not_hidden(run):
