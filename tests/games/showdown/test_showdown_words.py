@@ -85,6 +85,12 @@ def test_a_move_chosen_by_default_is_the_first_and_its_target_is_drawn() -> None
     assert said(TURN, "move protect, default") == "move 2, move 1"
 
 
+def test_a_move_for_the_user_or_its_ally_is_by_default_for_the_user() -> None:
+    press = asked(("acupressure", "adjacentAllyOrSelf"))
+    request = {"active": [press, press], "side": {"pokemon": TEAM}}
+    assert said(request, "default") == "move 1 -1, move 1 -2"
+
+
 def test_a_locked_move_needs_a_target_by_name_and_none_by_number() -> None:
     locked = {"moves": [{"move": "Outrage", "id": "outrage"}], "trapped": True}
     request = {**TURN, "active": [locked, TURN["active"][1]]}
