@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from lanista.errors import LanistaError
 from lanista.live.folder import POINTER, Change, Pointer, PolicyFolder
 from lanista.live.journal import SUFFIX as JOURNAL
@@ -28,6 +26,7 @@ from lanista.lock import is_held
 from lanista.nets import policy_format
 from lanista.nets.policy_format import PolicyHeader
 from lanista.text import printable
+from lanista.yaml_text import YamlError, read_yaml
 
 LEARNER = "learner"
 _MOST_REASON = 1 << 12
@@ -192,8 +191,8 @@ def _settings(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        found = read_yaml(path)
+    except YamlError:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -19,7 +19,9 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 
 import yaml
 
+from lanista import yaml_text
 from lanista.errors import LanistaError, nearest
+from lanista.yaml_text import YamlError, parse_yaml
 
 T = TypeVar("T")
 
@@ -134,27 +136,18 @@ def load(cls: type[T], source: str | Path | Mapping[str, Any]) -> T:
 def read_yaml(path: Path) -> Any:
     """Return what a YAML file holds; one that cannot be read is refused, with the place."""
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise SettingsError(f"{str(path)!r} cannot be read: {why}.") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{str(path)!r} is no text in UTF-8; save it as such.") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise SettingsError(f"{str(path)!r} is no YAML: {_fault(error)}.") from error
+        return yaml_text.read_yaml(path)
+    except YamlError as error:
+        raise SettingsError(str(error)) from error
 
 
-def _fault(error: Exception) -> str:
-    """Return what is wrong in a YAML text, with the lines that it is about."""
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return " ".join(str(error).split())
-    parts = ((error.context, error.context_mark), (error.problem, error.problem_mark))
-    found = [
-        what if mark is None else f"{what} (line {mark.line + 1}, column {mark.column + 1})"
-        for what, mark in parts
-        if what
-    ]
-    return ", ".join(found)
+def read_value(key: str, text: str) -> Any:
+    """Return the value that `--set key=text` gives."""
+    try:
+        return parse_yaml(text, f"The value of {key}")
+    except YamlError as error:
+        shown = text if len(text) <= 80 else f"{text[:80]}…"
+        raise SettingsError(f"{key} is {shown!r}, which is no YAML that can be used.") from error
 
 
 def overridden(settings: T, overrides: Iterable[str]) -> T:
@@ -164,11 +157,7 @@ def overridden(settings: T, overrides: Iterable[str]) -> T:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise SettingsError(f"--set was given {text!r}; write it as key=value.")
-        try:
-            read = yaml.safe_load(value)
-        except (yaml.YAMLError, ValueError) as error:
-            raise SettingsError(f"{key} is {value!r}, which is no YAML.") from error
-        _put(values, key.split("."), read, key)
+        _put(values, key.split("."), read_value(key, value), key)
     return build(type(settings), values)
 
 

@@ -16,7 +16,7 @@ import yaml
 from lanista.errors import nearest
 from lanista.learn.imitation_settings import Imitation
 from lanista.nets.settings import Network
-from lanista.pipeline.plain import SettingsError, build, plain, read_yaml
+from lanista.pipeline.plain import SettingsError, build, plain, read_value, read_yaml
 from lanista.pipeline.settings import RunSettings
 
 RECIPE = "recipe.yaml"
@@ -308,8 +308,5 @@ def with_overrides(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[
             if not isinstance(here.get(part), dict):
                 here[part] = {}
             here = here[part]
-        try:
-            here[last] = yaml.safe_load(value)
-        except (yaml.YAMLError, ValueError) as error:
-            raise SettingsError(f"{key} is {value!r}, which is no YAML.") from error
+        here[last] = read_value(key, value)
     return changed

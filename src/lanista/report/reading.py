@@ -16,8 +16,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from lanista.data.databases import opened_to_read
 from lanista.errors import LanistaError
 from lanista.foreign import is_digest, refuse_unsafe_folder
@@ -33,6 +31,7 @@ from lanista.report.source import (
     TrainingGames,
     compute_of,
 )
+from lanista.yaml_text import parse_yaml, text_of
 
 DATABASE, CONFIG, POLICIES = "run.db", "config.yaml", "policies"
 VERSION = 2
@@ -116,7 +115,8 @@ def _story(database: sqlite3.Connection, folder: Path) -> Story:
         for update, name, digest, kind, category, role, parents, weight, body in roster
     ]
     players += strangers({p.name for p in players}, matches, folder / POLICIES)
-    settings = _text(folder / CONFIG)
+    config = folder / CONFIG
+    settings = text_of(config) if config.exists() else ""
     return _assembled(
         folder.name,
         settings,
@@ -151,7 +151,7 @@ def _assembled(
     learners = [player.name for player in players if player.kind == "learner"]
     return Story(
         name=name,
-        game=_game(settings),
+        game=_game(name, settings),
         players=tuple(players),
         matches=tuple(matches),
         training=tuple(training),
@@ -245,7 +245,7 @@ def _kept(policies: Path, digest: str) -> bool:
 
 def story_of_exports(state: Path, matches: Path) -> Story:
     """Return the story in league_state.json and matches.jsonl, as `exports` writes them."""
-    found = _object(state, _text(state, must=True))
+    found = _object(state, _text(state))
     version = found.get("version")
     if version != EXPORT_VERSION:
         raise LanistaError(
@@ -291,7 +291,7 @@ def _exported_training(row: Mapping[str, Any]) -> TrainingGames:
 def _exported_matches(path: Path, known: set[str], state: Path) -> list[Match]:
     lineups: dict[Lineup, Lineup] = {}
     found = []
-    for number, line in enumerate(_text(path, must=True).splitlines(), start=1):
+    for number, line in enumerate(_text(path).splitlines(), start=1):
         row = _object(path, line, f" in line {number}")
         try:
             names, digests = tuple(row["names"]), tuple(row["digests"])
@@ -329,9 +329,7 @@ def _object(path: Path, text: str, where: str = "") -> dict[str, Any]:
     return found
 
 
-def _text(path: Path, *, must: bool = False) -> str:
-    if not must and not path.exists():
-        return ""
+def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -339,11 +337,8 @@ def _text(path: Path, *, must: bool = False) -> str:
         raise LanistaError(f"{str(path)!r} cannot be read: {why}.") from error
 
 
-def _game(settings: str) -> str:
-    try:
-        found = yaml.safe_load(settings)
-    except yaml.YAMLError:
-        return ""
+def _game(name: str, settings: str) -> str:
+    found = parse_yaml(settings, f"The settings of {name}")
     return str(found.get("game", "")) if isinstance(found, dict) else ""
 
 
