@@ -78,7 +78,7 @@ def _bytes(path: Path, name: str) -> bytes:
     try:
         # A pipe that nobody writes to would be waited for without end.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with open(handle, "rb") as file:
+        with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise YamlError(
                     f"{name} is no regular file but a folder, pipe or device; copy what it gives "
