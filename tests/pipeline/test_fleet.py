@@ -19,7 +19,7 @@ from lanista.pipeline.observers import Observer
 from lanista.pipeline.settings import SettingsError
 from lanista.pipeline.squad import Squad
 from lanista.pipeline.training import train
-from lanista.rollout import processes
+from lanista.rollout import restarts
 from lanista.rollout.processes import WorkerError
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
@@ -311,7 +311,7 @@ def test_a_stream_goes_on_with_fresh_matches_when_a_process_is_killed(tmp_path):
 
 @needs_proc
 def test_a_process_that_dies_again_and_again_is_given_up_with_a_report(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "_FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(restarts, "FIRST_PAUSE", 0.0)
     values = {**QUICK, "game": str(failing_game(tmp_path, "os._exit(7)"))}
     before = set(processes_of(os.getpid()))
     with pytest.raises(WorkerError, match=r"died 6 times .* with the codes 7, 7, 7, 7, 7, 7"):
@@ -357,9 +357,10 @@ train(load_settings(values), Path(sys.argv[1]))
 
 
 def processes_of(parent: int) -> list[int]:
-    """Return the children that play; one more keeps account of what they share."""
+    """Return those that play: children of the child that all of them are forked from."""
     told = {child: Path(f"/proc/{child}/cmdline").read_bytes() for child in children_of(parent)}
-    return [child for child, words in told.items() if b"spawn_main" in words]
+    servers = [child for child, words in told.items() if b"forkserver" in words]
+    return [process for server in servers for process in children_of(server)]
 
 
 def children_of(parent: int) -> list[int]:
@@ -379,8 +380,8 @@ def test_no_process_is_left_when_the_learner_is_killed(lag, tmp_path):
         while not (tmp_path / "p.pt.run" / "checkpoints" / "000004").exists():
             assert learner.poll() is None
             time.sleep(0.05)
-        children = children_of(learner.pid)
-        assert len(children) >= 2
+        children = [*children_of(learner.pid), *processes_of(learner.pid)]
+        assert len(processes_of(learner.pid)) == 2
     finally:
         learner.send_signal(signal.SIGKILL)
         learner.wait()

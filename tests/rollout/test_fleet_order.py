@@ -8,7 +8,7 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.games import make, make_bot
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.rollout import processes
+from lanista.rollout import restarts
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import Collector
 from lanista.rollout.fleet import Fleet
@@ -83,7 +83,7 @@ def random_player(spec):
 
 def test_who_takes_a_dead_one_s_place_meets_whom_it_met(monkeypatch):
     """Chunks that were ordered before a new company are played with the old one."""
-    monkeypatch.setattr(processes, "_FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(restarts, "FIRST_PAUSE", 0.0)
     found = []
     for dies in (False, True):
         fleet = Fleet([Build(0)], [0], actor(), 2, launcher="processes", lag=1)

@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
@@ -27,15 +27,12 @@ from lanista.data.trajectory import from_arrays, to_arrays
 from lanista.errors import LanistaError
 from lanista.rollout.actor import Actor
 from lanista.rollout.crew import Crew, Line, Played, Weights, weights_of
+from lanista.rollout.restarts import Restarts
 from lanista.rollout.shared import Inbox, Layout, Outbox, Segment, needed, read, write
 
 Message = tuple[str, Any]
-MOST_DEATHS = 5
-"""How often in a row a worker may die without having played a chunk."""
 PATIENCE = 10.0
 """How many seconds workers have to end by themselves when their work is over."""
-_FIRST_PAUSE = 0.25
-"""Seconds before a dead worker is started again; twice as long each time in a row."""
 _NOT_THEIRS = (signal.SIGINT, signal.SIGTERM)
 """Sent to all processes of a run at once; only the parent knows what must be saved first."""
 _ENDED = "ended:"
@@ -97,8 +94,7 @@ class Apart:
         self._shared, self._attach = shared, attach
         self._asked: deque[Message] = deque()
         """What was asked and not answered, the oldest first."""
-        self._codes: list[int | None] = []
-        """How it ended, each time since it last played a chunk."""
+        self._restarts = Restarts()
         self._open()
 
     def ask(self, what: str, told: Any) -> None:
@@ -118,7 +114,7 @@ class Apart:
                 raise kind(told)
             if what != "collect":
                 return value
-            self._codes = []
+            self._restarts.delivered()
             return _chunk(arrays, value)
 
     def let_go(self) -> None:
@@ -133,13 +129,15 @@ class Apart:
         self._inbox.close()
 
     def _open(self) -> None:
-        # A fresh interpreter: nothing of this one's threads and devices comes along. What it is to
-        # build it is told later: a long message would wait here for it to come up.
-        context = get_context("spawn")
+        # From a server with a fresh interpreter: nothing of this one's threads and devices comes
+        # along, and who takes a dead one's place need not import torch again. What it is to build
+        # it is told later: a long message would wait here for it to come up.
+        context = get_context("forkserver")
+        context.set_forkserver_preload([__name__])
         self.pipe, its = context.Pipe()
         self._inbox = Inbox(self.pipe)
         line = self._attach() if self._attach else None
-        told = (its, line, self._slots)
+        told = (its, line, self._slots, dict(os.environ))
         self.process = context.Process(target=_work, args=told, daemon=True)
         with _held_back():
             self.process.start()
@@ -162,7 +160,7 @@ class Apart:
     def _begin_again(self) -> None:
         """Start a process in the dead one's place and ask it what was not answered."""
         self._bury()
-        time.sleep(_FIRST_PAUSE * 2 ** (len(self._codes) - 1))
+        time.sleep(self._restarts.pause)
         self._open()
         asked, self._asked = list(self._asked), deque()
         building = bool(asked) and asked[0][0] == "build"
@@ -176,13 +174,14 @@ class Apart:
         self.end(time.monotonic() + PATIENCE)
         self.pipe.close()
         code = self.process.exitcode
-        self._codes.append(code)
-        if len(self._codes) > MOST_DEATHS:
-            codes = ", ".join(map(str, self._codes))
+        self._restarts.ended(code)
+        if self._restarts.hopeless:
+            codes = self._restarts.codes
             raise WorkerError(
-                f"A process that plays matches died {len(self._codes)} times without having played "
-                f"anything, with the codes {codes}, and is given up; what was saved is good, so "
-                "mend what its messages say (-9: often too little memory), and resume the run."
+                f"A process that plays matches died {len(codes)} times without having played "
+                f"anything, with the codes {', '.join(map(str, codes))}, and is given up; what was "
+                "saved is good, so mend what its messages say (-9: often too little memory), and "
+                "resume the run."
             )
         self._say(
             f"A process that plays matches ended with code {code} and was started again; the "
@@ -208,8 +207,9 @@ def _held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(pipe: Connection, line: Line, slots: int) -> None:
+def _work(pipe: Connection, line: Line, slots: int, environment: Mapping[str, str]) -> None:
     """Answer until nobody asks any more."""
+    os.environ.update(environment)  # The server has that of the moment when it was started.
     for number in _NOT_THEIRS:  # The parent is told, and ends this process.
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _NOT_THEIRS)  # Held back since its start.
