@@ -128,7 +128,7 @@ def test_six_barren_starts_are_the_end(tmp_path, pauses):
     build = Dying(tmp_path / "starts", deaths=6)
     fleet = Fleet([build], [0], actor(), 2, launcher="processes")
     try:
-        with pytest.raises(WorkerError, match="died 6 times .* codes -9, -9, -9, -9, -9, -9"):
+        with pytest.raises(WorkerError, match=r"died 6 times .* codes -9, -9, -9, -9, -9, -9"):
             fleet.whole_matches(8)
     finally:
         fleet.close()

@@ -85,6 +85,9 @@ class Training:
         self.own_reason = ""
         self.collector = self._collector()
         self.replay = self._replay() if settings.replay.size else None
+        self._rested: dict[str, Any] | None = None
+        """What the collector goes on from after the last complete iteration; None: the learner has
+        learnt from what the next one brought."""
         self.iteration = 0
         self.decisions = 0
         self.matches = 0
@@ -205,7 +208,9 @@ class Training:
         """Make experience and learn from it; give the number and the log of each update."""
         cpu, wall = self._cpu(), time.perf_counter()
         self.collector.tally.clear()
+        self._rested = self._resting()
         unrolls = self._experience()
+        self._rested = None
         for _ in range(self.settings.learner_updates):
             if self.replay is not None:
                 unrolls = self._remembered()
@@ -221,6 +226,12 @@ class Training:
             yield self.learner.update_count, log | lag | self._counters()
             cpu, wall = self._cpu(), time.perf_counter()
         self.iteration += 1
+        self._rested = self._resting()
+
+    def _resting(self) -> dict[str, Any]:
+        if isinstance(self.collector, Fleet):
+            return self.collector.rested()
+        return {"next_match": self.collector.next_match}
 
     @property
     def phases(self) -> Phases:
@@ -284,6 +295,16 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """Return everything the run depends on from here, and nothing that it does not."""
+        return self._state(self.collector.save())
+
+    def rested_state(self) -> dict[str, Any] | None:
+        """Return the state after the last complete iteration when the next one failed.
+
+        Matches in flight are left out. None: more has changed since than that they were played on.
+        """
+        return None if self._rested is None else self._state(self._rested)
+
+    def _state(self, collector: dict[str, Any]) -> dict[str, Any]:
         learner = self.learner.state()
         # The rest of an optimiser's state is settings; the anchor is a file of the run.
         learner["optimiser"] = learner["optimiser"]["state"]
@@ -301,7 +322,7 @@ class Training:
             "cpu_seconds": self.cpu_seconds,
             "wall_seconds": self.wall_seconds,
             "learner": learner,
-            "collector": self.collector.save(),
+            "collector": collector,
         }
         if self.iteration and self.collector.streaming and self.settings.league is not None:
             # Matches in flight know their players by number, and a league gives new ones. Before

@@ -345,6 +345,16 @@ class Squad:
         """Return everything the run depends on that its tables do not hold."""
         return {name: training.state() for name, training in self.trainings.items()}
 
+    def rested_state(self) -> dict[str, Any] | None:
+        """Return the state after the last complete iteration when the next one failed.
+
+        None where a learner has learnt from what the next one brought.
+        """
+        if len({training.iteration for training in self.trainings.values()}) > 1:
+            return None
+        states = {name: training.rested_state() for name, training in self.trainings.items()}
+        return None if None in states.values() else states
+
     def load(self, state: Mapping[str, Any], metrics: Metrics) -> None:
         """Take up what `state` gave, and the rest from the tables."""
         resets: dict[int, list[tuple[str, str]]] = {}

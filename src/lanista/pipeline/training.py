@@ -111,6 +111,8 @@ class _Trainer:
         self.saved = -1
         self.next_match = FIRST_MATCH
         """The id of the next match of fixed players."""
+        self.recorded = -1
+        """The iteration whose rows are all there, as long as its learners are as it left them."""
 
     def go(self, checkpoint: Path | None) -> int:
         squad = self.squad
@@ -149,6 +151,9 @@ class _Trainer:
             raise BrokenLossError(
                 f"{error} The last good checkpoint is {self.run.checkpoints.path(self.saved)}."
             ) from error
+        except Exception:
+            self._save_rest()
+            raise
         finally:
             self.run.metrics.try_flush()
             self.observers.ended()
@@ -184,6 +189,7 @@ class _Trainer:
             self._log(number, values | squad.weights())
             squad.count(games, *self._kept(list(found.values())))
             self._promote(found)
+            self.recorded = squad.iteration
             stopping = self.stop()
             if stopping or self._due(self.settings.checkpoints.save_every):
                 self._save(must=stopping or squad.iteration >= total)
@@ -290,6 +296,7 @@ class _Trainer:
             target = squad.reset_after(learner)
             if target is not None:
                 self._event(update, "reset", learner, {"to": target})
+                self.recorded = -1
                 squad.reset(learner, target)
 
     def _event(self, update: int, kind: str, player: str, body: dict[str, Any]) -> None:
@@ -355,7 +362,7 @@ class _Trainer:
             training.refuse_broken()
         try:
             self.run.metrics.flush()
-            self.run.checkpoints.save(squad.iteration, self._state())
+            self.run.checkpoints.save(squad.iteration, self._state(squad.state()))
             self.saved = squad.iteration
             self.run.checkpoints.keep(asked.keep_last, asked.keep_every)
             self._write_output()
@@ -370,10 +377,39 @@ class _Trainer:
                 f"tries again after {asked.save_every} more."
             )
 
-    def _state(self) -> dict[str, Any]:
+    def _save_rest(self) -> None:
+        """Save the last complete iteration, which a fault of the next one does not touch.
+
+        What was recorded for the coming update is dropped, as a resumed run would do first.
+        """
+        iteration, learners = self.squad.iteration, self.squad.rested_state()
+        if self.saved == iteration or self.recorded != iteration or learners is None:
+            return
+        try:
+            for training in self.squad.trainings.values():
+                training.refuse_broken()
+            self.run.metrics.flush()
+            self.run.metrics.forget_after(self.squad.update)
+            self.run.checkpoints.save(iteration, self._state(learners))
+            self.saved = iteration
+            self._write_output()
+        except (OSError, BrokenLossError) as error:
+            self._say(f"Iteration {iteration} could not be saved before the run ended: {error}.")
+            return
+        self._say(
+            f"The run ends with a fault; iteration {iteration} was saved first, and --resume goes "
+            f"on from it{self._lost()}."
+        )
+
+    def _lost(self) -> str:
+        rollouts = self.settings.rollouts
+        if rollouts.streaming or rollouts.lag:
+            return " with fresh matches for those in flight, so not exactly as the unbroken run"
+        return ""
+
+    def _state(self, learners: dict[str, Any]) -> dict[str, Any]:
         """Return what a checkpoint holds; call it when all rows are written."""
         state = {"settings": fingerprint(self.settings), "rows": self.run.metrics.sum}
-        learners = self.squad.state()
         if self.settings.checkpoints.slim:
             return {**state, "slim": True, "learners": slimmed(learners)}
         return {**state, "learners": learners}

@@ -138,10 +138,17 @@ class Fleet:
     def save(self) -> dict[str, Any]:
         """Return what every worker needs to go on exactly so, and the chunks played ahead."""
         if not self._workers:
-            return {"workers": [{"next_match": number} for number in self._next], "ahead": []}
+            return self.rested()
         self._land()
         ahead = [[_kept(played) for played in waiting] for waiting in self._waiting]
         return {"workers": self._all("save"), "ahead": ahead}
+
+    def rested(self) -> dict[str, Any]:
+        """Return what `load` takes to go on behind the last chunks that came in, asking nobody.
+
+        For a fleet with a worker that is given up. What is in flight or played ahead is left out.
+        """
+        return {"workers": [{"next_match": number} for number in self._next], "ahead": []}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Take up what `save` put away."""
