@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from lanista.data.databases import refuse_foreign
 from lanista.errors import RefusedError
 
 VERSION = 2
@@ -82,6 +83,7 @@ class Metrics:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        refuse_foreign(path, writing=True)
         try:
             self.connection = sqlite3.connect(path, isolation_level=None)
             self.connection.execute("PRAGMA journal_mode=WAL")
