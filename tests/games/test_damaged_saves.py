@@ -87,3 +87,46 @@ def test_random_bytes_are_no_match(name: str) -> None:
         words = np.array([stream.below(256) for _ in range(saved["matches"].size)], np.uint8)
         with pytest.raises(GameError, match="damaged"):
             game.load(range(4), {**saved, "matches": words.reshape(saved["matches"].shape)})
+
+
+def half_answered() -> Any:
+    """Return an arena of two matches in which one seat of three has answered, and its save."""
+    game = make("arena", slots=2, seats=3)
+    game.start([0, 1], [0, 1])
+    game.decisions()
+    game.act([4], np.zeros((1, len(game.spec.heads)), np.int32))
+    return game, game.save([0, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("playing", 1, 2),
+        ("waiting", 1, 0b1111),
+        ("answered", 0, 0b1000),
+        ("answered", 1, 0b111),
+        ("waiting", 0, 0),
+        ("answers", (1, 1, 0), -1),
+        ("answers", (1, 1, 0), 99),
+        ("answers", (1, 0, 1), 99),
+    ],
+)
+def test_book_keeping_that_no_play_leaves_is_refused(name: str, place: Any, value: int) -> None:
+    game, saved = half_answered()
+    before = {key: array.tobytes() for key, array in game.save([0, 1]).items()}
+    damaged = {key: array.copy() for key, array in saved.items()}
+    damaged[name][place] = value
+    match = place if isinstance(place, int) else place[0]
+    with pytest.raises(GameError, match=f"Saved match {match} of arena is damaged"):
+        game.load([0, 1], damaged)
+    assert {key: array.tobytes() for key, array in game.save([0, 1]).items()} == before
+    game.load([0, 1], saved)
+
+
+def test_two_seats_at_once_are_refused_where_seats_move_in_turn() -> None:
+    game = make("leduc", slots=2)
+    game.start([0, 1], [0, 1])
+    saved = game.save([0, 1])
+    saved["waiting"][1] = 0b11
+    with pytest.raises(GameError, match="Saved match 1 of leduc is damaged"):
+        game.load([0, 1], saved)

@@ -179,3 +179,39 @@ def test_a_wrong_start_is_refused(arguments, message):
 def test_a_game_that_cannot_be_made_is_refused(wrong):
     with pytest.raises(GameError, match="give a number"):
         Scripted(**wrong)
+
+
+# What is asked for beside answers.
+
+
+def test_finished_slots_come_in_order_whatever_the_order_of_answers():
+    game = started(Fingers, slots=4)
+    for _ in range(2):
+        answer(game, *[1] * 8)
+    rows = [6, 1, 4, 0, 7, 3, 2, 5]
+    game.decisions()
+    ended = game.act(rows, [1] * 8)
+    assert ended.tolist() == [0, 1, 2, 3]
+    assert ended.dtype == "int32"
+
+
+class Open(Scripted):
+    """The same with a privileged view."""
+
+    privileged_fields = (Field("all", 2),)
+
+    def view_all(self, state, seat):
+        return [len(state), 10 + seat]
+
+
+def test_the_privileged_view_is_that_of_the_rows_and_refused_once_a_match_went_on():
+    game = started(Open, slots=3)
+    game.decisions()
+    game.act([1], [0])
+    with pytest.raises(GameError, match="row 1 has gone on"):
+        game.privileged()
+    game.decisions()
+    assert game.privileged().tolist() == [[0, 10], [1, 11], [0, 10]]
+    game.start([2], [9])
+    with pytest.raises(GameError, match="row 2 has gone on"):
+        game.privileged()

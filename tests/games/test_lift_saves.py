@@ -142,6 +142,24 @@ def test_a_save_that_is_refused_changes_nothing():
     ]
 
 
+def test_a_save_that_is_refused_gives_back_what_was_paid_and_who_is_out():
+    game = started(LastStanding, slots=2)
+    answer(game, 1, 0)
+    names = ("reward", "returns", "score", "place", "done", "cut_off", "_paid")
+    before = {name: getattr(game, name).copy() for name in names}
+    assert game.reward[0].tolist() == [-1, 0, 0]
+    saved = game.save([0, 1])
+    saved["history"][-1] = 7
+    with pytest.raises(GameError, match="not saved matches"):
+        game.load([0, 1], saved)
+    for name in names:
+        np.testing.assert_array_equal(getattr(game, name), before[name], name)
+    while len(decisions := game.decisions()):
+        game.act(range(len(decisions)), [1] * len(decisions))
+    assert game.returns.tolist() == [[-1, -1, 2], [2, -1, -1]]
+    assert game.reward[0].tolist() == [-1, -1, 2]
+
+
 def test_a_save_of_another_seed_is_refused():
     saved = started(Dice).save([0])
     with pytest.raises(GameError, match="seed 1"):
@@ -190,3 +208,24 @@ def test_redrawing_changes_the_chance_to_come():
         game.resample_hidden(0, 0, Stream(key))
         futures.add(follow(game, 0, [0, 0, 0])[1][0][0])
     assert len(futures) > 1
+
+
+class Sized(Scripted):
+    """The same with a setting."""
+
+    def __init__(self, slots=1, seed=0, size=1):
+        super().__init__(slots, seed, size=size)
+
+
+def test_a_save_of_other_rules_or_other_settings_is_refused():
+    class Later(Sized):
+        name = "sized"
+        facts = Facts(seats=2, longest=10, rules_version=2)
+
+    game = Sized(size=1)
+    game.start([0], [0])
+    saved = game.save([0])
+    Sized(size=1).load([0], saved)
+    for other in (Sized(size=2), Later(size=1)):
+        with pytest.raises(GameError, match="these settings, rules version"):
+            other.load([0], saved)

@@ -203,6 +203,13 @@ def test_float32_stays_float32(unroll: Unroll) -> None:
             torch.testing.assert_close(narrow.double(), wide, rtol=1e-3, atol=1e-3)
 
 
+def test_upgo_goes_on_where_play_was_exactly_as_expected() -> None:
+    zeros, reward = torch.zeros(4, 1), torch.tensor([[0.0], [0.0], [0.0], [1.0]])
+    discount = torch.tensor([[1.0], [1.0], [1.0], [0.0]])
+    found = returns.upgo(zeros, reward, discount, torch.zeros(1))
+    assert found[:, 0].tolist() == [1.0, 1.0, 1.0, 1.0]
+
+
 @given(unrolls())
 def test_explained_variance_is_one_for_the_target_and_zero_for_its_mean(unroll: Unroll) -> None:
     target, valid = unroll.reward + unroll.value, unroll.valid
