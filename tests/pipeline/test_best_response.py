@@ -9,6 +9,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from lanista.pipeline.recipes import settings_of
 from lanista.pipeline.run import folder_of
 from lanista.pipeline.settings import apply_overrides, load_settings
 from lanista.pipeline.training import train
+from lanista.rollout import Results, Schedule
 
 PLANTED = Path(__file__).parents[1] / "league" / "planted"
 LEDUC_HOLES = PLANTED / "leduc_holes.py"
@@ -261,6 +263,37 @@ def test_responses_have_seeds_of_their_own_and_take_turns_with_their_starts(tmp_
     assert [part["seed"] for part in parts] == [0, 1, 2]
     best = max(parts, key=lambda part: part["best"])
     assert parts[found.record["chosen"]["response"] - 1] == best
+
+
+def results_with(returns, cut_off=None):
+    """Return pairs of matches, the response in seat 0 and then in seat 1."""
+    n = len(returns)
+    seating = np.array([[0, 1], [1, 0]] * (n // 2), np.int32)
+    return Results(
+        Schedule(np.arange(n) + TEST, TEST + np.arange(n) // 2, seating),
+        np.array(returns, np.float32), np.ones((n, 2), np.int32), np.zeros((n, 2), np.float32),
+        np.ones(n, np.int32), np.array(cut_off or [False] * n), ("response", "victim"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("zero_sum", "gain"), [(True, 3.5), (False, 1.25)])
+def test_a_gain_is_beyond_what_the_victim_earns_against_itself(zero_sum, gain):
+    """Where what one wins another need not lose, all may earn; that is no weakness."""
+    found = results_with([[4, 0], [9, 2], [6, 7], [1, 2]])  # The response: 4, 2, 6, 2 → 3, 4.
+    base = results_with([[1, 0], [0, 2], [3, 0], [0, 3]])  # Player 0: 1, 2, 3, 3 → 1½, 3.
+    asked = []
+
+    def again(players, first, matches):
+        asked.append((players, first, matches))
+        return base
+
+    duel = SimpleNamespace(
+        spec=SimpleNamespace(facts=SimpleNamespace(zero_sum=zero_sum)), game="g", victim="v",
+        _play=again,
+    )  # fmt: skip
+    estimate = Duel.gain_of(duel, found)
+    assert (estimate.value, estimate.n) == (gain, 2)
+    assert asked == ([] if zero_sum else [(("v", "v"), TEST, 4)])
 
 
 def test_a_bot_has_no_weights_to_begin_from(tmp_path):

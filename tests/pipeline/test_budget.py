@@ -60,6 +60,13 @@ def test_each_stage_gets_its_share_of_the_time():
     assert planned.stages.evaluate.games == 100 * 50  # Leduc has one bot.
 
 
+@pytest.mark.parametrize(("rehearsed", "left"), [(0.0, 1000.0), (300.0, 700.0), (900.0, 500.0)])
+def test_a_rehearsal_is_part_of_the_time_but_leaves_half_of_it(rehearsed, left):
+    found = plan(story(), 1000.0, {**RATES, "rehearsal/seconds": rehearsed})
+    assert found.stages == plan(story(), left, RATES).stages
+    assert found.budget.seconds == 1000.0
+
+
 def test_more_line_ups_share_the_matches():
     values = with_overrides(TINY, ["stages.record.seats=['random,random','random,random']"])
     planned = plan(story(stages={**values["stages"], "evaluate": {}}), 1000.0, RATES)

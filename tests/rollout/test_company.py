@@ -84,3 +84,10 @@ def test_a_draw_on_the_border_is_the_next_one_s_and_weight_0_is_never_met(monkey
     monkeypatch.setattr(company, "uniforms", lambda seed, unit, *_: drawn[unit])
     met = seating_of([1, 2, 3, 4], [0.0, 0.25, 0.25, 0.5], 2, 0)(np.arange(0, 10, 2))[:, 1]
     assert met.tolist() == [2, 3, 3, 4, 4]
+
+
+def test_the_company_takes_the_seats_after_the_learner_s_in_the_order_drawn(monkeypatch):
+    drawn = np.array([[0.1, 0.4, 0.9]], np.float32)
+    monkeypatch.setattr(company, "uniforms", lambda seed, unit, *_: drawn[unit])
+    table = seating_of([5, 6, 7], [1.0, 1.0, 1.0], 4, 0)(np.arange(4))
+    assert table.tolist() == [[0, 5, 6, 7], [7, 0, 5, 6], [6, 7, 0, 5], [5, 6, 7, 0]]
