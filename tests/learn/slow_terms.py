@@ -113,10 +113,12 @@ class SlowTerms(Slow):
                         for p, q in zip(pi, ref, strict=True)
                     ]
                     spent = s.eta * sum(
-                        float(p) * g for p, g in zip(pi, gap, strict=True) if g is not None
+                        float(p.detach()) * g
+                        for p, g in zip(pi, gap, strict=True)
+                        if p is not None and g is not None
                     )
                     action = self.played[row][0]
-                    rho = float(pi[action]) / math.exp(self.mu[row])  # type: ignore[arg-type]
+                    rho = float(pi[action].detach()) / math.exp(self.mu[row])  # type: ignore[arg-type]
                     if u.seat[row] != seat:
                         r, plain, product = spent + rho * r, plain + spent, product * rho
                         continue
@@ -319,6 +321,19 @@ class SlowTerms(Slow):
             if weight and name not in inside
         }
 
+    def _blocked(self) -> dict[str, float]:
+        """Return the share of legal choices whose push is dropped, and the largest logit."""
+        limit, blocked, sizes = self.settings.neurd_threshold, [], []
+        for row in range(self.count):
+            for (start, _), head in zip(self.parts, self._gains(row), strict=True):
+                logits = {c: float(self.logits[row][start + c].detach()) for c in head}
+                mean = sum(logits.values()) / len(logits)
+                for c, gain in head.items():
+                    y = logits[c] - mean
+                    blocked.append((y >= limit and gain > 0) or (y <= -limit and gain < 0))
+                    sizes.append(abs(y))
+        return {"policy/blocked": float(np.mean(blocked)), "policy/largest_logit": max(sizes)}
+
     def logged(self) -> dict[str, float]:
         """Return numbers without a gradient that say how an update went, by their names."""
         gaps = [
@@ -335,6 +350,8 @@ class SlowTerms(Slow):
             beyond = [abs(math.exp(gap) - 1) > self.settings.clip for gap in gaps]
             found["policy/approx_kl"] = float(np.mean([apart[row] for row in kept]))
             found["policy/clip_fraction"] = float(np.mean([beyond[row] for row in kept]))
+        if self.settings.policy == "neurd":
+            found |= self._blocked()
         if self.advantage:
             found["policy/advantage"] = float(np.mean([self.advantage[row] for row in kept]))
         if self.settings.critic_output == "value":

@@ -63,13 +63,17 @@ def test_a_damaged_candidate_is_read_once_and_again_when_its_file_is_another(
 ) -> None:
     candidate = folder.add(policy_bytes(1))
     whole = folder.path_of(candidate).read_bytes()
-    folder.try_out(candidate, 0.5)
+    folder.try_out(candidate, 1.0)
     folder.path_of(candidate).write_bytes(whole[:-8])
-    for _ in range(5):
-        assert current.lineup(PATIENCE).candidate is None
+    for number in range(5):
+        lineup = current.lineup(PATIENCE)
+        assert lineup.candidate is None
+        # Its games are the stable policy's, and say so.
+        assert lineup.choose(f"game {number}") == (lineup.stable, False)
     assert loads[candidate] == 1
     assert current.refused == 1
     folder.path_of(candidate).write_bytes(whole)
     lineup = current.lineup(PATIENCE)
+    assert lineup.choose("game") == (lineup.candidate, True)
     assert lineup.candidate is not None
     assert loads[candidate] == 2

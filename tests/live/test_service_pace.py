@@ -1,0 +1,90 @@
+"""How a learner serves: how long it sleeps, when it reports, and when `once` is over."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lanista.live import service
+from lanista.live.learning import Batch
+from lanista.live.service import Service, serve
+
+
+class Pretended:
+    """A learner whose every step takes two seconds, and a stop that sleeps no time at all."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, batches: list[Batch | None], files: int
+    ) -> None:
+        self.batches, self.now = list(batches), 100.0
+        self.asked: list[int] = []
+        self.slept: list[float] = []
+        self.reports: list[int] = []
+        self.spool = SimpleNamespace(waiting=lambda: [None] * files, new="")
+        self.settings = SimpleNamespace(least_games=4)
+        self.games = 0
+        monkeypatch.setattr(service.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(service, "statistics", self.statistics)
+
+    def statistics(self, learner: Any) -> Any:
+        return SimpleNamespace(lines=lambda: ["report"])
+
+    def say(self, line: str) -> None:
+        self.reports.append(self.games)
+
+    def step(self, least: int) -> Batch | None:
+        self.asked.append(least)
+        self.now += 2.0
+        batch = self.batches.pop(0) if self.batches else None
+        self.games += batch.games if batch else 0
+        return batch
+
+    def go_back(self) -> None:
+        """Nothing was learned that could be undone."""
+
+    def is_set(self) -> bool:
+        return False
+
+    def wait(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+
+def served(learner: Pretended, how: Service) -> None:
+    anyone: Any = learner
+    serve(anyone, how, anyone)
+
+
+@pytest.mark.parametrize(("share", "sleep"), [(1.0, 0.0), (0.5, 2.0), (0.25, 6.0)])
+def test_a_learner_sleeps_so_long_that_it_has_its_share_of_a_core(
+    monkeypatch: pytest.MonkeyPatch, share: float, sleep: float
+) -> None:
+    learner = Pretended(monkeypatch, [Batch(games=3)] * 2, files=6)
+    served(learner, Service(once=True, cpu_share=share))
+    assert learner.slept == pytest.approx([sleep, sleep])
+
+
+def test_a_report_comes_whenever_so_many_games_more_have_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = [3, 3, 3, 3, 11, 1]
+    learner = Pretended(monkeypatch, [Batch(games=size) for size in sizes], files=24)
+    served(learner, Service(once=True, report_every=5))
+    # After 6, 12 and 23 games a multiple of 5 was passed since the look before.
+    assert learner.reports == [6, 12, 23]
+
+
+def test_no_report_is_wanted_where_none_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = Pretended(monkeypatch, [Batch(games=50)], files=50)
+    served(learner, Service(once=True, report_every=0))
+    assert learner.reports == []
+
+
+def test_once_ends_after_as_many_files_as_there_were_copies_and_refused_ones_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    endless: list[Batch | None] = [Batch(games=1, repeated=1, refused=1)] * 50
+    learner = Pretended(monkeypatch, endless, files=7)
+    served(learner, Service(once=True))
+    assert learner.asked == [1, 1, 1]
