@@ -1,6 +1,12 @@
 """Checkpoint folders: what was written is read back, and anything else is noticed."""
 
 import errno
+import hashlib
+import io
+import json
+import struct
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -192,3 +198,59 @@ def test_a_damaged_or_missing_part_is_noticed(folder, monkeypatch):
             read_state(path)
         file.write_bytes(data)
     read_state(path)
+
+
+def npy(shape: str, data: bytes = b"", dtype: str = "<f8") -> bytes:
+    """Return an array's file that says it has this shape, as text."""
+    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data
+
+
+def npz(shape: str, data: bytes = b"", packing: int = zipfile.ZIP_STORED, **more: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", packing) as archive:
+        archive.writestr("a.npy", npy(shape, data, **more))
+    return out.getvalue()
+
+
+def tensors(shape: list[int]) -> bytes:
+    text = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4]}}).encode()
+    return struct.pack("<Q", len(text)) + text + b"\0" * 4
+
+
+HOSTILE = {
+    "an array of a hundred dimensions": ("arrays.npz", npz(f"({'1, ' * 100})", b"\0" * 8)),
+    "an array without end": ("arrays.npz", npz(f"({10**13},)")),
+    "an array below zero": ("arrays.npz", npz("(-1,)")),
+    "a packed array": ("arrays.npz", npz("(10000000,)", b"\0" * 80_000_000, zipfile.ZIP_DEFLATED)),
+    "an array of objects": ("arrays.npz", npz("(1,)", b"\0" * 8, dtype="|O")),
+    "an archive that is none": ("arrays.npz", b"PK\x03\x04" + b"\0" * 50),
+    "a tensor of a hundred dimensions": ("tensors.safetensors", tensors([1] * 100)),
+    "a tensor without end": ("tensors.safetensors", tensors([2**31] * 100)),
+    "values that are no state": ("values.json", b"[]"),
+    "values without end": ("values.json", b"[" * 100_000),
+    "a tensor that is not there": ("values.json", b'{"a": {"$tensor": []}}'),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_shapes_that_lie_are_refused_in_a_sentence_and_take_no_memory(folder, what):
+    path = folder.save(1, STATE)
+    name, data = HOSTILE[what]
+    (path / name).write_bytes(data)
+    # The hashes fit, as whoever wrote the file would see to.
+    body = json.loads((path / "manifest.json").read_text())
+    del body["manifest"]
+    body["files"][name] = hashlib.sha256(data).hexdigest()
+    body["manifest"] = checkpoint._own_hash(body)
+    (path / "manifest.json").write_text(json.dumps(body))
+    tracemalloc.start()
+    try:
+        with pytest.raises(CheckpointError) as caught:
+            read_state(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 600
+    assert peak < 40_000_000

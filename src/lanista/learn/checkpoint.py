@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import shutil
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,7 @@ from safetensors.torch import save as save_tensors
 
 from lanista.errors import RefusedError
 from lanista.files import write_bytes
+from lanista.text import printable
 
 MANIFEST = "manifest.json"
 TENSORS, ARRAYS, VALUES = "tensors.safetensors", "arrays.npz", "values.json"
@@ -39,6 +42,12 @@ _PART_NAME = re.compile(
     rf"({re.escape(TENSORS)}|{re.escape(ARRAYS)}|{re.escape(VALUES)})(\.\d{{4}})?"
 )
 _NUMBER = re.compile(r"[0-9]{6}|[1-9][0-9]{6,11}")
+_MOST_DIMENSIONS = 32
+# Whatever reading such files can raise, torch's own complaints about shapes included.
+_UNREADABLE = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, RuntimeError,
+    EOFError, SafetensorError, zipfile.BadZipFile,
+)  # fmt: skip
 # What a dict in the JSON can be besides itself.
 _TENSOR, _ARRAY, _ITEMS = "$tensor", "$array", "$items"
 
@@ -156,13 +165,32 @@ def read_state(folder: Path) -> dict[str, Any]:
     names = _verified(folder)
     try:
         tensors = load_tensors(_joined(folder, names[TENSORS]))
-        with np.load(io.BytesIO(_joined(folder, names[ARRAYS])), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = _arrays(_joined(folder, names[ARRAYS]))
         values = json.loads(_joined(folder, names[VALUES]))
         state: dict[str, Any] = _put_together(values, tensors, arrays)
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
-        raise CheckpointError(f"Checkpoint {folder} cannot be read: {error}.") from error
+        if not isinstance(state, dict):
+            raise ValueError("its values are no state")
+    except _UNREADABLE as error:
+        why = printable(error, 300).rstrip(".")
+        raise CheckpointError(f"Checkpoint {folder} cannot be read: {why}.") from error
     return state
+
+
+def _arrays(data: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file; what asks for more room than it has bytes is refused."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for entry in archive.infolist():
+            with archive.open(entry) as file:
+                version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
+                if entry.compress_type != zipfile.ZIP_STORED or version != (1, 0):
+                    raise ValueError(f"{entry.filename} is not as it was written")
+                shape, _, dtype = np.lib.format.read_array_header_1_0(file)  # type: ignore[no-untyped-call]
+            if len(shape) > _MOST_DIMENSIONS:
+                raise ValueError(f"{entry.filename} has {len(shape)} dimensions")
+            if math.prod(shape) * dtype.itemsize > entry.file_size:
+                raise ValueError(f"{entry.filename} names more numbers than it holds")
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 class _Cut(io.RawIOBase):
