@@ -281,3 +281,18 @@ def test_more_tokens_than_attention_has_memory_for_are_refused() -> None:
     spec = Spec("toy", Facts(2, 1), many, (Head("a", 2),))
     with pytest.raises(Exception, match="of 20,000 tokens and 1 attention heads"):
         Policy(spec, Network("transformer", width=2, layers=1))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"slots": 10**6}, {"seed": 1}, {"name": "x"}, {"deck": 2**63}, {"deck": [{"a": -(10**30)}]}],
+    ids=str,
+)
+def test_settings_that_are_none_or_that_no_game_can_take_are_refused(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    about, table, data = opened(policy_bytes(eager_policy(SPEC, small("mlp")), SPEC))
+    (tmp_path / "p").write_bytes(sealed(about | {"settings": settings}, table, data))
+    for load in (read_header, load_policy, load_portable):
+        with pytest.raises(PolicyFileError, match=f"its setting '{next(iter(settings))}' is"):
+            load(tmp_path / "p")

@@ -181,10 +181,10 @@ def _arrays(data: bytes) -> dict[str, NDArray[Any]]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for entry in archive.infolist():
             with archive.open(entry) as file:
-                version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
+                version = np.lib.format.read_magic(file)
                 if entry.compress_type != zipfile.ZIP_STORED or version != (1, 0):
                     raise ValueError(f"{entry.filename} is not as it was written")
-                shape, _, dtype = np.lib.format.read_array_header_1_0(file)  # type: ignore[no-untyped-call]
+                shape, _, dtype = np.lib.format.read_array_header_1_0(file)
             if len(shape) > _MOST_DIMENSIONS:
                 raise ValueError(f"{entry.filename} has {len(shape)} dimensions")
             if math.prod(shape) * dtype.itemsize > entry.file_size:

@@ -20,32 +20,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
-from lanista.foreign import is_digest
 from lanista.games import trust
 from lanista.games.contract import Field, Head, Observation, Spec
+from lanista.nets.header_checks import (
+    MOST_DIMENSIONS,
+    MOST_HEADER,
+    PolicyFileError,
+    refuse_nonsense,
+    refuse_other_tensors,
+)
 from lanista.nets.settings import Network, network_from
-from lanista.nets.tensor_shapes import tensor_shapes
-from lanista.nets.tokens import refuse_attention
 from lanista.text import printable, quoted
 
 FORMAT = 1
 """Moves when a file of one version cannot be read as one of another."""
-MOST_HEADER = 1 << 20
 MOST_BYTES = 1 << 31
-_MOST_DIMENSIONS = 8
-"""Of a tensor, and of a head's parts: far beyond any of ours, and within what NumPy takes."""
-_MOST_SEATS = 1 << 16
 _KEY = "lanista"
 _SEAL = "sha256"
 _LONGEST_REASON = 600
-_PLACES = "torso.encoder.places."
-_DTYPES = ("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
-
-class PolicyFileError(LanistaError):
-    """A file is not a policy, is damaged, or does not fit the game."""
+__all__ = [
+    "Arrays",
+    "PolicyContent",
+    "PolicyFileError",
+    "PolicyHeader",
+    "encode",
+    "read",
+    "read_header",
+    "refuse_nonsense",
+    "refused",
+]
 
 
 @dataclass(frozen=True)
@@ -225,31 +231,8 @@ def _read_start(file: BinaryIO) -> tuple[PolicyHeader, dict[str, tuple[int, ...]
     if said != size:
         raise PolicyFileError(f"it has {size:,} bytes, and its header names {said:,}")
     header = _header(_json(meta[_KEY]))
-    _refuse_other_tensors(header, shapes)
+    refuse_other_tensors(header, shapes)
     return header, shapes, first + text
-
-
-def _refuse_other_tensors(header: PolicyHeader, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse a header that the file's tensors do not account for, before anything is built."""
-    network = header.network
-    try:
-        wanted = tensor_shapes(header.observation, header.heads, network)
-        if network.kind == "transformer":
-            counts = [n for name, (n, *_) in wanted.items() if name.startswith(_PLACES)]
-            refuse_attention(sum(counts), network.resolved_attention_heads)
-    except LanistaError as error:
-        raise PolicyFileError(f"its header is damaged: {error}") from error
-    for name in sorted({*wanted, *shapes}):
-        if wanted.get(name) != shapes.get(name):
-            raise PolicyFileError(
-                f"its tensor {name!r:.80} has shape {_written(shapes.get(name))}, and a "
-                f"{network.kind} {network.resolved_width} wide for {header.game} needs "
-                f"{_written(wanted.get(name))}"
-            )
-
-
-def _written(shape: tuple[int, ...] | None) -> str:
-    return "none, for it is not there" if shape is None else str(list(shape))
 
 
 def _refuse_pickle(first: bytes) -> None:
@@ -274,10 +257,10 @@ def _no_number(word: str) -> Any:
 def _shape(name: str, entry: Any) -> tuple[int, ...]:
     shape = entry.get("shape") if isinstance(entry, dict) else None
     sizes = shape if isinstance(shape, list) else [None]
-    if len(sizes) > _MOST_DIMENSIONS:
+    if len(sizes) > MOST_DIMENSIONS:
         raise PolicyFileError(
             f"its header is damaged: tensor {name!r:.80} has {len(sizes):,} dimensions, and "
-            f"{_MOST_DIMENSIONS} are the most"
+            f"{MOST_DIMENSIONS} are the most"
         )
     if not all(type(size) is int and 0 < size < MOST_BYTES for size in sizes):
         raise PolicyFileError(f"its header is damaged: tensor {name!r:.80} has no shape")
@@ -367,9 +350,9 @@ def _shown(settings: Mapping[str, Any], name: str) -> str:
 
 def _head(name: str, size: int, parts: Sequence[int] = ()) -> Head:
     # Before they are multiplied, which takes long where there are thousands.
-    if len(parts) > _MOST_DIMENSIONS:
+    if len(parts) > MOST_DIMENSIONS:
         raise PolicyFileError(
-            f"its head {quoted(name)} has {len(parts):,} parts, and {_MOST_DIMENSIONS} are the most"
+            f"its head {quoted(name)} has {len(parts):,} parts, and {MOST_DIMENSIONS} are the most"
         )
     return Head(name, size, parts=tuple(parts))
 
@@ -399,27 +382,3 @@ def _header(about: Any) -> PolicyHeader:
     except LanistaError as error:
         raise PolicyFileError(f"its header is damaged: {error}") from error
     return header
-
-
-def refuse_nonsense(header: PolicyHeader) -> None:
-    """Refuse a header with values that no policy has."""
-    whole = [header.seats, header.rules_version, header.observation_version, header.step]
-    whole += [number for f in header.observation.fields for number in (f.size, f.classes)]
-    whole += [number for head in header.heads for number in (head.size, *head.parts)]
-    texts = [header.game, header.name, *header.parents, *header.extra, *header.extra.values()]
-    texts += [text for f in header.observation.fields for text in (f.name, f.group, f.table)]
-    texts += [head.name for head in header.heads]
-    scales = [f.scale for f in header.observation.fields]
-    sound = (
-        (header.game_file == "" or is_digest(header.game_file))
-        and all(type(number) is int and 0 <= number < 1 << 63 for number in whole)
-        and all(isinstance(text, str) and text.isprintable() for text in texts)
-        and all(type(scale) in (int, float) and 0 < abs(scale) < 1e38 for scale in scales)
-        and header.observation.dtype in _DTYPES
-        and 0 < header.observation.length < MOST_HEADER
-        and 0 < sum(head.size for head in header.heads) < MOST_HEADER
-        and all(head.size for head in header.heads)
-        and 0 < header.seats <= _MOST_SEATS
-    )
-    if not sound:
-        raise PolicyFileError("its header holds values that no policy has")
