@@ -11,7 +11,8 @@ import hashlib
 import math
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from lanista.data.databases import refuse_foreign
@@ -78,6 +79,11 @@ def _sum(rows: Mapping[str, Iterable[Row]]) -> int:
     return sum(int.from_bytes(hashlib.sha256(t.encode()).digest(), "big") for t in texts)
 
 
+def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[str, str]]:
+    """Return names and types of a table's columns; of one that is missing, none."""
+    return [(row[1], row[2]) for row in connection.execute(f"PRAGMA table_info({table})")]
+
+
 class Metrics:
     """The open database of a run."""
 
@@ -91,18 +97,31 @@ class Metrics:
             self.connection.execute("PRAGMA synchronous=FULL")
             self._prepare()
         except sqlite3.DatabaseError as error:
-            raise RefusedError(
-                f"{path} is damaged: {error}; put back a copy, or, in a run without a league, "
-                "move it away to go on without the earlier numbers."
-            ) from error
+            raise self._damaged(error) from error
         self.waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
         self.flushed = time.monotonic()
         self.sum = 0
         """Of the hashes of all rows; known from `forget_after` on, and kept by checkpoints."""
 
+    def _damaged(self, error: Exception) -> RefusedError:
+        return RefusedError(
+            f"{self.path} is damaged: {error}; put back a copy, or, in a run without a league, "
+            "move it away to go on without the earlier numbers."
+        )
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Refuse rows that the block cannot make sense of."""
+        try:
+            yield
+        except (sqlite3.Error, ValueError, TypeError, KeyError, RecursionError) as error:
+            raise self._damaged(error) from error
+
     def _prepare(self) -> None:
         (version,) = self.connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
+            if self.connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                raise sqlite3.DatabaseError("it is the database of something else")
             self.connection.executescript(
                 f"BEGIN; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;"
             )
@@ -114,6 +133,14 @@ class Metrics:
         (sound,) = self.connection.execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
             raise sqlite3.DatabaseError(sound)
+        self._refuse_other_tables()
+
+    def _refuse_other_tables(self) -> None:
+        with closing(sqlite3.connect(":memory:")) as wanted:
+            wanted.executescript(_TABLES)
+            for table in TABLES:
+                if _columns(self.connection, table) != _columns(wanted, table):
+                    raise sqlite3.DatabaseError(f"its table {table} is missing or another one")
 
     def add(self, update: int, values: Mapping[str, float]) -> None:
         """Take in the numbers of an update; they are written within a second or with `flush`."""
@@ -145,9 +172,11 @@ class Metrics:
             self.connection.execute("COMMIT")
             summed = {table: self.waiting[table] for table in _SUMMED}
             self.sum = (self.sum + _sum(summed)) % _MODULUS
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
+            if not isinstance(error, sqlite3.OperationalError):
+                raise self._damaged(error) from error
             raise OSError(0, f"metrics cannot be written: {error}", str(self.path)) from error
         self.waiting = {table: [] for table in TABLES}
 
@@ -155,7 +184,7 @@ class Metrics:
         """Write everything if it can be; return whether."""
         try:
             self.flush()
-        except OSError:
+        except (OSError, RefusedError):
             return False
         return True
 
@@ -165,7 +194,10 @@ class Metrics:
 
     def last_match(self) -> int:
         """Return the highest id of a match of fixed players; -1: there is none."""
-        (last,) = self.connection.execute("SELECT MAX(match) FROM matches").fetchone()
+        # A line-up has the id of its first match, which may be missing in a damaged file.
+        (last,) = self.connection.execute(
+            "SELECT MAX(id) FROM (SELECT match AS id FROM matches UNION SELECT lineup FROM lineups)"
+        ).fetchone()
         return -1 if last is None else int(last)
 
     def forget_after(self, update: int) -> None:

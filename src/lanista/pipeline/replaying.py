@@ -161,7 +161,7 @@ def recorded(folder: Path, match: int) -> Recorded:
             if row is None:
                 raise _unknown(database, folder, match)
             return _read(match, *row)
-    except (sqlite3.Error, ValueError, TypeError) as error:
+    except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
         raise RefusedError(f"{path} is damaged: {error}; put back a copy.") from error
 
 

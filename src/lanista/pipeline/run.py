@@ -123,6 +123,16 @@ def _running(process: int) -> bool:
     return True
 
 
+def refuse_renamed(checkpoint: Path, iteration: int, state: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint whose folder has the number of another iteration than it holds."""
+    for learner in state["learners"].values():
+        if learner["iteration"] != iteration:
+            raise RefusedError(
+                f"{checkpoint} holds iteration {learner['iteration']}, so the folder was renamed; "
+                f"rename it to {learner['iteration']:06d}."
+            )
+
+
 class Run:
     """An open run folder; a context, since it is held against other processes meanwhile."""
 

@@ -25,7 +25,14 @@ from lanista.pipeline.metrics import Row
 from lanista.pipeline.observers import Observer, Observers
 from lanista.pipeline.resolve import resolve
 from lanista.pipeline.resume import resumed_settings
-from lanista.pipeline.run import CONFIG, Run, create, folder_of, policy_path
+from lanista.pipeline.run import (
+    CONFIG,
+    Run,
+    create,
+    folder_of,
+    policy_path,
+    refuse_renamed,
+)
 from lanista.pipeline.settings import RunSettings, fingerprint
 from lanista.pipeline.slim import exactness, filled, slimmed, write_needed
 from lanista.pipeline.squad import Squad
@@ -117,6 +124,7 @@ class _Trainer:
     def go(self, checkpoint: Path | None) -> int:
         squad = self.squad
         iteration, state, said = self.run.state(checkpoint)
+        refuse_renamed(self.run.checkpoints.path(iteration), iteration, state)
         if state["settings"] != fingerprint(self.settings):
             raise RefusedError(
                 f"{self.run.folder / CONFIG} is not what the run was begun with: it was edited or "
@@ -134,9 +142,10 @@ class _Trainer:
         # The first checkpoint is older than every row, those of the players at the start too.
         said += self.run.forget_after(iteration, update if iteration else -1)
         said.append(self._doubts(state["rows"]))
-        squad.load(filled(state["learners"], squad), self.run.metrics)
-        self.champion.load(self.run.metrics)
-        self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
+        with self.run.metrics.reading():
+            squad.load(filled(state["learners"], squad), self.run.metrics)
+            self.champion.load(self.run.metrics)
+            self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
         if not squad.roster:
             rows = squad.first_rows()
             self.run.metrics.add_rows("players", 0, rows)

@@ -92,7 +92,7 @@ def story_of_run(folder: Path) -> Story:
                 )
             database.execute("BEGIN")  # All tables as they were at one moment.
             story = _story(database, folder)
-    except (sqlite3.Error, ValueError, TypeError, KeyError) as error:
+    except (sqlite3.Error, ValueError, TypeError, KeyError, RecursionError) as error:
         raise LanistaError(f"{path} is damaged: {_why(error)}; put back a copy.") from error
     if not (story.matches or story.training or story.metrics):
         raise LanistaError(f"The run {folder} is empty: it has no numbers and no matches yet.")
