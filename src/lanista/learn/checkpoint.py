@@ -249,7 +249,7 @@ def _verified(folder: Path) -> dict[str, list[str]]:
     except FileNotFoundError as error:
         name = Path(error.filename).name
         raise CheckpointError(f"Checkpoint {folder} is damaged: {name} is missing.") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise CheckpointError(f"Checkpoint {folder} is damaged: {error}.") from error
     return found
 
