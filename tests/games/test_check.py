@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from faulty_games import FAULTS, Generous, NeverEnds, WrongPlaces
+from more_faulty_games import MORE_FAULTS
 from sound_games import Duel, OneTurn, Signals
 
 from lanista.games import Abilities, GameError, check_game
@@ -12,7 +13,7 @@ from lanista.games.registry import BUILT_IN
 
 
 @pytest.mark.parametrize(
-    ("check", "game", "evidence"), FAULTS, ids=lambda v: getattr(v, "__name__", v)
+    ("check", "game", "evidence"), [*FAULTS, *MORE_FAULTS], ids=lambda v: getattr(v, "__name__", v)
 )
 def test_a_planted_fault_fails_its_named_check(check, game, evidence):
     found = check_game(game, matches=16, effort=5_000, raise_on_failure=False)[check]
