@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from made_up_unrolls import OneHead, unrolls_for
 from small_runs import kuhn_run, leduc_run
 from torch import Tensor
 
@@ -152,3 +154,17 @@ def test_kuhn_has_many_equal_rows_and_learns_the_same_from_all_of_them() -> None
         for run, change in zip(runs, (lambda same: same, there), strict=True)
     ]
     assert logs[0] == pytest.approx(logs[1], rel=1e-3, abs=1e-5)
+
+
+def test_a_decision_that_is_there_twice_begins_a_lane_of_its_own() -> None:
+    unrolls = unrolls_for(OneHead().spec, 3, matches=3)
+    twice = join([unrolls, unrolls])
+    lanes = [
+        [int(row) for row in lane if row >= 0] for lane in Batch(twice, CPU).by_seat.unrolls.index.T
+    ]
+    assert sorted(row for lane in lanes for row in lane) == list(range(twice.decisions))
+    for lane in lanes:
+        places = [(int(twice.match[row]), int(twice.seat[row])) for row in lane]
+        turns = [int(twice.turn[row]) for row in lane]
+        assert len(set(places)) == 1
+        assert all(before < after for before, after in pairwise(turns))

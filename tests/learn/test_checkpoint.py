@@ -254,3 +254,35 @@ def test_shapes_that_lie_are_refused_in_a_sentence_and_take_no_memory(folder, wh
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 600
     assert peak < 40_000_000
+
+
+def test_tensors_that_share_memory_and_names_that_look_like_ours_come_back(folder):
+    weights = torch.arange(8.0)
+    state = {
+        "whole": weights,
+        "again": weights,
+        "part": weights[2:5],
+        "$tensor": {"$array": 3, "$items": [1]},
+        "turned": torch.arange(6.0).reshape(2, 3).T,
+    }
+    assert same(read_state(folder.save(1, state)), state)
+
+
+def test_a_manifest_of_another_format_is_refused_though_it_vouches_for_itself(folder):
+    path = folder.save(1, STATE)
+    body = json.loads((path / checkpoint.MANIFEST).read_bytes())
+    del body["manifest"]
+    body["format"] += 1
+    body["manifest"] = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    (path / checkpoint.MANIFEST).write_text(json.dumps(body))
+    with pytest.raises(CheckpointError, match="another version"):
+        read_state(path)
+
+
+def test_a_checkpoint_set_aside_is_one_no_more(folder):
+    folder.save(1, {"number": 1})
+    folder.save(2, {"number": 2})
+    aside = folder.set_aside(2)
+    assert folder.numbers() == [1]
+    assert same(read_state(aside), {"number": 2})
+    assert folder.newest_good()[0] == 1

@@ -135,3 +135,13 @@ def test_coupling_to_nothing_and_in_a_circle_is_refused() -> None:
         values_at({"clip": Coupled("lrs"), "lr": Constant(1.0)}, 0, 10)
     with pytest.raises(LanistaError, match="circle"):
         values_at({"a": Coupled("b"), "b": Coupled("a")}, 0, 10)
+
+
+def test_a_plateau_waits_anew_after_each_fall_and_stops_at_its_end() -> None:
+    schedule = OnPlateau(start=8.0, factor=0.5, patience=2, end=1.5)
+    state, values = schedule.initial(), []
+    for _ in range(10):
+        state = schedule.observe(state, 1.0)
+        values.append(schedule(0, 1, state))
+    # The first look is the best one; every second look after it is one too many.
+    assert values == [8.0, 8.0, 4.0, 4.0, 2.0, 2.0, 1.5, 1.5, 1.5, 1.5]
