@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lanista import lock
 from lanista.errors import RefusedError
 from lanista.lock import holding
 
@@ -57,6 +58,22 @@ def test_patience_waits_until_the_other_lets_go(tmp_path: Path) -> None:
         with holding(tmp_path, "thing", patience=60), pytest.raises(RefusedError):  # noqa: SIM117
             with holding(tmp_path, "thing"):
                 pass
+
+
+def test_patience_tries_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = 0
+    with held_elsewhere(tmp_path) as other:
+
+        def slept(seconds: float) -> None:
+            nonlocal tries
+            tries += 1
+            if tries == 3:
+                other.kill()
+                other.wait()
+
+        monkeypatch.setattr(lock.time, "sleep", slept)
+        with holding(tmp_path, "thing", patience=60):
+            assert tries == 3
 
 
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:

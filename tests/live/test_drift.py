@@ -117,6 +117,16 @@ def test_features_that_are_the_same_everywhere_have_no_drift():
     assert not found.features[0].constant
 
 
+def test_values_beyond_what_training_showed_are_counted_on_both_sides():
+    old = np.linspace(0, 1, 50)[:, None]
+    new = np.array([-0.1, 0.0, 0.5, 1.0, 1.1, 2.0, 3.0, 0.2])[:, None]
+    (feature,) = drift(old, np.arange(50), new, np.arange(8), exchanges=19).features
+    assert feature.outside == 4 / 8
+    (same,) = drift(old, np.arange(50), np.full((8, 1), 0.5), np.arange(8), exchanges=19).features
+    assert same.constant
+    assert same.outside == 0
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0.01, 1.0, 1000.0]))
 def test_scale_and_order_of_features_do_not_matter(seed, scale):

@@ -115,6 +115,22 @@ def test_a_deal_compares_both_on_the_same_opponent_and_one_cut_off_says_nothing(
     assert asked == [("new", "old", 9, 4, {})]
 
 
+def test_the_matches_of_a_deal_are_all_seatings_of_it_and_deals_follow_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schedules: list[Any] = []
+    monkeypatch.setattr(
+        simulated_trials, "play", lambda tables, schedule, options: schedules.append(schedule)
+    )
+    game = registry.make("kuhn")
+    player: Any = None
+    simulated_trials._played(game, player, player, 7, 3, {})
+    (schedule,) = schedules
+    assert schedule.deal.tolist() == [7, 7, 8, 8, 9, 9]
+    assert schedule.match.tolist() == [14, 15, 16, 17, 18, 19]
+    assert schedule.seating.tolist() == [[0, 1], [1, 0]] * 3
+
+
 def test_in_a_simulator_both_meet_the_same_bots(tmp_path: Path) -> None:
     settings = settings_of(quick(kind="simulator", rule=Rule(limit=3000), opponents=("random",)))
     passes, plays = kuhn(tmp_path / "a", 0, 8.0), kuhn(tmp_path / "b", 0)
@@ -136,6 +152,25 @@ def test_every_candidate_is_tried_on_deals_of_its_own(tmp_path: Path) -> None:
     ]
     assert found[0] == found[1]
     assert found[0] != found[2]
+
+
+@pytest.mark.parametrize("opponents", [(), ("random", "random")])
+def test_no_deal_counts_twice_in_one_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opponents: tuple[str, ...]
+) -> None:
+    played: list[int] = []
+
+    def scores(game: Any, both: Any, other: Any, deal: int, size: int, options: Any) -> Any:
+        played.extend(range(deal, deal + size))
+        return np.full(size, 0.5)
+
+    monkeypatch.setattr(simulated_trials, "_scores", scores)
+    gate = quick(kind="simulator", rule=Rule(futile=0, limit=500), opponents=opponents)
+    one, other = kuhn(tmp_path / "a", 0), kuhn(tmp_path / "b", 1)
+    simulate(one, other, settings_of(gate), number=2, stop=lambda: False)
+    assert len(played) >= 500
+    assert len(set(played)) == len(played)
+    assert min(played) == 2 << 24
 
 
 @pytest.mark.parametrize("opponents", [(), ("random",)])
