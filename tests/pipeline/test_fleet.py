@@ -15,6 +15,7 @@ from pipeline_runs import ARENA, KUHN, killed, last_state, same, same_run, setti
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.nets.policy_file import load_policy
+from lanista.pipeline.iteration import Training
 from lanista.pipeline.observers import Observer
 from lanista.pipeline.settings import SettingsError
 from lanista.pipeline.squad import Squad
@@ -387,3 +388,39 @@ def test_no_process_is_left_when_the_learner_is_killed(lag, tmp_path):
         learner.wait()
     while any(Path(f"/proc/{child}").exists() for child in children):
         time.sleep(0.05)
+
+
+STREAMED = {"mode": "stream", "unrolls": 12, "unroll_length": 2, "slots": 4}
+POOL = {**LEAGUE, "iterations": 14, "checkpoints": {"save_every": 3}}
+POOL["league"] = {"round": 1, "past_members": 2, "main": {"snapshot_decisions": 1}}
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "launcher", "workers", "lag"),
+    [({}, "serial", 2, 1), (STREAMED, "serial", 1, 0), (STREAMED, "threads", 2, 1)],
+    ids=["ahead", "stream", "both"],
+)
+def test_those_who_left_a_league_are_let_go_and_a_resumed_one_is_the_same(
+    rollouts, launcher, workers, lag, tmp_path, monkeypatch
+):
+    """A pool of two snapshots, a new one every iteration: chairs of those who left are reused."""
+    chairs, digests = [], []
+    meet = Training.meet
+
+    def watched(training, meetings):
+        meet(training, meetings)
+        chairs.append(len(training.chairs))
+        digests.append(len(training.players))
+
+    monkeypatch.setattr(Training, "meet", watched)
+    values = {**POOL, "rollouts": {**POOL["rollouts"], **rollouts}}
+    settings = launched(values, launcher, workers, lag)
+    assert train(settings, tmp_path / "a" / "p.pt") == 0
+    # Two of the pool, for two reasons each, and one in each of the four slots' matches in flight.
+    assert max(chairs) <= 8
+    assert max(digests) <= 6
+    with monkeypatch.context() as patched:
+        patched.setattr(Training, "meet", meet)
+        killed(settings, tmp_path / "b" / "p.pt", 8)
+        assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
+    assert same(last_state(tmp_path / "a" / "p.pt"), last_state(tmp_path / "b" / "p.pt"))

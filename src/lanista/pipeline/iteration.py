@@ -130,17 +130,40 @@ class Training:
         if not self.collector.streaming:
             self.chairs = []  # Nobody sits any more.
         self.categories = {each.opponent: each.category for each in meetings}
-        numbers = []
         for each in meetings:
-            chair = (each.opponent, each.reason)
             if each.opponent == self.name:
                 self.own_reason = each.reason
-            elif chair not in self.chairs:
-                self.chairs.append(chair)
-            numbers.append(LEARNER if each.opponent == self.name else 1 + self.chairs.index(chair))
+        chairs = [(each.opponent, each.reason) for each in meetings if each.opponent != self.name]
+        self._sit_down(chairs)
+        numbers = [
+            LEARNER
+            if each.opponent == self.name
+            else 1 + self.chairs.index((each.opponent, each.reason))
+            for each in meetings
+        ]
         weights = [each.weight for each in meetings]
         seating = seating_of(numbers, weights, self.spec.seats, self.settings.seed)
         self._meet(seating)
+
+    def _sit_down(self, chairs: Sequence[Chair]) -> None:
+        """Give everybody a chair who has none: a free one, so that those who left are let go.
+
+        A run that is resumed finds all of its chairs taken as they were, and moves nobody.
+        """
+        coming = [chair for chair in dict.fromkeys(chairs) if chair not in self.chairs]
+        if not coming:
+            return
+        staying = {number for number, chair in enumerate(self.chairs, start=1) if chair in chairs}
+        taken = staying | (self._in_flight() if self.chairs else set())
+        free = [number for number in range(1, 1 + len(self.chairs)) if number not in taken]
+        for number, chair in zip(free, coming, strict=False):
+            self.chairs[number - 1] = chair
+        self.chairs += coming[len(free) :]
+
+    def _in_flight(self) -> set[int]:
+        if isinstance(self.collector, Fleet):
+            return self.collector.in_flight()
+        return set(self.collector.seated.ravel().tolist())
 
     def _meet(self, seating: Seating) -> None:
         seated = self._seated()

@@ -104,6 +104,11 @@ class Crew:
         ended = collector.tally.rows()
         return Played(unrolls, ended, collector.next_match, *collector.phases.taken())
 
+    def seated(self, _: None) -> set[int]:
+        """Return the numbers of those who sit in matches in flight."""
+        collector = self.collector
+        return set(collector.seated.ravel().tolist()) if collector.streaming else set()
+
     def go_on_from(self, number: int) -> None:
         self.collector.next_match = number
 

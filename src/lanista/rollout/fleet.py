@@ -113,6 +113,13 @@ class Fleet:
         if self._workers:
             self._all("meet", self._company)
 
+    def in_flight(self) -> set[int]:
+        """Return the numbers of those who sit in matches in flight, or in chunks played ahead."""
+        self._land()
+        chunks = [played for waiting in self._waiting for played in waiting]
+        ahead = [set(played.ended["seated"].ravel().tolist()) for played in chunks]
+        return set().union(*ahead, *(self._all("seated") if self._workers else ()))
+
     def whole_matches(self, matches: int) -> Unrolls:
         """Play at least `matches` fresh matches to their end; return all unrolls of the learner."""
         return self._collect("whole_matches", matches)
