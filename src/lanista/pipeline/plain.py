@@ -135,6 +135,8 @@ def load(cls: type[T], source: str | Path | Mapping[str, Any]) -> T:
 
 def read_yaml(path: Path) -> Any:
     """Return what a YAML file holds; one that cannot be read is refused, with the place."""
+    if path.exists() and not path.is_file():  # A pipe would be waited for.
+        raise SettingsError(f"{str(path)!r} is no regular file; name a settings file.")
     try:
         return yaml_text.read_yaml(path)
     except YamlError as error:

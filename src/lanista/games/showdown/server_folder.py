@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from lanista.errors import RefusedError
 from lanista.files import write_text
 from lanista.games.showdown.install import find
 
@@ -18,6 +19,7 @@ OWN = ("logs/repl", "logs/chat", "logs/randbats", "config/chat-plugins", "databa
 ENVIRONMENT = {"NODE_PRESERVE_SYMLINKS": "1", "NODE_PRESERVE_SYMLINKS_MAIN": "1"}
 """With it the server takes the links' folder for its own and writes there."""
 
+_CODE = (".js", ".mjs", ".cjs", ".ts", ".node")
 _PROCESSES = ("network", "simulator", "validator")
 _NO_PROCESSES = (
     *("verifier", "localartemis", "remoteartemis", "battlesearch", "datasearch", "friends"),
@@ -50,6 +52,7 @@ def lay_out(folder: Path, *, keep_battles: bool = False) -> None:
     """
     installed = find().resolve() / "node_modules"
     package = installed / "pokemon-showdown"
+    _refuse_foreign(folder)
     for own in OWN:
         (folder / own).mkdir(parents=True, exist_ok=True)
     _link(folder / "node_modules", installed)
@@ -61,6 +64,20 @@ def lay_out(folder: Path, *, keep_battles: bool = False) -> None:
     lines = [f"exports.{name} = {json.dumps(value)};\n" for name, value in settings.items()]
     write_text(folder / "config" / "config.js", "".join(lines))
     (folder / "port").unlink(missing_ok=True)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Refuse a folder in which a server would run what others left there, or write elsewhere."""
+    for own in (*OWN, "logs", "config"):
+        if (folder / own).is_symlink():
+            raise RefusedError(f"{folder / own} is a link; a server's folder has its own: remove it.")
+    for path in (folder / "config").rglob("*"):
+        own_settings = path == folder / "config" / "config.js" and not path.is_symlink()
+        if path.suffix.lower() in _CODE and not own_settings:
+            raise RefusedError(
+                f"{path} is code that the server would run, and none of ours; remove it, or name "
+                "another --folder."
+            )
 
 
 def _link(link: Path, target: Path) -> None:
