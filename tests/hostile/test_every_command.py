@@ -150,7 +150,11 @@ def hostile_folders(words: Callable[[World, object], list[object]]) -> list[Case
         return folder
 
     return [
-        Case("digest that is a path", lambda world: words(world, world.pointing(TRAVERSAL))),
+        Case(
+            "digest that is a path",
+            lambda world: words(world, world.pointing(TRAVERSAL)),
+            (0, 1, 2, 3),
+        ),
         Case("link as policy", lambda world: words(world, linked(world))),
         Case("pipe as pointer", lambda world: words(world, piped(world, "current.json"))),
     ]
@@ -425,8 +429,20 @@ CASES: dict[str, list[Case]] = {
     ],
     "exploit": [
         *hostile_policies(exploited),
-        *hostile_settings(
-            lambda world, file: [*exploited(world, world.originals.policy), "--config", file]
+        Case(
+            "settings with a game of their own, which is not played",
+            lambda world: [
+                *exploited(world, world.originals.policy),
+                *("--config", world.settings(game=str(world.trap))),
+            ],
+            (0,),
+        ),
+        Case(
+            "pipe as settings",
+            lambda world: [
+                *exploited(world, world.originals.policy),
+                *("--config", world.fifo("pipe.yaml")),
+            ],
         ),
         Case("run begun elsewhere", resumed_exploit),
     ],
@@ -449,21 +465,19 @@ CASES: dict[str, list[Case]] = {
     "profile": [
         *hostile_settings(lambda world, file: ["profile", file, "--seconds", 0.01, "--repeats", 1]),
     ],
-    "policy list": hostile_folders(lambda world, folder: ["policy", "list", "--folder", folder]),
+    "policy list": hostile_folders(lambda world, folder: ["policy", "list", folder]),
     "policy publish": [
-        *hostile_folders(
-            lambda world, folder: ["policy", "publish", world.policy(), "--folder", folder]
-        ),
+        *hostile_folders(lambda world, folder: ["policy", "publish", folder, world.policy()]),
         Case(
             "pipe as policy",
-            lambda world: ["policy", "publish", world.fifo("p"), "--folder", world.policies()],
+            lambda world: ["policy", "publish", world.policies(), world.fifo("p")],
         ),
     ],
     "policy rollback": [
-        *hostile_folders(lambda world, folder: ["policy", "rollback", "--folder", folder]),
+        *hostile_folders(lambda world, folder: ["policy", "rollback", folder]),
         Case(
             "digest that is a path",
-            lambda world: ["policy", "rollback", "--folder", world.policies(), "--to", TRAVERSAL],
+            lambda world: ["policy", "rollback", world.policies(), "--to", TRAVERSAL],
         ),
     ],
     "policy ready": hostile_folders(lambda world, folder: ["policy", "ready", folder]),
@@ -508,7 +522,7 @@ def replayed(world: World, **values: object) -> list[object]:
 
 
 def on_server(world: World, policy: object) -> list[object]:
-    return ["showdown", "play", policy, "--server", "ws://127.0.0.1:9", "--accept", "--battles", 1]
+    return ["showdown", "play", policy, "--server", "ws://127.0.0.1:9", "--accept", 1]
 
 
 def pooled(world: World) -> object:
@@ -564,4 +578,5 @@ def test_nothing_of_it_runs_and_nothing_outside_is_touched(case, world, capsys):
     assert world.outside_is() == before
     assert SECRET not in said
     assert "Traceback" not in said
+    assert "--help" not in said, "the command line itself is wrong"
     assert code in case.codes, said

@@ -20,6 +20,7 @@ from typing import Any
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes, write_text
+from lanista.foreign import refuse_unsafe_folder
 from lanista.live.game_header import Layout
 from lanista.live.sealed_json import SealError, read_sealed, sealed
 from lanista.lock import holding
@@ -77,6 +78,7 @@ class PolicyFolder:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        refuse_unsafe_folder(self.folder)
         self.policies = self.folder / "policies"
         self.history_folder = self.folder / "history"
         self._turn = threading.RLock()

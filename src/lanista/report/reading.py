@@ -330,6 +330,8 @@ def _object(path: Path, text: str, where: str = "") -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
+    if path.exists() and not path.is_file():  # A pipe would be waited for.
+        raise LanistaError(f"{str(path)!r} is no regular file; name a file of a report.")
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -67,12 +67,15 @@ def identity(log: Log) -> bytes:
 
 
 def find_logs(paths: Iterable[Path]) -> list[Path]:
-    """Return the files that paths name; of a folder all that look like logs, in order."""
+    """Return the files that paths name; of a folder all that look like logs, in order.
+
+    Links in a folder lead nowhere: it may come from somebody else.
+    """
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
             inside = (each for each in path.rglob("*") if each.suffix.lower() in SUFFIXES)
-            found += sorted(each for each in inside if each.is_file())
+            found += sorted(each for each in inside if each.is_file() and not each.is_symlink())
         elif path.is_file():
             found.append(path)
         else:

@@ -70,7 +70,9 @@ def _refuse_foreign(folder: Path) -> None:
     """Refuse a folder in which a server would run what others left there, or write elsewhere."""
     for own in (*OWN, "logs", "config"):
         if (folder / own).is_symlink():
-            raise RefusedError(f"{folder / own} is a link; a server's folder has its own: remove it.")
+            raise RefusedError(
+                f"{folder / own} is a link; a server's folder has its own: remove it."
+            )
     for path in (folder / "config").rglob("*"):
         own_settings = path == folder / "config" / "config.js" and not path.is_symlink()
         if path.suffix.lower() in _CODE and not own_settings:
