@@ -24,6 +24,7 @@ from lanista.pipeline.best_response import (
     best_response,
     json_path,
     run_settings,
+    usual_settings,
 )
 from lanista.pipeline.exploit import CALIBRATION, SELECTION, TEST, Duel, stages_of
 from lanista.pipeline.recipes import settings_of
@@ -263,6 +264,28 @@ def test_responses_have_seeds_of_their_own_and_take_turns_with_their_starts(tmp_
     assert [part["seed"] for part in parts] == [0, 1, 2]
     best = max(parts, key=lambda part: part["best"])
     assert parts[found.record["chosen"]["response"] - 1] == best
+
+
+@pytest.mark.parametrize(("each", "lam"), [(3.0, 1.0), (9.9, 1.0), (10.0, 0.95), (60.0, 0.95)])
+def test_short_matches_are_taken_whole_and_a_critic_sees_what_it_may(each, lam):
+    spec = registry.spec_of("leduc")
+    assert spec.privileged is not None
+    for shown, sees in ((spec, "privileged"), (replace(spec, privileged=None), "seat")):
+        made = usual_settings(LEDUC, shown, each, fresh=True)
+        assert (made.learning.lam, made.learning.critic_sees) == (lam, sees)
+
+
+def test_a_response_is_not_held_to_a_reference_by_its_base(tmp_path):
+    base = load_settings({"game": "kuhn", "learning": {"eta": 0.3}, "rollouts": {"matches": 64}})
+    made = run_settings(replace(SMALL, base=base), Duel("kuhn", {}, "random", 0, True), 0)
+    assert (base.learning.eta, made.learning.eta) == (0.3, 0.0)
+
+
+def test_the_victim_has_all_seats_but_one():
+    duel = Duel("beastybar", {"seats": 3}, "random", 0, True)
+    seating = duel._play((duel.victim, duel.victim), TEST, 6).schedule.seating
+    assert (seating == 0).sum(1).tolist() == [1] * 6
+    assert sorted(seating.argmin(1).tolist()) == [0, 0, 1, 1, 2, 2]
 
 
 def results_with(returns, cut_off=None):

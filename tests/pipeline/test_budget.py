@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from pipeline_stories import TINY, story_of
@@ -10,6 +11,7 @@ from pipeline_stories import TINY, story_of
 from lanista.errors import LanistaError
 from lanista.pipeline import budget
 from lanista.pipeline.budget import Clock, digest_of, plan, read_budget, rehearse, within
+from lanista.pipeline.settings import load_settings
 from lanista.pipeline.settling import settled
 from lanista.pipeline.story import load_story, story_values, with_overrides
 
@@ -65,6 +67,26 @@ def test_a_rehearsal_is_part_of_the_time_but_leaves_half_of_it(rehearsed, left):
     found = plan(story(), 1000.0, {**RATES, "rehearsal/seconds": rehearsed})
     assert found.stages == plan(story(), left, RATES).stages
     assert found.budget.seconds == 1000.0
+
+
+def test_gathering_what_is_learned_from_takes_of_its_time():
+    planned = plan(story(), 1000.0, {**RATES, "imitate/gathered": 1000.0})
+    # 100,000 decisions are gathered in 100 of 199.9 seconds; the rest is epochs of 20.
+    assert planned.stages.imitate.imitation.epochs == int((200 - 0.1 - 100) / 20)
+
+
+@pytest.mark.parametrize(("every", "judged"), [(4, 5.0), (0, 0.0)])
+def test_an_iteration_of_several_updates_is_timed_from_its_first_to_its_last(every, judged):
+    times = [0.0, 1.0, 4.0, 5.0, 8.0, 9.0, 12.0, 13.0, 21.0]  # Four seconds each; then a judgement.
+    clock = Clock(marks={"rl": [("at", time, 0) for time in times]}, decisions={"rl": 400})
+    settings = load_settings(
+        {"game": "kuhn", "iterations": 4, "learner_updates": 2, "replay": {"size": 9, "batch": 2},
+         "evaluation": {"every": every}}
+    )  # fmt: skip
+    small = SimpleNamespace(run_settings=lambda name: settings)
+    assert clock._run("rl", small) == {
+        "rl/iterations": 0.25, "rl/decisions": 100.0, "rl/judgement_seconds": judged,
+    }  # fmt: skip
 
 
 def test_more_line_ups_share_the_matches():

@@ -1,7 +1,9 @@
 """What a run hands to its parts: temperature, scores, weights of meetings, outcomes."""
 
+import hashlib
 import json
 from contextlib import closing
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,11 +11,17 @@ import torch
 from pipeline_runs import KUHN, SMALL, Listener, metrics, settings_of, untrained
 
 from lanista.games import registry
+from lanista.learn.checkpoint import Checkpoints
 from lanista.learn.learner import Learner
+from lanista.pipeline.champion import Champion
 from lanista.pipeline.iteration import Training
+from lanista.pipeline.metrics import Metrics
 from lanista.pipeline.resolve import resolve
 from lanista.pipeline.roster import LivePlayer, outcomes
+from lanista.pipeline.run import folder_of
 from lanista.pipeline.squad import Squad, alone
+from lanista.pipeline.stage import Onlooker
+from lanista.pipeline.stage_play import _judge
 from lanista.pipeline.training import train
 from lanista.rollout.actor import Actor
 from lanista.rollout.collect import Collector
@@ -77,7 +85,7 @@ def test_a_plateau_lowers_the_rate_when_the_score_does_not_rise(tmp_path, monkey
 
 def test_without_a_league_opponents_are_met_by_the_weights_of_the_settings(tmp_path):
     file = str(untrained(PLAIN, tmp_path / "old.pt"))
-    opponents = ["self=2", "random=5", f"{file}=1"]
+    opponents = ["self=2", "random=5", f"{file}=9"]
     settings, files = resolve(settings_of(PLAIN, rollouts={"matches": 32, "opponents": opponents}))
     folder = tmp_path / "run"
     (folder / "policies").mkdir(parents=True)
@@ -86,17 +94,17 @@ def test_without_a_league_opponents_are_met_by_the_weights_of_the_settings(tmp_p
     with closing(Squad(settings, folder)) as squad:
         squad.enter(0, squad.first_rows())
         weights = {name: row.weight for name, row in squad.roster.items()}
-        assert weights == {"main": 2.0, "random": 5.0, file: 1.0}
+        assert weights == {"main": 2.0, "random": 5.0, file: 9.0}
         rows = squad.matchmake()
         assert {who: weight for _, who, _, weight in rows} == {
-            "main": 0.25, "random": 0.625, file: 0.125,
+            "main": 0.125, "random": 0.3125, file: 0.5625,
         }  # fmt: skip
         squad.meet(rows)
         seating = squad.main.collector.seating(np.arange(4000))
         met = np.bincount(seating.sum(1), minlength=3) / 4000
         numbers = {chair[0]: at for at, chair in enumerate(squad.main.chairs, start=1)}
-        assert met[0] == pytest.approx(0.25, abs=0.04)
-        assert met[numbers["random"]] == pytest.approx(0.625, abs=0.04)
+        assert met[0] == pytest.approx(0.125, abs=0.04)
+        assert met[numbers["random"]] == pytest.approx(0.3125, abs=0.04)
 
 
 def lineup(number, names):
@@ -169,10 +177,11 @@ def test_a_replay_is_what_its_settings_say(tmp_path):
 
 
 def test_an_update_of_a_run_with_a_replay_learns_from_what_was_drawn(tmp_path, monkeypatch):
-    sizes, learn = [], Learner.update
+    sizes, ages, learn = [], [], Learner.update
 
     def watched(learner, unrolls):
         sizes.append(len(unrolls))
+        ages.append(learner.update_count - unrolls.update)
         return learn(learner, unrolls)
 
     monkeypatch.setattr(Learner, "update", watched)
@@ -181,6 +190,89 @@ def test_an_update_of_a_run_with_a_replay_learns_from_what_was_drawn(tmp_path, m
     )
     train(settings, tmp_path / "p.pt", observers=[Listener()])
     assert sizes == [7] * 12
+    logged = {(update, name): value for update, name, value in metrics(tmp_path / "p.pt")}
+    for update, age in enumerate(ages, start=1):
+        assert logged[update, "lag/mean"] == pytest.approx(age.mean())
+        assert logged[update, "lag/max"] == age.max()
+    assert max(age.max() for age in ages) > 3
+
+
+def test_the_last_iteration_is_judged_and_saved_whatever_the_intervals(tmp_path):
+    settings = settings_of(
+        PLAIN, iterations=5, evaluation={"every": 2, "bots": ["random"], "matches": 4},
+        checkpoints={"save_every": 3, "keep_last": 9},
+    )  # fmt: skip
+    train(settings, tmp_path / "p.pt")
+    judged = [update for update, name, _ in metrics(tmp_path / "p.pt") if name == "score/random"]
+    assert judged == [2, 4, 5]
+    assert Checkpoints(folder_of(tmp_path / "p.pt") / "checkpoints").numbers() == [0, 3, 5]
+
+
+def test_from_an_earlier_checkpoint_every_newer_one_is_set_aside(tmp_path):
+    settings = settings_of(PLAIN, checkpoints={"save_every": 1, "keep_last": 9})
+    output, listener = tmp_path / "p.pt", Listener()
+    train(settings, output)
+    kept = Checkpoints(folder_of(output) / "checkpoints")
+    train(settings, output, checkpoint=kept.path(1), stop=lambda: True, observers=[listener])
+    aside = [line for line in listener.sentences if "was set aside" in line]
+    assert [line.split()[1] for line in aside] == ["000002", "000003", "000004"]
+    assert kept.numbers()[:2] == [0, 1]
+
+
+def test_the_champion_is_told_of_every_exploiter_s_test(tmp_path, monkeypatch):
+    told, tested = [], Champion.tested
+
+    def watched(champion, name, body):
+        told.append(name)
+        return tested(champion, name, body)
+
+    monkeypatch.setattr(Champion, "tested", watched)
+    league = {"exploiter_check_interval": 1, "exploiter_train_steps": 300, "exploiter_games": 8}
+    settings = settings_of(
+        PLAIN, iterations=3, league=league, rollouts={"matches": 32, "opponents": ["self"]}
+    )
+    train(settings, tmp_path / "p.pt")
+    assert told == ["exploiter/000001", "exploiter/000002"]
+
+
+def test_what_is_unknown_is_null_and_the_sum_is_that_of_all_rows_over_many_flushes(tmp_path):
+    path = tmp_path / "run.db"
+    one = Metrics(path)
+    one.forget_after(10)
+    for update in (1, 2, 3):
+        one.add(update, {"known": 0.5, "unknown": float("nan")})
+        one.add_rows("events", update, [("kind", "who", "{}")])
+        one.flush()
+    found = one.select("metrics", "update_number, name")
+    assert [row[2] for row in found] == [0.5, None] * 3
+    total = one.sum
+    one.close()
+    again = Metrics(path)
+    again.forget_after(10)
+    assert again.sum == total != 0
+    again.forget_after(2)
+    assert again.sum != total
+    assert len(again.select("events", "rowid")) == 2
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("greedy", "temperature", "ending"),
+    [(False, None, ""), (True, None, ":greedy"), (False, 0.5, ":temperature=0.5")],
+)
+def test_the_last_word_on_a_policy_is_in_the_manner_asked_for(
+    greedy, temperature, ending, tmp_path
+):
+    file = untrained(PLAIN, tmp_path / "p.safetensors")
+    asked = SimpleNamespace(
+        greedy=greedy, temperature=temperature, games=8, threads=1, opponents=("random",)
+    )
+    story = SimpleNamespace(
+        game="kuhn", seed=2, game_settings={}, stages=SimpleNamespace(evaluate=asked)
+    )
+    found = _judge(story, asked, str(file), Onlooker(), lambda: False)
+    assert found["digest"] == hashlib.sha256(file.read_bytes()).hexdigest() + ending
+    assert found["manner"] == ("greedy" if greedy else f"temperature {temperature or 1:g}")
 
 
 def test_every_learner_of_a_run_has_match_ids_of_its_own(tmp_path):

@@ -269,7 +269,8 @@ def test_what_ends_the_thread_is_told_by_the_next_call(centrals):
         central.attach(0)
 
 
-def test_each_request_is_answered_with_the_weights_and_temperature_it_names(centrals):
+@pytest.mark.parametrize("heat", [0.5, 1.0])
+def test_each_request_is_answered_with_the_weights_and_temperature_it_names(heat, centrals):
     actor = actor_of()
     loaded = []
 
@@ -280,7 +281,7 @@ def test_each_request_is_answered_with_the_weights_and_temperature_it_names(cent
 
     central = centrals(actor, prepare=prepare)
     first, second = both_play(central)
-    first.version, first.temperature = 3, 0.5
+    first.version, first.temperature = 3, heat
     second.version = 2
     decisions = started(4)
     waits = in_thread(first.choose, decisions, np.arange(4))
@@ -290,7 +291,7 @@ def test_each_request_is_answered_with_the_weights_and_temperature_it_names(cent
     first.rest()
     again = second.choose(decisions, np.arange(4))
     assert loaded == [0, 3, 2]
-    for choice, version, temperature in ((found[2], 2, 1), (found[3], 3, 0.5), (again, 2, 2)):
+    for choice, version, temperature in ((found[2], 2, 1), (found[3], 3, heat), (again, 2, 2)):
         alone = actor_of()
         alone.temperature = temperature
         with torch.no_grad():

@@ -124,3 +124,40 @@ def test_a_worker_answers_in_the_order_it_was_asked_and_a_failure_in_its_place(k
         worker.answer()
     assert worker.answer() == ("play", 4)
     worker.let_go()
+
+
+def test_a_loaded_fleet_knows_where_its_workers_are():
+    one, other = (
+        Fleet([Build(first) for first in FIRSTS], FIRSTS, Actor(networks()[0], 7, networks()[1]), 2)
+        for _ in range(2)
+    )
+    try:
+        for fleet in (one, other):
+            fleet.meet([random_bot], SEATING)
+        one.whole_matches(30)
+        other.load(one.save())
+        assert other.next_match == one.next_match == [10, 1010, 5010]
+    finally:
+        one.close()
+        other.close()
+
+
+def test_somebody_who_sits_there_already_goes_on_and_others_are_made_once():
+    made = []
+
+    def another(spec):
+        made.append(random_bot(spec))
+        return made[-1]
+
+    crew = Crew()
+    crew.build(Build(0))
+    crew.meet(([another, random_bot], SEATING))
+    before = dict(crew.players)
+    crew.meet(([random_bot, another], SEATING))
+    assert len(made) == 1
+    assert all(crew.players[make] is before[make] for make in (another, random_bot))
+    assert [id(player) for player in crew.collector.opponents] == [
+        id(before[make]) for make in (random_bot, another)
+    ]
+    crew.meet(([random_bot], SEATING))
+    assert another not in crew.players
