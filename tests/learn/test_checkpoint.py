@@ -4,6 +4,7 @@ import errno
 import hashlib
 import io
 import json
+import os
 import struct
 import tracemalloc
 import zipfile
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 from lanista.learn import checkpoint
-from lanista.learn.checkpoint import CheckpointError, Checkpoints, read_state
+from lanista.learn.checkpoint import CheckpointError, Checkpoints, read_state, write_state
 
 STATE = {
     "weights": {"layer.0.weight": torch.arange(6.0).reshape(2, 3), "step": torch.tensor(3.0)},
@@ -286,3 +287,21 @@ def test_a_checkpoint_set_aside_is_one_no_more(folder):
     assert folder.numbers() == [1]
     assert same(read_state(aside), {"number": 2})
     assert folder.newest_good()[0] == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "/dev/zero", "values.json/../../secret", "values.json.00001", "pipe"]
+)
+def test_a_manifest_that_names_other_files_is_refused_before_they_are_read(tmp_path, name):
+    (tmp_path / "secret").write_text("of somebody else")
+    folder = tmp_path / "000001"
+    folder.mkdir()
+    write_state(folder, {"a": 1})
+    os.mkfifo(folder / "pipe")  # Whoever opened it would wait for ever.
+    body = json.loads((folder / "manifest.json").read_text())
+    del body["manifest"]
+    body["files"] = {name: "0" * 64, **body["files"]}
+    body["manifest"] = checkpoint._own_hash(body)  # The manifest vouches for itself.
+    (folder / "manifest.json").write_text(json.dumps(body))
+    with pytest.raises(CheckpointError, match="its manifest names"):
+        read_state(folder)
