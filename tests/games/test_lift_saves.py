@@ -149,7 +149,7 @@ def test_a_save_that_is_refused_gives_back_what_was_paid_and_who_is_out():
     before = {name: getattr(game, name).copy() for name in names}
     assert game.reward[0].tolist() == [-1, 0, 0]
     saved = game.save([0, 1])
-    saved["history"][-1] = 7
+    saved["history"][0] = 7
     with pytest.raises(GameError, match="not saved matches"):
         game.load([0, 1], saved)
     for name in names:
