@@ -13,8 +13,12 @@ from lanista.games.streams import Stream
 class Obstinate(Duel):
     """Takes no allowed answer but the one that the checks' own play gives."""
 
+    def decisions(self):
+        self.shown = super().decisions()
+        return self.shown
+
     def act(self, rows, actions):
-        shown = super().decisions()
+        shown = self.shown
         wanted = Answers(self.spec)(shown, np.asarray(rows), shown.match)
         legal = [shown.mask[row][action].all() for row, action in zip(rows, actions, strict=True)]
         if all(legal) and (np.asarray(actions).reshape(wanted.shape) != wanted).any():
