@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 import tyro
 
 from lanista.cli.flags import number, optional
-from lanista.errors import LanistaError, RefusedError
+from lanista.cli.outputs import NEW, Writes, refuse_file
+from lanista.errors import LanistaError
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Config:
     names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME ...")] = ()
     """new: a recipe, and the file to write. diff: two files, recipes or run folders. import: a
     plan."""
-    output: Annotated[Path | None, optional("FILE")] = None
+    output: Annotated[Path | None, optional("FILE"), Writes(NEW)] = None
     """import: the settings file to write."""
     done: Annotated[int, number(0)] = 0
     """import: how many of the plan's iterations were done elsewhere; the run has the rest."""
@@ -56,11 +57,10 @@ class Config:
         word, *rest = self.names
         command, text = _text_of(word, find(word))
         file = Path(rest[0] if rest else f"{Path(word).stem}.yaml")
-        if file.exists():
-            raise RefusedError(f"{file} exists; name another file, or move it away.")
+        refuse_file("FILE", file, NEW)
         refuse_unwritable("FILE", file)
         head = f"# Settings from {Path(word).stem}; use them with: {command} {file}\n"
-        write_text(file, head + text)
+        write_text(file, head + text, NEW)
         print(f"settings: {file}")
         return 0
 
@@ -74,8 +74,6 @@ class Config:
 
         if len(self.names) != 1 or self.output is None:
             raise LanistaError("config import takes one plan and --output FILE.")
-        if self.output.exists():
-            raise RefusedError(f"{self.output} exists; name another file, or move it away.")
         if self.done < 0:
             raise LanistaError(f"--done is {self.done}; give a number of at least 0.")
         plan = Path(self.names[0])
@@ -89,7 +87,7 @@ class Config:
             raise SettingsError(f"{plan}: {error}") from error
         said = "".join(f"# {' '.join(sentence.split())}\n" for sentence in imported.notices)
         head = f"# Settings from {plan.name}. What became of its other keys:\n{said}\n"
-        write_text(self.output, head + commented(imported.settings))
+        write_text(self.output, head + commented(imported.settings), NEW)
         for sentence in imported.notices:
             print(sentence)
         print(f"settings: {self.output}")

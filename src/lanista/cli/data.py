@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.flags import number, optional
+from lanista.cli.outputs import Writes, numbers_of, write_json
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ class Data:
     """A folder of live feedback, with feedback_stream.jsonl in it or in folders inside it."""
     reports_live_dir: Annotated[Path | None, optional("FOLDER")] = None
     """A folder of reports on live matches, with manifest.jsonl likewise."""
-    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
+    json_file: Annotated[Path | None, optional("FILE", name="json"), Writes(numbers_of("data"))] = (
+        None
+    )
     """Also write the whole summary to this file."""
     game: Annotated[str | None, optional("GAME")] = None
     """The game of replays that were recorded from a Python file, as `examples/my_game.py`."""
@@ -52,7 +54,6 @@ class Data:
         from lanista.cli.data_feedback import show_feedback
         from lanista.cli.paths import refuse_unwritable
         from lanista.cli.table import console
-        from lanista.files import write_text
 
         folder = self._folder()
         self._refuse_slips()
@@ -63,7 +64,7 @@ class Data:
             value = {} if replays is None else replays.as_json()
             if feedback is not None:
                 value["feedback"] = feedback.as_json()
-            write_text(self.json_file, json.dumps(value, indent=2) + "\n")
+            write_json(self.json_file, "data", value)
         out = console()
         if replays is not None:
             _show(out, replays)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.flags import number, optional
+from lanista.cli.outputs import Writes, numbers_of, write_json
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -36,13 +37,14 @@ class Doctor:
     it instead of against the games learned from first."""
     games: Annotated[int, number(200)] = 200
     """How many of the newest games are read, and how many of the oldest."""
-    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
+    json_file: Annotated[
+        Path | None, optional("FILE", name="json"), Writes(numbers_of("doctor"))
+    ] = None
     """Also write everything to this file."""
 
     def run(self) -> int:
         """Look, print, and return the exit code."""
         from lanista.cli.paths import refuse_unwritable
-        from lanista.files import write_text
 
         if self.games < 10:
             raise LanistaError(f"--games is {self.games}; give 10 or more.")
@@ -51,7 +53,7 @@ class Doctor:
         found = self._examine()
         if self.json_file is not None:
             told = {"folder": str(self.folder), **found.as_json()}
-            write_text(self.json_file, json.dumps(told, indent=2) + "\n")
+            write_json(self.json_file, "doctor", told)
         _show(found)
         return 1 if found.findings else 0
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.flags import SETTINGS, number, optional, switch
+from lanista.cli.outputs import Writes, numbers_of, tables_of
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ class Evaluate:
     """Settings of the game; a policy file's own unless given."""
     seed: Annotated[int, number(0)] = 0
     """Names the deals, none of which a run has trained on, and all that is random in players."""
-    output: Annotated[Path | None, optional("FILE")] = None
+    output: Annotated[Path | None, optional("FILE"), Writes(numbers_of("evaluate"))] = None
     """Write the numbers to this file, as JSON."""
-    markdown: Annotated[Path | None, optional("FILE")] = None
+    markdown: Annotated[Path | None, optional("FILE"), Writes(tables_of("evaluate"))] = None
     """Write the tables to this file, as Markdown."""
     ceilings: Annotated[Path | None, optional("FOLDER")] = None
     """Say how far POLICY stays below the best responses to its opponents, which `lanista exploit`
@@ -72,10 +73,6 @@ class Evaluate:
         for flag in ("output", "markdown"):
             if path := getattr(self, flag):
                 refuse_unwritable(f"--{flag}", path)
-        if self.output is not None and self.output == self.markdown:
-            raise LanistaError(
-                f"--output and --markdown are both {str(self.output)!r}; name two files."
-            )
         if self.cross_table and len(others.players) < 2:
             raise LanistaError(
                 f"--cross-table lets the opponents meet each other, and {others.labels[0]} is the "
@@ -214,11 +211,10 @@ class Evaluate:
         ceilings: Mapping[str, Ceiling],
         cross: CrossTable | None,
     ) -> None:
-        import json
         from dataclasses import asdict
 
         from lanista.cli import markdown
-        from lanista.files import write_text
+        from lanista.cli.outputs import write_json, write_markdown
         from lanista.pipeline.gauntlet import described
 
         if self.output is not None:
@@ -228,13 +224,13 @@ class Evaluate:
                 values["ceilings"] = {name: asdict(each) for name, each in ceilings.items()}
             if cross is not None:
                 values["cross_table"] = asdict(cross)
-            write_text(self.output, json.dumps(values, indent=2) + "\n")
+            write_json(self.output, "evaluate", values)
             print(f"numbers: {self.output}")
         if self.markdown is not None:
             parts = [f"{headline(found, mine, self._manner(mine))}.\n"]
             parts += [markdown.bouts(found, ceilings)]
             parts += [] if cross is None else [markdown.crossed(cross)]
-            write_text(self.markdown, "\n".join(parts))
+            write_markdown(self.markdown, "evaluate", "\n".join(parts))
             print(f"tables: {self.markdown}")
 
 

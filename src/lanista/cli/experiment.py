@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from lanista.cli.flags import optional
+from lanista.cli.outputs import EXPERIMENT, Writes
 from lanista.errors import LanistaError, nearest
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class ExperimentCommand:
 
     file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """A YAML file with recipe, arms and seeds; see docs/experiments.md."""
-    output: Annotated[Path | None, optional("FOLDER")] = None
+    output: Annotated[Path | None, optional("FOLDER"), Writes(EXPERIMENT)] = None
     """Where the runs and results go; FILE's name with .experiment, here, unless given."""
     jobs: Annotated[int | None, optional("N")] = None
     """How many runs go on side by side; as the file says, or as many as there are cores."""

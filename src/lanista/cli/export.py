@@ -9,7 +9,9 @@ from typing import Annotated, Literal
 import tyro
 
 from lanista.cli.flags import optional
+from lanista.cli.outputs import NEW, ONNX, Writes
 from lanista.errors import LanistaError
+from lanista.files import Kind
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,14 @@ class Export:
     """The policy file."""
     to: Annotated[Literal["onnx", "numpy"], optional("onnx|numpy")]
     """For ONNX Runtime, or for lanista.nets.portable, which needs NumPy only."""
-    output: Annotated[Path, optional("FILE")]
+    output: Annotated[Path, optional("FILE"), Writes(lambda asked: asked.makes())]
     """The file to write."""
     game: Annotated[str | None, optional("GAME")] = None
     """The game of a policy for a game from a Python file, as `examples/my_game.py`."""
+
+    def makes(self) -> Kind:
+        """Return what --output becomes; for NumPy it is a policy file, which is never replaced."""
+        return ONNX if self.to == "onnx" else NEW
 
     def run(self) -> int:
         """Export, say how far apart the two are, and return 0."""
@@ -52,7 +58,7 @@ class Export:
             raise refused(self.policy, error) from error
         try:
             loaded = load_policy(self.policy, game.spec)
-            exported = export_policy(self.output, loaded, game, self.to)
+            exported = export_policy(self.output, loaded, game, self.to, self.makes())
         finally:
             game.close()
         print(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.flags import number, optional, switch
+from lanista.cli.outputs import RunFile, Writes
 from lanista.errors import LanistaError
 from lanista.learn.imitation_settings import Imitation
 from lanista.nets.settings import Network, Size
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class Imitate:
     """Learn from replays and live feedback to play as others did, and say how near it comes."""
 
-    output: Annotated[Path, tyro.conf.arg(metavar="FILE")]
+    output: Annotated[Path, tyro.conf.arg(metavar="FILE"), Writes(RunFile(numbers=True))]
     """Where the policy goes; its numbers are FILE.json, its run folder FILE.run."""
     data_dir: Annotated[Path | None, optional("FOLDER")] = None
     """Replays, as `lanista play --record` writes them."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from lanista.cli.flags import optional, switch
+from lanista.cli.outputs import RUN, Writes
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class LeagueCommand:
     """Train in a league: a main learner, an exploiter of it and one of the whole league, who meet
     each other and their past selves."""
 
-    output_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
+    output_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), Writes(RUN)]
     """The league's folder; the policy is main.safetensors in it, beside league_state.json,
     matches.jsonl, summary.json and report.html."""
     game: Annotated[str | None, optional("GAME")] = None

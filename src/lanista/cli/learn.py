@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from lanista.cli.flags import number, optional, switch
+from lanista.cli.outputs import POLICIES, SPOOL, Writes
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ class Learn:
     Every game takes effect exactly once, whenever the learner is stopped or killed. Its book is
     POLICY/learner/learn.db, which `lanista policy list` and `lanista doctor` read."""
 
-    spool: Annotated[Path, tyro.conf.arg(metavar="DIR")]
+    spool: Annotated[Path, tyro.conf.arg(metavar="DIR"), Writes(SPOOL)]
     """The folder in which bots leave their games."""
-    policy: Annotated[Path, tyro.conf.arg(metavar="DIR")]
+    policy: Annotated[Path, tyro.conf.arg(metavar="DIR"), Writes(POLICIES)]
     """The folder that says which policy plays; see `lanista policy`."""
     once: Annotated[bool, switch()] = False
     """Learn from the games that are there, and end."""

@@ -12,6 +12,7 @@ import tyro
 
 from lanista.cli.flags import number, optional
 from lanista.cli.learn import SET, say_on_error, stopping
+from lanista.cli.outputs import DEMONSTRATION, Writes
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ class LiveDemo:
     on. Its folders are those of `lanista learn`, so `lanista policy list`, `lanista doctor` and
     `lanista report` work on them."""
 
-    output: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("live-demo")
+    output: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), Writes(DEMONSTRATION)] = Path(
+        "live-demo"
+    )
     """Where everything goes."""
     minutes: Annotated[float, tyro.conf.arg(metavar="N")] = 10.0
     """How long to play."""

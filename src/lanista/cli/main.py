@@ -42,6 +42,8 @@ class Command(Protocol):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` (those of the process, unless given) ask for."""
+    from lanista.cli.outputs import refuse_unsafe
+
     _mend_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
@@ -55,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command = parse(given)
             from lanista.games.trust import guarding  # Help needs neither games nor numpy.
 
+            refuse_unsafe(command)
             with fit_streams(), guarding(given, trusting=trusting):
                 code = command.run()
         sys.stdout.flush()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lanista.errors import LanistaError
@@ -28,10 +30,25 @@ def refuse_unwritable(flag: str, file: Path) -> None:
 
 def refuse_unwritable_folder(flag: str, folder: Path) -> None:
     """Refuse a folder that nothing can be written into; it is made if it is not there."""
-    try:
+    with _refusing(flag, folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
+
+
+def refuse_unreachable(flag: str, folder: Path) -> None:
+    """Refuse a folder that cannot be made or written into; nothing is made yet."""
+    nearest = folder.absolute()
+    while not os.path.lexists(nearest):
+        nearest = nearest.parent
+    with _refusing(flag, folder), tempfile.TemporaryFile(dir=nearest):
+        pass
+
+
+@contextmanager
+def _refusing(flag: str, folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         why = (error.strerror or str(error)).lower().rstrip(".")
         raise LanistaError(

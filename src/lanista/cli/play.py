@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from lanista.cli.flags import SETTINGS, number, optional, switch
+from lanista.cli.outputs import REPLAYS as REPLAYS_FOLDER
+from lanista.cli.outputs import Writes, numbers_of
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -34,9 +36,9 @@ class Play:
     """How many matches; 1000 unless given. Rounded up so that every deal is played in all seats."""
     seed: Annotated[int, number(0)] = 0
     """Names the deals and all that is random in the bots."""
-    record: Annotated[Path | None, optional("FOLDER")] = None
+    record: Annotated[Path | None, optional("FOLDER"), Writes(REPLAYS_FOLDER)] = None
     """Write replays into this folder; what is there is never overwritten."""
-    json: Annotated[Path | None, optional("FILE")] = None
+    json: Annotated[Path | None, optional("FILE"), Writes(numbers_of("play"))] = None
     """Write the numbers to this file."""
     slots: Annotated[int | None, optional("N")] = None
     """How many matches are played side by side; 4096, or fewer where that suits the game, unless
@@ -87,7 +89,7 @@ class Play:
             summary = summarise(join(blocks), lineup.labels)
             say(lineup, summary)
             if self.json:
-                write_json(self.json, lineup, summary)
+                write_json(self.json, "play", lineup, summary)
                 print(f"numbers: {self.json}")
         if folder and blocks:
             print(f"replays: {folder}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from lanista.cli.flags import optional
+from lanista.cli.outputs import POLICIES, Writes, numbers_of, write_json
 from lanista.cli.policy_ready import Ready
 from lanista.cli.usage import Group
 from lanista.errors import LanistaError, RefusedError
@@ -30,25 +31,25 @@ class PolicyList:
 
     folder: _Folder
     """The policy folder."""
-    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
+    json_file: Annotated[
+        Path | None, optional("FILE", name="json"), Writes(numbers_of("policy list"))
+    ] = None
     """Also write all of it to this file."""
 
     def run(self) -> int:
         """Print, and return 0."""
-        import json
         from dataclasses import asdict
 
         from lanista.cli.paths import refuse_file, refuse_unwritable
         from lanista.cli.policy_view import look, show
         from lanista.cli.table import console
-        from lanista.files import write_text
 
         refuse_file(self.folder)
         if self.json_file is not None:
             refuse_unwritable("--json", self.json_file)
         view = look(self.folder)
         if self.json_file is not None:
-            write_text(self.json_file, json.dumps(asdict(view), indent=2) + "\n")
+            write_json(self.json_file, "policy list", asdict(view))
         show(console(), view)
         return 0
 
@@ -61,7 +62,7 @@ class PolicyPublish:
     refused, since bots could not take it up.
     """
 
-    folder: _Folder
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR"), Writes(POLICIES)]
     """The policy folder; made if it is not there."""
     file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """The policy file."""

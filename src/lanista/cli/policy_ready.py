@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from lanista.cli.flags import number, optional
+from lanista.cli.outputs import Writes, numbers_of, write_json
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -49,13 +49,14 @@ class Ready:
     """How far no number of the observations may surely have drifted, 0 to 1."""
     leave_out: Annotated[tuple[str, ...], optional("CHECK ...")] = ()
     """Checks that do not count: games, results, score, calibration, drift, played."""
-    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
+    json_file: Annotated[
+        Path | None, optional("FILE", name="json"), Writes(numbers_of("policy ready"))
+    ] = None
     """Also write the report to this file."""
 
     def run(self) -> int:
         """Print the report and return the exit code."""
         from lanista.cli.paths import refuse_file, refuse_unwritable
-        from lanista.files import write_text
 
         if self.games < 1:
             raise LanistaError(f"--games is {self.games}; give 1 or more.")
@@ -68,7 +69,7 @@ class Ready:
         found = ready(self.folder, self.spool, demands, games=self.games)
         if self.json_file is not None:
             told = {**asdict(found), "ready": found.ready, "demands": asdict(demands)}
-            write_text(self.json_file, json.dumps(told, indent=2) + "\n")
+            write_json(self.json_file, "policy ready", told)
         _show(found, self.games)
         return 0 if found.ready else 1
 

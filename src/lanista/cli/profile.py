@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import tyro
 
 from lanista.cli.flags import number, optional, switch
 from lanista.cli.interrupt import interrupted_once
+from lanista.cli.outputs import NEW, Writes, numbers_of, write_json
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class ProfileCommand:
     """Look for settings that are faster."""
     keep_learning: Annotated[bool, switch()] = False
     """Try only what leaves the learning the same: no other batches, precision or lag."""
-    output: Annotated[Path | None, optional("FILE")] = None
+    output: Annotated[Path | None, optional("FILE"), Writes(numbers_of("profile"))] = None
     """Write all that was measured there, as JSON."""
-    write_config: Annotated[Path | None, optional("FILE")] = None
+    write_config: Annotated[Path | None, optional("FILE"), Writes(NEW)] = None
     """Write the settings found there, then measure them again from that file."""
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
     """Any setting, such as rollouts.matches=512; of a pipeline also stages.rl.rollouts.matches."""
@@ -163,13 +163,12 @@ class _Work:
         from lanista.pipeline.profiling_text import config_text
         from lanista.pipeline.settings import load_settings
 
-        write_text(file, config_text(self.subject, sweep, self.machine))
+        write_text(file, config_text(self.subject, sweep, self.machine), NEW)
         self.written = True
         sweep.check(load_settings(file))
 
     def tell(self, *, interrupted: bool) -> None:
         """Print what was found, and write it where that was asked for."""
-        from lanista.files import write_text
         from lanista.pipeline.profiling_text import as_json
 
         if self.profile is not None:
@@ -184,7 +183,7 @@ class _Work:
                 self.subject, self.machine, self.profile, self.sweep, self.said,
                 interrupted=interrupted,
             )  # fmt: skip
-            write_text(asked.output, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+            write_json(asked.output, "profile", found, ensure_ascii=False)
             print(f"numbers: {asked.output}")
         if asked.write_config is not None and not self.written:
             print(f"{asked.write_config} was not written.", file=sys.stderr)

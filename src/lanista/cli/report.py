@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.flags import optional
+from lanista.cli.outputs import REPORT, Page, Writes
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -30,13 +31,13 @@ class Report:
     ] = None
     """A run's folder, a policy file with its .run folder beside it, a pipeline's folder, the
     policy folder of a live bot, or what `lanista live-demo` made."""
-    output_dir: Annotated[Path | None, optional("FOLDER")] = None
+    output_dir: Annotated[Path | None, optional("FOLDER"), Writes(REPORT)] = None
     """Where the files go; RUN/report unless given."""
     league_state: Annotated[Path | None, optional("FILE")] = None
     """Report on exported files instead: league_state.json."""
     matches: Annotated[Path | None, optional("FILE")] = None
     """The matches.jsonl that was exported with it."""
-    output: Annotated[Path | None, optional("FILE")] = None
+    output: Annotated[Path | None, optional("FILE"), Writes(Page())] = None
     """Where the numbers of exported files go; report.html is written beside it."""
     anchor: Annotated[str | None, optional("PLAYER")] = None
     """Whose Bradley–Terry rating is 0; the mean of all unless given."""

@@ -15,6 +15,7 @@ import tyro
 
 from lanista.cli.flags import optional, switch
 from lanista.cli.interrupt import ONE_INTERRUPT, SIGNALS
+from lanista.cli.outputs import EVENTS, RunFile, Writes
 from lanista.errors import LanistaError
 from lanista.nets.settings import Size
 
@@ -29,7 +30,7 @@ class RL:
     """Train a policy by reinforcement learning: V-trace, TD(λ), UPGO and KL, unless --config says
     otherwise."""
 
-    output: Annotated[Path, tyro.conf.arg(metavar="FILE")]
+    output: Annotated[Path, tyro.conf.arg(metavar="FILE"), Writes(RunFile())]
     """Where the policy goes; the run folder is FILE.run beside it."""
     config: Annotated[str | None, optional("FILE")] = None
     """A settings file, or a recipe's name; see `lanista config new`. Of a pipeline, its stage rl
@@ -77,7 +78,7 @@ class RL:
     """Names everything that is random."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
-    tensorboard: Annotated[Path | None, optional("FOLDER")] = None
+    tensorboard: Annotated[Path | None, optional("FOLDER"), Writes(EVENTS)] = None
     """Mirror the numbers there for TensorBoard."""
     wandb: Annotated[str | None, optional("PROJECT")] = None
     """Mirror the numbers to a project of Weights & Biases (WANDB_MODE=offline works too)."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from lanista.cli.flags import SETTINGS, number, optional, switch
+from lanista.cli.outputs import Writes, numbers_of
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class RoundRobin:
     """Names the deals and all that is random in the bots."""
     differences: Annotated[bool, switch()] = False
     """Also print how often each two bots choose differently on the same decisions."""
-    json: Annotated[Path | None, optional("FILE")] = None
+    json: Annotated[Path | None, optional("FILE"), Writes(numbers_of("roundrobin"))] = None
     """Write the numbers to this file."""
     slots: Annotated[int | None, optional("N")] = None
     """How many matches are played side by side; 4096, or fewer where that suits the game, unless
@@ -64,7 +65,7 @@ class RoundRobin:
         if played:
             say_cross_table(lineup, result, self._each())
             if self.json:
-                write_json(self.json, lineup, result)
+                write_json(self.json, "roundrobin", lineup, result)
                 print(f"numbers: {self.json}")
         if whole and self.differences:
             say_differences(self._differences(lineup))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.flags import optional, switch
+from lanista.cli.outputs import PIPELINE, Writes
 from lanista.errors import LanistaError, RefusedError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class RunCommand:
 
     recipe: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECIPE_OR_FOLDER")]
     """A recipe's name, a file, or the folder of a pipeline to go on with."""
-    output_dir: Annotated[Path | None, optional("FOLDER")] = None
+    output_dir: Annotated[Path | None, optional("FOLDER"), Writes(PIPELINE)] = None
     """Where everything goes; runs/RECIPE unless given."""
     budget: Annotated[str | None, optional("TIME")] = None
     """How long all of it may take, as 90s, 30m or 2h; turned into numbers once, when it begins."""

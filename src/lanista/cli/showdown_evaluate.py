@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.flags import number, optional, switch
+from lanista.cli.outputs import Writes, numbers_of, write_json
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Evaluate:
     """How many servers share them."""
     seed: Annotated[int, number(0)] = 0
     """Names what is random in POLICY."""
-    output: Annotated[Path | None, optional("FILE")] = None
+    output: Annotated[Path | None, optional("FILE"), Writes(numbers_of("showdown evaluate"))] = None
     """Write the numbers to this file, as JSON."""
 
     def run(self) -> int:
@@ -248,10 +249,7 @@ class Evaluation:
 
     def write(self, file: Path, complete: bool) -> None:
         """Write the numbers, and all that is needed to do it again."""
-        import json
-
         from lanista.cli.showdown_score import described
-        from lanista.files import write_text
 
-        write_text(file, json.dumps(described(self, complete), indent=2) + "\n")
+        write_json(file, "showdown evaluate", described(self, complete))
         print(f"numbers: {file}")

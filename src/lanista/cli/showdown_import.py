@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from lanista.cli.flags import optional, switch
+from lanista.cli.outputs import EMPTY, Writes
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class ImportLogs:
 
     logs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="LOG ...")]
     """Files, folders of them, or .jsonl files of many."""
-    output: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
+    output: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), Writes(EMPTY)]
     """Where the feedback goes; the folder must not be there yet."""
     format: Annotated[str | None, optional("FORMAT")] = None
     """Import battles of this format; that of the first log unless given."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.flags import number, optional, switch
+from lanista.cli.outputs import BATTLES, SPOOL, Writes
 from lanista.errors import LanistaError, RefusedError
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ class Play:
     """What logits are divided by before a choice is sampled; 1 unless given."""
     seed: Annotated[int, number(0)] = 0
     """Names what is random in the policy's choices."""
-    spool: Annotated[Path | None, optional("DIR")] = None
+    spool: Annotated[Path | None, optional("DIR"), Writes(SPOOL)] = None
     """Leave every battle here for `lanista learn`; POLICY is a policy folder then."""
-    save_replays: Annotated[Path | None, optional("DIR")] = None
+    save_replays: Annotated[Path | None, optional("DIR"), Writes(BATTLES)] = None
     """Write every battle into this folder, as the HTML replay that Showdown's pages play."""
     no_timer: Annotated[bool, switch()] = False
     """Do not ask the server to watch the players' time: an opponent who leaves is waited for."""

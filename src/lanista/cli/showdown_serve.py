@@ -13,6 +13,7 @@ from typing import Annotated
 import tyro
 
 from lanista.cli.flags import number, switch
+from lanista.cli.outputs import SERVERS, Writes
 from lanista.errors import LanistaError
 
 _BETWEEN_LOOKS = 0.5
@@ -47,7 +48,9 @@ class Serve:
     """How many servers; each is four processes."""
     port: Annotated[int, number(8000)] = 8000
     """The first server's port, the others follow; 0: free ones."""
-    folder: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("showdown-servers")
+    folder: Annotated[Path, tyro.conf.arg(metavar="DIR"), Writes(SERVERS)] = Path(
+        "showdown-servers"
+    )
     """Where the servers keep their logs, each in a folder of its own."""
     keep_battles: Annotated[bool, switch()] = False
     """Let the servers write every challenge that ends to DIR/server-N/logs/."""

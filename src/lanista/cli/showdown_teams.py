@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from lanista.cli.flags import number
+from lanista.cli.outputs import EMPTY, Writes
 from lanista.errors import LanistaError
 
 
@@ -22,7 +23,7 @@ class MakeTeams:
 
     number: Annotated[int, tyro.conf.arg(metavar="N", help_behavior_hint="(required)")]
     """How many teams."""
-    output: Annotated[Path, tyro.conf.arg(metavar="DIR")]
+    output: Annotated[Path, tyro.conf.arg(metavar="DIR"), Writes(EMPTY)]
     """Where team-0001.txt and so on go; a new or empty folder."""
     format: Annotated[str, tyro.conf.arg(metavar="FORMAT")] = "gen9vgc2025regi"
     """The format in which they are legal; one to which teams are brought."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lanista.cli import outputs
 from lanista.cli.table import cell, console, interval, number, rate, table
-from lanista.files import write_text
 
 if TYPE_CHECKING:
     from lanista.cli.lineup import Lineup
@@ -96,7 +95,7 @@ def speed(decisions: int, wall_seconds: float, cpu_seconds: float) -> str:
     )
 
 
-def write_json(path: Path, lineup: Lineup, summary: Any) -> None:
+def write_json(path: Path, command: str, lineup: Lineup, summary: Any) -> None:
     """Write a summary with all it takes to play it again."""
     spec = lineup.spec
     value = {
@@ -109,7 +108,7 @@ def write_json(path: Path, lineup: Lineup, summary: Any) -> None:
         "players": list(lineup.players),
         **asdict(summary),
     }
-    write_text(path, json.dumps(value, indent=2) + "\n")
+    outputs.write_json(path, command, value)
 
 
 def _row(standing: Standing, seats: int) -> list[str]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lanista.errors import LanistaError
-from lanista.files import write_bytes
+from lanista.files import Kind, write_bytes
 from lanista.games.contract import Game
 from lanista.games.random_bot import RandomBot
 from lanista.nets.onnx_runtime import OnnxError, Runner, needed, onnx_runner
@@ -52,10 +52,19 @@ class Exported:
     one."""
 
 
-def export_policy(path: str | Path, loaded: LoadedPolicy, game: Game, target: Target) -> Exported:
-    """Write a policy to `path`; nothing is written if it does not say the same as in torch."""
+def export_policy(
+    path: str | Path,
+    loaded: LoadedPolicy,
+    game: Game,
+    target: Target,
+    kind: Kind | None = None,
+) -> Exported:
+    """Write a policy to `path`; nothing is written if it does not say the same as in torch.
+
+    With a `kind`, nothing but a file of that kind is replaced.
+    """
     exported = exported_policy(loaded, game, target)
-    write_bytes(path, exported.data)
+    write_bytes(path, exported.data, kind)
     return exported
 
 

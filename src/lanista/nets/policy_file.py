@@ -19,6 +19,7 @@ from lanista.files import write_bytes
 from lanista.games.contract import Facts, Spec
 from lanista.nets.policy import Policy
 from lanista.nets.policy_format import (
+    POLICY,
     PolicyContent,
     PolicyFileError,
     PolicyHeader,
@@ -63,7 +64,7 @@ def save_policy(
 ) -> str:
     """Write a policy for the game `spec` to `path`, whole or not at all; return its digest."""
     data = policy_bytes(policy, spec, name=name, parents=parents, step=step, extra=extra)
-    write_bytes(path, data)
+    write_bytes(path, data, POLICY)
     return hashlib.sha256(data).hexdigest()
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
+from lanista.files import Kind
 from lanista.games import trust
 from lanista.games.contract import Field, Head, Observation, Spec
 from lanista.nets.header_checks import (
@@ -36,6 +37,7 @@ FORMAT = 1
 """Moves when a file of one version cannot be read as one of another."""
 MOST_BYTES = 1 << 31
 _KEY = "lanista"
+POLICY = Kind("a policy file", rb'"__metadata__":\{"lanista":', MOST_HEADER)
 _SEAL = "sha256"
 _LONGEST_REASON = 600
 

@@ -21,6 +21,7 @@ from lanista.games.contract import Spec
 from lanista.league.meter import Point, Reading, learned_reading
 from lanista.league.standings import summarise
 from lanista.learn.settings import Learning
+from lanista.nets.policy_format import POLICY
 from lanista.nets.settings import Network
 from lanista.pipeline.exploit import (
     SELECTION,
@@ -412,7 +413,7 @@ class _Work:
             "responses": [curve.to_json(settings.seed) for curve in curves],
             "settings": plain(settings),
         }
-        write_bytes(self.output, stage.path.read_bytes())
+        write_bytes(self.output, stage.path.read_bytes(), POLICY)
         write_text(json_path(self.output), json.dumps(record, indent=1))
         return Response(self.output, stage.digest, reading, admitted, record, results)
 

@@ -18,6 +18,7 @@ from lanista.files import write_bytes
 from lanista.league.settings import League
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import policy_bytes, save_policy
+from lanista.nets.policy_format import POLICY
 from lanista.pipeline.champion import Champion
 from lanista.pipeline.evaluation import FIRST_MATCH, Evaluator, Judgement
 from lanista.pipeline.iteration import Values
@@ -427,7 +428,7 @@ class _Trainer:
         training = self.squad.main
         if self.champion.digest:
             path = policy_path(self.run.folder, self.champion.digest)
-            write_bytes(self.run.output, path.read_bytes())
+            write_bytes(self.run.output, path.read_bytes(), POLICY)
             return
         save_policy(
             self.run.output,

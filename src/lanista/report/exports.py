@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from lanista.errors import LanistaError
-from lanista.files import replacing, write_text
+from lanista.files import Kind, replacing, write_text
 from lanista.report.page import page
+from lanista.report.page_parts import GENERATOR
 from lanista.report.pairs import counted, fold_pairs
 from lanista.report.reading import EXPORT_VERSION, POLICIES
 from lanista.report.source import Match, Story
@@ -22,6 +23,8 @@ from lanista.report.summary import exploiters, summarise
 
 LEAGUE_STATE, MATCHES, SUMMARY = "league_state.json", "matches.jsonl", "summary.json"
 REGISTRY, PAGE = "exploiter_registry.json", "report.html"
+SUMMARY_KIND = Kind("the numbers of a report", rb'^\{\s*"made_by": "lanista report"')
+PAGE_KIND = Kind("a report", GENERATOR.encode())
 
 
 def write_report(
@@ -51,7 +54,8 @@ def read_evaluation(path: Path) -> dict[str, Any]:
 
 def write_summary(story: Story, found: Mapping[str, Any], path: Path) -> None:
     """Write the numbers to `path` and the page beside them."""
-    write_text(path, json.dumps(found, indent=1, allow_nan=False) + "\n")
+    marked = {"made_by": "lanista report", **found}
+    write_text(path, json.dumps(marked, indent=1, allow_nan=False) + "\n")
     write_text(path.parent / PAGE, page(story, found))
 
 

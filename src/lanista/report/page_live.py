@@ -47,7 +47,8 @@ def live_page(story: LiveStory) -> str:
 def write_live_report(story: LiveStory, output: Path) -> list[Path]:
     """Write the page and its numbers into a folder; return their paths."""
     paths = [output / "summary.json", output / "report.html"]
-    write_text(paths[0], json.dumps(live_summary(story), indent=1) + "\n")
+    numbers = {"made_by": "lanista report", **live_summary(story)}
+    write_text(paths[0], json.dumps(numbers, indent=1) + "\n")
     write_text(paths[1], live_page(story))
     return paths
 

@@ -172,6 +172,10 @@ def _table(part: Table) -> str:
     return f'<div class="scroll"><table><thead>{head}</thead>\n<tbody>{rows}</tbody></table></div>'
 
 
+GENERATOR = '<meta name="generator" content="lanista">'
+"""How a page of ours is known."""
+
+
 def document(
     title: str, headline: Sequence[str], top: Sequence[Part], body: Sequence[Section]
 ) -> str:
@@ -186,6 +190,7 @@ def document(
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
+{GENERATOR}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{shown(title)}</title>
 <link rel="icon" href="data:,">
