@@ -52,7 +52,7 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path, capsys):
     (tmp_path / "mine.yaml").write_text("mine")
     assert cli.main(["config", "new", "kuhn-ppo", "mine.yaml"]) == 3
     assert (tmp_path / "mine.yaml").read_text() == "mine"
-    assert "mine.yaml exists" in capsys.readouterr().err
+    assert "'mine.yaml' exists" in capsys.readouterr().err
     assert cli.main(["config", "new", "kuhn-ppo", "other.yaml"]) == 0
     assert (tmp_path / "other.yaml").is_file()
 

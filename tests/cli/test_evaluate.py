@@ -228,7 +228,8 @@ def test_distances_to_ceilings_and_the_cross_table_go_into_both_files(policy, tm
     assert found["ceilings"]["noisy"]["called"] == "ceiling"
     assert found["cross_table"]["pairs"] == 1
     assert found["cross_table"]["matches"] == 20
-    who, table, crossed = page.read_text().split("\n\n")
+    mark, who, table, crossed = page.read_text().split("\n\n")
+    assert mark == "<!-- Made by lanista evaluate. -->"
     assert found["digest"][:12] in who
     assert "20 matches against each" in who
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]

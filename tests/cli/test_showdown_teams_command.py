@@ -68,9 +68,12 @@ def test_a_folder_with_something_in_it_and_a_file_are_refused(
 ) -> None:
     mine = tmp_path / "mine.txt"
     mine.write_text("mine")
-    assert make(tmp_path, "--number", "1") == 2
-    assert "is not empty; name a new folder for the teams." in capsys.readouterr().err
+    assert make(tmp_path, "--number", "1") == 3
+    assert (
+        "holds 'mine.txt', and a new or empty one is needed; name a new folder."
+        in capsys.readouterr().err
+    )
     assert make(mine, "--number", "1") == 2
-    assert "--output cannot write into" in capsys.readouterr().err
+    assert "which is no folder" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
     assert mine.read_text() == "mine"

@@ -339,7 +339,25 @@ class TogetherDenied(Signals):
     facts = replace(Signals.facts, simultaneous=False)
 
 
+class RedrawsWhatWasShown(Duel):
+    """Shows seat 1 the other's card in its first turn, and redraws it in its second."""
+
+    observation = (Field("card", 1, CARDS), Field("moves", TURNS, 3), Field("shown", 1, CARDS + 1))
+
+    def view(self, state, seat):
+        view = super().view(state, seat)
+        if view is None:
+            return None
+        shown = state.cards[0] + 1 if len(state.moves) == 1 else 0
+        return View([*view.observation, shown], view.legal)
+
+    def resample(self, state, seat, rng):
+        if len(state.moves) != 1:
+            super().resample(state, seat, rng)
+
+
 FAULTS = [
+    ("recall", RedrawsWhatWasShown, "contradicts what the seat saw: after shown = "),
     ("description", TogetherDenied, "do not say simultaneous"),
     ("hidden", Leaky, "observation or mask"),
     ("hidden", LeakyMask, "observation or mask"),

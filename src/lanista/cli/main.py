@@ -75,7 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _say("There is not enough memory for this; ask for less at once.", 1, debug)
     except Exception as error:
-        what = f"{type(error).__name__}: {error}".rstrip(": .")
+        from lanista.games.blame import place_of
+
+        place = place_of(error)
+        what = f"{place}: " if place else ""
+        what += f"{type(error).__name__}: {error}".rstrip(": .")
         return _say(f"{what}. Run it with --debug to see the trace.", 1, debug)
 
 

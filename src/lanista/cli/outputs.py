@@ -38,7 +38,7 @@ class Folder:
         if not os.path.lexists(path):
             return
         if not path.is_dir():
-            raise LanistaError(f"{flag} is {str(path)!r}, which is no folder; name a new one.")
+            raise LanistaError(f"{flag} is {str(path)!r}, which is no folder; name a folder.")
         inside = sorted(each.name for each in path.iterdir() if not each.name.startswith("."))
         if inside and not any(True for sign in self.signs for _ in path.glob(sign)):
             known = f"but not {self.what}" if self.signs else "and a new or empty one is needed"
@@ -121,7 +121,7 @@ ONNX = Kind("a policy that `lanista export` wrote", rb"(?s)^\x08.*lanista_policy
 REPLAYS = Folder("replays", ("*.jsonl.gz", "*/*.jsonl.gz"))
 REPORT = Folder("a report", ("report.html",))
 EXPERIMENT = Folder("an experiment", ("results.json", "*/seed-*.yaml"))
-DEMONSTRATION = Folder("a demonstration", ("demo.json",))
+DEMONSTRATION = Folder("a demonstration", ("demo.json", "first.safetensors"))
 PIPELINE = Folder("a pipeline", ("recipe.yaml",))
 RUN = Folder("a run", ("config.yaml",))
 RESPONSES = Folder("best responses", ("*.run",))
@@ -167,8 +167,11 @@ def marked_fields(command: type) -> dict[str, Writes]:
 
 
 def flag_of(command: type, name: str) -> str:
-    """Return what a field is called on the command line."""
-    for mark in get_args(get_type_hints(command, include_extras=True)[name])[1:]:
+    """Return what a field is called on the command line: its flag, or the word for its place."""
+    marks = get_args(get_type_hints(command, include_extras=True)[name])[1:]
+    if any(str(mark) == "Positional" for mark in marks):
+        return str(next(mark.metavar for mark in marks if getattr(mark, "metavar", None)))
+    for mark in marks:
         name = getattr(mark, "name", None) or name
     return f"--{name.replace('_', '-')}"
 
@@ -182,7 +185,7 @@ def refuse_unsafe(command: object) -> None:
                 raise LanistaError(
                     f"{other_flag} and {flag} are both {str(path)!r}; name two files."
                 )
-        if isinstance(made, Kind | RunFile | Page):
+        if not isinstance(made, Folder) and not path.is_dir():
             for source in reads:
                 if same_place(path, source):
                     raise RefusedError(

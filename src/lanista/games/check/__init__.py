@@ -10,7 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lanista.games import registry
-from lanista.games.check import description, determinism, hidden, legality, outcomes, saving
+from lanista.games.check import (
+    description,
+    determinism,
+    hidden,
+    legality,
+    outcomes,
+    recall,
+    saving,
+)
 from lanista.games.check.report import Check, Checkup, GameCheckError, NotApplicable
 from lanista.games.check.trial import Make, Trial, sentence
 from lanista.games.contract import Game, GameError
@@ -28,6 +36,7 @@ CHECKS: Mapping[str, Callable[[Trial], str]] = {
     "legal": legality.legal,
     "illegal": legality.illegal,
     "hidden": hidden.hidden,
+    "recall": recall.recall,
     "zero_sum": outcomes.zero_sum,
     "rewards": outcomes.rewards,
     "places": outcomes.places,
@@ -38,29 +47,40 @@ CHECKS: Mapping[str, Callable[[Trial], str]] = {
 }
 
 
+MATCHES, EFFORT = 32, 40_000
+
+
 def check_game(
     game: str | Callable[[int, int], Game],
     *,
-    matches: int = 32,
+    matches: int = MATCHES,
     seed: int = 0,
-    effort: int = 40_000,
+    effort: int | None = None,
     cut_off_allowed: bool = False,
     raise_on_failure: bool = True,
     settings: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Checkup:
     """Check a game and return what was found.
 
     `game` is a name the registry knows, a game class, or a factory of (slots, seed); `settings`
     go with the first two. `matches` are played by every check; `effort` is the most decisions that
-    one check plays again to reach positions (compiled games: twenty times as many).
-    `cut_off_allowed` accepts matches that are broken off at their longest. A failure raises a
+    one check plays again to reach positions (compiled games: twenty times as many), and grows with
+    the matches unless given. `cut_off_allowed` accepts matches that are broken off at their
+    longest. `progress` is told the name of each check before it begins. A failure raises a
     `GameCheckError` unless `raise_on_failure` is off.
     """
     if matches < 1:
         raise GameError(f"matches is {matches}; give a number of at least 1.")
+    if effort is None:
+        effort = EFFORT * max(1, matches // MATCHES)
     trial = Trial(_maker(game, settings or {}), seed, matches, effort, cut_off_allowed)
-    name = trial.spec.name
-    checkup = Checkup(name, tuple(_run(name, check, trial) for name, check in CHECKS.items()))
+    checks = []
+    for name, check in CHECKS.items():
+        if progress is not None:
+            progress(name)
+        checks.append(_run(name, check, trial))
+    checkup = Checkup(trial.spec.name, tuple(checks))
     if raise_on_failure:
         checkup.raise_failures()
     return checkup

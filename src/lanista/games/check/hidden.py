@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lanista.games.check.leaks import search
 from lanista.games.check.positions import Position, chosen_positions, in_batches, stand
 from lanista.games.check.report import Fault, NotApplicable
 from lanista.games.check.trial import Answers, Play, Trial, copied, sentence
@@ -49,9 +50,11 @@ def hidden(trial: Trial) -> str:
             f"resample_hidden changed nothing in the {where} over {len(positions)} positions, so "
             "it does not redraw what is hidden"
         )
+    looked = search(trial)
     return (
         f"{REDRAWS} redraws at each of {len(positions)} decisions left the seat's view as it was "
-        f"and changed what it cannot see at {changed}"
+        f"and changed what it cannot see at {changed}; a search for rare positions redrew "
+        f"{looked.redraws:,} times in {looked.matches:,} matches"
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.games.blame import place_of
 from lanista.games.check.report import Fault, NotApplicable
 from lanista.games.check.seen import Columns, Seen, first_difference, joined
 from lanista.games.compiled import CompiledGame
@@ -28,8 +29,11 @@ Rows = NDArray[np.int64]
 
 
 def sentence(error: Exception) -> str:
-    """Return what a game raised, or what a check found, as evidence."""
-    return str(error) if isinstance(error, Fault) else f"{type(error).__name__}: {error}"
+    """Return what a game raised, and where in its file, or what a check found, as evidence."""
+    if isinstance(error, Fault):
+        return str(error)
+    place = place_of(error)
+    return f"{f'{place}: ' if place else ''}{type(error).__name__}: {error}"
 
 
 def copied(decisions: Decisions) -> Decisions:
