@@ -32,15 +32,9 @@ def test_the_search_finds_a_rare_leak(game):
 
 
 def test_more_matches_find_what_few_do_not():
-    found = []
-    for effort in (400, 3 * EFFORT):
-        try:
-            leaks.search(trial_of(LeaksWithARareHand, effort=effort))
-            found.append(False)
-        except Fault as fault:
-            found.append(True)
-            assert "number 0 of 'hint' went from" in str(fault)
-    assert found == [False, True]
+    leaks.search(trial_of(LeaksWithARareHand, effort=400))
+    with pytest.raises(Fault, match=r"number 0 of 'hint' went from [01] to [01]"):
+        leaks.search(trial_of(LeaksWithARareHand, effort=3 * EFFORT))
 
 
 @pytest.mark.parametrize("game", SOUND)
@@ -48,7 +42,7 @@ def test_a_sound_game_is_not_blamed_for_a_leak_or_a_redraw(game):
     for seed in range(3):
         trial = trial_of(game, seed, effort=20_000)
         assert "a search for rare positions redrew" in hidden.hidden(trial)
-        assert "pairs of sights compared" in recall.recall(trial)
+        assert "led to nothing that real play rules out" in recall.recall(trial)
 
 
 @pytest.mark.parametrize("game", CONTRADICTIONS)
@@ -60,7 +54,7 @@ def test_a_redraw_that_contradicts_what_was_seen_earlier_is_found(game):
 
 
 def test_too_few_matches_blame_nobody():
-    with pytest.raises(NotApplicable, match="it takes 1,200 matches to tell"):
+    with pytest.raises(NotApplicable, match="it takes 600 matches to tell"):
         recall.recall(trial_of(CONTRADICTIONS[0], effort=1_000))
 
 

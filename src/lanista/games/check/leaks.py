@@ -88,7 +88,7 @@ class Sights:
         columns = np.arange(values.shape[1], dtype=np.uint64)
         mixed = (values * np.uint64(2654435761) + columns * np.uint64(40503)) >> np.uint64(7)
         places = (mixed % np.uint64(_SIGHTS)).astype(np.int64)
-        seldom: NDArray[np.bool_] = (self._count[places] < SELDOM).any(1)
+        seldom = np.asarray((self._count[places] < SELDOM).any(1), np.bool_)
         np.add.at(self._count, places.ravel(), 1)
         return seldom
 

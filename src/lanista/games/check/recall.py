@@ -1,16 +1,17 @@
 """Checks that a redraw agrees with all that a seat has seen, and not only with what it sees now.
 
 What the seat saw before a decision is laid beside what anybody sees after it, once in real play and
-once after a redraw at that decision. A correct redraw leads to nothing that real play cannot lead
-to; so a sight before and a sight after that come together in many redraws, and never in real play,
-show a contradiction. Before a game is blamed, real play goes on until the pair would have come up
-for certain even if redraws made it a hundred times as likely as it is.
+once after a redraw at that decision. Two sights that are common, one before and one after, and yet
+never come together in real play exclude each other; a redraw after which they do come together
+contradicts what was seen. Before a game is blamed, fresh real play has to show such pairs fifty
+times more seldom than redraws do: a correct redraw may weigh its draws otherwise than chance does,
+but it leads to nothing that real play rules out.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +28,18 @@ FIRST_KEY = 5_000_000
 SLOTS = 64
 MOST_MATCHES = 2_000
 """Matches that are played twice, in truth and with a redraw."""
-MOST_REAL = 40_000
-"""Matches of real play before a game is blamed."""
-UNLIKELY = 100
+MOST_REAL = 32_000
+"""Matches of real play before a game is cleared."""
+UNLIKELY = 50
 """How much likelier than in real play a redraw may make a thing: redraws weigh nothing."""
 CERTAIN = 12
 """A thing expected so often fails to come up once in e^12 = 160,000 times."""
-FEWEST = 20
-"""Redraws in which a pair must have come together."""
+USUAL = 3
+"""Redraws that lead to excluded pairs at most so many times as often as real play are cleared."""
+REPEATED = 5
+"""Redraws in which a pair came together that counts; what is merely rare seldom comes so often."""
+FEWEST = 100
+"""Redraws below which nothing can be told."""
 
 
 @dataclass
@@ -42,16 +47,44 @@ class Pairs:
     """How often each sight before came together with each sight after."""
 
     together: NDArray[np.float32]
+    before: NDArray[np.float32]
+    after: NDArray[np.float32]
     matches: int
 
     @classmethod
-    def of(cls, before: Bits, after: Bits) -> Pairs:
-        return cls(before.astype(np.float32).T @ after.astype(np.float32), len(before))
+    def of(cls, looks: Looks) -> Pairs:
+        before, after = looks.before.astype(np.float32), looks.after.astype(np.float32)
+        return cls(before.T @ after, before.sum(0), after.sum(0), len(before))
 
     def add(self, other: Pairs) -> None:
         """Count more matches."""
         self.together += other.together
+        self.before += other.before
+        self.after += other.after
         self.matches += other.matches
+
+    def exclusive(self) -> NDArray[np.bool_]:
+        """Return which pairs never came together though both sights are common."""
+        by_chance = np.outer(self.before, self.after) / self.matches
+        # So many pairs are looked at that some never come together by mere chance; of those that
+        # would have done so this often, one is to be expected among all.
+        enough = math.log(max(self.together.size, 2))
+        result: NDArray[np.bool_] = (self.together == 0) & (by_chance >= enough)
+        return result
+
+
+@dataclass
+class Looks:
+    """What was so before and after one decision of each of many matches."""
+
+    before: Bits
+    after: Bits
+    matches: list[int]
+
+    def showing(self, pairs: NDArray[np.bool_]) -> Bits:
+        """Return which matches show one of the pairs."""
+        reached = self.before.astype(np.float32) @ pairs.astype(np.float32) > 0
+        return np.asarray((reached & self.after).any(1), np.bool_)
 
 
 class Redrawn(Play):
@@ -87,31 +120,36 @@ def recall(trial: Trial) -> str:
     trial.sound()
     count, most = _sizes(trial)
     rows = _real(trial, 0, count)
-    eyes = Eyes(trial.spec, rows, trial.seed)
-    targets = _targets(trial, rows)
-    redrawn_rows = _redrawn(trial, targets)
-    before, after, _ = eyes.look(rows, targets)
-    real = Pairs.of(before, after)
-    before, after, matches = eyes.look(redrawn_rows, targets)
-    redrawn = Pairs.of(before, after)
-    least = max(FEWEST, UNLIKELY * CERTAIN * redrawn.matches / most)
-    played = count
-    while (pair := _suspicion(real, redrawn, least)) is not None:
-        expected = redrawn.together[pair] / redrawn.matches * real.matches
-        if expected >= UNLIKELY * CERTAIN:
-            example = matches[int(np.flatnonzero(before[:, pair[0]] & after[:, pair[1]])[0])]
-            raise Fault(_blame(eyes, pair, real, redrawn, (example, *targets[example])))
-        more = _real(trial, played, count)
-        played += count
-        real.add(Pairs.of(*eyes.look(more, _targets(trial, more))[:2]))
-    return (
-        f"{redrawn.matches:,} redraws led to nothing that {real.matches:,} matches of real play "
-        f"rule out after what the seat had seen; {redrawn.together.size:,} pairs of sights compared"
-    )
+    eyes, targets = Eyes(trial.spec, rows, trial.seed), _targets(trial, rows)
+    redrawn = Looks(*eyes.look(_redrawn(trial, targets), targets))
+    repeated = Pairs.of(redrawn).together >= REPEATED
+    real = Pairs.of(Looks(*eyes.look(rows, targets)))
+    while True:
+        pairs = real.exclusive() & repeated
+        contradicted = redrawn.showing(pairs)
+        rate = _at_least(int(contradicted.sum()), len(contradicted))
+        more = _real(trial, real.matches, real.matches)
+        fresh = Looks(*eyes.look(more, _targets(trial, more)))
+        often = int(fresh.showing(pairs).sum())
+        if rate * len(fresh.matches) > UNLIKELY * (2 * often + CERTAIN):
+            raise Fault(_blame(eyes, pairs, redrawn, targets, real.matches + len(fresh.matches)))
+        real.add(Pairs.of(fresh))
+        cleared = rate * len(fresh.matches) <= USUAL * (often + 1) and real.matches > 2 * count
+        if cleared or real.matches >= most:
+            return (
+                f"{len(redrawn.matches):,} redraws led to nothing that real play rules out after "
+                f"what the seat had seen: none of {pairs.size:,} pairs of sights came "
+                f"together in redraws alone, in {real.matches:,} matches"
+            )
+
+
+def _at_least(count: int, of: int) -> float:
+    """Return a rate that is surely not above the true one."""
+    return max(0.0, count - 3 * math.sqrt(count)) / max(of, 1)
 
 
 def _sizes(trial: Trial) -> tuple[int, int]:
-    """Return how many matches are redrawn, and how many are played before a game is blamed."""
+    """Return how many matches are redrawn, and how many are played before a game is cleared."""
     decisions = len(trial.base.rows["match"]) / max(len(trial.base.ends["match"]), 1)
     count = int(min(MOST_MATCHES, trial.replayed / (4 * decisions)))
     most = int(min(MOST_REAL, 4 * trial.replayed / decisions))
@@ -154,20 +192,17 @@ def _redrawn(trial: Trial, targets: Targets) -> Columns:
     return play.rows
 
 
-def _suspicion(real: Pairs, redrawn: Pairs, least: float) -> tuple[int, int] | None:
-    """Return the pair that came together most in redraws and never in real play."""
-    only_redrawn = np.where(real.together == 0, redrawn.together, 0)
-    if not only_redrawn.size or only_redrawn.max() < least:
-        return None
-    before, after = np.unravel_index(int(only_redrawn.argmax()), only_redrawn.shape)
-    return int(before), int(after)
-
-
-def _blame(eyes: Eyes, pair: tuple[int, int], real: Pairs, redrawn: Pairs, example: Any) -> str:
-    match, turn, seat = example
+def _blame(
+    eyes: Eyes, pairs: NDArray[np.bool_], redrawn: Looks, targets: Targets, real_matches: int
+) -> str:
+    together = np.where(pairs, Pairs.of(redrawn).together, 0)
+    before, after = np.unravel_index(int(together.argmax()), together.shape)
+    example = int(np.flatnonzero(redrawn.before[:, before] & redrawn.after[:, after])[0])
+    match = redrawn.matches[example]
+    turn, seat = targets[match]
     return (
-        f"resample contradicts what the seat saw: after {eyes.names_before()[pair[0]]} it led to "
-        f"{eyes.names_after()[pair[1]]}, in {redrawn.together[pair]:.0f} of {redrawn.matches:,} "
-        f"redraws and in none of {real.matches:,} matches of real play; so at match {match}, turn "
-        f"{turn}, seat {seat}"
+        f"resample contradicts what the seat saw: after {eyes.names_before()[before]} it led to "
+        f"{eyes.names_after()[after]}, as at match {match}, turn {turn}, seat {seat}; "
+        f"{redrawn.showing(pairs).sum():,} of {len(redrawn.matches):,} redraws led to what "
+        f"{real_matches:,} matches of real play all but rule out"
     )

@@ -80,7 +80,6 @@ class Eyes:
         random = np.random.default_rng([seed, 5])
         self.spec = spec
         self.sights = sights_of(rows["observation"], random, MOST_SIGHTS)
-        self.pairs = self._pairs(random)
         self.beyond = (
             sights_of(rows["privileged"], random, MOST_SIGHTS) if "privileged" in rows else []
         )
@@ -89,14 +88,15 @@ class Eyes:
             for head, each in enumerate(spec.heads)
             for choice in range(each.size if each.size <= MOST_SIGHTS else 0)
         ][:MOST_SIGHTS]
+        self.pairs = self._pairs(random)
 
     def _pairs(self, random: np.random.Generator) -> list[tuple[int, int]]:
-        count = len(self.sights)
+        """Return pairs of what a row shows: numbers of the view, and the choice made before it."""
+        columns = [sight.column for sight in self.sights]
+        columns += [-1 - head for head, _ in self.choices]
+        count = len(columns)
         pairs = [
-            (i, j)
-            for i in range(count)
-            for j in range(i + 1, count)
-            if self.sights[i].column != self.sights[j].column
+            (i, j) for i in range(count) for j in range(i + 1, count) if columns[i] != columns[j]
         ]
         if len(pairs) > MOST_PAIRS:
             pairs = [pairs[i] for i in sorted(random.choice(len(pairs), MOST_PAIRS, replace=False))]
@@ -105,13 +105,12 @@ class Eyes:
     def names_before(self) -> list[str]:
         """Return in words what each column before a decision says."""
         shown = [said(self.spec.observation, sight) for sight in self.sights]
-        both = [f"{shown[i]} and {shown[j]}" for i, j in self.pairs]
-        chosen = [f"{self.spec.heads[head].name} {choice} chosen" for head, choice in self.choices]
-        once = [*shown, *both]
+        shown += [f"{self.spec.heads[head].name} {choice} before" for head, choice in self.choices]
+        once = [*shown, *(f"{shown[i]} and {shown[j]}" for i, j in self.pairs)]
         return [
             *(f"{name} at that decision" for name in once),
-            *(f"{name} at the decision before" for name in [*shown, *chosen]),
-            *(f"{name} at an earlier decision" for name in [*once, *chosen]),
+            *(f"{name} at the decision before" for name in shown),
+            *(f"{name} at an earlier decision" for name in once),
         ]
 
     def names_after(self) -> list[str]:
@@ -131,9 +130,9 @@ class Eyes:
     ) -> tuple[Bits, Bits, list[int]]:
         """Return what was so before and after each target `(turn, seat)`, and of which match."""
         seen = _all(self.sights, rows["observation"])
-        both = np.stack([seen[:, i] & seen[:, j] for i, j in self.pairs], 1) if self.pairs else None
-        once = seen if both is None else np.concatenate([seen, both], 1)
-        chosen = _all_choices(self.choices, rows["action"])
+        shown = np.concatenate([seen, _all_choices(self.choices, _chosen_before(rows))], 1)
+        both = [shown[:, i] & shown[:, j] for i, j in self.pairs]
+        once = np.concatenate([shown, np.stack(both, 1)], 1) if both else shown
         beyond = _all(self.beyond, rows["privileged"]) if self.beyond else None
         firsts = np.searchsorted(rows["match"], list(targets), "left")
         ends = np.searchsorted(rows["match"], list(targets), "right")
@@ -145,7 +144,7 @@ class Eyes:
             if not len(own) or rows["turn"][own[-1]] != turn:
                 continue
             now, earlier = own[-1], own[:-1]
-            before.append(_before(once, seen, chosen, now, earlier))
+            before.append(_before(once, shown, now, earlier))
             after.append(self._after(rows, seen, beyond, here, now))
             matches.append(match)
         return np.array(before, np.bool_), np.array(after, np.bool_), matches
@@ -164,10 +163,20 @@ class Eyes:
         return np.concatenate(parts)
 
 
-def _before(once: Bits, seen: Bits, chosen: Bits, now: int, earlier: NDArray[Any]) -> Bits:
-    nothing = np.zeros(seen.shape[1] + chosen.shape[1], np.bool_)
-    last = np.concatenate([seen[earlier[-1]], chosen[earlier[-1]]]) if len(earlier) else nothing
-    return np.concatenate([once[now], last, once[earlier].any(0), chosen[earlier].any(0)])
+def _before(once: Bits, shown: Bits, now: int, earlier: NDArray[Any]) -> Bits:
+    last = shown[earlier[-1]] if len(earlier) else np.zeros(shown.shape[1], np.bool_)
+    return np.concatenate([once[now], last, once[earlier].any(0)])
+
+
+def _chosen_before(rows: Columns) -> NDArray[Any]:
+    """Return what each row's seat chose at its decision before, -1 where there was none."""
+    order = np.lexsort((rows["turn"], rows["seat"], rows["match"]))
+    actions = np.full_like(rows["action"], -1)
+    same = (rows["match"][order][1:] == rows["match"][order][:-1]) & (
+        rows["seat"][order][1:] == rows["seat"][order][:-1]
+    )
+    actions[order[1:][same]] = rows["action"][order[:-1][same]]
+    return actions
 
 
 def _all(sights: Sequence[Sight], rows: NDArray[Any]) -> Bits:
