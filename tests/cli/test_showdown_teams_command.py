@@ -74,6 +74,6 @@ def test_a_folder_with_something_in_it_and_a_file_are_refused(
         in capsys.readouterr().err
     )
     assert make(mine, "--number", "1") == 2
-    assert "which is no folder" in capsys.readouterr().err
+    assert "--output cannot write into" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
     assert mine.read_text() == "mine"
