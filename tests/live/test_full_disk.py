@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import os
 import shutil
 import sys
 import threading
@@ -14,13 +16,14 @@ from typing import Any
 
 import pytest
 from practice import Bench, contents, quick, same_weights, settings_of
+from toy import agent_of, files_of, folder_of, view
 
 from lanista.learn.checkpoint import Checkpoints
 from lanista.live import folder as folders
 from lanista.live import full_disk, spool
 from lanista.live.full_disk import is_full
 from lanista.live.learning import BackgroundLearner
-from lanista.live.service import Service, begin, serve
+from lanista.live.service import Service, begin, give_memory_back, serve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "chaos"))
 from disks import SmallDisk, small_disk
@@ -138,6 +141,33 @@ def come_and_go(disk: SmallDisk, stop: threading.Event) -> None:
     disk.clear()
 
 
+def test_a_bot_on_a_full_disk_plays_on_and_its_games_are_written_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    with small_disk(tmp_path / "disk", 2 << 20) as disk:
+        folder_of(disk.path / "policy")
+        with agent_of(disk.path) as agent:
+            play(agent, "before")
+            disk.fill()
+            for number in range(5):
+                play(agent, f"while full {number}")
+            while not agent.report().games.problem:
+                time.sleep(0.01)
+            assert "no space left on device" in agent.report().games.problem
+            disk.clear()
+            play(agent, "after")
+        games = agent.report().games
+        assert (games.written, games.dropped, games.left) == (7, 0, 0)
+        assert len(files_of(disk.path / "spool")) == 7
+
+
+def play(agent: Any, name: str) -> None:
+    game = agent.game(name)
+    for step in range(3):
+        game.act(view(step))
+    game.end(1)
+
+
 # Where no disk can be mounted: planted errors, of each kind and at each place.
 
 
@@ -232,3 +262,20 @@ def test_other_errors_of_a_disk_are_not_waited_for() -> None:
     assert is_full(OSError(errno.ENOSPC, "full"))
     assert not is_full(OSError(errno.EIO, "broken"))
     assert not is_full(None)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's memory is meant")
+def test_memory_that_was_freed_in_pieces_goes_back_to_the_system() -> None:
+    if not hasattr(ctypes.CDLL(None), "malloc_trim"):
+        pytest.skip("the C library here has no malloc_trim")
+    pieces = [bytearray(100_000) for _ in range(1000)]
+    del pieces[:-1]  # The last one lies on top of all that was freed.
+    before = resident()
+    assert give_memory_back()
+    assert resident() < before - 50_000_000
+    del pieces
+
+
+def resident() -> int:
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -146,6 +147,48 @@ def test_without_a_whole_checkpoint_the_learner_does_not_begin_anew_by_itself(
     (folder / "manifest.json").unlink()
     with pytest.raises(RefusedError, match="move the folder away"):
         bench.start()
+
+
+def test_a_book_with_games_and_no_checkpoints_is_not_begun_anew(tmp_path: Path) -> None:
+    """All of it would be deleted, and every game learned from again."""
+    bench = Bench(tmp_path)
+    bench.play(1, -1)
+    with bench.learn() as learner:
+        checkpoints, book = learner.checkpoints.folder, learner.ledger.path
+    kept, said = tmp_path / "kept", book.read_bytes()
+    checkpoints.rename(kept)
+    with pytest.raises(RefusedError, match=r"holds no checkpoint, and .* 2 games; put the folder"):
+        bench.start()
+    assert book.read_bytes() == said
+    assert len(contents(bench.spool.archive)) == 2
+    kept.rename(checkpoints)
+    with bench.start() as learner:
+        assert learner.ledger.count() == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="made of what Unix has")
+def test_odd_things_among_checkpoints_are_no_checkpoints_and_hold_up_nobody(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    with bench.start() as learner:
+        for _ in range(3):
+            bench.play(1)
+            bench.learn(learner)
+        folder = learner.checkpoints.folder
+        newest = learner.checkpoints.path(learner.number)
+    for name in ("²", "7", "٣٣٣٣٣٣", "0000001", "9" * 200):
+        (folder / name).mkdir()
+    (folder / ".tmp-000001.part").write_bytes(b"a file, where folders are")
+    (folder / "000999").write_bytes(b"")
+    (folder / "000999.aside").write_bytes(b"")
+    (newest / "values.json").unlink()
+    os.mkfifo(newest / "values.json")
+    with bench.start() as learner:
+        assert learner.number == 2
+        assert [said for said in bench.said if "values.json is not a file" in said]
+        bench.learn(learner)
+        assert (learner.number, learner.ledger.count()) == (3, 3)
 
 
 # What a checkpoint must hold.

@@ -227,14 +227,21 @@ class _Cut(io.RawIOBase):
         self.waiting.clear()
 
 
+def _plain(path: Path) -> Path:
+    """Return a path at which a file lies, or nothing; whoever opened a pipe would wait for ever."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path.name} is not a file")
+    return path
+
+
 def _joined(folder: Path, names: Sequence[str]) -> bytes:
-    return b"".join((folder / name).read_bytes() for name in names)
+    return b"".join(_plain(folder / name).read_bytes() for name in names)
 
 
 def _verified(folder: Path) -> dict[str, list[str]]:
     """Return the names of the parts of each file, all of which are what was written."""
     try:
-        body = json.loads((folder / MANIFEST).read_bytes())
+        body = json.loads(_plain(folder / MANIFEST).read_bytes())
         claimed = body.pop("manifest")
         files = dict(body["files"])
         if claimed != _own_hash(body) or body["format"] != FORMAT:
@@ -259,7 +266,7 @@ def _own_hash(body: Mapping[str, Any]) -> str:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with _plain(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

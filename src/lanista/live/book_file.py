@@ -45,6 +45,8 @@ class BookFile:
     def _refuse_damage(self, write: bool) -> None:
         """Look at all of it before anything is written."""
         self._sums = RowSums()
+        if self.path.exists() and not self.path.is_file():
+            raise sqlite3.DatabaseError("it is not a file")
         # A file without a byte is what SQLite makes first.
         if write and (not self.path.exists() or not self.path.stat().st_size):
             return

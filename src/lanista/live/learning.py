@@ -333,6 +333,12 @@ class BackgroundLearner:
             for number in self.checkpoints.numbers():
                 if number > self.number:
                     self.checkpoints.set_aside(number)
+        elif self.ledger.count():
+            raise RefusedError(
+                f"{self.checkpoints.folder} holds no checkpoint, and {self.ledger.path} "
+                f"{self.ledger.count()} games; put the folder back, or move {self.home} away to "
+                "begin a new learner from the stable policy."
+            )
         self.intake.recover(self.number)
         if state is None:
             self.ledger.add_policy(0, self.weights.base, None)
