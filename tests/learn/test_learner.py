@@ -470,3 +470,12 @@ def test_an_outcome_critic_learns_how_matches_end() -> None:
 def test_an_anchored_run_without_an_anchor_is_refused() -> None:
     with pytest.raises(LanistaError, match="supervised-checkpoint"):
         kuhn_run(Learning(terms={**VALUE, "anchor_forward": 0.1}))
+
+
+def test_a_critic_has_the_network_that_it_is_given() -> None:
+    other = Network(width=5, layers=2)
+    settings = Learning(terms=VALUE, critic_sees="seat", critic_network=other)
+    learner = kuhn_run(settings).learner
+    assert learner.critic.torso is not None
+    assert learner.critic.torso.width == 5
+    assert learner.policy.torso.width == SMALL.width

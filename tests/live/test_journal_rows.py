@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from toy import CHOICES, LAYOUT, view
 
 from lanista.live.game_header import GameHeader
-from lanista.live.journal import EARLY, END, OVERRULED, RESULT, Rows
+from lanista.live.journal import EARLY, END, OVERRULED, RESULT, Rows, abandoned
 
 HEADER = GameHeader("a game", "0" * 16, "ab" * 32, LAYOUT, 3, 1, False, 0)
 
@@ -71,3 +72,12 @@ def test_rows_after_one_that_is_damaged_are_not_believed() -> None:
     assert len(layout.unpack(row + bytes(broken) + row)) == 1
     assert len(layout.unpack(row + row[:-1])) == 1
     assert len(layout.unpack(b"head" + row, start=4)) == 1
+
+
+def test_a_journal_without_a_word_may_be_one_that_is_being_begun(tmp_path: Path) -> None:
+    path = tmp_path / "game.journal"
+    path.touch()
+    assert not abandoned(path)
+    path.write_bytes(b"something")
+    assert abandoned(path)
+    assert not abandoned(tmp_path / "gone.journal")
