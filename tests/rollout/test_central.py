@@ -32,7 +32,7 @@ from central_tables import (
 
 from lanista.data.trajectory import to_arrays
 from lanista.errors import LanistaError
-from lanista.rollout.central import Central, joined, part_of
+from lanista.rollout.central import Central, Measures, joined, part_of
 from lanista.rollout.phases import INFER, WAIT
 from lanista.rollout.remote import RemoteActor
 
@@ -319,6 +319,18 @@ def test_latency_is_what_the_worker_waited(centrals):
     empty = central.measured()
     assert set(empty.values()) == {0.0}
     assert "inference/rows/p50" not in empty
+
+
+def test_latencies_are_counted_from_a_sixteenth_of_a_millisecond_to_about_a_minute():
+    measures = Measures()
+    for milliseconds in (0.01, 2.0**-4, 0.07, 2.0**16, 2.0**16 + 1, 2.0**17 + 1):
+        measures.latency.add(milliseconds)
+    counts = {
+        name.rpartition("/")[2]: count
+        for name, count in measures.flat().items()
+        if "latency_ms/to_" in name or "latency_ms/over_" in name
+    }
+    assert counts == {"to_0.0625": 2, "to_0.125": 1, "to_65536": 1, "over_65536": 2}
 
 
 def test_a_worker_has_the_memory_that_an_actor_of_its_own_would_have(centrals):

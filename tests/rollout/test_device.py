@@ -215,6 +215,23 @@ def test_memory_of_other_shape_does_not_take_the_place_of_what_is_kept() -> None
     assert gathered(lane, np.ones((5, 2), np.float32)).data_ptr() == first.data_ptr()
 
 
+@pytest.mark.parametrize(("device", "pinned"), [("cpu", False), ("cuda", True)])
+def test_memory_that_a_gpu_copies_from_is_pinned_and_other_memory_is_not(
+    device: str, pinned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From memory that is not pinned a copy blocks whoever asked for it."""
+    asked: list[bool] = []
+    empty = torch.empty
+
+    def allocated(shape: Any, *, dtype: Any, pin_memory: bool = False) -> torch.Tensor:
+        asked.append(pin_memory)
+        return empty(shape, dtype=dtype)  # A machine without a GPU cannot pin.
+
+    monkeypatch.setattr("lanista.rollout.device.torch.empty", allocated)
+    gathered(Lane(torch.device(device)), np.zeros((5, 2), np.float32))
+    assert asked == [pinned]
+
+
 class Stream:
     """Stands in for a stream of a GPU."""
 

@@ -108,6 +108,8 @@ def test_actions_are_not_kept_unless_asked_for():
     results = play([kuhn_table(4)], rotations(2, 4))
     with pytest.raises(RolloutError, match="without recording"):
         results.actions_by_match()
+    blocks = list(play_blocks([kuhn_table(4)], rotations(2, 8), block=4))
+    assert [block.actions for block in blocks] == [None, None]
 
 
 def test_recorded_actions_are_kept_in_one_byte_each_where_that_is_enough():

@@ -78,6 +78,30 @@ def test_the_options_of_matches_are_recorded_and_played_again(tmp_path):
     resimulate(replays)
 
 
+def test_a_caller_that_changes_its_options_afterwards_does_not_change_the_record(tmp_path):
+    game = make("beastybar", slots=4, seed=2)
+    players = (First(game.spec, 0), First(game.spec, 0))
+    options = {"first": 1}
+    recorder = Recorder(tmp_path, game, players, options)
+    results = play([Table(game, players)], rotations(2, 6), options=options, record=True)
+    options["first"] = 0
+    replays = read_replays(recorder.write(results))
+    assert [dict(record.options) for record in replays.records] == [{"first": 1}] * 6
+    resimulate(replays)
+
+
+def test_a_recorder_lists_the_files_that_it_has_written_in_their_order(tmp_path):
+    game, players, _ = kuhn_block()
+    recorder, table = Recorder(tmp_path, game, players), Table(game, players)
+    assert recorder.written == []
+    paths = [
+        recorder.write(play([table], block, record=True)) for block in rotations(2, 30).blocks(10)
+    ]
+    assert recorder.written == paths
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+    assert len(paths) == 3
+
+
 def test_a_match_that_was_broken_off_is_recorded_so(tmp_path):
     class Breaking(Race):
         cut_deals = (3, 4, 5)
