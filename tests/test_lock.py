@@ -76,6 +76,19 @@ def test_patience_tries_again_and_again(tmp_path: Path, monkeypatch: pytest.Monk
             assert tries == 3
 
 
+def test_without_patience_there_is_one_try_however_coarse_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slept(seconds: float) -> None:
+        raise AssertionError("waited for the other process")
+
+    with held_elsewhere(tmp_path):
+        monkeypatch.setattr(lock.time, "monotonic", lambda: 7.0)
+        monkeypatch.setattr(lock.time, "sleep", slept)
+        with pytest.raises(RefusedError), holding(tmp_path, "thing"):
+            pass
+
+
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     with held_elsewhere(tmp_path) as other:
         other.kill()

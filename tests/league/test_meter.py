@@ -38,6 +38,17 @@ def test_a_reading_comes_back_from_its_json(values):
     assert Reading.from_json(json.loads(json.dumps(reading.to_json()))) == reading
 
 
+def test_a_learned_reading_holds_the_responses_score_with_its_interval_and_games():
+    reading = learned([0.6])
+    assert (reading.value, reading.low, reading.high, reading.n) == (
+        0.6,
+        pytest.approx(0.58),
+        pytest.approx(0.62),
+        500,
+    )
+    assert (reading.against, reading.budget_decisions) == ("def", 600)
+
+
 def test_what_is_no_reading_is_refused():
     with pytest.raises(LanistaError, match="no reading"):
         Reading.from_json({"curve": [], "colour": "red"})

@@ -114,6 +114,15 @@ def test_openskill_takes_a_player_in_two_seats_once_and_skips_play_with_itself()
     assert skills["a"].mu > 25 > skills["b"].mu
 
 
+def test_openskill_of_a_player_in_two_seats_is_the_mean_of_what_both_would_be():
+    apart = {s.name: s for s in openskill([(("a", "b", "c"), (1, 2, 3))])}
+    twice = {s.name: s for s in openskill([(("a", "b", "b"), (1, 2, 3))])}
+    for part in ("mu", "sigma"):
+        mean = (getattr(apart["b"], part) + getattr(apart["c"], part)) / 2
+        assert getattr(twice["b"], part) == pytest.approx(mean)
+    assert twice["a"] == apart["a"]
+
+
 def test_two_players_are_as_far_apart_as_their_odds():
     fit = bradley_terry([PairCount("a", "b", 750, 0, 250)], prior=1e-9)
     distance = by_name(fit)["a"].value - by_name(fit)["b"].value
@@ -273,6 +282,18 @@ def test_results_without_a_circle_are_always_explained():
     assert found.by_chance < 0.01
 
 
+def test_chance_leaves_a_number_where_rounding_says_that_a_fit_follows_more_than_all():
+    """Of many games in a chain, the fit follows each pair's own result entirely: h = 1."""
+    rng = np.random.default_rng(0)
+    for first, second in rng.integers(1, 1_000_000, (20, 2)):
+        pairs = [
+            PairCount("a", "b", first, 0, 1_000_000 - first),
+            PairCount("b", "c", second, 0, 1_000_000 - second),
+        ]
+        found = unexplained(pairs, bradley_terry(pairs, prior=0.001))
+        assert 0 <= found.by_chance < 1e-6
+
+
 def test_the_order_in_which_a_pair_is_named_changes_nothing():
     rng = np.random.default_rng(5)
     pairs = drawn_pairs({"a": 100.0, "b": 0.0, "c": -50.0, "d": 20.0}, 40, rng, draw_share=0.3)
@@ -287,3 +308,14 @@ def test_circles_of_three_are_found_once_each():
     assert circles(edges) == [("p", "r", "s"), ("p", "r", "x")]
     assert circles(edges, most=1) == [("p", "r", "s")]
     assert circles([("a", "b"), ("b", "c"), ("a", "c")]) == []
+
+
+def test_which_circles_are_named_does_not_depend_on_the_order_of_the_results():
+    """A round of nine, each of whom beats the next four, named from the last to the first."""
+    players = [f"player {i}" for i in range(9)]
+    edges = [(players[i], players[(i + step) % 9]) for i in range(9) for step in (1, 2, 3, 4)]
+    every = circles(edges, most=100)
+    assert len(every) == 30
+    assert every == sorted(every)
+    assert circles(edges[::-1], most=100) == every
+    assert circles(edges[::-1], most=7) == every[:7]

@@ -383,6 +383,7 @@ def test_decisions_with_one_choice_say_nothing_about_a_head():
     judgement = report(data, np.arange(4), [shown], value=False)
     assert judgement.heads[0].decisions == 1
     assert judgement.heads[0].accuracy == 0.0
+    assert judgement.whole_action_accuracy == 0.0
     assert judgement.nll == pytest.approx(0.93 / 2)
     assert judgement.value is None
 

@@ -370,6 +370,19 @@ def test_value_losses_are_their_sums(case: Choices) -> None:
     assert found == pytest.approx(mean(clipped), abs=1e-9)
 
 
+def test_a_clipped_value_loss_teaches_the_value_and_not_what_it_was() -> None:
+    value = torch.tensor([[1.0]], requires_grad=True)
+    old, target = torch.zeros(1, 1, requires_grad=True), torch.full((1, 1), 3.0)
+    valid = torch.ones(1, 1, dtype=torch.bool)
+    # The bounded value is 0.2, whose error is the larger one: there V itself changes nothing.
+    loss = losses.value_loss(value, target, valid, old_value_t=old, clip=0.2).loss
+    assert loss.item() == pytest.approx(0.5 * 2.8**2)
+    loss.backward()
+    assert value.grad is not None
+    assert value.grad.item() == 0.0
+    assert old.grad is None
+
+
 @given(choices())
 def test_q_loss_reads_the_played_choice_of_each_head(case: Choices) -> None:
     target, slow = numbers(case), []

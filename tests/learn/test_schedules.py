@@ -56,6 +56,12 @@ def test_a_schedule_goes_through_its_points(settings: object, points: dict[int, 
     assert found == pytest.approx(points)
 
 
+@pytest.mark.parametrize("kind", ["linear", "cosine", "exponential"])
+def test_a_ramp_over_a_run_without_steps_stands_at_its_start(kind: str) -> None:
+    schedule = parse_schedule({"kind": kind, "start": 2.0, "end": 0.5})
+    assert schedule(0, 0) == pytest.approx(2.0)
+
+
 @pytest.mark.parametrize("settings", ALL)
 def test_settings_come_back_the_same_through_yaml(settings: object) -> None:
     schedule = parse_schedule(settings)

@@ -127,7 +127,9 @@ def openskill(finishes: Iterable[Finish]) -> list[Skill]:
         for name in names:
             if name not in known:
                 known[name] = model.rating()
-        teams = model.rate([[known[name]] for name in names], ranks=list(places))
+        # Rating moves what it is given: each seat has a rating of its own.
+        seats = [[model.rating(known[name].mu, known[name].sigma)] for name in names]
+        teams = model.rate(seats, ranks=list(places))
         moved: dict[str, list[Any]] = {}
         for name, (rating,) in zip(names, teams, strict=True):
             moved.setdefault(name, []).append(rating)
