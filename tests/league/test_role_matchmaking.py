@@ -121,6 +121,13 @@ def test_a_main_exploiter_turns_to_past_mains_where_it_wins_too_rarely():
     assert share(result, "past_mains") == pytest.approx(0.5)
 
 
+def test_the_shares_of_all_mains_that_are_too_strong_go_to_past_mains():
+    found = [*(Candidate(name, "self") for name in "abc"), Candidate("old", "past")]
+    payoff = payoff_of({"a": (0, 0, 50), "b": (0, 0, 50), "c": (25, 0, 25)}, "hunter")
+    result = weights(meetings(plain("main_exploiter"), "hunter", found, payoff, {}))
+    assert result == pytest.approx({"c": 1 / 3, "old": 2 / 3})
+
+
 def test_a_main_exploiter_without_past_mains_goes_on_against_the_strong_one():
     assert exploit({"main_1": (0, 0, 100)}, MAINS[:1]) == [Meeting("main_1", 1.0, "main")]
     assert share(exploit({}, MAINS[2:]), "past_mains") == pytest.approx(1)
