@@ -298,3 +298,29 @@ def test_nothing_stays_allowed_for_the_process_after_a_command(bot):
     digest = bot_from_file(str(bot), spec, 0).digest
     with pytest.raises(LanistaError, match="--trust"):
         bot_with_digest(bot, digest, spec, 0, "x")
+
+
+FILE_GAMES = [
+    "openspiel:efg_game(filename=/secret)",
+    "openspiel:nfg_game(filename=secret)",
+    "openspiel:universal_poker(gamedef_file=secret)",
+    "openspiel:hex(board_size=../x)",
+]
+
+
+@pytest.mark.parametrize("word", FILE_GAMES)
+def test_a_word_that_can_name_a_file_must_be_typed_or_allowed(word):
+    with trust.guarding(["rl", "--config", "a.yaml"]):
+        with pytest.raises(RefusedError, match="can name a file"):
+            registry.entry(word)
+    with trust.guarding(["rl", "--game", word]):
+        registry.entry(word)
+    with trust.guarding(["rl", "--resume"]):
+        registry.entry(word)  # The user's own run goes on.
+
+
+@pytest.mark.parametrize("word", ["kuhn", "openspiel:hex(board_size=5)", "openspiel:go()"])
+def test_plain_parameters_need_no_leave(word):
+    with trust.guarding(["rl", "--config", "a.yaml"]):
+        registry.entry(word)
+    assert not trust.list_path().exists()
