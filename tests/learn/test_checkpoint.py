@@ -95,6 +95,16 @@ def test_every_truncation_and_missing_file_is_noticed(folder):
         file.write_bytes(data)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe is a Unix thing")
+@pytest.mark.parametrize("name", ["manifest.json", "values.json", "tensors.safetensors"])
+def test_a_pipe_in_a_files_place_is_noticed_and_not_waited_for(folder, name):
+    place = folder.save(1, STATE) / name
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(CheckpointError, match=f"{name} is not a file"):
+        read_state(folder.path(1))
+
+
 def test_files_of_two_checkpoints_do_not_mix(folder):
     one, other = folder.save(1, STATE), folder.save(2, {**STATE, "big": 1})
     (one / checkpoint.VALUES).write_bytes((other / checkpoint.VALUES).read_bytes())
