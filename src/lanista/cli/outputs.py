@@ -38,7 +38,9 @@ class Folder:
         if not os.path.lexists(path):
             return
         if not path.is_dir():
-            raise LanistaError(f"{flag} cannot write into {str(path)!r}: it is no folder; name a folder.")
+            raise LanistaError(
+                f"{flag} cannot write into {str(path)!r}: it is no folder; name a folder."
+            )
         inside = sorted(each.name for each in path.iterdir() if not each.name.startswith("."))
         if inside and not any(True for sign in self.signs for _ in path.glob(sign)):
             known = f"but not {self.what}" if self.signs else "and a new or empty one is needed"
@@ -121,9 +123,7 @@ ONNX = Kind("a policy that `lanista export` wrote", rb"(?s)^\x08.*lanista_policy
 REPLAYS = Folder("replays", ("*.jsonl.gz", "*/*.jsonl.gz"))
 REPORT = Folder("a report", ("report.html",))
 EXPERIMENT = Folder("an experiment", ("results.json", "*/seed-*.yaml"))
-DEMONSTRATION = Folder(
-    "a demonstration", ("demo.json", "first.safetensors", "policy/current.json")
-)
+DEMONSTRATION = Folder("a demonstration", ("demo.json", "first.safetensors", "policy/current.json"))
 PIPELINE = Folder("a pipeline", ("recipe.yaml",))
 RUN = Folder("a run", ("config.yaml",))
 RESPONSES = Folder("best responses", ("*.run",))
