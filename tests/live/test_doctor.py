@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from lanista.cli.doctor import training_of
 from lanista.cli.main import main
 from lanista.errors import LanistaError
 from lanista.live.doctor import examine
-from lanista.live.findings_features import Seen
-from lanista.live.folder import PolicyFolder
+from lanista.live.findings_features import Seen, against_earlier
+from lanista.live.findings_games import candidate_never_plays
+from lanista.live.folder import Pointer, PolicyFolder
 from lanista.live.game_files import encode
 from lanista.live.spool import Spool
 
@@ -345,3 +347,34 @@ def test_the_folder_of_a_demonstration_means_both_folders_in_it(
     said = capsys.readouterr().out
     assert f"Spool {sound / 'spool'}: " in said
     assert f"Policy folder {sound / 'policy'}: " in said
+
+
+# Where a finding begins.
+
+
+@pytest.mark.parametrize(("games", "is_finding"), [(13, False), (14, True)])
+def test_a_candidate_is_missed_once_chance_explains_it_in_fewer_than_one_of_10000_cases(
+    games: int, is_finding: bool
+) -> None:
+    """Half of the games are the candidate's: 2^-13 is more than 1 in 10,000, and 2^-14 less."""
+    service: Any = SimpleNamespace(pointer=Pointer("a" * 64, "b" * 64, 0.5, serial=3))
+    played: Any = [
+        SimpleNamespace(header=SimpleNamespace(serial=3, candidate=False, game_id=f"game {number}"))
+        for number in range(games)
+    ]
+    assert (candidate_never_plays(played, service) is not None) == is_finding
+
+
+def test_a_category_has_no_scale_that_could_change() -> None:
+    """Its number names a thing; that others come up now says nothing of a unit."""
+    rng = np.random.default_rng(0)
+    before, now = rng.uniform(0.5, 1.0, (2, 400, 2))
+    game = np.arange(400) // 20
+    earlier, seen = Seen(before, game), Seen(now * 30, game)
+    both = against_earlier(earlier, seen, ("health", "kind"), "training")
+    (finding,) = against_earlier(
+        earlier, seen, ("health", "kind"), "training", np.array([False, True])
+    )
+    assert [feature["name"] for feature in both[0].evidence["features"]] == ["health", "kind"]
+    assert [feature["name"] for feature in finding.evidence["features"]] == ["health"]
+    assert finding.name == "features_other_scale"

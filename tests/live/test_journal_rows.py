@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,8 @@ import numpy as np
 import pytest
 from toy import CHOICES, LAYOUT, view
 
-from lanista.live.game_header import GameHeader
-from lanista.live.journal import EARLY, END, OVERRULED, RESULT, Rows, abandoned
+from lanista.live.game_header import GameFileError, GameHeader, header_bytes
+from lanista.live.journal import EARLY, END, OVERRULED, RESULT, Rows, abandoned, recovering
 
 HEADER = GameHeader("a game", "0" * 16, "ab" * 32, LAYOUT, 3, 1, False, 0)
 
@@ -81,3 +83,18 @@ def test_a_journal_without_a_word_may_be_one_that_is_being_begun(tmp_path: Path)
     path.write_bytes(b"something")
     assert abandoned(path)
     assert not abandoned(tmp_path / "gone.journal")
+
+
+@pytest.mark.parametrize(
+    ("length", "why"),
+    [(1 << 18, "is not written as lanista writes it"), ((1 << 18) + 1, "has no header")],
+)
+def test_a_journals_header_of_more_than_a_quarter_of_a_mebibyte_is_not_parsed(
+    tmp_path: Path, length: int, why: str
+) -> None:
+    header = header_bytes(HEADER).ljust(length)
+    start = struct.pack("<16sLL", b"lanista-journal\x01", length, zlib.crc32(header))
+    path = tmp_path / "game.journal"
+    path.write_bytes(start + header)
+    with pytest.raises(GameFileError, match=why), recovering(path):
+        pass

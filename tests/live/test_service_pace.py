@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +13,7 @@ import pytest
 
 from lanista.live import service
 from lanista.live.learning import Batch
-from lanista.live.service import Service, serve
+from lanista.live.service import Service, give_memory_back, serve
 
 
 class Pretended:
@@ -88,3 +92,31 @@ def test_once_ends_after_as_many_files_as_there_were_copies_and_refused_ones_too
     learner = Pretended(monkeypatch, endless, files=7)
     served(learner, Service(once=True))
     assert learner.asked == [1, 1, 1]
+
+
+def resident() -> int:
+    """Return how much of the process lies in memory, in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(
+    not (sys.platform == "linux" and hasattr(ctypes.CDLL(None), "malloc_trim")),
+    reason="only glibc keeps such memory, and gives it back when asked",
+)
+def test_memory_that_was_freed_below_what_stays_goes_back_to_the_system() -> None:
+    libc, size, count = ctypes.CDLL(None), 64 << 10, 1600
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+    pieces = [libc.malloc(size) for _ in range(count)]
+    for piece in pieces:
+        ctypes.memset(piece, 1, size)
+    stays = pieces[::16]
+    for piece in pieces:
+        if piece not in stays:
+            libc.free(piece)
+    before = resident()
+    assert give_memory_back() is True
+    given_back = before - resident()
+    for piece in stays:
+        libc.free(piece)
+    assert given_back > size * count / 2

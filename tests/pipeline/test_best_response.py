@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from pipeline_runs import KUHN, KilledError, Killer, untrained
+from pipeline_runs import KUHN, KilledError, Killer, Listener, untrained
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.games import registry
@@ -169,14 +169,18 @@ def test_killed_and_resumed_it_comes_to_the_same(update, small, tmp_path):
 
 def test_stopped_it_says_so_and_goes_on_to_the_same(small, tmp_path):
     output, calls = tmp_path / "r.safetensors", []
+    before, after = Listener(), Listener()
 
     def stop():
         calls.append(1)
         return len(calls) > 5
 
-    assert best_response("random", SMALL, output, stop=stop) is None
+    assert best_response("random", SMALL, output, stop=stop, observers=[before]) is None
     assert not output.exists()
-    assert facts(best_response("random", SMALL, output, resume=True)) == facts(small)
+    again = best_response("random", SMALL, output, resume=True, observers=[after])
+    assert facts(again) == facts(small)
+    # It was stopped while it trained: a part of the updates came before, the rest after.
+    assert 0 < len(before.updates) < before.updates[-1] + len(after.updates) == after.updates[-1]
 
 
 def test_what_is_complete_is_measured_again_and_says_the_same(small):
@@ -273,6 +277,15 @@ def test_short_matches_are_taken_whole_and_a_critic_sees_what_it_may(each, lam):
     for shown, sees in ((spec, "privileged"), (replace(spec, privileged=None), "seat")):
         made = usual_settings(LEDUC, shown, each, fresh=True)
         assert (made.learning.lam, made.learning.critic_sees) == (lam, sees)
+
+
+@pytest.mark.parametrize(
+    ("fresh", "rates", "entropy"), [(True, (2e-3, 1e-4), 0.05), (False, (5e-4, 5e-5), 0.005)]
+)
+def test_whoever_can_play_already_learns_at_a_rate_that_keeps_it(fresh, rates, entropy):
+    learning = usual_settings(LEDUC, registry.spec_of("leduc"), 3.0, fresh=fresh).learning
+    assert (learning.lr["start"], learning.lr["end"]) == rates
+    assert (learning.terms["entropy"]["start"], learning.terms["entropy"]["end"]) == (entropy, 0.0)
 
 
 def test_a_response_is_not_held_to_a_reference_by_its_base(tmp_path):

@@ -1,13 +1,16 @@
 """A run's learners and players: what a reset leaves, and who stays out."""
 
 import json
+from contextlib import ExitStack, closing
 
 import pytest
 from pipeline_runs import SMALL, killed, last_state, settings_of, untrained
 from pipeline_runs import same as same_state
 
+from lanista.games import make_bot, registry
 from lanista.learn.checkpoint import Checkpoints, read_state
 from lanista.nets.policy_file import load_policy
+from lanista.pipeline.iteration import Met, Training
 from lanista.pipeline.metrics import Metrics
 from lanista.pipeline.run import folder_of, saved_settings
 from lanista.pipeline.squad import Squad
@@ -162,3 +165,64 @@ def test_the_logged_lag_is_the_mean_and_the_largest_age_of_the_weights_that_acte
     assert any(age.min() < age.max() for age in ages)
     wanted = [(float(age.mean()), float(age.max())) for age in ages]
     assert [(log["lag/mean"], log["lag/max"]) for log in logs] == wanted
+
+
+def random_bot(name, device):
+    return make_bot("kuhn", "random", registry.spec_of("kuhn"), 0)
+
+
+@pytest.fixture
+def training_of(tmp_path):
+    """Make learners that are closed in the end."""
+    with ExitStack() as stack:
+
+        def make(rollouts, find=random_bot):
+            values = {"game": "kuhn", "network": SMALL, "rollouts": {"slots": 7, **rollouts}}
+            return stack.enter_context(closing(Training(settings_of(values), tmp_path, find)))
+
+        yield make
+
+
+def iterate(training):
+    for _ in training.iterate():
+        pass
+
+
+def test_a_match_in_flight_is_counted_under_the_reason_for_which_it_began(training_of):
+    training = training_of({"mode": "stream", "unrolls": 9, "unroll_length": 2})
+    training.meet([Met("a", "bot", "first", 1.0)])
+    iterate(training)
+    training.meet([Met("b", "bot", "second", 1.0)])
+    following = training.collector.next_match
+    iterate(training)
+    reasons = set()
+    for _, seating, reason, _, _, _, _, first_match, last_match, _ in training.games():
+        began_before = reason == "first"
+        assert (first_match < following) == (last_match < following) == began_before
+        assert ("a" in json.loads(seating)) == began_before
+        reasons.add(reason)
+    assert reasons == {"first", "second"}
+
+
+def test_after_whole_matches_those_who_are_met_no_more_are_let_go(training_of):
+    training = training_of({"matches": 20})
+    training.meet([Met("a", "bot", "first", 1.0)])
+    iterate(training)
+    training.meet([Met("b", "bot", "second", 1.0)])
+    assert list(training.players) == ["b"]
+    assert training.chairs == [("b", "second")]
+    iterate(training)
+    assert {row[2] for row in training.games()} == {"second"}
+
+
+def test_players_are_made_in_the_same_order_in_every_process(training_of):
+    """So that of several that cannot be read, always the same one is named."""
+    names, made = list("hgfedcba"), []
+
+    def find(name, device):
+        made.append(name)
+        return random_bot(name, device)
+
+    training = training_of({"matches": 20}, find)
+    training.meet([Met(name, "bot", "a reason", 1.0) for name in names])
+    assert made == sorted(names)

@@ -392,11 +392,13 @@ def test_training_games_are_counted_by_seating_with_who_really_played(output):
     with closing(sqlite3.connect(output.parent / "policy.pt.run" / "run.db")) as database:
         found = database.execute(
             "SELECT update_number, seating, digests, matches, pairs, first_match, last_match, "
-            "first_update FROM training_games"
+            "first_update, reason FROM training_games"
         ).fetchall()
+        reasons = dict(database.execute("SELECT opponent, reason FROM matchmaking").fetchall())
         (digest,) = database.execute("SELECT digest FROM players WHERE name = 'random'").fetchone()
     games = {}
-    for update, seating, digests, matches, pairs, first, last, began in found:
+    for update, seating, digests, matches, pairs, first, last, began, reason in found:
+        assert reason == reasons["random" if "random" in seating else "main"] != ""
         games[seating] = games.get(seating, 0) + matches
         assert sum(sum(pair) for pair in json.loads(pairs)) == matches
         assert 40 * (update - 1) <= first <= last < 40 * update
