@@ -12,7 +12,15 @@ import time
 
 import pytest
 
-from lanista.files import filling, remove_leftovers, replacing, write_bytes, write_text
+from lanista.errors import RefusedError
+from lanista.files import (
+    Kind,
+    filling,
+    remove_leftovers,
+    replacing,
+    write_bytes,
+    write_text,
+)
 
 WRITER = """
 import sys
@@ -224,3 +232,64 @@ def test_a_killed_filler_leaves_no_folder_and_the_next_one_removes_what_it_left(
         write_text(place / "2.txt", "two")
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.txt")] == ["teams/2.txt"]
     assert len([*tmp_path.iterdir()]) == 1
+
+
+OURS = Kind("ours", rb"^ours")
+
+
+def test_a_file_of_its_kind_is_replaced_and_no_other(tmp_path):
+    path = tmp_path / "x"
+    write_text(path, "ours 1", OURS)
+    write_text(path, "ours 2", OURS)
+    assert path.read_text() == "ours 2"
+    path.write_text("theirs")
+    with pytest.raises(RefusedError, match="exists and is not ours, so it is not overwritten"):
+        write_text(path, "ours 3", OURS)
+    with pytest.raises(RefusedError, match="exists, so it is not overwritten"):
+        write_text(path, "ours 3", Kind("new"))
+    assert path.read_text() == "theirs"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_what_takes_the_name_while_a_file_is_written_stays(tmp_path, monkeypatch, links):
+    if not links:
+
+        def no_links(*names):
+            raise OSError("no hard links here")
+
+        monkeypatch.setattr(os, "link", no_links)
+    path = tmp_path / "x"
+
+    def write_slowly():
+        with replacing(path, OURS) as file:
+            file.write(b"ours")
+            path.write_text("theirs")
+
+    with pytest.raises(RefusedError):
+        write_slowly()
+    assert path.read_text() == "theirs"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x"]
+
+
+def test_what_takes_the_name_in_the_last_moment_stays(tmp_path, monkeypatch):
+    path, link = tmp_path / "x", os.link
+
+    def first_somebody_else(source, target):
+        path.write_text("theirs")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", first_somebody_else)
+    with pytest.raises(RefusedError):
+        write_text(path, "ours", OURS)
+    assert path.read_text() == "theirs"
+
+
+def test_nothing_is_written_through_a_link(tmp_path):
+    path, target = tmp_path / "x", tmp_path / "target"
+    target.write_text("ours 1")
+    path.symlink_to(target)
+    with pytest.raises(RefusedError, match="is a link to"):
+        write_text(path, "ours 2", OURS)
+    assert path.is_symlink()
+    assert target.read_text() == "ours 1"

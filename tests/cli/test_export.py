@@ -135,3 +135,23 @@ def test_every_line_of_the_page_runs(
     decisions = game.decisions()
     given = {"observation": decisions.observation, "mask": decisions.mask}
     exec(running, given | {"uniforms": np.full((3, 1), 0.5, np.float32)})
+
+
+def test_an_export_replaces_an_earlier_onnx_file_and_no_policy(
+    tmp_path: Path, policy_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "trained.pt"
+    other.write_bytes(policy_file.read_bytes())
+    for target in ("numpy", "onnx"):
+        command = ["export", str(policy_file), "--to", target, "--output", str(other)]
+        assert main(command) == 3
+        assert "so it is not overwritten" in capsys.readouterr().err
+    assert other.read_bytes() == policy_file.read_bytes()
+    pytest.importorskip("onnxruntime")
+    out = tmp_path / "bot.onnx"
+    command = ["export", str(policy_file), "--to", "onnx", "--output", str(out)]
+    assert [main(command), main(command)] == [0, 0]
+    foreign = out.read_bytes().replace(b"lanista_policy", b"another_model!")
+    out.write_bytes(foreign)
+    assert main(command) == 3
+    assert out.read_bytes() == foreign
