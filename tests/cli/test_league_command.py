@@ -121,9 +121,11 @@ def test_slips_are_one_sentence_and_leave_nothing(words, said, tmp_path, capsys)
 def test_a_folder_that_is_no_run_is_named_and_left_alone(tmp_path, capsys):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("precious")
-    assert cli.main(["league", "--output-dir", str(tmp_path / "thesis"), "--resume"]) == 2
-    assert "thesis is no run: there is no config.yaml in it" in capsys.readouterr().err
+    assert cli.main(["league", "--output-dir", str(tmp_path / "thesis"), "--resume"]) == 3
+    assert "which holds 'chapter.txt', but not a run" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
+    assert cli.main(["league", "--output-dir", str(tmp_path / "empty"), "--resume"]) == 2
+    assert "empty is no run: there is no config.yaml in it" in capsys.readouterr().err
     assert cli.main(["league", "--output-dir", str(tmp_path / "empty"), "--game", "kuhm"]) == 2
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["chapter.txt", "empty", "thesis"]
 

@@ -266,7 +266,8 @@ def test_a_file_where_a_folder_is_meant_is_called_one(tmp_path, capsys):
         assert main(["policy", *words]) == 2
         said = capsys.readouterr().err
         assert f"{str(file)!r}" in said
-        assert "no folder; name a" in said
+        assert "is a file" in said
+        assert "name a" in said
     assert file.read_bytes() == before
 
 

@@ -148,7 +148,7 @@ def test_a_folder_with_other_things_in_it_is_left_alone(here, capsys):
     Path("thesis").mkdir()
     Path("thesis/chapter.txt").write_text("precious")
     assert cli.main(["run", str(TINY), "--output-dir", "thesis"]) == 3
-    assert "choose another --output-dir" in capsys.readouterr().err
+    assert "holds 'chapter.txt', but not a pipeline; name a new folder" in capsys.readouterr().err
     assert [path.name for path in Path("thesis").iterdir()] == ["chapter.txt"]
 
 

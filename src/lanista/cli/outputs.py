@@ -38,8 +38,9 @@ class Folder:
         if not os.path.lexists(path):
             return
         if not path.is_dir():
+            what = "a file" if path.is_file() else "no folder"
             raise LanistaError(
-                f"{flag} cannot write into {str(path)!r}: it is no folder; name a folder."
+                f"{flag} cannot write into {str(path)!r}, which is {what}; name a folder."
             )
         inside = sorted(each.name for each in path.iterdir() if not each.name.startswith("."))
         if inside and not any(True for sign in self.signs for _ in path.glob(sign)):
