@@ -260,7 +260,7 @@ def test_central_inference_goes_on_with_the_process_that_takes_a_dead_one_s_plac
     settings = central({**QUICK, "iterations": 6}, workers=2, lag=1)
     assert train(settings, tmp_path / "p.pt", observers=[killing]) == 0
     assert sum("was started again" in each for each in killing.heard) == 2
-    assert not set(processes_of(os.getpid())) - killing.before
+    wait_until_only(killing.before)
 
 
 @pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan")])
@@ -279,11 +279,15 @@ class Killing(Observer):
 
     def __init__(self, *updates):
         self.before, self.updates = set(processes_of(os.getpid())), updates
+        self.killed: set[int] = set()
         self.heard: list[str] = []
 
     def updated(self, update, values):
         if update in self.updates:
-            os.kill(min(set(processes_of(os.getpid())) - self.before), signal.SIGKILL)
+            # One that was killed is still listed until the server that forked it has looked.
+            victim = min(set(processes_of(os.getpid())) - self.before - self.killed)
+            self.killed.add(victim)
+            os.kill(victim, signal.SIGKILL)
 
     def said(self, sentence):
         self.heard.append(sentence)
@@ -299,7 +303,7 @@ def test_a_process_that_is_killed_is_started_again_and_whole_matches_stay_the_sa
     assert train(settings, tmp_path / "b" / "p.pt", observers=[killing]) == 0
     told = [each for each in killing.heard if "ended with code -9 and was started again" in each]
     assert len(told) == 2
-    assert not set(processes_of(os.getpid())) - before
+    wait_until_only(before)
     assert same(weights(tmp_path / "a" / "p.pt"), weights(tmp_path / "b" / "p.pt"))
 
 
@@ -317,7 +321,7 @@ def test_a_process_that_dies_again_and_again_is_given_up_with_a_report(tmp_path,
     before = set(processes_of(os.getpid()))
     with pytest.raises(WorkerError, match=r"died 6 times .* with the codes 7, 7, 7, 7, 7, 7"):
         train(launched(values, "processes", workers=1), tmp_path / "p.pt")
-    assert not set(processes_of(os.getpid())) - before
+    wait_until_only(before)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals as Unix does")
@@ -359,9 +363,25 @@ train(load_settings(values), Path(sys.argv[1]))
 
 def processes_of(parent: int) -> list[int]:
     """Return those that play: children of the child that all of them are forked from."""
-    told = {child: Path(f"/proc/{child}/cmdline").read_bytes() for child in children_of(parent)}
-    servers = [child for child, words in told.items() if b"forkserver" in words]
+    servers = [child for child in children_of(parent) if b"forkserver" in command_of(child)]
     return [process for server in servers for process in children_of(server)]
+
+
+def command_of(process: int) -> bytes:
+    """Return a process's command line; empty where it has ended in the meantime."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def wait_until_only(before: set[int]) -> None:
+    """Wait until no process that plays is left but those of before; a test that hangs has failed.
+
+    A process is listed for a moment after its last word has reached us.
+    """
+    while set(processes_of(os.getpid())) - before:
+        time.sleep(0.01)
 
 
 def children_of(parent: int) -> list[int]:
