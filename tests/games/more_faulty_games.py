@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from sound_games import Duel
+from sound_games import Duel, OneTurn
 
 from lanista.games import View
 from lanista.games.check.trial import Answers
@@ -69,6 +71,31 @@ class Overpaid(Duel):
         self.reward[slot, 1] += 1
 
 
+class SkipsPlaces(Duel):
+    """The second of two seats is fifth."""
+
+    def _finish(self, slot, match, step):
+        super()._finish(slot, match, step)
+        self.place[slot] = np.where(self.place[slot] == 1, 1, 5)
+
+
+class CutOffForOne(Duel):
+    """A match without a result for seat 0 and with one for seat 1, which does not add up."""
+
+    def _finish(self, slot, match, step):
+        super()._finish(slot, match, step)
+        self.cut_off[slot, 0] = True
+        self.returns[slot] += 1
+
+
+class CountsFromOne(OneTurn):
+    """Its first turn is 1, which is the longest that it may take."""
+
+    def decisions(self):
+        shown = super().decisions()
+        return replace(shown, turn=shown.turn + 1)
+
+
 class TakesBack(Duel):
     """Seat 0 is out while seat 1 chooses, and back again afterwards."""
 
@@ -124,6 +151,7 @@ MORE_FAULTS = [
     ("zero_sum", Stingy, "do not add up to 0"),
     ("rewards", Unpaid, "add up to"),
     ("rewards", Overpaid, "add up to"),
+    ("places", SkipsPlaces, "but places"),
     ("ends", TakesBack, "done and later not"),
     ("chance", SameDealForAll, "another match id"),
     ("determinism", Crowded, "with 64 slots"),

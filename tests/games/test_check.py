@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from faulty_games import FAULTS, Generous, NeverEnds, WrongPlaces
-from more_faulty_games import MORE_FAULTS
+from more_faulty_games import MORE_FAULTS, CountsFromOne, CutOffForOne
 from sound_games import Duel, OneTurn, Signals
 
-from lanista.games import Abilities, GameError, check_game
+from lanista.games import Abilities, GameError, Option, check_game
 from lanista.games.check import CHECKS, GameCheckError
 from lanista.games.registry import BUILT_IN
 
@@ -87,6 +89,66 @@ def test_cut_off_matches_are_accepted_when_that_is_asked_for():
         check_game(NeverEnds, raise_on_failure=False, cut_off_allowed=True)["length"].outcome
         == "passed"
     )
+
+
+def test_a_match_cut_off_for_one_seat_alone_has_no_result_to_judge():
+    checkup = check_game(CutOffForOne, matches=8, effort=500, raise_on_failure=False)
+    assert checkup["ends"].outcome == "failed"
+    assert checkup["zero_sum"].outcome == "not applicable"
+    assert checkup["places"].outcome == "not applicable"
+
+
+def test_a_game_that_no_match_could_be_played_of_fails_only_what_was_seen_of_it():
+    checkup = check_game(CountsFromOne, matches=8, effort=500, raise_on_failure=False)
+    failed = {check.name for check in checkup.checks if check.outcome == "failed"}
+    assert failed == {"description", "length"}
+
+
+def test_the_symmetry_check_plays_as_many_matches_as_the_effort_has_decisions_for():
+    slots_made = []
+
+    def made(slots, seed):
+        slots_made.append(slots)
+        return OneTurn(slots, seed)
+
+    # Both seats decide once.
+    found = check_game(made, matches=4, effort=1200)["symmetry"]
+    assert "over 600 matches" in found.evidence
+    assert max(slots_made) <= 256, "more matches at once than a large game has memory for"
+
+
+def test_the_symmetry_check_gives_the_standard_error_of_a_mean():
+    """Of 400 matches each seat wins half: √(400 / 399) / √400 = 0.05006."""
+
+    class TakesTurns(OneTurn):
+        def _finish(self, slot, match, step):
+            won = 1 if match.id // 2 % 2 else -1
+            super()._finish(slot, match, replace(step, returns=[won, -won]))
+
+    found = check_game(TakesTurns, matches=4, effort=100, raise_on_failure=False)["symmetry"]
+    assert found.evidence == (
+        "the largest mean advantage of 2 seats over 400 matches is +0.0000, standard error 0.0501"
+    )
+
+
+def test_an_option_that_favours_a_seat_does_not_make_a_game_asymmetric():
+    class Handicapped(OneTurn):
+        def __init__(self, slots=1, seed=0):
+            super().__init__(slots, seed)
+            self.spec = replace(self.spec, options=(Option("handicap", 0, 0, 1),))
+            self.handicap = [0] * slots
+
+        def start(self, slots, match_ids, options=None):
+            super().start(slots, match_ids, options)
+            for slot in slots:
+                self.handicap[slot] = (options or {}).get("handicap", 0)
+
+        def _finish(self, slot, match, step):
+            returns = [-1, 1] if self.handicap[slot] else step.returns
+            super()._finish(slot, match, replace(step, returns=returns))
+
+    found = check_game(Handicapped, matches=4, effort=100, raise_on_failure=False)["symmetry"]
+    assert found.outcome == "passed", found
 
 
 def test_a_factory_and_a_name_with_settings_can_be_checked():

@@ -47,7 +47,7 @@ def heads(trial: Trial) -> str:
     """No head is ever without a legal choice; one that does not apply has exactly one."""
     rows = trial.base.rows
     if not len(rows["match"]):
-        raise NotApplicable("there was no decision; see `plays`")
+        raise NotApplicable("there was no decision; see `plays` and `length`")
     first = forced = 0
     for head in trial.spec.heads:
         count = rows["mask"][:, first : first + head.size].sum(1)

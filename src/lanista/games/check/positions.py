@@ -38,6 +38,8 @@ def chosen_positions(trial: Trial, copies: int) -> list[Position]:
     if not trial.spec.abilities.seedable:
         raise NotApplicable("the game takes no seed, so no position can be brought about twice")
     rows = trial.base.rows
+    if not len(rows["match"]):
+        raise NotApplicable("there was no decision; see `plays` and `length`")
     order = list(range(len(rows["match"])))
     Stream.keyed(trial.seed, 0, 0, "think").shuffle(order)
     turns, cost = rows["turn"], 0

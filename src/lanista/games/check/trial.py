@@ -168,7 +168,8 @@ class Play:
         names = np.array([self._answer_as(key) for key in keys.tolist()], np.int64)
         kept = self._columns(decisions, keys)
         freed: list[int] = []
-        for part in self._batches(rows):
+        # None is ready where every match that was left went on for too long.
+        for part in self._batches(rows) if len(rows) else []:
             actions = self.answers(decisions, part, names)
             if self._probe is not None:
                 self._probe(self, decisions, part, actions)
@@ -291,6 +292,8 @@ class Trial:
             raise NotApplicable("the game takes no seed, so no match can be played twice")
         if self.base.trouble:
             raise NotApplicable("the matches could not be played to their end; see `plays`")
+        if not len(self.base.rows["match"]):
+            raise NotApplicable("there was no decision; see `length`")
         return self.base
 
     @property
