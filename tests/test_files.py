@@ -187,12 +187,13 @@ def test_what_an_earlier_process_of_our_number_left_is_removed(tmp_path):
 
 
 def test_a_folder_is_there_when_all_of_it_is(tmp_path):
-    with filling(tmp_path / "a" / "teams") as place:
+    home = tmp_path / "a" / "b"
+    with filling(home / "teams") as place:
         write_text(place / "1.txt", "one")
-        assert not (tmp_path / "a" / "teams").exists()
+        assert not (home / "teams").exists()
         write_text(place / "2.txt", "two")
-    assert sorted(path.name for path in (tmp_path / "a" / "teams").iterdir()) == ["1.txt", "2.txt"]
-    assert [path.name for path in (tmp_path / "a").iterdir()] == ["teams"]
+    assert sorted(path.name for path in (home / "teams").iterdir()) == ["1.txt", "2.txt"]
+    assert [path.name for path in home.iterdir()] == ["teams"]
 
 
 def test_a_folder_that_was_not_finished_or_is_empty_leaves_nothing(tmp_path):

@@ -219,3 +219,10 @@ def test_who_is_no_longer_who_it_was_has_no_games_and_others_keep_theirs():
     assert payoff.counts("b", "c") == (5, 1, 2)
     payoff.add(Outcome(("a", "b"), ((1, 0, 0),)))
     assert payoff.counts("a", "b") == (1, 0, 0)
+
+
+def test_whoever_changes_a_table_that_was_given_out_does_not_change_the_payoff():
+    payoff = Payoff()
+    payoff.add(Outcome(("a", "b"), ((3, 0, 1),)))
+    payoff.table[("a", "b")] = (0.0, 0.0, 9.0)
+    assert payoff.table[("a", "b")] == (3, 0, 1)

@@ -319,3 +319,8 @@ def test_which_circles_are_named_does_not_depend_on_the_order_of_the_results():
     assert every == sorted(every)
     assert circles(edges[::-1], most=100) == every
     assert circles(edges[::-1], most=7) == every[:7]
+
+
+def test_players_are_numbered_by_name_in_every_process():
+    pairs = [PairCount(f"player {n}", "a player", 3, 0, 1) for n in range(9, 0, -1)]
+    assert list(bradley_terry(pairs).number) == ["a player", *(f"player {n}" for n in range(1, 10))]
