@@ -26,7 +26,7 @@ from lanista.games.streams import Stream
 Targets = dict[int, tuple[int, int]]
 FIRST_KEY = 5_000_000
 SLOTS = 64
-MOST_MATCHES = 2_000
+MOST_MATCHES = 1_000
 """Matches that are played twice, in truth and with a redraw."""
 MOST_REAL = 32_000
 """Matches of real play before a game is cleared."""
