@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,15 @@ def test_arms_and_seeds_are_put_into_the_recipe(tmp_path: Path) -> None:
     plain, fast = found.settings_of("plain", 1), found.settings_of("fast", 2)
     assert (plain.seed, plain.learning.lr) == (1, 0.25)
     assert (fast.seed, fast.learning.lr, fast.iterations) == (2, 0.5, 5)
+
+
+def test_a_run_whose_database_has_no_tables_yet_has_made_no_progress(tmp_path: Path) -> None:
+    job = make_jobs(tmp_path)[0]
+    database = job.folder / f"{job.output.name}.run" / "run.db"
+    database.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(database)) as opened:
+        opened.execute("PRAGMA journal_mode = WAL")
+    assert job.progress("score") == (0, None)
 
 
 def test_a_recipe_may_be_a_file_beside_the_experiment(tmp_path: Path) -> None:

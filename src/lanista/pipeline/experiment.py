@@ -207,7 +207,7 @@ class Job:
     def progress(self, metric: str) -> tuple[int, float | None]:
         """Return the last update, and the newest value of `metric` if there is one."""
         database = folder_of(self.output) / DATABASE
-        if not database.exists():
+        if not database.exists() or not _has_metrics(database):
             return 0, None
         updates = _rows(database, "ORDER BY update_number DESC LIMIT 1")
         values = _rows(database, "AND name = ? ORDER BY update_number DESC LIMIT 1", [metric])
@@ -230,6 +230,16 @@ class Job:
             if metric in values
         ]
         return Curve(self.seed, tuple(looks))
+
+
+def _has_metrics(database: Path) -> bool:
+    """Return whether a run that begins has made its tables: the file is there before them."""
+    try:
+        with closing(opened_to_read(database)) as opened:
+            tables = opened.execute("SELECT name FROM sqlite_master WHERE name = 'metrics'")
+            return tables.fetchone() is not None
+    except sqlite3.DatabaseError as error:
+        raise LanistaError(f"{database} cannot be read: {error}.") from error
 
 
 def _rows(database: Path, which: str, values: Sequence[str] = ()) -> list[tuple[int, str, float]]:
