@@ -166,6 +166,7 @@ def test_a_message_that_is_too_long_ends_the_connection() -> None:
     assert growth < MOST_GROWTH
 
 
+@pytest.mark.slow
 def test_what_nobody_needs_is_dropped_without_end() -> None:
     """Anybody on a server can talk, challenge and send messages, so it ends nothing."""
     room = f">battle-{FORMAT.name}-1\n"

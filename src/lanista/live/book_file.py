@@ -107,8 +107,11 @@ class BookFile:
 
     def _raise_if_full(self, error: sqlite3.DatabaseError) -> None:
         """Raise the system's own error where a disk has no room, or no more of it for this user."""
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL:
+        extended = getattr(error, "sqlite_errorcode", 0)
+        code = extended & 0xFF
+        # Memory that it shares with readers is a file, and nothing but room was asked for it. On a
+        # disk that is just full a probe may still find some.
+        if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
             raise OSError(errno.ENOSPC, "no space left on device", str(self.path)) from error
         if code == sqlite3.SQLITE_IOERR:
             # It does not say why; a file of our own does.

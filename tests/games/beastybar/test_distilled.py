@@ -99,7 +99,7 @@ def test_every_species_counts_among_the_features():
 
 def test_fitting_finds_a_linear_judge_again(monkeypatch, tmp_path):
     torch = pytest.importorskip("torch")
-    example = registry.load_file(EXAMPLE)
+    example = registry.run_python(EXAMPLE, EXAMPLE.read_bytes())
     monkeypatch.setattr(example, "BATCH", 512)
     views, masks, opinions = [], [], []
     for spec, decisions in positions(2, 500):
@@ -120,7 +120,7 @@ def test_fitting_finds_a_linear_judge_again(monkeypatch, tmp_path):
     assert (logits.argmax(1) == shares.argmax(1)).float().mean() > 0.8
     file = tmp_path / "table.py"
     file.write_text(example.table(weights))
-    table = registry.load_file(file).TABLE
+    table = registry.run_python(file, file.read_bytes()).TABLE
     assert {name: len(text.split()) for name, text in table.items()} == {
         name: np.prod(shape) for name, shape in GROUPS.items()
     }
