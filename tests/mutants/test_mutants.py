@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mutants.trial import Workshop
 
-from mutants import compiled_operators, coverage_map, draw, operators
+from mutants import compiled_operators, coverage_map, draw, operators, page
 
 SOURCE = '''
 def update(seat, values, mask, clip=0.2):
@@ -144,8 +144,29 @@ def test_tests_that_are_measured_again_take_the_place_of_their_file() -> None:
 
 
 def test_every_reason_for_an_equivalent_fault_is_a_sentence() -> None:
-    from mutants.page import read_equivalent
-
-    for name, reason in read_equivalent().items():
+    for name, reason in page.read_equivalent().items():
         assert len(name) == 10
         assert reason.endswith(".")
+
+
+def test_the_page_counts_what_was_noticed_and_equivalent_faults_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src/lanista/learn").mkdir(parents=True)
+    (tmp_path / "src/lanista/learn/a.py").write_text(SOURCE)
+    faults = draw.drawn(tmp_path, 1, {"learn": 8})
+    noticed, equal, missed, untried = faults[:5], faults[5], faults[6], faults[7]
+    record = {fault.name: ("noticed", "a test") for fault in noticed}
+    record |= {equal.name: ("survived", ""), missed.name: ("survived", "")}
+    monkeypatch.setattr(page, "read_equivalent", lambda: {equal.name: "Nothing changes."})
+    assert page.write(tmp_path, faults, record, seed=1) == 1
+    text = (tmp_path / page.PAGE).read_text()
+    assert "**5 of 6 noticed (83.3%)**, 1 equivalent ones apart; of 8 drawn 7 were tried." in text
+    assert "| learn | 6 | 5 | 83% | 1 |" in text
+    survivors, _, equivalents = text.partition("## Not noticed")[2].partition("## Equivalent")
+    assert missed.name in survivors
+    assert equal.name not in survivors
+    assert equal.name in equivalents
+    assert untried.name not in text
+    record[missed.name] = ("noticed", "a test")
+    assert page.write(tmp_path, faults, record, seed=1) == 0
