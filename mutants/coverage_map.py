@@ -42,13 +42,23 @@ class CoverageMap:
     lines: Lines
     """For each file and line the tests that run it; those run at import have no entry."""
 
-    def covering(self, path: str, lines: Iterable[int]) -> list[int]:
-        """Return the tests that run one of these lines, or else any line of the file."""
+    def covering(self, path: str, lines: Iterable[int], *, at_import: bool = False) -> list[int]:
+        """Return the tests that run one of these lines, or else any line of the file.
+
+        What is run `at_import` matters to whoever uses the file, and not only to the tests whose
+        child processes import it; the file that mirrors the module comes first.
+        """
         in_file = self.lines.get(path, {})
         tests = {test for line in lines for test in in_file.get(line, ())}
-        if not tests:
+        if at_import or not tests:
             tests = {test for covering in in_file.values() for test in covering}
-        return sorted(tests, key=lambda test: self.seconds[test])
+        mirrors = at_import and Path(path).stem
+
+        def order(test: int) -> tuple[bool, float]:
+            mirrored = bool(mirrors) and str(mirrors) in _file(self.tests[test])
+            return not mirrored, self.seconds[test]
+
+        return sorted(tests, key=order)
 
     def is_run(self, path: str) -> bool:
         """Return whether any test runs the file at all."""

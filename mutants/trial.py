@@ -6,6 +6,7 @@ tree itself is never touched.
 
 from __future__ import annotations
 
+import ast
 import os
 import resource
 import shutil
@@ -64,7 +65,7 @@ class Workshop:
                 return self._run(COMPILED_TESTS, 200.0)
             _forget_bytecode(path)
             outcome, by = "not run", ""
-            for tests, seconds in self._rounds(fault):
+            for tests, seconds in self._rounds(fault, text):
                 outcome, by = self._run(tests, seconds)
                 if outcome == "noticed":
                     break
@@ -75,10 +76,11 @@ class Workshop:
             if compiled:
                 self._compile(path)
 
-    def _rounds(self, fault: Fault) -> Iterator[tuple[list[str], float]]:
+    def _rounds(self, fault: Fault, text: str) -> Iterator[tuple[list[str], float]]:
         """Yield the tests to run and what they take: the package's own first, then the others."""
         lines = range(fault.mutation.line, fault.mutation.end_line + 1)
-        covering = self.coverage.covering(fault.mutation.path, lines)
+        at_import = is_run_at_import(text, fault.mutation.line)
+        covering = self.coverage.covering(fault.mutation.path, lines, at_import=at_import)
         near = _near(fault.mutation.path)
         own = [test for test in covering if self.coverage.tests[test].startswith(near)]
         others = [test for test in covering if not self.coverage.tests[test].startswith(near)]
@@ -134,6 +136,15 @@ class Workshop:
                 return None, ""
             finally:
                 _end(process)
+
+
+def is_run_at_import(text: str, line: int) -> bool:
+    """Return whether a line stands outside of all functions' bodies."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return not any(
+        isinstance(node, functions) and node.body[0].lineno <= line <= (node.end_lineno or 0)
+        for node in ast.walk(ast.parse(text))
+    )
 
 
 def _near(path: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mutants.trial import Workshop
 
-from mutants import compiled_operators, coverage_map, draw, operators, page
+from mutants import compiled_operators, coverage_map, draw, operators, page, trial
 
 SOURCE = '''
 def update(seat, values, mask, clip=0.2):
@@ -141,6 +141,21 @@ def test_tests_that_are_measured_again_take_the_place_of_their_file() -> None:
     assert merged.tests == ["b.py::two", "a.py::new"]
     assert merged.seconds == [2.0, 3.0]
     assert merged.lines == {"x.py": {1: {0}, 2: {1}}}
+
+
+def test_a_line_that_is_run_at_import_is_covered_by_all_who_use_its_file() -> None:
+    text = "LIMIT = 3\n\n\ndef most(limit=LIMIT):\n    return limit\n"
+    run = [trial.is_run_at_import(text, line) for line in (1, 4, 5)]
+    assert run == [True, True, False]
+    tests = [
+        "tests/test_far.py::quick",
+        "tests/learn/test_rules.py::slow",
+        "tests/test_c.py::child",
+    ]
+    path = "src/lanista/learn/rules.py"
+    measured = coverage_map.CoverageMap(tests, [1.0, 2.0, 3.0], {path: {1: {2}, 5: {0, 1}}})
+    assert measured.covering(path, [1], at_import=True) == [1, 0, 2]
+    assert measured.covering(path, [5]) == [0, 1]
 
 
 def test_every_reason_for_an_equivalent_fault_is_a_sentence() -> None:
