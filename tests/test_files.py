@@ -6,16 +6,21 @@ import fnmatch
 import glob
 import os
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from lanista.errors import RefusedError
+from lanista.errors import LanistaError, RefusedError
 from lanista.files import (
     Kind,
     filling,
+    refuse_other,
     remove_leftovers,
     replacing,
     write_bytes,
@@ -294,3 +299,112 @@ def test_nothing_is_written_through_a_link(tmp_path):
         write_text(path, "ours 2", OURS)
     assert path.is_symlink()
     assert target.read_text() == "ours 1"
+
+
+def test_whoever_wants_the_name_after_a_file_took_it_finds_it_taken(tmp_path, monkeypatch):
+    path, link, others = tmp_path / "x", os.link, []
+
+    def then_somebody_else(source, target):
+        try:
+            link(source, target)
+        finally:
+            with suppress(FileExistsError), path.open("x") as file:
+                others.append(file.write("theirs"))
+
+    monkeypatch.setattr(os, "link", then_somebody_else)
+    write_text(path, "ours", OURS)
+    assert path.read_text() == "ours"
+    assert others == []
+
+
+@pytest.fixture
+def synced(tmp_path, monkeypatch):
+    """What reached the disk: a file's size or the names in a folder, as they were then."""
+    synced, fsync = [], os.fsync
+
+    def look(handle):
+        fsync(handle)
+        folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        names = [entry.name for entry in tmp_path.iterdir() if entry.name[0] != "."]
+        synced.append(names if folder else os.fstat(handle).st_size)
+
+    monkeypatch.setattr(os, "fsync", look)
+    return synced
+
+
+def test_all_bytes_are_on_the_disk_before_the_name_is_and_then_the_name(tmp_path, synced):
+    write_text(tmp_path / "x", "ours")
+    assert synced == [4, ["x"]]
+
+
+def test_the_name_of_a_filled_folder_reaches_the_disk(tmp_path, synced):
+    with filling(tmp_path / "teams") as place:
+        (place / "1.txt").write_text("one")
+    assert synced == [["teams"]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts through /proc")
+def test_writing_leaves_no_file_open(tmp_path):
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for number in range(3):
+        write_text(tmp_path / "x", f"ours {number}", OURS)
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
+def test_a_mark_is_looked_for_in_the_first_4096_bytes(tmp_path):
+    path, kind = tmp_path / "x", Kind("ours", rb"ours")
+    path.write_bytes(b" " * 4092 + b"ours")
+    write_text(path, "ours", kind)
+    path.write_bytes(b" " * 4093 + b"ours")
+    with pytest.raises(RefusedError, match="is not ours"):
+        write_text(path, "ours", kind)
+    write_text(path, "ours", Kind("ours", rb"ours", within=4097))
+    assert path.read_text() == "ours"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Unix has such files")
+@pytest.mark.parametrize("odd", ["a pipe", "a socket", "a device"])
+def test_what_is_no_regular_file_is_refused_by_its_kind_and_stays(tmp_path, monkeypatch, odd):
+    monkeypatch.chdir(tmp_path)  # The name of a socket must be short.
+    path = Path("/dev/null" if odd == "a device" else "x")
+    with socket.socket(socket.AF_UNIX) as listening:
+        if odd == "a pipe":
+            os.mkfifo(path)
+        if odd == "a socket":
+            listening.bind(str(path))
+        before = path.lstat().st_mode
+        with pytest.raises(RefusedError) as refused:
+            refuse_other(path, OURS)
+        assert str(refused.value) == (
+            f"{str(path)!r} is {odd}, not a regular file; name another file."
+        )
+        assert path.lstat().st_mode == before
+
+
+def test_a_folder_where_a_file_is_named_is_an_error_of_use_and_no_danger(tmp_path):
+    with pytest.raises(LanistaError, match="is a folder; name a file") as refused:
+        refuse_other(tmp_path, OURS)
+    assert not isinstance(refused.value, RefusedError)
+    refuse_other(tmp_path / "none", OURS)
+    (tmp_path / "file").write_text("x")
+    refuse_other(tmp_path / "file" / "none", OURS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asks as Unix does")
+def test_what_a_process_of_another_user_writes_is_not_removed(tmp_path, monkeypatch):
+    def theirs(process, number):
+        raise PermissionError
+
+    (tmp_path / f".tmp-{dead_process()}-{'0' * 16}.part").write_text("x")
+    monkeypatch.setattr(os, "kill", theirs)
+    assert remove_leftovers(tmp_path) == 0
+    assert len([*tmp_path.iterdir()]) == 1
+
+
+def test_unfinished_folders_of_dead_writers_are_removed_and_counted_with_the_files(tmp_path):
+    folder = tmp_path / f".tmp-{dead_process()}-{'0' * 16}.part"
+    folder.mkdir()
+    (folder / "1.txt").write_text("one")
+    (tmp_path / f".tmp-{dead_process()}-{'1' * 16}.part").write_text("x")
+    assert remove_leftovers(tmp_path) == 2
+    assert [*tmp_path.iterdir()] == []

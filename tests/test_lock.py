@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lanista import lock
 from lanista.errors import RefusedError
-from lanista.lock import holding
+from lanista.lock import holding, is_held
 
 HOLDER = """
 import sys
@@ -67,6 +68,7 @@ def test_patience_tries_again_and_again(tmp_path: Path, monkeypatch: pytest.Monk
         def slept(seconds: float) -> None:
             nonlocal tries
             tries += 1
+            assert seconds == 0.005
             if tries == 3:
                 other.kill()
                 other.wait()
@@ -100,3 +102,53 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_not_said_to_be_held(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), holding(tmp_path / "none", "thing", patience=60):
         pass
+
+
+def test_whether_a_folder_is_held_is_seen_without_leaving_a_trace(tmp_path: Path) -> None:
+    assert not is_held(tmp_path)
+    with held_elsewhere(tmp_path) as other:
+        assert is_held(tmp_path)
+        assert [*tmp_path.iterdir()] == []
+        other.kill()
+        other.wait()
+        assert not is_held(tmp_path)
+        with holding(tmp_path, "thing"):  # Whoever looked has let go again.
+            assert is_held(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts through /proc")
+def test_holding_and_looking_leave_no_file_open(tmp_path: Path) -> None:
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for _ in range(3):
+        with holding(tmp_path, "thing"):
+            is_held(tmp_path)
+        is_held(tmp_path)
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
+@pytest.fixture
+def windows(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let the module see Windows, whose locks this gives: handles that are refused."""
+    refused: list[int] = []
+
+    def locking(handle: int, mode: int, size: int) -> None:
+        assert (mode, size) == (2, 1)
+        if refused:
+            raise PermissionError
+
+    monkeypatch.setattr(lock, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking))
+    return refused
+
+
+def test_windows_holds_a_file_and_looking_makes_none(tmp_path: Path, windows: list[int]) -> None:
+    assert not is_held(tmp_path)
+    assert [*tmp_path.iterdir()] == []
+    with holding(tmp_path, "thing"):
+        assert [path.name for path in tmp_path.iterdir()] == ["run.lock"]
+    assert not is_held(tmp_path)
+    windows.append(1)
+    assert is_held(tmp_path)
+    with pytest.raises(RefusedError, match="Another process is working on the thing"):  # noqa: SIM117
+        with holding(tmp_path, "thing"):
+            pass

@@ -164,14 +164,18 @@ def test_a_broken_off_match_has_no_result_to_learn_from():
         assert ended == [False, True]
 
 
-@pytest.mark.parametrize("how", ["whole_matches", "unrolls"])
-def test_a_game_whose_every_match_is_broken_off_is_refused_with_a_sentence(how):
+@pytest.mark.parametrize(("how", "matches"), [("whole_matches", 8), ("unrolls", 20 * 4 + 4)])
+def test_a_game_whose_every_match_is_broken_off_is_refused_with_a_sentence(how, matches):
     class Always(Scripted):
         cut = True
 
     endless = collector(Always(4), length=3)
-    with pytest.raises(LanistaError, match="matches of scripted were cut off"):
+    with pytest.raises(LanistaError, match=f"^All of {matches} matches of scripted were cut off"):
         getattr(endless, how)(8)
+
+
+def test_a_stream_goes_on_for_any_number_of_matches_that_give_unrolls():
+    assert len(collector(Scripted(1), length=3).unrolls(100)) == 100
 
 
 class Watched(Actor):

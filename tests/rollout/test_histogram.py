@@ -53,3 +53,11 @@ def test_what_was_not_counted_has_no_metrics():
     assert set(counted([2.0]).flat("x")) == {
         "x/mean", "x/p50", "x/p95", "x/largest", "x/to_2",
     }  # fmt: skip
+
+
+def test_a_small_number_is_the_largest_where_there_is_no_other():
+    found = counted([0.125, 0.0625]).flat("x")
+    assert found == {
+        "x/mean": 0.09375, "x/p50": 0.125, "x/p95": 0.125, "x/largest": 0.125, "x/to_0.25": 2.0,
+    }  # fmt: skip
+    assert Histogram(0, 1).below(0.5) == 0

@@ -198,3 +198,15 @@ def test_everybody_answers_their_own_decisions_and_nobody_else_s():
 def test_a_table_without_others_has_no_answers():
     _, decisions = at_start()
     assert Others([], Lanes()).answer(decisions, np.arange(SLOTS), [0, SLOTS], Phases()) == []
+
+
+@pytest.mark.parametrize("stack", [False, True])
+def test_an_answer_stays_as_it_was_when_the_next_step_is_answered(stack):
+    game, decisions = at_start("arena")
+    panel = Panel(alike(game, 2), Lane(CPU), stack=stack)
+    rows = parts(20, 20)
+    first = act(panel, decisions, rows)
+    before = first.copy()
+    second = act(panel, decisions, rows[::-1])
+    assert not np.array_equal(first, second)
+    assert np.array_equal(first, before)

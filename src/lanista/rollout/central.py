@@ -197,9 +197,12 @@ class Central:
                 add_up(mine, theirs)
 
     def _patience(self) -> float | None:
-        """Return how many seconds may pass until a batch must be closed; None: any number."""
+        """Return how many seconds may pass until a batch must be closed; None: any number.
+
+        Below 0 where it is late already, which a selector takes as 0.
+        """
         asked = [line.asked[0].asked for line in self._lines.values() if line.asked]
-        return max(0.0, min(asked) + self.deadline - time.monotonic()) if asked else None
+        return min(asked) + self.deadline - time.monotonic() if asked else None
 
     def _closing(self) -> str:
         """Return why those who wait are to be answered now; empty: they are not."""
@@ -231,7 +234,7 @@ class Central:
         elif note.what == MEMORY:
             self._reply(line, part_of(self.actor.memory(), line.number, self.workers))
         elif note.what == RESTORE:
-            self._remember(line.number, {name: array.copy() for name, array in arrays.items()})
+            self._remember(line.number, arrays)
             self._reply(line, {})
 
     def _connect(self) -> None:
@@ -251,11 +254,13 @@ class Central:
         line.close()
 
     def _remember(self, number: int, memory: Mapping[str, NDArray[Any]]) -> None:
-        """Let a worker's matches have these recurrent states, and nobody else's change."""
+        """Let a worker's matches have a copy of these recurrent states, and nobody else's change."""
         before = self.actor.memory()
         if before or memory:
-            parts = [part_of(before, each, self.workers) for each in range(self.workers)]
-            parts[number] = dict(memory)
+            parts: list[Arrays] = [
+                part_of(before, each, self.workers) for each in range(self.workers)
+            ]
+            parts[number] = memory
             self.actor.restore(joined(parts))
 
     def _serve(self, why: str) -> None:

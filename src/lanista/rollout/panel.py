@@ -140,7 +140,7 @@ class Panel:
     def _answers(
         self, decisions: Decisions, rows: NDArray[Any], judge: Callable[[Tensor], Tensor]
     ) -> tuple[Ints, NDArray[np.float32]]:
-        """Return the actions and their log-probabilities."""
+        """Return the actions and, until the next call, their log-probabilities."""
         lane = self._lane
         gathered = lane.gather(seen_of(decisions), rows)
         if self.seed is not None:
@@ -150,7 +150,7 @@ class Panel:
             logits, uniforms = judge(given["observation"]).float(), given.get("uniforms")
             chosen = self.heads.choose(logits, given["mask"], uniforms, self.temperature)
             back = lane.down(action=chosen[0], log_prob=chosen[1])
-        return back["action"].copy(), back["log_prob"].copy()
+        return back["action"].copy(), back["log_prob"]
 
 
 class Others:
