@@ -119,7 +119,7 @@ class Workshop:
 
     def _call(self, command: list[str], patience: float) -> tuple[int | None, str]:
         paths = [str(self.folder / "src"), str(self.folder), os.environ.get("PYTHONPATH", "")]
-        with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True) as scratch:
             environment = os.environ | {
                 "PYTHONPATH": os.pathsep.join(path for path in paths if path),
                 "OMP_NUM_THREADS": "1", "TMPDIR": scratch, "HYPOTHESIS_STORAGE_DIRECTORY": scratch,
