@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -101,24 +102,52 @@ def test_a_game_that_cannot_be_learned_from_goes_to_bad_and_its_mates_count(
     tmp_path: Path,
 ) -> None:
     bench = Bench(tmp_path)
-    bench.play(1, -1, 1)
+    (first, *_) = bench.play(1, -1, 1)
+    shutil.copy(first, first.with_name("copy.npz"))
     game = numbered(99, bench.stable)
     game.observations[:, 1:] = 3e38  # Finite, and too large to be multiplied.
     bench.spool.write(game)
     bench.play(1)
+    (bench.spool.new / "junk.npz").write_bytes(b"no game")
     with bench.start() as learner:
         batch = learner.step()
         assert batch is not None
-        assert (batch.games, batch.refused) == (4, 1)
+        assert (batch.games, batch.learned, batch.repeated, batch.refused) == (4, 4, 1, 2)
+        assert batch.waiting == 7
+        assert [row.games for row in learner.ledger.batches()] == [1, 1, 1, 1]
+        assert [row.waiting for row in learner.ledger.batches()] == [7, 7, 7, 7]
+        (told,) = (line for line in bench.said if "one game at a time" in line)
+        assert told.startswith(learner.ledger.events("broken")[0].body["sentence"][:9])
         assert learner.ledger.count() == 4
         assert all(torch.isfinite(p).all() for p in learner.weights.learner.parameters)
         (event,) = learner.ledger.events("broken")
         assert "not touched" in event.body["sentence"] or "left as" in event.body["sentence"]
         bench.play(1)
         bench.learn(learner)
-    assert len(contents(bench.spool.bad)) == 2
-    (reason,) = bench.spool.bad.glob("*.txt")
-    assert "cannot be learned from" in reason.read_text()
+    assert len(contents(bench.spool.bad)) == 4
+    reasons = [path.read_text() for path in bench.spool.bad.glob("*.txt")]
+    assert sum("cannot be learned from" in reason for reason in reasons) == 1
+
+
+def test_a_game_that_comes_alone_and_cannot_be_learned_from_is_counted_with_what_came_along(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    with bench.start() as learner:
+        (known,) = bench.play(1)
+        data = known.read_bytes()
+        bench.learn(learner)
+        (bench.spool.new / "copy.npz").write_bytes(data)
+        (bench.spool.new / "junk.npz").write_bytes(b"no game")
+        game = numbered(99, bench.stable)
+        game.observations[:, 1:] = 3e38
+        path = bench.spool.write(game)
+        batch = learner.step()
+        assert batch is not None
+        assert (batch.games, batch.learned, batch.repeated, batch.refused) == (0, 0, 1, 2)
+        (event,) = learner.ledger.events("broken")
+        assert (event.body["file"], event.update_number) == (path.name, 1)
+        assert learner.number == 1
 
 
 def test_a_game_without_finite_answers_that_is_too_old_is_archived(tmp_path: Path) -> None:

@@ -135,6 +135,17 @@ def test_a_row_says_all_that_its_file_says(tmp_path: Path) -> None:
     assert (cut.outcome, cut.crashed, cut.came) == (None, True, None)
 
 
+def test_a_policy_that_the_learner_never_met_has_no_age_and_is_learned_from(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, settings_of(batch_games=1, staleness=1))
+    with bench.start() as learner:
+        bench.play(1)
+        bench.learn(learner)
+        bench.play(1, policy="ab" * 32)
+        bench.learn(learner)
+        assert [row.staleness for row in learner.ledger.games()] == [0, -1]
+        assert [row.use for row in learner.ledger.games()] == ["learned"] * 2
+
+
 def test_games_too_old_are_archived_and_not_learned_from(tmp_path: Path) -> None:
     bench = Bench(tmp_path, settings_of(staleness=2, batch_games=1))
     old = bench.stable

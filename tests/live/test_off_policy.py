@@ -201,3 +201,37 @@ def test_a_mean_weight_beyond_three_standard_errors_of_1_cannot_be_told(sign, er
     factor = 1 / (1 - sign * errors * np.exp(drawn).std() / 20)
     outcome, played = rng.choice([0.0, 1.0], 400), np.zeros(400)
     assert opinion(outcome, played, drawn + np.log(factor), played).verdict == verdict
+
+
+def test_the_smaller_of_both_effective_samples_counts():
+    """Of a stable policy that did not play the games itself they may say less."""
+    rng = np.random.default_rng(8)
+    outcome, played = rng.choice([0.0, 1.0], 400), np.zeros(400)
+    near, far = rng.normal(0, 0.05, 400), rng.normal(0, 2.5, 400)
+    worth = {
+        name: weigh(outcome, ratio).effective for name, ratio in (("near", near), ("far", far))
+    }
+    assert worth["far"] < LEAST < worth["near"]
+    for one, other in ((near, far), (far, near)):
+        found = opinion(outcome, played, one, other)
+        assert found.effective == pytest.approx(worth["far"])
+        assert found.verdict == "cannot_tell"
+        assert f"worth {worth['far']:.0f} of" in found.reason
+
+
+@pytest.mark.parametrize(("games", "verdict"), [(49, "cannot_tell"), (50, "no_veto")])
+def test_fifty_games_of_the_policies_themselves_are_enough(games, verdict):
+    outcome, played = np.arange(games) % 2.0, np.zeros(games)
+    assert opinion(outcome, played, played, played).verdict == verdict
+
+
+def test_weights_and_their_error_are_those_of_the_formula():
+    rng = np.random.default_rng(9)
+    outcome, ratio = rng.random(30), rng.normal(0, 1, 30)
+    found, weight = weigh(outcome, ratio), np.exp(ratio)
+    value = (weight * outcome).sum() / weight.sum()
+    assert found.value == pytest.approx(value)
+    assert found.mean_weight == pytest.approx(weight.mean())
+    assert found.weight_error == pytest.approx(weight.std() / math.sqrt(30))
+    assert found.effective == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+    assert found.influence == pytest.approx(weight / weight.mean() * (outcome - value))

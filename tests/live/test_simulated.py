@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from lanista.live import simulated as simulated_trials
 from lanista.live.folder import PolicyFolder
 from lanista.live.learning import BackgroundLearner
 from lanista.live.sequential import Rule
-from lanista.live.simulated import simulate, unit_scores
+from lanista.live.simulated import refuse_unknown_game, simulate, unit_scores
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import policy_bytes
+from lanista.nets.policy_format import read_header
 from lanista.nets.settings import Network
 from lanista.rollout.play import Results
 from lanista.rollout.seating import Schedule
@@ -171,6 +173,56 @@ def test_no_deal_counts_twice_in_one_trial(
     assert len(played) >= 500
     assert len(set(played)) == len(played)
     assert min(played) == 2 << 24
+
+
+def test_looks_come_after_twice_the_deals_until_1024_lie_between_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def scores(game: Any, both: Any, other: Any, deal: int, size: int, options: Any) -> Any:
+        assert deal == (2 << 24) + sum(sizes)
+        sizes.append(size)
+        return np.full(size, 0.5)
+
+    monkeypatch.setattr(simulated_trials, "_scores", scores)
+    gate = quick(kind="simulator", rule=Rule(futile=0, limit=5000))
+    path = kuhn(tmp_path / "a", 0)
+    found = simulate(path, path, settings_of(gate), number=2, stop=lambda: False)
+    assert sizes == [32, 64, 128, 256, 512, 1024, 1024, 1024, 1024]
+    assert found is not None
+    assert found[1]["games"] == found[0].games == 5000
+    assert (found[1]["low"], found[1]["high"]) == (-found[1]["high"], -found[1]["low"])
+
+
+def test_a_policys_file_may_not_ask_for_processes_by_its_games_settings(tmp_path: Path) -> None:
+    header = read_header(kuhn(tmp_path / "a", 0))
+    refuse_unknown_game(header)
+    asking = replace(header, game="showdown", settings={"workers": 64})
+    with pytest.raises(LanistaError, match="setting workers is 64, which a file may not choose"):
+        refuse_unknown_game(asking)
+    refuse_unknown_game(replace(asking, settings={"workers": 1}))
+    with pytest.raises(LanistaError, match="set it to live"):
+        refuse_unknown_game(replace(header, game="no such game"))
+
+
+@pytest.mark.parametrize(
+    ("words", "options"), [((), {}), (("hands=3", "cap=-2"), {"hands": 3, "cap": -2})]
+)
+def test_options_reach_the_matches_as_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], options: dict[str, int]
+) -> None:
+    asked: list[Any] = []
+
+    def scores(*given: Any) -> Any:
+        asked.append(given[-1])
+        return np.full(32, 0.5)
+
+    monkeypatch.setattr(simulated_trials, "_scores", scores)
+    gate = quick(kind="simulator", rule=Rule(limit=32), options=words)
+    path = kuhn(tmp_path / "a", 0)
+    simulate(path, path, settings_of(gate), stop=lambda: False)
+    assert asked[0] == options
 
 
 @pytest.mark.parametrize("opponents", [(), ("random",)])

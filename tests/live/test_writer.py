@@ -266,6 +266,38 @@ def test_the_end_reaches_the_journal_before_the_file_has_its_name(
     assert [game.outcome.tolist() for game in files_all(tmp_path)] == [[-1.0]]
 
 
+def test_a_game_is_journaled_as_long_as_it_is_played_and_then_let_go(
+    tmp_path: Path, folder: PolicyFolder
+) -> None:
+    from lanista.live.journal import END, RESULT, Recording, Rows, recovering
+
+    spool = Spool(tmp_path / "spool")
+    spool.create()
+    by_hand = writer.Writer(spool)
+    by_hand.close(60)
+    told = replace(game_of().header, steps=0, early_reward=0.0)
+    played, other = (Recording(replace(told, game_id=name), Rows(told.layout)) for name in "ab")
+    step = bytes(played.format.dtype.itemsize - 17)
+    for recording in (played, other):
+        by_hand.begin(recording)
+    for number in range(3):
+        by_hand._keep_journals()
+        assert not played.unsaved
+        for recording in (played, other):
+            recording.add(recording.format.pack(0, 0.0, float(number), step))
+    assert by_hand._pause() == writer.JOURNAL_SECONDS
+    played.add(played.format.pack(END | RESULT, 0.0, 1.0))
+    by_hand.end(played)
+    by_hand._keep_journals()
+    assert by_hand._playing == [other]
+    assert not other.unsaved
+    assert other.journal is not None
+    other.journal.leave()
+    with recovering(other.journal.path) as game:
+        assert game is not None
+        assert game.rewards.tolist() == [0.0, 1.0, 2.0]
+
+
 def test_what_waits_is_written_when_the_process_ends_in_good_order(
     tmp_path: Path, folder: PolicyFolder
 ) -> None:
