@@ -27,12 +27,12 @@ def test_what_is_refused_leaves_no_file_open(tmp_path: Path) -> None:
     kept(large, b"")
     os.truncate(large, 2**26 + 1)
     damaged = kept(tmp_path / "damaged.npz", b"not a game, and long enough to be looked at")
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for path in (pipe, tmp_path, large, damaged):
         with pytest.raises(GameFileError):
             read(path)
     read(kept(tmp_path / "sound.npz", encode(game_of())))
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 @pytest.mark.parametrize(("size", "said"), [(2**26, "its end"), (2**26 + 1, "67,108,865 bytes")])

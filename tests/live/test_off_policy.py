@@ -208,15 +208,13 @@ def test_the_smaller_of_both_effective_samples_counts():
     rng = np.random.default_rng(8)
     outcome, played = rng.choice([0.0, 1.0], 400), np.zeros(400)
     near, far = rng.normal(0, 0.05, 400), rng.normal(0, 2.5, 400)
-    worth = {
-        name: weigh(outcome, ratio).effective for name, ratio in (("near", near), ("far", far))
-    }
-    assert worth["far"] < LEAST < worth["near"]
+    least = weigh(outcome, far).effective
+    assert least < LEAST < weigh(outcome, near).effective
     for one, other in ((near, far), (far, near)):
         found = opinion(outcome, played, one, other)
-        assert found.effective == pytest.approx(worth["far"])
+        assert found.effective == pytest.approx(least)
         assert found.verdict == "cannot_tell"
-        assert f"worth {worth['far']:.0f} of" in found.reason
+        assert f"worth {least:.0f} of" in found.reason
 
 
 @pytest.mark.parametrize(("games", "verdict"), [(49, "cannot_tell"), (50, "no_veto")])
