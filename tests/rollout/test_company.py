@@ -91,3 +91,12 @@ def test_the_company_takes_the_seats_after_the_learner_s_in_the_order_drawn(monk
     monkeypatch.setattr(company, "uniforms", lambda seed, unit, *_: drawn[unit])
     table = seating_of([5, 6, 7], [1.0, 1.0, 1.0], 4, 0)(np.arange(4))
     assert table.tolist() == [[0, 5, 6, 7], [7, 0, 5, 6], [6, 7, 0, 5], [5, 6, 7, 0]]
+
+
+def test_seats_are_drawn_from_the_unit_s_stream_before_the_first_turn():
+    """Another stream would seat others in a run that is repeated."""
+    units, seats = np.arange(50), np.zeros(50, np.int32)
+    drawn = uniforms(7, units, seats, np.full(50, -1, np.int32), 2)
+    expected = 1 + (drawn >= 1 / 6) + (drawn >= 1 / 2)
+    table = seating_of([1, 2, 3], [1.0, 2.0, 3.0], 3, 7)(3 * units)
+    assert table[:, 1:].tolist() == expected.tolist()

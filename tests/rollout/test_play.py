@@ -1,5 +1,7 @@
 """Batched play: the same table whatever the slots and threads, every match to its end."""
 
+import sys
+
 import numpy as np
 import pytest
 from race_game import Cycling, First, Last, Race, play_alone
@@ -301,3 +303,36 @@ def test_match_ids_in_any_order_are_played():
         for i in range(3)
     ]
     assert results.returns.tolist() == [returns.tolist() for returns in single]
+
+
+def test_results_say_how_long_playing_took_on_the_wall_and_in_all_threads():
+    for threads in (1, 3):
+        results = play([race_table(4) for _ in range(threads)], rotations(3, 30))
+        assert results.cpu_seconds > 0
+        assert results.wall_seconds > 0
+
+
+def test_blocks_are_played_as_asked_and_hold_10000_matches_at_most(monkeypatch):
+    asked = []
+
+    def noted(tables, part, **told):
+        asked.append((len(part), told))
+        return len(part)
+
+    monkeypatch.setattr(sys.modules[play.__module__], "play", noted)
+    told = {"options": {"first": 1}, "record": True, "progress": print}
+    assert sum(play_blocks([], rotations(2, 40_000), **told)) == 40_000
+    assert [size for size, _ in asked[:3]] == [32, 64, 128]
+    assert max(size for size, _ in asked) == 10_000
+    assert all(each == told for _, each in asked)
+    asked.clear()
+    assert list(play_blocks([], rotations(2, 6))) == [6]
+    assert asked == [(6, {"options": None, "record": False, "progress": None})]
+
+
+@pytest.mark.parametrize("number", [-1, 2])
+def test_a_player_who_is_not_at_the_table_is_refused_by_number(number):
+    seating = np.array([[0, 1], [number, 1]], np.int32)
+    schedule = Schedule(np.arange(2), np.zeros(2, np.int64), seating)
+    with pytest.raises(RolloutError, match="players 0 to 1 are at the table"):
+        play([kuhn_table(4)], schedule)

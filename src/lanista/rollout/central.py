@@ -254,7 +254,7 @@ class Central:
         line.close()
 
     def _remember(self, number: int, memory: Mapping[str, NDArray[Any]]) -> None:
-        """Let a worker's matches have a copy of these recurrent states, and nobody else's change."""
+        """Let a worker's matches have these recurrent states, copied, and nobody else's change."""
         before = self.actor.memory()
         if before or memory:
             parts: list[Arrays] = [

@@ -252,7 +252,7 @@ def _answer(
         return {}, (False, (LanistaError, told))
     arrays = to_arrays(played.unrolls) | {f"{_ENDED}{k}": v for k, v in played.ended.items()}
     spent = time.process_time() - began
-    rest = (played.next_match, dict(played.wall), dict(played.cpu), spent)
+    rest = (played.next_match, played.wall, played.cpu, spent)
     return arrays, (True, rest)
 
 
