@@ -2,7 +2,7 @@
 
 import math
 import re
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
@@ -159,3 +159,83 @@ def test_the_matchmaker_on_the_page_can_be_asked():
     past = [Candidate("main/000010", "past"), Candidate("main/000020", "past")]
     found = names["newest_first"](Matchmaking(), "main", past, Payoff(), {})
     assert [(one.opponent, one.weight) for one in found] == [("main/000010", 1), ("main/000020", 2)]
+
+
+MATCHMAKING = {
+    "p": 2.0, "floor": 0.05, "smoothing": 2.0, "minimum_games": 10.0, "keep_old": 0.5,
+    "inside": "pfsp_hard", "self_share": 0.35, "lost_share": 0.15, "lost_below": 0.5,
+    "too_strong": 0.2, "half_life": 2000.0,
+}  # fmt: skip
+
+
+def role_of(kind, decisions, score, minimum, probability):
+    return {
+        "matchmaking": {"kind": kind, **MATCHMAKING},
+        "snapshot_decisions": decisions,
+        "snapshot_score": score,
+        "snapshot_minimum": minimum,
+        "reset_to": "imitation",
+        "reset_probability": probability,
+    }
+
+
+def test_the_defaults_of_a_league_are_those_that_are_documented():
+    assert asdict(League()) == {
+        "round": 10,
+        "mains": 1,
+        "main_exploiters": 0,
+        "league_exploiters": 0,
+        "main": role_of("alphastar", 500_000, 0.0, 0, 0.0),
+        "main_exploiter": role_of("main_exploiter", 1_000_000, 0.7, 200_000, 1.0),
+        "league_exploiter": role_of("league_exploiter", 1_000_000, 0.7, 200_000, 0.25),
+        "past_members": 0,
+        "exploiter_check_interval": 0,
+        "exploiter_train_steps": 500_000,
+        "exploiter_win_threshold": 0.55,
+        "exploiter_unit": "score",
+        "exploiter_from": "victim",
+        "exploiter_games": 1000,
+        "exploiter_weight": 1.0,
+        "exploit_patch_interval": 0,
+        "stall_evaluations": 0,
+    }
+
+
+LIMITS = [
+    (Matchmaking, "p", [0, 100.1], [1e-9, 100]),
+    *((Matchmaking, name, [-0.1, math.inf], [0, 10]) for name in ("smoothing", "minimum_games")),
+    (Matchmaking, "half_life", [-1, math.inf], [0, 10]),
+    *((Matchmaking, name, [-0.01, 1.01], [0, 0.5])
+      for name in ("floor", "keep_old", "self_share", "lost_share", "lost_below", "too_strong")),
+    *((Role, name, [-1, math.inf], [0, 1]) for name in ("snapshot_decisions", "snapshot_minimum")),
+    *((Role, name, [-0.01, 1.01], [0, 1]) for name in ("snapshot_score", "reset_probability")),
+    *((League, name, [0], [1])
+      for name in ("round", "mains", "exploiter_train_steps", "exploiter_games")),
+    *((League, name, [-1, math.inf], [0])
+      for name in ("main_exploiters", "league_exploiters", "past_members",
+                   "exploiter_check_interval", "exploit_patch_interval", "stall_evaluations")),
+    (League, "exploiter_win_threshold", [-0.01, 1], [0, 0.99]),
+    (League, "exploiter_weight", [0, math.inf], [1e-9, 100]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cls", "name", "refused", "taken"), LIMITS)
+def test_numbers_out_of_range_are_refused_and_those_at_its_ends_taken(cls, name, refused, taken):
+    for value in refused:
+        with pytest.raises(LanistaError, match=rf"{name} is {re.escape(str(value))}; give "):
+            cls(**{name: value})
+    for value in taken:
+        assert getattr(cls(**{name: value}), name) == value
+
+
+def test_shares_that_make_up_all_are_taken_and_more_refused():
+    assert Matchmaking(self_share=0.75, lost_share=0.25).lost_share == 0.25
+    with pytest.raises(LanistaError, match="more than 1 together"):
+        Matchmaking(self_share=0.75, lost_share=0.26)
+
+
+def test_a_half_life_in_which_nobody_becomes_known_is_refused():
+    assert Matchmaking(minimum_games=50, half_life=50).half_life == 50
+    assert Matchmaking(minimum_games=50, half_life=0).half_life == 0
+    with pytest.raises(LanistaError, match="nobody might ever be known"):
+        Matchmaking(minimum_games=50, half_life=49.9)

@@ -84,6 +84,36 @@ def test_whether_a_gain_still_rises_does_not_depend_on_the_size_of_the_stakes():
         assert not still_rising(curve_of([stake * v for v in values], 0.001 * stake), "gain")
 
 
+def test_a_gain_below_zero_has_a_size_too():
+    """A response may lose less and less and still lose: what counts is how much is at stake."""
+    level = [-3.0, -2.0, -1.0, -1.0, -1.01, -1.0]
+    assert not still_rising(curve_of(level), "gain")
+    assert still_rising(curve_of([-3.0, -2.0, -1.5, -1.4, -1.2, -1.0]), "gain")
+
+
+def test_a_reading_that_says_nothing_else_rests_on_one_response_and_no_matches():
+    reading = Reading("learned", "victim", "abc", "gain", 0.5)
+    assert reading.to_json() == {
+        "instrument": "learned", "subject": "victim", "digest": "abc", "unit": "gain",
+        "value": 0.5, "low": None, "high": None, "n": 0, "against": "", "budget_decisions": 0,
+        "curve": [], "rising": False, "responses": 1, "lower_bound": True, "called": "lower bound",
+    }  # fmt: skip
+    one = learned_reading(
+        "victim", "abc", "score", Estimate(0.5, 0.4, 0.6, 9), response="def",
+        budget_decisions=1, curve=curve_of(LEVEL),
+    )  # fmt: skip
+    assert (one.responses, one.n) == (1, 9)
+
+
+def test_how_level_a_curve_must_be_is_what_the_docs_say():
+    """A score may still rise by 0.01, a gain by a twentieth of its largest value."""
+    for unit, most, size in (("score", 0.01, 1.0), ("gain", 0.05, 2.0)):
+        before = size * 0.5
+        last = 0.98 * most * (1.0 if unit == "score" else before / (1 - 0.98 * most))
+        assert not still_rising(curve_of([before] * 4 + [before + last] * 2, 1e-6), unit)
+        assert still_rising(curve_of([before] * 4 + [before + 1.1 * last] * 2, 1e-6), unit)
+
+
 def test_a_falling_curve_is_not_rising():
     assert not still_rising(curve_of(RISING[::-1]), "score")
 

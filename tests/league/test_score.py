@@ -50,6 +50,13 @@ def test_impossible_counts_are_refused(wins, draws, n):
 def test_quantiles_are_those_of_the_normal_distribution():
     assert pytest.approx(NormalDist().inv_cdf(0.975)) == Z
     assert pytest.approx(NormalDist().inv_cdf(0.8)) == Z_POWER
+    # By the formulas that use them: half of all trials won, and units of a known deviation.
+    half = wilson(50, 100).half
+    z = NormalDist().inv_cdf(0.975)
+    assert half == pytest.approx(z / (1 + z * z / 100) * math.sqrt(0.25 / 100 + z * z / 40000))
+    units = np.array([0.0, 1.0] * 50)
+    z += NormalDist().inv_cdf(0.8)
+    assert smallest_difference(units) == pytest.approx(z * stdev(units.tolist()) / 10)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +66,22 @@ def test_quantiles_are_those_of_the_normal_distribution():
 )  # fmt: skip
 def test_student_quantiles_are_those_of_the_printed_table(freedom, quantile):
     assert t_quantile(freedom) == pytest.approx(quantile, abs=6e-4)
+
+
+def above(t, freedom, steps=4000):
+    """Return how likely Student's t is above `t`: Simpson's rule over its density."""
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
+    scale /= math.sqrt(freedom * math.pi)
+    x = np.linspace(0.0, t, steps + 1)
+    density = scale * (1 + x * x / freedom) ** (-(freedom + 1) / 2)
+    weights = np.ones(steps + 1)
+    weights[1:-1:2], weights[2:-1:2] = 4, 2
+    return 0.5 - float((weights * density).sum()) * t / steps / 3
+
+
+@pytest.mark.parametrize("freedom", [*range(1, 16), 25, 50, 200])
+def test_a_student_quantile_leaves_2_5_per_cent_above_it(freedom):
+    assert above(t_quantile(freedom), freedom) == pytest.approx(0.025, rel=3e-5)
 
 
 def test_student_quantiles_fall_towards_the_normal_one():

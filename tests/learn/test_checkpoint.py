@@ -244,17 +244,20 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("what", HOSTILE)
-def test_shapes_that_lie_are_refused_in_a_sentence_and_take_no_memory(folder, what):
-    path = folder.save(1, STATE)
-    name, data = HOSTILE[what]
+def vouched(path, name, data):
+    """Put a file into a checkpoint with hashes that fit, as whoever wrote it would see to."""
     (path / name).write_bytes(data)
-    # The hashes fit, as whoever wrote the file would see to.
     body = json.loads((path / "manifest.json").read_text())
     del body["manifest"]
     body["files"][name] = hashlib.sha256(data).hexdigest()
     body["manifest"] = checkpoint._own_hash(body)
     (path / "manifest.json").write_text(json.dumps(body))
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_shapes_that_lie_are_refused_in_a_sentence_and_take_no_memory(folder, what):
+    path = folder.save(1, STATE)
+    vouched(path, *HOSTILE[what])
     tracemalloc.start()
     try:
         with pytest.raises(CheckpointError) as caught:
@@ -265,6 +268,31 @@ def test_shapes_that_lie_are_refused_in_a_sentence_and_take_no_memory(folder, wh
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 600
     assert peak < 40_000_000
+
+
+def test_what_a_checkpoint_is_refused_for_is_cut_to_300_characters(folder):
+    path, out = folder.save(1, STATE), io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a" * 1000 + ".npy", npy("(1,)", b"\0" * 8))
+    vouched(path, "arrays.npz", out.getvalue())
+    with pytest.raises(CheckpointError) as caught:
+        read_state(path)
+    why = str(caught.value).partition("cannot be read: ")[2]
+    assert why == "a" * 299 + "…."
+
+
+@pytest.mark.parametrize(("dimensions", "taken"), [(32, True), (33, False)])
+def test_an_array_has_at_most_32_dimensions(folder, dimensions, taken):
+    path = folder.save(1, {"a": np.zeros(1)})
+    kept, out = np.load(path / "arrays.npz").files[0], io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(f"{kept}.npy", npy(f"({'1, ' * dimensions})", b"\0" * 8))
+    vouched(path, "arrays.npz", out.getvalue())
+    if taken:
+        assert read_state(path)["a"].ndim == 32
+        return
+    with pytest.raises(CheckpointError, match=f"{kept}.npy has 33 dimensions"):
+        read_state(path)
 
 
 def test_tensors_that_share_memory_and_names_that_look_like_ours_come_back(folder):

@@ -14,6 +14,8 @@ from small_runs import VALUE, Run, kuhn_run, leduc_run
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lanista.learn import terms
+from lanista.learn.descent import BrokenLossError as Broken
+from lanista.learn.descent import norm_of, shares_of
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.losses import Term
 from lanista.learn.settings import Learning
@@ -190,3 +192,27 @@ def test_no_number_is_asked_for_before_the_last_step(settings: Learning) -> None
     with Asked() as asked:
         run.learner.update(unrolls)
     assert not asked.counts
+
+
+def test_a_norm_is_that_of_all_gradients_together_and_0_where_there_is_none() -> None:
+    cpu = torch.device("cpu")
+    three, four = torch.full((1, 1), -3.0), torch.tensor([4.0])
+    assert norm_of([three, None, four], cpu) == 5.0
+    assert norm_of([None], cpu) == 0.0
+    assert norm_of([], cpu) == 0.0
+
+
+def test_a_term_without_a_gradient_has_no_share_and_shares_of_nothing_are_0() -> None:
+    cpu = torch.device("cpu")
+    own = {"a": [torch.tensor([3.0])], "b": [None], "c": [torch.tensor([-1.0])]}
+    shares = {name: float(share) for name, share in shares_of(own, cpu).items()}
+    assert shares == {"a/gradient_share": 0.75, "b/gradient_share": 0.0, "c/gradient_share": 0.25}
+    assert [float(share) for share in shares_of({"a": [None]}, cpu).values()] == [0.0]
+
+
+def test_a_broken_loss_is_a_failure_and_not_a_misuse() -> None:
+    run = kuhn_run(STEPS)
+    with pytest.raises(Broken) as caught:
+        run.learner.descent.refuse_broken({"loss": math.inf}, [], 3)
+    assert caught.value.exit_code == 1
+    assert "The loss of update 3 is inf" in str(caught.value)

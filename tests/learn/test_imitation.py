@@ -239,7 +239,10 @@ def test_training_ends_when_nothing_improves_and_keeps_the_best_epoch():
     losses = [entry["held_out_nll"] for entry in cloner.history]
     assert cloner.best_epoch == 1 + int(np.argmin(losses))
     assert cloner.epoch == cloner.best_epoch + 2
+    last = copy.deepcopy(cloner.policy.state_dict())
     policy, _ = cloner.best()
+    assert not torch.equal(policy.head.weight, cloner.policy.head.weight)
+    assert all(torch.equal(last[key], now) for key, now in cloner.policy.state_dict().items())
     judgement = report(data, learned, judged(policy, None, data, held), value=False)
     assert judgement.nll == pytest.approx(min(losses), rel=1e-5)
     assert losses[-1] > min(losses)
@@ -349,6 +352,8 @@ def test_a_report_is_the_hand_computed_one():
     assert head.majority_accuracy == pytest.approx(3 / 5)
     assert head.majority_balanced_accuracy == pytest.approx(1 / 2)
     assert head.gain == pytest.approx(0.0)
+    assert judgement.whole_action_accuracy == pytest.approx(3 / 5)
+    assert (judgement.decisions, judgement.matches) == (5, 3)
     chosen = [0.9, 0.6, 0.2, 0.7, 0.2]
     assert head.nll == pytest.approx(-np.log(chosen).mean())
     assert judgement.nll == pytest.approx(-np.log(chosen).mean())

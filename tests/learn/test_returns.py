@@ -277,3 +277,32 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         returns.upgo(one, one, one, torch.zeros(3))
     with pytest.raises(ValueError, match="share"):
         returns.keep_largest(one, one, 0.0)
+
+
+def test_a_mask_without_padding_is_one_of_trues() -> None:
+    like = torch.zeros(3, 2)
+    mask = returns.unpadded(like)
+    assert (mask.shape, mask.dtype) == (like.shape, torch.bool)
+    assert mask.all()
+    assert returns.is_unpadded(mask)
+    assert returns.is_unpadded(mask[1:])
+    assert not returns.is_unpadded(torch.ones(3, 2, dtype=torch.bool))
+
+
+def test_vtrace_that_is_told_nothing_clips_at_1_and_decays_nothing() -> None:
+    generator = torch.Generator().manual_seed(1)
+    log_ratio, value, reward = torch.randn(3, 5, 2, generator=generator).unbind()
+    arguments = (log_ratio, value, reward, torch.ones(5, 2), torch.zeros(2))
+    usual = returns.vtrace(*arguments)
+    told = returns.vtrace(*arguments, lam=1.0, rho_clip=1.0, pg_rho_clip=1.0, c_clip=1.0)
+    assert all(map(torch.equal, usual, told))
+    for other in ("lam", "rho_clip", "pg_rho_clip", "c_clip"):
+        changed = returns.vtrace(*arguments, **{other: 0.5})
+        assert not all(map(torch.equal, usual, changed))
+
+
+def test_advantages_that_hardly_differ_are_not_blown_up() -> None:
+    """Deviations below a millionth count as a millionth."""
+    tiny = torch.tensor([[1e-8, -1e-8]], dtype=torch.float64)
+    valid = torch.ones(1, 2, dtype=torch.bool)
+    torch.testing.assert_close(returns.normalise(tiny, valid), tiny / 1e-6)

@@ -242,3 +242,23 @@ def test_gradients_lie_in_memory_as_their_parameters_do() -> None:
     (found,) = gradients_of((weight.T @ torch.randn(3, 5)).square().sum(), [weight])
     assert found is not None
     assert found.stride() == weight.stride()
+
+
+def test_a_learner_that_is_closed_leaves_no_thread_behind() -> None:
+    run, settings = run_of("ppo", shards=2)
+    before = set(threading.enumerate())
+    learner = learner_of(run, settings, 2)
+    learner.update(run.play(20))
+    assert len(set(threading.enumerate()) - before) == 2
+    learner.close()
+    assert set(threading.enumerate()) == before
+
+
+def test_nobody_who_asks_for_no_threads_gets_any() -> None:
+    run, settings = run_of("ppo", shards=2)
+    before = set(threading.enumerate())
+    learner = Learner(run.game.spec, run.learner.network, settings, updates=100)
+    learner.update(run.play(20))
+    assert Threads().map(lambda _: threading.get_ident(), [1, 2]) == [threading.get_ident()] * 2
+    assert set(threading.enumerate()) == before
+    learner.close()

@@ -58,7 +58,7 @@ class _View:
     def known(self, *opponents: Candidate) -> bool:
         """Whether enough games with these, taken together, were played."""
         names = {one.name for one in opponents} - {self.learner}
-        games = math.fsum(self.payoff.games(self.learner, name) for name in sorted(names))
+        games = math.fsum(self.payoff.games(self.learner, name) for name in names)
         return 0 < games >= self.settings.minimum_games
 
     def rate(self, *opponents: Candidate) -> float:

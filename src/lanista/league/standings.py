@@ -148,6 +148,7 @@ def _versus(
 ) -> Estimate | None:
     both = (seating == a).any(axis=1) & (seating == b).any(axis=1)
     seating, place, deal = seating[both], place[both], deal[both]
-    place_a = np.take_along_axis(place, (seating == a).argmax(axis=1)[:, None], axis=1)[:, 0]
-    place_b = np.take_along_axis(place, (seating == b).argmax(axis=1)[:, None], axis=1)[:, 0]
+    rows = np.arange(len(seating))
+    place_a = place[rows, (seating == a).argmax(axis=1)]
+    place_b = place[rows, (seating == b).argmax(axis=1)]
     return mean_score(unit_means(pair_scores(place_a, place_b), deal))

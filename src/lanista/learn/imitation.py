@@ -66,8 +66,9 @@ class Cloner:
         self.parameters = list(self.policy.parameters())
         if self.critic is not None:
             self.parameters += self.critic.parameters()
+        # The rate is set before every step.
         self.optimiser = torch.optim.AdamW(
-            self.parameters, lr=settings.lr, weight_decay=settings.weight_decay, fused=True
+            self.parameters, weight_decay=settings.weight_decay, fused=True
         )
         self.epoch = 0
         self.best_epoch = 0

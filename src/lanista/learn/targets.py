@@ -149,7 +149,7 @@ def _neurd(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
             )
             ratio = log_policy_ratio(known.log_probs.detach(), reference, mask)
             value = value - known.weights[name] * ratio
-    return replace(known, q_advantage=advantages(heads, known.log_probs.detach(), value, mask))
+    return replace(known, q_advantage=advantages(heads, known.log_probs, value, mask))
 
 
 def _rnad(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:

@@ -66,7 +66,7 @@ class Ring:
             game,
             slots=min(matches, registry.slots_for(game, _SLOTS)),
             seed=seed,
-            **dict(spec.settings),
+            **spec.settings,
         )
         self.spec = self.game.spec
 

@@ -1,0 +1,51 @@
+"""How imitation goes where nobody says otherwise, and which numbers are refused."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+
+from lanista.errors import LanistaError
+from lanista.learn.imitation_settings import Imitation
+
+
+def test_the_defaults_of_imitation_are_those_that_are_documented() -> None:
+    assert asdict(Imitation()) == {
+        "epochs": 20,
+        "batch_size": 1024,
+        "lr": 1e-3,
+        "lr_end": 0.02,
+        "weight_decay": 0.0,
+        "max_grad_norm": 1.0,
+        "value_weight": 0.25,
+        "hold_out": 0.1,
+        "patience": 3,
+        "mix_sources": False,
+        "seed": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "refused", "taken", "remedy"),
+    [
+        ("epochs", 0, 1, "at least 1"),
+        ("batch_size", 0, 1, "at least 1"),
+        ("lr_end", -0.1, 0, "at least 0"),
+        ("weight_decay", -0.1, 0, "at least 0"),
+        ("max_grad_norm", -1, 0, "at least 0"),
+        ("value_weight", -1, 0, "at least 0"),
+        ("patience", -1, 0, "at least 0"),
+        ("seed", -1, 0, "at least 0"),
+        ("lr", 0, 1e-9, "a number above 0"),
+        ("lr", float("inf"), 1e9, "a number above 0"),
+        ("hold_out", 0, 0.001, "a share between 0 and 1"),
+        ("hold_out", 1, 0.999, "a share between 0 and 1"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_and_one_within_is_taken(
+    name: str, refused: float, taken: float, remedy: str
+) -> None:
+    with pytest.raises(LanistaError, match=f"^{name} is {refused}; give {remedy}.$"):
+        Imitation(**{name: refused})
+    assert getattr(Imitation(**{name: taken}), name) == taken
