@@ -166,6 +166,21 @@ def test_leftovers_of_a_killed_writer_are_no_checkpoints_and_are_removed(folder)
     assert not left.exists()
 
 
+def test_a_leftover_that_is_a_link_is_removed_and_what_it_leads_to_is_not(folder, tmp_path):
+    folder.save(1, STATE)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").write_text("mine")
+    left = folder.folder / ".tmp-000002.part"
+    left.symlink_to(elsewhere, target_is_directory=True)
+    file = folder.folder / ".tmp-000003.part"
+    file.write_text("half")
+    assert folder.remove_leftovers() == 2
+    assert not left.is_symlink()
+    assert not file.exists()
+    assert (elsewhere / "kept").read_text() == "mine"
+
+
 def test_no_file_is_larger_than_may_be_and_the_parts_make_the_state_again(folder, monkeypatch):
     monkeypatch.setattr(checkpoint, "LARGEST", 500)
     state = {

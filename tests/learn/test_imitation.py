@@ -3,7 +3,7 @@
 import copy
 import math
 import tracemalloc
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -406,3 +406,82 @@ def test_the_usual_choice_is_the_most_frequent_legal_one():
     )
     judgement = report(data, np.arange(4), [shown], value=False)
     assert judgement.heads[0].majority_accuracy == 1.0
+
+
+def five_decisions(dtype=torch.float64):
+    """Return shown decisions of three matches, one of them without an outcome."""
+    likely = torch.tensor([0.9, 0.6, 0.2, 0.3, 0.8], dtype=dtype)
+    forecast = [[0.8, 0.1, 0.1], [1.0, 0.0, 0.0], [0.65, 0.15, 0.2], [0.0, 0.1, 0.9],
+                [0.3, 0.4, 0.3]]  # fmt: skip
+    return Shown(
+        log_probs=torch.stack([1 - likely, likely], 1).log(),
+        outcome_logits=torch.tensor(forecast, dtype=dtype).log(),
+        action=torch.tensor([1, 1, 1, 0, 0])[:, None],
+        mask=torch.ones(5, 2, dtype=torch.bool),
+        outcome=torch.tensor([0, 0, 2, 1, UNKNOWN]),
+        match=np.array([0, 0, 1, 1, 2]),
+    )
+
+
+def cut(shown, start, end):
+    return Shown(**{name: value[start:end] for name, value in vars(shown).items()})
+
+
+def test_a_report_does_not_depend_on_how_decisions_are_shown():
+    data, shown = demonstrate(4), five_decisions()
+    whole = asdict(report(data, np.arange(4), [shown], value=True))
+    parts = asdict(report(data, np.arange(4), [cut(shown, 0, 2), cut(shown, 2, 5)], value=True))
+    flat, flat_parts = flattened(whole), flattened(parts)
+    assert flat.keys() == flat_parts.keys()
+    assert flat == pytest.approx(flat_parts)
+
+
+def flattened(value, name=""):
+    """Return all numbers of a report by their place in it; what is unknown is left out."""
+    if isinstance(value, dict):
+        parts = [flattened(each, f"{name}/{key}") for key, each in value.items()]
+    elif isinstance(value, list | tuple):
+        parts = [flattened(each, f"{name}/{n}") for n, each in enumerate(value)]
+    else:
+        return {name: value} if isinstance(value, int | float) else {}
+    return {key: each for part in parts for key, each in part.items()}
+
+
+def test_a_forecast_is_held_against_how_often_each_end_came_in_what_was_learned_from():
+    data = demonstrate(4)
+    data.outcome[:] = [0, 0, 1, 2]
+    lengths = np.diff(data.first)
+    usual = np.array([lengths[0] + lengths[1], lengths[2], lengths[3]]) / lengths.sum()
+    value = report(data, np.arange(4), [five_decisions()], value=True).value
+    came = np.eye(3)[[0, 0, 2, 1]]
+    assert value.base_nll == pytest.approx(-np.log(usual[[0, 0, 2, 1]]).mean())
+    assert value.base_brier == pytest.approx(((usual - came) ** 2).sum(1).mean())
+    forecast = np.array([[0.8, 0.1, 0.1], [1, 0, 0], [0.65, 0.15, 0.2], [0, 0.1, 0.9]])
+    assert value.brier == pytest.approx(((forecast - came) ** 2).sum(1).mean())
+    assert value.nll == pytest.approx(-np.log([0.8, 1.0, 0.2, 0.1]).mean())
+    assert [(one.low, one.high) for one in value.bins] == [
+        (pytest.approx(i / 10), pytest.approx((i + 1) / 10)) for i in range(10)
+    ]
+    assert [one.decisions for one in value.bins] == [1, 0, 0, 0, 0, 0, 1, 0, 1, 1]
+
+
+def test_what_was_thought_impossible_costs_much_and_not_everything():
+    shown = five_decisions()
+    data = demonstrate(4)
+    value = report(data, np.arange(4), [replace(shown, outcome=torch.tensor([1, 1, 1, 0, 0]))],
+                   value=True).value  # fmt: skip
+    came = [0.1, 1e-30, 0.15, 1e-30, 0.3]
+    assert value.nll == pytest.approx(-np.log(came).mean())
+
+
+def test_where_no_match_has_an_end_every_end_is_taken_for_as_likely():
+    data = demonstrate(4, outcome=UNKNOWN)
+    value = report(data, np.arange(4), [five_decisions()], value=True).value
+    assert value.base_nll == pytest.approx(math.log(3))
+
+
+def test_the_entropy_of_a_head_is_that_of_its_distributions():
+    likely = np.array([0.9, 0.6, 0.2, 0.3, 0.8])
+    head = report(demonstrate(4), np.arange(4), [five_decisions()], value=False).heads[0]
+    entropy = -(likely * np.log(likely) + (1 - likely) * np.log(1 - likely))
+    assert head.entropy == pytest.approx(entropy.mean())

@@ -82,3 +82,21 @@ def test_a_mask_without_padding_cannot_be_written_over() -> None:
 def test_the_mean_over_no_rows_is_0_also_where_none_is_padded() -> None:
     nothing = torch.zeros(0)
     assert returns.mean_over(nothing, returns.unpadded(nothing)).item() == 0.0
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_only_the_policy_gets_a_gradient_and_no_statistic_carries_one(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Returns, advantages, old values and the policy that acted are what they are."""
+    told = {each: globals()[each].clone().requires_grad_() for each in ("NUMBERS", "OTHERS")}
+    for each, tensor in told.items():
+        monkeypatch.setitem(globals(), each, tensor)
+    logits = drawn(ROWS, 5).requires_grad_()
+    log_probs = HEADS.log_probs(logits, LEGAL)
+    valid = torch.ones(ROWS, dtype=torch.bool)
+    term = LOSSES[name](log_probs, HEADS.joint(log_probs, ACTIONS), valid)
+    term.loss.backward()
+    assert [each for each, tensor in told.items() if tensor.grad is not None] == []
+    assert [key for key, value in term.statistics.items() if value.requires_grad] == []
+    assert logits.grad is not None

@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +18,7 @@ from pipeline_runs import KUHN, KilledError, Killer, Listener, untrained
 from lanista.errors import LanistaError, RefusedError
 from lanista.games import registry
 from lanista.league.score import Estimate
+from lanista.nets.settings import Network
 from lanista.pipeline.best_response import (
     PULLS,
     ResponseSettings,
@@ -286,6 +287,111 @@ def test_whoever_can_play_already_learns_at_a_rate_that_keeps_it(fresh, rates, e
     learning = usual_settings(LEDUC, registry.spec_of("leduc"), 3.0, fresh=fresh).learning
     assert (learning.lr["start"], learning.lr["end"]) == rates
     assert (learning.terms["entropy"]["start"], learning.terms["entropy"]["end"]) == (entropy, 0.0)
+
+
+def test_the_defaults_of_a_response_are_those_that_are_documented():
+    settings = asdict(ResponseSettings("kuhn"))
+    assert settings.pop("network") == asdict(Network(size="s"))
+    assert settings == {
+        "game": "kuhn", "game_settings": {}, "train_steps": 1_000_000, "starts": ("scratch",),
+        "responses": 1, "threshold": 0.55, "games": 2000, "selection_games": 1000, "points": 12,
+        "unit": "score", "greedy": True, "exact": False, "seed": 0, "base": None, "device": "auto",
+        "workers": 0, "launcher": "", "draw": None, "matches": 0, "precision": "fp32",
+        "graphs": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["train_steps", "responses", "games", "selection_games", "points"])
+def test_a_response_of_nothing_is_refused(name):
+    with pytest.raises(LanistaError, match=f"^{name} is 0; give at least 1.$"):
+        ResponseSettings("kuhn", **{name: 0})
+    assert getattr(ResponseSettings("kuhn", **{name: 1}), name) == 1
+
+
+@pytest.mark.parametrize("draw", [float("nan"), float("inf")])
+def test_a_draw_that_is_worth_no_number_is_refused(draw):
+    with pytest.raises(LanistaError, match="give a number"):
+        ResponseSettings("kuhn", draw=draw)
+
+
+def test_a_response_from_nowhere_is_refused():
+    with pytest.raises(LanistaError, match="No start was named"):
+        ResponseSettings("kuhn", starts=())
+
+
+@pytest.mark.parametrize(
+    ("steps", "least_matches", "decisions"),
+    [
+        (1000, 0, 512),  # At least so many.
+        (120 * 512, 0, 512),
+        (120 * 514, 0, 514),  # 120 updates of a small budget.
+        (120 * 9216, 0, 9216),
+        (120 * 9218, 0, 9216),  # At most so many,
+        (1000 * 9216, 0, 9216),
+        (1000 * 9218, 0, 9218),  # but no more than 1000 updates.
+        (120 * 20_000, 9_000, 18_000),  # As many matches as are asked for,
+        (120 * 20_000, 11_000, 20_000),  # if that leaves 120 updates.
+        (120 * 700, 10, 700),  # Never fewer than without.
+    ],
+)
+def test_an_update_has_as_many_decisions_as_its_budget_calls_for(steps, least_matches, decisions):
+    asked = replace(SMALL, train_steps=steps, matches=least_matches)
+    made = usual_settings(asked, KUHN_SPEC, 2.0, fresh=True)
+    assert made.rollouts.matches == 2 * round(decisions / 2 / 2)
+    assert made.rollouts.mode != "stream"
+
+
+@pytest.mark.parametrize(
+    ("decisions", "steps"),
+    [(512, 1), (1727, 1), (1729, 2), (2879, 2), (2881, 3), (8639, 7), (8641, 8), (9216, 8)],
+)
+def test_an_optimiser_step_has_about_1152_decisions(decisions, steps):
+    asked = replace(SMALL, train_steps=120 * decisions)
+    learning = usual_settings(asked, KUHN_SPEC, 2.0, fresh=True).learning
+    assert learning.minibatches == steps
+    much = replace(SMALL, train_steps=10**9)
+    assert usual_settings(much, KUHN_SPEC, 2.0, fresh=True).learning.minibatches == 8
+
+
+@pytest.mark.parametrize(("each", "streams"), [(200.0, False), (200.1, True)])
+def test_long_matches_are_cut_into_unrolls_of_64(each, streams):
+    asked = replace(SMALL, train_steps=120 * 9215 + 60, matches=1000)
+    rollouts = usual_settings(asked, KUHN_SPEC, each, fresh=True).rollouts
+    assert (rollouts.mode == "stream") is streams
+    if streams:
+        assert (rollouts.unrolls, rollouts.unroll_length) == (9215 // 64, 64)
+        assert isinstance(rollouts.unrolls, int)
+    else:
+        assert rollouts.matches == 2 * round(9215 / 200 / 2)
+
+
+def test_what_is_usual_for_a_response_is_what_the_meter_was_measured_with():
+    for fresh, epochs, kl in ((True, 4, 0.0), (False, 2, 0.03)):
+        asked = replace(SMALL, precision="bf16", graphs=True)
+        made = usual_settings(asked, KUHN_SPEC, 2.0, fresh=fresh)
+        learning = made.learning
+        assert (learning.policy, learning.epochs, learning.target_kl) == ("ppo", epochs, kl)
+        assert (learning.average, learning.precision) == (0.9, "bf16")
+        assert (learning.terms["policy"], learning.terms["value"]) == (1.0, 0.5)
+        assert learning.lr["kind"] == learning.terms["entropy"]["kind"] == "linear"
+        assert made.rollouts.graphs is True
+        assert (made.network, made.device, made.game) == (SMALL.network, "cpu", "kuhn")
+
+
+def test_a_response_trains_as_often_and_is_judged_as_it_is_asked():
+    duel = Duel("kuhn", {}, "random", 0, True)
+    asked = replace(SMALL, train_steps=6000, points=4, seed=7, workers=2, launcher="threads")
+    made = run_settings(asked, duel, 3)
+    each = duel.decisions_per_match()
+    assert made.iterations == int(6000 / (made.rollouts.matches * each))
+    every = made.iterations // 4
+    assert (made.evaluation.every, made.checkpoints.save_every) == (every, every)
+    assert (made.evaluation.matches, made.evaluation.exact) == (200, "never")
+    assert (made.evaluation.bots, made.evaluation.greedy) == (("random",), True)
+    assert (made.seed, made.device, made.game) == (10, "cpu", "kuhn")
+    assert (made.rollouts.workers, made.rollouts.launcher) == (2, "threads")
+    few = run_settings(replace(asked, train_steps=1, points=9), duel, 0)
+    assert (few.iterations, few.evaluation.every) == (1, 1)
 
 
 def test_a_response_is_not_held_to_a_reference_by_its_base(tmp_path):

@@ -10,9 +10,9 @@ import torch
 
 from lanista.errors import LanistaError
 from lanista.games import PythonBot, registry
-from lanista.league.score import t_quantile
+from lanista.league.score import Estimate, t_quantile
 from lanista.nets.policy import Policy
-from lanista.pipeline.evaluation import FIRST_MATCH, Evaluator
+from lanista.pipeline.evaluation import FIRST_MATCH, Evaluator, _values
 from lanista.pipeline.gauntlet import (
     LAST_WORD,
     against,
@@ -232,6 +232,29 @@ def test_every_evaluation_has_the_same_deals_and_ids_of_its_own(tmp_path):
     assert ids == list(range(FIRST_MATCH, FIRST_MATCH + 24))
     assert second.next_match == FIRST_MATCH + 24
     assert not {row[0] for row in first.lineups} & {row[0] for row in second.lineups}
+
+
+class Elsewhere(Policy):
+    """A policy on a device that this machine has not got."""
+
+    def cpu(self):
+        return self.to_empty(device="cpu")
+
+
+def test_a_policy_that_learns_elsewhere_is_judged_by_a_copy_and_stays_where_it_is(tmp_path):
+    judge, _, spec = evaluator(tmp_path, bots=["random"])
+    policy = Elsewhere(spec, judge.settings.network).to("meta")
+    mine = judge._mine("main", policy, "0" * 64, 1)
+    assert next(mine.actor.policy.parameters()).device.type == "cpu"
+    assert {each.device.type for each in policy.parameters()} == {"meta"}
+
+
+def test_bounds_that_nobody_knows_are_no_numbers():
+    known = _values(Estimate(0.5, 0.25, 0.75, 4), "x")
+    assert known == {"score/x": 0.5, "score_low/x": 0.25, "score_high/x": 0.75}
+    unknown = _values(Estimate(0.5, None, None, 1), "x")
+    assert unknown["score/x"] == 0.5
+    assert np.isnan([unknown["score_low/x"], unknown["score_high/x"]]).all()
 
 
 def test_a_pool_is_met_beside_the_settings_bots_and_its_lowest_score_is_said(tmp_path):

@@ -226,3 +226,25 @@ def test_players_are_made_in_the_same_order_in_every_process(training_of):
     training = training_of({"matches": 20}, find)
     training.meet([Met(name, "bot", "a reason", 1.0) for name in names])
     assert made == sorted(names)
+
+
+def test_a_chair_that_nobody_sits_on_any_more_is_given_to_whoever_comes(training_of):
+    training = training_of({"mode": "stream", "unrolls": 9, "unroll_length": 2})
+    training.meet([Met("a", "bot", "first", 1.0), Met("b", "bot", "first", 1.0)])
+    iterate(training)
+    training.meet([Met("b", "bot", "first", 1.0)])
+    for _ in range(10):  # Until no match with a is left.
+        iterate(training)
+    training.meet([Met("b", "bot", "first", 1.0), Met("c", "bot", "third", 1.0)])
+    assert training.chairs == [("c", "third"), ("b", "first")]
+    training.meet([Met("b", "bot", "first", 1.0), Met("d", "bot", "third", 1.0)])
+    iterate(training)
+    assert {row[2] for row in training.games()} >= {"first", "third"}
+
+
+def test_players_of_a_league_are_found_on_the_device_that_is_asked_for(squad):
+    where = {
+        device: next(squad.find("main/000001", device).actor.policy.parameters()).device.type
+        for device in ("cpu", "meta")
+    }
+    assert where == {"cpu": "cpu", "meta": "meta"}

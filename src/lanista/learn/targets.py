@@ -47,7 +47,7 @@ def known_of(
     references: dict[str, Tensor],
     weights: dict[str, float],
 ) -> Known:
-    """Return all that the terms of the loss may look at, targets included."""
+    """Return all that the terms of the loss may look at; no target carries a gradient."""
     unrolls = batch.unrolls
     everything = returns.unpadded(forward.value)
     known = Known(
@@ -104,7 +104,7 @@ def _ppo(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
 def _vtrace(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
     """V-trace advantages; the critic learns TD(λ), as AlphaStar's does."""
     settings, value = known.settings, batch.steps(forward.value)
-    ratio = batch.steps(known.chosen.detach() - known.behaviour)
+    ratio = batch.steps(known.chosen - known.behaviour)
     found = returns.vtrace(
         ratio,
         value,
@@ -139,7 +139,7 @@ def _neurd(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
     """
     known = _all_action(known, steps, batch, forward)
     heads, mask = known.heads, known.mask
-    value = forward.critic.detach()
+    value = forward.critic
     for name in PULLS:
         if known.weights.get(name):
             reference = (
@@ -147,7 +147,7 @@ def _neurd(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
                 if name == "magnet"
                 else known.references["anchor" if name == "anchor_reverse" else name]
             )
-            ratio = log_policy_ratio(known.log_probs.detach(), reference, mask)
+            ratio = log_policy_ratio(known.log_probs, reference, mask)
             value = value - known.weights[name] * ratio
     return replace(known, q_advantage=advantages(heads, known.log_probs, value, mask))
 
@@ -155,7 +155,7 @@ def _neurd(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
 def _rnad(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
     """Targets of the regularised game, from whole matches in the joint view."""
     _refuse_partial(batch)
-    ratio = log_policy_ratio(known.log_probs.detach(), known.references["rnad"], known.mask)
+    ratio = log_policy_ratio(known.log_probs, known.references["rnad"], known.mask)
     if known.settings.policy == "ppo":
         return _ppo(known, _bent(known, steps, batch), batch, forward)
     joint, settings = batch.joint, known.settings
@@ -169,7 +169,7 @@ def _rnad(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
     for seat in (0, 1):
         found = two_player_vtrace(
             known.heads,
-            joint.steps(known.log_probs.detach()),
+            joint.steps(known.log_probs),
             joint.steps(known.behaviour),
             joint.steps(ratio),
             joint.steps(known.action),
@@ -184,7 +184,7 @@ def _rnad(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
             c_clip=settings.c_clip,
         )
         target, q = target + found.value, q + found.q
-    advantage = advantages(known.heads, known.log_probs.detach(), joint.rows(q), known.mask)
+    advantage = advantages(known.heads, known.log_probs, joint.rows(q), known.mask)
     return replace(known, value_target=joint.rows(target), q_advantage=advantage)
 
 

@@ -68,7 +68,7 @@ def policy(known: Known) -> Term:
     if settings.policy == "all_action":
         assert known.critic is not None
         return losses.all_action(
-            known.heads, known.log_probs, known.critic.detach(), known.mask, known.valid
+            known.heads, known.log_probs, known.critic, known.mask, known.valid
         )
     if settings.policy == "neurd":
         assert known.q_advantage is not None
