@@ -56,7 +56,7 @@ def test_a_redraw_that_contradicts_what_was_seen_earlier_is_found(game):
 
 
 def test_too_few_matches_blame_nobody():
-    with pytest.raises(NotApplicable, match="it takes 600 matches to tell"):
+    with pytest.raises(NotApplicable, match="it takes 100 redraws to tell"):
         recall.recall(trial_of(CONTRADICTIONS[0], effort=1_000))
 
 

@@ -153,9 +153,9 @@ def _sizes(trial: Trial) -> tuple[int, int]:
     decisions = len(trial.base.rows["match"]) / max(len(trial.base.ends["match"]), 1)
     count = int(min(MOST_MATCHES, trial.replayed / (4 * decisions)))
     most = int(min(MOST_REAL, 4 * trial.replayed / decisions))
-    if most < UNLIKELY * CERTAIN or count < FEWEST:
+    if count < FEWEST:
         raise NotApplicable(
-            f"it takes {UNLIKELY * CERTAIN:,} matches to tell, and {most:,} fit; check more matches"
+            f"it takes {FEWEST} redraws to tell, and {count} fit; check more matches"
         )
     return count, most
 
