@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lifted_games import Fingers, LastStanding, Scripted, answer, started
+from sound_games import Duel
 
 from lanista.games import Facts, GameError, PythonGame, Stream, View
 
@@ -126,6 +127,21 @@ def spoiled(**changes):
 def test_what_is_not_a_saved_match_is_refused(saved):
     with pytest.raises(GameError, match="not saved matches of scripted"):
         Scripted().load([0], saved)
+
+
+def test_lengths_below_0_are_refused_though_they_add_up():
+    """Read as slices from the end, they would give each match its own answers."""
+    game = Duel(2, 0)
+    game.start([0, 1], [0, 1])
+    game.decisions()
+    game.act([0, 1], [0, 0])
+    saved = game.save([0, 1])
+    first, second = saved["lengths"].tolist()
+    assert first and second
+    game.load([0, 1], saved)
+    wrong = saved | {"lengths": np.array([-second, first + 2 * second])}
+    with pytest.raises(GameError, match="not saved matches"):
+        game.load([0, 1], wrong)
 
 
 def test_a_save_that_is_refused_changes_nothing():

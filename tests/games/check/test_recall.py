@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -177,6 +178,8 @@ def test_what_real_play_shows_too_counts_for_the_game_a_hundred_times(judged):
     # Once in fresh real play, and the pair excludes nothing any more.
     assert "in 4,000 matches" in judged(745, real={1000: 1})[0]
     assert "in 4,000 matches" in judged(745, real={1000: 400})[0]
+    # 790 - 3 √790 = 706 is more than 700.
+    assert "what 2,000 matches of real play" in judged(750, 40, real={1000: 1})[0]
 
 
 def test_a_pair_counts_from_the_fifth_redraw_on(judged):
@@ -194,6 +197,11 @@ def test_redraws_are_cleared_if_real_play_may_lead_there_a_third_as_often(judged
     """Of 2,000 matches 2 (11 - 3 √11) = 2.1 are not above 3, and 2 (12 - 3 √12) = 3.2 are."""
     assert "in 4,000 matches" in judged(11)[0]
     assert "in 32,000 matches" in judged(12)[0]
+    # Once more in real play, and twice as often is still no more than usual.
+    assert "in 4,000 matches" in judged(12, real={2000: 1})[0]
+    # 2 (36 - 3 √36) = 36 = 3 (11 + 1).
+    assert "in 4,000 matches" in judged(36, real={2000: 11})[0]
+    assert "in 8,000 matches" in judged(36, real={2000: 10})[0]
     assert "in 8,000 matches" in judged(12, most=8_000)[0]
     assert "in 16,000 matches" in judged(12, most=8_001)[0]
 
@@ -241,7 +249,7 @@ def test_a_real_match_that_breaks_is_told():
         def apply(self, state, moves, rng):
             raise ValueError("no more cards")
 
-    with pytest.raises(Fault, match="the matches could not be played: .*no more cards"):
+    with pytest.raises(Fault, match=r"the matches could not be played: .*no more cards"):
         module._real(trial_of(Breaks), 0, 3)
 
 
@@ -257,11 +265,11 @@ def test_any_decision_of_a_match_may_be_the_target_and_the_same_seed_takes_the_s
     assert module._targets(trial, rows) == targets
     assert module._targets(trial_of(Duel, 4), rows) != targets
     later = {name: column[4:] for name, column in rows.items()}
-    assert list(module._targets(trial, later))[0] == module.FIRST_KEY + 1
+    assert next(iter(module._targets(trial, later))) == module.FIRST_KEY + 1
 
 
 class Watched(Duel):
-    calls: list = []
+    calls: ClassVar[list[tuple[int, int, int]]] = []
 
     def resample(self, state, seat, rng):
         self.calls.append((len(state.moves), seat, rng.state))
@@ -305,5 +313,5 @@ def test_a_match_that_breaks_after_a_redraw_is_told():
         def resample(self, state, seat, rng):
             raise ValueError("lost the deck")
 
-    with pytest.raises(Fault, match="cannot be played on after resample_hidden: .*lost the deck"):
+    with pytest.raises(Fault, match=r"cannot be played on after resample_hidden: .*lost the deck"):
         module._redrawn(trial_of(Breaks), {50: (1, 1)})

@@ -16,7 +16,10 @@ def random():
     return np.random.default_rng(1)
 
 
-def spec(heads=(Head("move", 2),), fields=(Field("card"),), seats=2, privileged=()):
+MOVE, CARD = (Head("move", 2),), (Field("card"),)
+
+
+def spec(heads=MOVE, fields=CARD, seats=2, privileged=()):
     return Spec(
         "cards",
         Facts(seats=seats, longest=9),

@@ -30,6 +30,8 @@ REDRAWS, MORE_REDRAWS = 1, 8
 SELDOM = 3
 """A view with something in it that was seen fewer times than this is redrawn more often."""
 _SIGHTS = 1 << 16
+_MIXED, _HIGH = np.uint64(0x9E3779B97F4A7C15), np.uint64(64 - 16)
+"""Fibonacci hashing: 2^64 / φ, and the 16 highest bits."""
 _HABIT = 6.0
 """How strongly a match with habits prefers some actions, in log-odds."""
 
@@ -85,9 +87,9 @@ class Sights:
     def seldom(self, observation: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which rows show something seldom seen, and count them."""
         values = np.ascontiguousarray(observation, np.float32).view(np.uint32).astype(np.uint64)
-        columns = np.arange(values.shape[1], dtype=np.uint64)
-        mixed = (values * np.uint64(2654435761) + columns * np.uint64(40503)) >> np.uint64(7)
-        places = (mixed % np.uint64(_SIGHTS)).astype(np.int64)
+        keys = values | np.arange(values.shape[1], dtype=np.uint64) << np.uint64(32)
+        # The high bits of the product: whole numbers as floats differ in their high bits alone.
+        places = (keys * _MIXED >> _HIGH).astype(np.int64)
         seldom = np.asarray((self._count[places] < SELDOM).any(1), np.bool_)
         np.add.at(self._count, places.ravel(), 1)
         return seldom
