@@ -137,7 +137,7 @@ def test_lengths_below_0_are_refused_though_they_add_up():
     game.act([0, 1], [0, 0])
     saved = game.save([0, 1])
     first, second = saved["lengths"].tolist()
-    assert first and second
+    assert (first, second) == (1, 1)
     game.load([0, 1], saved)
     wrong = saved | {"lengths": np.array([-second, first + 2 * second])}
     with pytest.raises(GameError, match="not saved matches"):
