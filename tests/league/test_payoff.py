@@ -226,3 +226,9 @@ def test_whoever_changes_a_table_that_was_given_out_does_not_change_the_payoff()
     payoff.add(Outcome(("a", "b"), ((3, 0, 1),)))
     payoff.table[("a", "b")] = (0.0, 0.0, 9.0)
     assert payoff.table[("a", "b")] == (3, 0, 1)
+
+
+def test_a_rate_is_smoothed_by_two_games_where_nobody_says_otherwise():
+    payoff = Payoff()
+    payoff.add(Outcome(("a", "b"), ((3, 0, 0),)))
+    assert payoff.rate("a", "b") == payoff.pooled_rate("a", ["b"]) == 4 / 5

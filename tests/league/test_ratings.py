@@ -324,3 +324,22 @@ def test_which_circles_are_named_does_not_depend_on_the_order_of_the_results():
 def test_players_are_numbered_by_name_in_every_process():
     pairs = [PairCount(f"player {n}", "a player", 3, 0, 1) for n in range(9, 0, -1)]
     assert list(bradley_terry(pairs).number) == ["a player", *(f"player {n}" for n in range(1, 10))]
+
+
+def test_ratings_that_are_told_nothing_are_on_the_scale_of_chess():
+    """400 points are odds of 10 to 1, beginners have 1500, and a match moves at most 16."""
+    assert elo([(("a", "b"), (1, 2))]) == {"a": 1508.0, "b": 1492.0}
+    fit = bradley_terry([PairCount("a", "b", 10_000_000, 0, 1_000_000)])
+    best, worst = fit.ratings
+    assert best.value - worst.value == pytest.approx(400, abs=1e-3)
+    assert fit.prior == 1.0
+    assert "theta" not in repr(fit)
+    assert "covariance" not in repr(fit)
+    assert "number" not in repr(fit)
+
+
+def test_twenty_circles_are_named_where_nobody_says_how_many():
+    names = [f"p{i:02d}" for i in range(9)]
+    edges = [(names[i], names[(i + d) % 9]) for i in range(9) for d in (1, 2, 3, 4)]
+    assert len(circles(edges, most=1000)) == 30
+    assert len(circles(edges)) == 20

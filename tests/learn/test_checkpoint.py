@@ -358,3 +358,11 @@ def test_a_manifest_that_names_other_files_is_refused_before_they_are_read(tmp_p
     (folder / "manifest.json").write_text(json.dumps(body))
     with pytest.raises(CheckpointError, match="its manifest names"):
         read_state(folder)
+
+
+def test_a_file_of_a_checkpoint_has_at_most_15_million_bytes(folder):
+    state = {"a": np.zeros(15_000_100, np.uint8)}
+    path = folder.save(1, state)
+    sizes = [file.stat().st_size for file in path.iterdir()]
+    assert max(sizes) == 15_000_000
+    assert np.array_equal(read_state(path)["a"], state["a"])

@@ -469,3 +469,31 @@ def test_a_loss_refuses_shapes_that_would_broadcast() -> None:
         losses.policy_gradient(flat, flat[:1], flat)
     with pytest.raises(ValueError, match="both"):
         losses.value_loss(flat, flat, flat, clip=0.2)
+
+
+def test_losses_that_are_told_nothing_clip_where_the_papers_do() -> None:
+    generator = torch.Generator().manual_seed(4)
+    one, other, gain, value = torch.randn(4, 40, 1, generator=generator).unbind()
+    valid = torch.ones(40, 1, dtype=torch.bool)
+    ppo = [losses.ppo_clip(one, other, gain, valid, **how).loss for how in ({}, {"clip": 0.2})]
+    assert torch.equal(*ppo)
+    assert not torch.equal(ppo[0], losses.ppo_clip(one, other, gain, valid, clip=0.4).loss)
+    told = (one, other, value, gain, valid)
+    upgo = [losses.upgo_loss(*told, **how).loss for how in ({}, {"rho_clip": 1.0})]
+    assert torch.equal(*upgo)
+    assert not torch.equal(upgo[0], losses.upgo_loss(*told, rho_clip=2.0).loss)
+    heads, mask = Heads((2,)), torch.ones(1, 1, 2, dtype=torch.bool)
+    for size, pushed in ((1.99, True), (2.01, False)):
+        logits = torch.tensor([[[size, -size]]], requires_grad=True)
+        force = torch.tensor([[[1.0, 0.0]]])
+        losses.neurd(heads, logits, force, mask, valid[:1]).loss.backward()
+        assert bool(logits.grad.any()) is pushed
+    logits = torch.tensor([[[1.0, -1.0]]])
+    huge = losses.neurd(heads, logits, torch.tensor([[[1e9, 0.0]]]), mask, valid[:1]).loss
+    assert float(huge) == -1e4
+
+
+def test_a_ratio_says_no_more_than_far_away_beyond_e_to_the_40() -> None:
+    gap = torch.tensor([[-100.0, -39.0, 39.0, 100.0]])
+    found = losses.log_ratio(gap, torch.zeros(1, 4), torch.ones(1, 4, dtype=torch.bool))
+    assert found.tolist() == [[-40.0, -39.0, 39.0, 40.0]]

@@ -88,3 +88,11 @@ def test_what_a_strategy_lacks_is_named() -> None:
         Portfolio(strategy="divers")
     with pytest.raises(LanistaError, match="at least 1"):
         Portfolio(size=0)
+
+
+def test_a_portfolio_that_is_told_nothing_keeps_the_last_five_of_every_5000_steps() -> None:
+    portfolio = Portfolio()
+    for number in range(7):
+        portfolio = portfolio.add(Reference(f"d{number}", number, 0.0))
+    assert [kept.digest for kept in portfolio.references] == [f"d{n}" for n in range(2, 7)]
+    assert [portfolio.due(step) for step in (5005, 5006)] == [False, True]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from unroll_cases import Unroll, unrolls
 
 from lanista.learn import returns
@@ -306,3 +308,43 @@ def test_advantages_that_hardly_differ_are_not_blown_up() -> None:
     tiny = torch.tensor([[1e-8, -1e-8]], dtype=torch.float64)
     valid = torch.ones(1, 2, dtype=torch.bool)
     torch.testing.assert_close(returns.normalise(tiny, valid), tiny / 1e-6)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda wrong, last: returns.discounted_returns(torch.zeros(3, 2), wrong, last),
+        lambda wrong, last: returns.td_lambda(wrong, *[torch.zeros(3, 2)] * 2, last, lam=1.0),
+        lambda wrong, last: returns.gae(wrong, *[torch.zeros(3, 2)] * 2, last, lam=1.0),
+        lambda wrong, last: returns.vtrace(wrong, *[torch.zeros(3, 2)] * 3, last),
+        lambda wrong, last: returns.upgo(wrong, *[torch.zeros(3, 2)] * 2, last),
+    ],
+)
+def test_no_return_spreads_one_row_over_all_steps(made: Any) -> None:
+    """What could be broadcast is still not of an unroll's shape."""
+    made(torch.zeros(3, 2), torch.zeros(2))
+    with pytest.raises(ValueError, match=r"must be \[3, 2\], got \[1, 2\]"):
+        made(torch.zeros(1, 2), torch.zeros(2))
+    with pytest.raises(ValueError, match=r"`last_value` must be \[2\], got \[1\]"):
+        made(torch.zeros(3, 2), torch.zeros(1))
+
+
+class Made(TorchDispatchMode):
+    """Watches where tensors are counted up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.devices: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if "arange" in str(func):
+            self.devices.append(out.device.type)
+        return out
+
+
+def test_ranks_are_counted_where_the_advantages_are() -> None:
+    values, valid = torch.zeros(3, 2, device="meta"), torch.ones(3, 2, device="meta")
+    with Made() as made:
+        returns.keep_largest(values, valid, 0.5)
+    assert made.devices == ["meta"]

@@ -325,3 +325,28 @@ def test_play_in_kuhn_converges_as_the_fixed_points_advance() -> None:
 def test_play_in_kuhn_does_not_converge_without_the_transform_or_with_one_reference() -> None:
     assert min(kuhn_dynamics(eta=0.0, size=60, iterations=20, lr=0.2)) > 0.1
     assert kuhn_dynamics(eta=0.5, size=600, iterations=1, lr=0.2)[-1] > 0.3
+
+
+@given(SEEDS, st.integers(1, 5))
+def test_nothing_behind_padding_reaches_what_lies_before_it(seed: int, hole: int) -> None:
+    match = random_matches(seed)
+    match["valid_t"] = torch.ones_like(match["valid_t"])
+    match["valid_t"][hole] = False
+    before = {name: each[:hole] for name, each in match.items()}
+    for seat in (0, 1):
+        whole = rnad.two_player_vtrace(Heads((3,)), **match, seat=seat, eta=0.3)
+        alone = rnad.two_player_vtrace(Heads((3,)), **before, seat=seat, eta=0.3)
+        for one, other in zip(whole, alone, strict=True):
+            torch.testing.assert_close(one[:hole], other)
+
+
+def test_two_player_vtrace_that_is_told_nothing_clips_at_1_and_decays_nothing() -> None:
+    match = random_matches(3)
+    usual = rnad.two_player_vtrace(Heads((3,)), **match, seat=0, eta=0.3)
+    told = rnad.two_player_vtrace(
+        Heads((3,)), **match, seat=0, eta=0.3, lam=1.0, rho_clip=1.0, c_clip=1.0
+    )
+    assert all(map(torch.equal, usual, told))
+    for name in ("lam", "rho_clip", "c_clip"):
+        other = rnad.two_player_vtrace(Heads((3,)), **match, seat=0, eta=0.3, **{name: 0.3})
+        assert not torch.equal(usual.value, other.value)

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from lanista.errors import LanistaError
 from lanista.learn.schedules import (
     Constant,
+    Cosine,
     Coupled,
     Linear,
     OnPlateau,
+    Power,
     WarmUp,
     initial_states,
     observe_all,
@@ -151,3 +153,17 @@ def test_a_plateau_waits_anew_after_each_fall_and_stops_at_its_end() -> None:
         values.append(schedule(0, 1, state))
     # The first look is the best one; every second look after it is one too many.
     assert values == [8.0, 8.0, 4.0, 4.0, 2.0, 2.0, 1.5, 1.5, 1.5, 1.5]
+
+
+def test_schedules_that_are_told_nothing_end_at_0_and_halve_after_ten_looks() -> None:
+    assert Cosine(1.0)(100, 100) == pytest.approx(0.0)
+    assert Power(1.0, 1.0, 1.0)(10**9, 10) == pytest.approx(0.0, abs=1e-6)
+    assert Coupled("lr")(0, 1, None, {"lr": 0.3}) == 0.3
+    schedule, values = OnPlateau(1.0), []
+    state = schedule.initial()
+    for metric in [0.0, 1e-9, *[0.0] * 10, 0.5, *[0.4] * 200]:
+        state = schedule.observe(state, metric)
+        values.append(schedule(0, 1, state))
+    assert values[:13] == [1.0] * 11 + [0.5] * 2
+    assert values[22:24] == [0.25, 0.25]
+    assert values[-1] == 0.5**21
