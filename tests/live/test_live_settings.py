@@ -105,7 +105,7 @@ def test_a_learner_takes_the_last_number_that_means_something() -> None:
 
 
 def test_a_learner_learns_by_vtrace_and_sees_what_the_bot_sees() -> None:
-    with pytest.raises(LanistaError, match="learning.policy is ppo"):
+    with pytest.raises(LanistaError, match=r"learning\.policy is ppo"):
         LiveSettings(learning=Learning(policy="ppo", critic_sees="seat"))
     with pytest.raises(LanistaError, match="no privileged view"):
         LiveSettings(learning=Learning(policy="vtrace", critic_sees="privileged"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,8 @@ import pytest
 
 from lanista.live import service
 from lanista.live.learning import Batch
-from lanista.live.service import Service, give_memory_back, serve
+from lanista.live.ledger import Totals
+from lanista.live.service import Service, Statistics, give_memory_back, serve
 
 
 class Pretended:
@@ -92,6 +94,59 @@ def test_once_ends_after_as_many_files_as_there_were_copies_and_refused_ones_too
     learner = Pretended(monkeypatch, endless, files=7)
     served(learner, Service(once=True))
     assert learner.asked == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("poll", "timeout"), [(5.0, 5000), (0.25, 250), (0.0001, 1)])
+def test_new_files_are_watched_for_and_looked_for_every_so_often(
+    monkeypatch: pytest.MonkeyPatch, poll: float, timeout: int
+) -> None:
+    """A timeout of 0 would mean none to the watcher."""
+    import watchfiles
+
+    asked: list[Any] = []
+
+    def watch(*paths: Any, **how: Any) -> Any:
+        asked.append((paths, how))
+        return iter([set(), set()])
+
+    monkeypatch.setattr(watchfiles, "watch", watch)
+    learner = Pretended(monkeypatch, [Batch(games=9), None, Batch(games=9)], files=0)
+    served(learner, Service(poll=poll))
+    stop: Any = learner
+    assert asked == [
+        (("",), {"stop_event": stop, "rust_timeout": timeout, "yield_on_timeout": True,
+                 "raise_interrupt": False, "recursive": False}),
+    ]  # fmt: skip
+    # Now, and twice when the watcher says so; each time until there is no batch.
+    assert learner.asked == [4, 4, 4, 4, 4]
+
+
+def test_memory_is_given_back_every_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = Pretended(monkeypatch, [Batch(games=1)] * 40, files=40)
+    trimmed: list[float] = []
+    monkeypatch.setattr(service, "give_memory_back", lambda: trimmed.append(learner.now))
+    served(learner, Service(once=True))
+    # Steps of two seconds from 100 on: the first later than 30 seconds after the last time.
+    assert trimmed == [132.0, 164.0]
+
+
+def test_a_learner_is_told_nothing_and_polls_every_five_seconds_on_one_core() -> None:
+    assert asdict(Service()) == {"once": False, "poll": 5.0, "cpu_share": 1.0, "report_every": 100}
+
+
+def test_statistics_are_three_lines_for_people() -> None:
+    totals = Totals(
+        games=1200, learned=1000, stale=150, batches=12, samples=3000, trained=7500,
+        loss=0.12346, repeated=7, seconds=1234.56, cpu_seconds=61.24,
+    )  # fmt: skip
+    given = Statistics(totals, errors=3, waiting=4, published=2, stable="ab" * 32)
+    assert given.lines() == [
+        "games 1,200 (learned from 1,000, too old 150, copies 7, refused 3, waiting 4)",
+        "batches 12, samples 3,000, passes over each 2.50, average loss 0.1235",
+        "time 1,234.6 s (CPU 61.2 s), published 2, stable abababababab",
+    ]
+    fresh = replace(given, totals=replace(totals, samples=0, loss=None))
+    assert "passes over each 0.00, average loss none yet" in fresh.lines()[1]
 
 
 def resident() -> int:

@@ -266,3 +266,41 @@ def test_what_dead_writers_left_half_written_is_removed(spool: Spool) -> None:
     left.write_bytes(encode(game_of())[:50])
     spool.recover()
     assert not left.exists()
+
+
+def test_an_archive_that_somebody_cleared_away_is_made_again(spool: Spool) -> None:
+    game = game_of()
+    (taken,) = spool.take([spool.write(game)])
+    spool.archive.rmdir()
+    assert spool.put_away(taken, game.content).is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("a b/c", "a_b_c"), ("..-a-..", "a"), ("...", "game"), ("", "game"), ("x" * 61, "x" * 60),
+     ("Az09._-z", "Az09._-z"), ("é\n", "__")],
+)  # fmt: skip
+def test_a_text_as_part_of_a_file_name(text: str, name: str) -> None:
+    assert plain_name(text) == name
+
+
+def test_a_name_that_is_taken_gets_a_number_and_stays_short_enough(spool: Spool) -> None:
+    for _ in range(3):
+        (spool.new / f"{'x' * 200}.npz").write_bytes(b"x")
+        spool.take(spool.waiting())
+    short = "x" * 60
+    assert names(spool.work) == [f"{short}.2.npz", f"{short}.3.npz", f"{'x' * 200}.npz"]
+
+
+def test_what_is_refused_is_listed_without_its_reason(spool: Spool) -> None:
+    (spool.new / "a.b.npz").write_bytes(b"x")
+    place = spool.reject(spool.new / "a.b.npz", "It is no game.\n\n")
+    assert spool.refused() == [place] == [spool.bad / "a.b.npz"]
+    assert (spool.bad / "a.b.npz.reason.txt").read_text() == "It is no game.\n"
+
+
+@pytest.mark.parametrize("content", ["ab" * 31, "AB" * 32, "ab" * 33, "../" + "a" * 61])
+def test_only_a_digest_has_a_place_in_the_archive(spool: Spool, content: str) -> None:
+    assert spool.archived("ab" * 32) == spool.archive / "ab" / f"{'ab' * 32}.npz"
+    with pytest.raises(LanistaError, match="give its SHA-256"):
+        spool.archived(content)

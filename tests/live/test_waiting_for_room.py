@@ -139,9 +139,11 @@ def test_a_book_that_cannot_be_read_or_written_asks_a_file_of_its_own_whether_th
 def test_a_book_without_room_says_so_as_the_system_would(tmp_path: Path, code: int) -> None:
     failed = sqlite3.OperationalError("database or disk is full")
     failed.sqlite_errorcode = code
-    with closing(Ledger(tmp_path / "learn.db", write=True)) as ledger:
-        with pytest.raises(OSError, match="no space left on device") as raised:
-            refused(ledger, failed)
+    with (
+        closing(Ledger(tmp_path / "learn.db", write=True)) as ledger,
+        pytest.raises(OSError, match="no space left on device") as raised,
+    ):
+        refused(ledger, failed)
     assert (raised.value.errno, raised.value.filename) == (
         errno.ENOSPC, str(tmp_path / "learn.db"),
     )  # fmt: skip
