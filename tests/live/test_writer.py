@@ -304,8 +304,12 @@ def test_what_waits_is_written_when_the_process_ends_in_good_order(
     code = f"""
 import sys
 sys.path.insert(0, {str(HERE)!r})
+import time
 from toy import view
+from lanista import files
 from lanista.live import Agent
+# Slower than the bot, which would else be overtaken by what it need not wait for.
+files.os.fsync = lambda handle: time.sleep(0.05)
 def play():
     agent = Agent({str(tmp_path / "policy")!r}, {str(tmp_path / "spool")!r})
     for number in range(5):

@@ -97,7 +97,7 @@ def drift(
     old, new = _members(training, training_game), _members(recorded, recorded_game)
     games = (int(old.max()) + 1, int(new.max()) + 1)
     counts = _histograms(np.concatenate([training, recorded]), np.append(old, new + games[0]), bins)
-    sides, ways = _sides(games, exchanges, seed)
+    sides = _sides(games, exchanges, seed)
     distance = np.concatenate([
         _distances(counts, sides[i : i + _AT_ONCE]) for i in range(0, len(sides), _AT_ONCE)
     ])  # fmt: skip
@@ -107,11 +107,14 @@ def drift(
                  (level, least))
         for i, name in enumerate(labels)
     )  # fmt: skip
-    return Drift(features, games, 1 / min(ways, len(sides)), level)
+    return Drift(features, games, 1 / len(sides), level)
 
 
-def _sides(games: tuple[int, int], exchanges: int, seed: int) -> tuple[Values, int]:
-    """Return who is "recorded", `[1 + exchanges, games]`, the truth first; and how many ways."""
+def _sides(games: tuple[int, int], exchanges: int, seed: int) -> Values:
+    """Return who is "recorded", `[1 + exchanges, games]`, the truth first.
+
+    Fewer rows where there are no more ways than that.
+    """
     total, new = sum(games), games[1]
     ways = math.comb(total, new)
     truth = np.zeros((1, total))
@@ -121,9 +124,9 @@ def _sides(games: tuple[int, int], exchanges: int, seed: int) -> tuple[Values, i
         for row, chosen in zip(every, combinations(range(total), new), strict=True):
             row[list(chosen)] = 1
         # The truth is the last of them.
-        return every[::-1], ways
+        return every[::-1]
     mixed = np.random.default_rng(seed).permuted(np.repeat(truth, exchanges, axis=0), axis=1)
-    return np.concatenate([truth, mixed]), ways
+    return np.concatenate([truth, mixed])
 
 
 def _histograms(values: Values, member: NDArray[np.int64], bins: int) -> Values:
