@@ -118,6 +118,33 @@ def test_the_average_loss_is_the_mean_over_samples(tmp_path: Path) -> None:
         assert totals.trained == 3 * 49
 
 
+def test_an_update_is_told_with_what_it_took_and_when(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path)
+    with bench.start() as learner:
+        usual = learner._learn
+        clocks = {"monotonic": 100.0, "process_time": 40.0, "time": 5e8}
+
+        def slow(*given: Any) -> Any:
+            clocks.update(monotonic=107.0, process_time=42.5)
+            return usual(*given)
+
+        monkeypatch.setattr(learner, "_learn", slow)
+        for name in clocks:
+            monkeypatch.setattr(
+                f"lanista.live.learning.time.{name}", lambda name=name: clocks[name]
+            )
+        bench.play(1, -1)
+        batch = learner.step()
+        monkeypatch.undo()
+        (row,) = learner.ledger.batches()
+    assert (row.update_number, row.seconds, row.cpu_seconds, row.at) == (1, 7.0, 2.5, 5e8)
+    assert (row.games, row.learned, row.samples, row.waiting, row.repeated) == (2, 2, 6, 2, 0)
+    assert batch is not None
+    assert (batch.games, batch.learned, batch.waiting, batch.refused) == (2, 2, 2, 0)
+
+
 # What a game is, and when it is too old.
 
 
