@@ -4,6 +4,7 @@ import copy
 import math
 import tracemalloc
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from lanista.data.demonstrations import UNKNOWN, DemonstrationError
 from lanista.data.gathering import gather
 from lanista.games import make, make_bot
 from lanista.learn.imitation import Cloner, Shown, judged, show
-from lanista.learn.imitation_report import report
+from lanista.learn.imitation_report import choice_counts, report
 from lanista.learn.imitation_settings import Imitation
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.settings import Network
@@ -467,11 +468,12 @@ def test_a_forecast_is_held_against_how_often_each_end_came_in_what_was_learned_
 
 def test_what_was_thought_impossible_costs_much_and_not_everything():
     shown = five_decisions()
-    data = demonstrate(4)
+    data = demonstrate(4, outcome=0)
     value = report(data, np.arange(4), [replace(shown, outcome=torch.tensor([1, 1, 1, 0, 0]))],
                    value=True).value  # fmt: skip
     came = [0.1, 1e-30, 0.15, 1e-30, 0.3]
     assert value.nll == pytest.approx(-np.log(came).mean())
+    assert value.base_nll == pytest.approx(-np.log(1e-30) * 3 / 5)
 
 
 def test_where_no_match_has_an_end_every_end_is_taken_for_as_likely():
@@ -485,3 +487,20 @@ def test_the_entropy_of_a_head_is_that_of_its_distributions():
     head = report(demonstrate(4), np.arange(4), [five_decisions()], value=False).heads[0]
     entropy = -(likely * np.log(likely) + (1 - likely) * np.log(1 - likely))
     assert head.entropy == pytest.approx(entropy.mean())
+
+
+def test_choices_are_counted_head_by_head_where_there_was_more_than_one():
+    rows = 140_000  # More than are looked at together, twice.
+    mask = np.ones((rows, 5), np.bool_)
+    mask[::2, :3] = [True, False, False]  # The first head has one choice every other time,
+    mask[:100, 3:] = [False, True]  # and the second one at the beginning.
+    action = np.stack([np.where(np.arange(rows) % 2, 2, 0), np.ones(rows, np.int64)], 1)
+    data = SimpleNamespace(
+        spec=SimpleNamespace(heads=(SimpleNamespace(size=3), SimpleNamespace(size=2))),
+        rows=lambda trajectories: trajectories,
+        mask=lambda part: mask[part],
+        action=action,
+    )
+    first, second = choice_counts(data, np.arange(rows))
+    assert first.tolist() == [0, 0, rows // 2]
+    assert second.tolist() == [0, rows - 100]
