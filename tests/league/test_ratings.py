@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
+from lanista.league import ratings
 from lanista.league.ratings import (
     ELO_POINTS,
     PairCount,
@@ -343,3 +344,21 @@ def test_twenty_circles_are_named_where_nobody_says_how_many():
     edges = [(names[i], names[(i + d) % 9]) for i in range(9) for d in (1, 2, 3, 4)]
     assert len(circles(edges, most=1000)) == 30
     assert len(circles(edges)) == 20
+
+
+def test_elo_of_a_match_of_one_seat_is_refused_in_a_sentence():
+    with pytest.raises(LanistaError, match="two seats or more"):
+        elo([(("a",), (1,))])
+
+
+def test_the_likelihood_is_that_of_the_results_and_of_the_draws_everybody_was_given():
+    pairs = [PairCount("a", "b", 3, 2, 1), PairCount("b", "c", 0, 0, 4)]
+    theta, prior = np.array([0.3, -0.2, 0.7]), 1.5
+    table = ratings._Table.of(pairs, {"a": 0, "b": 1, "c": 2})
+
+    def log_chance(apart):
+        return -math.log1p(math.exp(-apart))
+
+    expected = 4 * log_chance(0.5) + 2 * log_chance(-0.5) + 4 * log_chance(0.9)
+    expected += prior / 2 * sum(log_chance(t) + log_chance(-t) for t in theta)
+    assert ratings._likelihood(table, theta, prior) == pytest.approx(expected)

@@ -95,14 +95,13 @@ class Evaluator:
 
     def __init__(self, settings: RunSettings, spec: Spec, folder: Path) -> None:
         self.settings, self.spec, self.folder = settings, spec, folder
-        self.digests = dict(settings.evaluation.digests)
         self.notice = ""
         """Why NashConv cannot be measured, where it should be."""
         self.exact = self._can_be_exact()
         self.players = {word: self._player(word) for word in settings.evaluation.bots}
 
     def _player(self, word: str) -> Player:
-        digest, seed = self.digests.get(word, ""), self.settings.seed
+        digest, seed = self.settings.evaluation.digests.get(word, ""), self.settings.seed
         return make_player(self.settings, word, digest, self.spec, self.folder, seed)
 
     def _can_be_exact(self) -> bool:

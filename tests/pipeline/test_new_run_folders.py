@@ -1,0 +1,37 @@
+"""Where a new run's folder may appear."""
+
+import pytest
+from pipeline_runs import KUHN, settings_of
+
+from lanista.errors import RefusedError
+from lanista.pipeline.run import CONFIG, create, folder_of
+
+
+def made(output):
+    create(output, folder_of(output), settings_of(KUHN), {"a.py": b"x"}, lambda unborn: {"n": 1})
+
+
+def test_an_empty_folder_is_taken_and_one_that_holds_something_is_not(tmp_path):
+    output = tmp_path / "p.pt"
+    folder = folder_of(output)
+    folder.mkdir()
+    made(output)
+    assert (folder / CONFIG).is_file()
+    assert (folder / "policies" / "a.py").read_bytes() == b"x"
+    with pytest.raises(RefusedError, match="There is a run or something else"):
+        made(output)
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def test_neither_a_file_in_the_folders_place_nor_an_output_is_overwritten(tmp_path):
+    output = tmp_path / "p.pt"
+    folder_of(output).write_text("mine")
+    with pytest.raises(RefusedError, match="There is a run or something else"):
+        made(output)
+    assert folder_of(output).read_text() == "mine"
+    other = tmp_path / "q.pt"
+    other.write_text("mine")
+    with pytest.raises(RefusedError, match="belongs to no run here"):
+        made(other)
+    assert other.read_text() == "mine"
+    assert not folder_of(other).exists()
