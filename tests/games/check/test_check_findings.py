@@ -66,6 +66,7 @@ def test_returns_add_up_to_nothing_but_for_rounding_in_proportion_to_the_largest
     words = outcomes.zero_sum(trial_with(rows, ends_of([[1, -1], [20000, -20001]])))
     assert words == "the returns of 2 matches add up to 0"
     outcomes.zero_sum(trial_with(rows, ends_of([[0.1, -0.10009], [0, 0]])))
+    outcomes.zero_sum(trial_with(rows, ends_of([[20000, 0, -20001]])))
     for returns in ([1, -0.9998], [0.1, -0.0998], [2, -1.9997], [1, 1]):
         told = r"match 31 has returns \[.*\], which do not add up to 0"
         with pytest.raises(Fault, match=told):
