@@ -308,8 +308,8 @@ def test_a_privileged_view_has_the_shape_it_says():
 
 def test_forced_choices_are_counted_and_a_head_without_one_is_named():
     rows = rows_of([30, 31], [0, 4], [0, 1])
-    rows["mask"] = np.array([[1, 0, 1, 1, 0], [1, 1, 0, 0, 1]], np.bool_)
-    assert description.heads(trial_with(rows)) == "of 4 choices 2 were forced and none was empty"
+    rows["mask"] = np.array([[1, 0, 1, 0, 0], [1, 1, 0, 0, 1]], np.bool_)
+    assert description.heads(trial_with(rows)) == "of 4 choices 3 were forced and none was empty"
     rows["mask"][1, 4] = False
     told = "head target has no legal choice at match 31, turn 4, seat 1"
     with pytest.raises(Fault, match=told):
