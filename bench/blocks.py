@@ -15,8 +15,8 @@ from lanista.games import make, make_bot
 from lanista.games.contract import Decisions, Spec
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Kind, Network, Size
-from lanista.rollout.actor import Actor
-from lanista.rollout.blocks import BLOCK
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.row_blocks import BLOCK
 
 KINDS: tuple[Kind, ...] = ("mlp", "residual", "lstm", "transformer")
 SIZES: tuple[Size, ...] = ("s", "m", "l")

@@ -14,8 +14,8 @@ import numpy as np
 
 from bench.timing import REPEATS, idle_cores, per_cpu_second
 from lanista import games
-from lanista.rollout.play import Table, play
-from lanista.rollout.seating import rotations
+from lanista.rollout.match_runner import Table, play
+from lanista.rollout.schedule import rotations
 
 SLOTS = 4096
 

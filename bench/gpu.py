@@ -21,9 +21,9 @@ from lanista.games import registry
 from lanista.learn.learner import PRECISIONS
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
-from lanista.pipeline.profiling import Lap, Rig
-from lanista.pipeline.profiling_subject import Subject
-from lanista.pipeline.settings import load_settings
+from lanista.profile.measure import Lap, Rig
+from lanista.profile.subject import Subject
+from lanista.runs.settings import load_settings
 
 GAME = "beastybar"
 BATCH = 65_536

@@ -21,9 +21,9 @@ from typing import Any
 from bench.learning import has_bf16
 from bench.timing import idle_cores
 from lanista.errors import LanistaError
-from lanista.pipeline.profiling import Lap, Rig
-from lanista.pipeline.profiling_subject import Subject
-from lanista.pipeline.settings import load_settings
+from lanista.profile.measure import Lap, Rig
+from lanista.profile.subject import Subject
+from lanista.runs.settings import load_settings
 
 SECONDS, REPEATS = 4.0, 7
 MOST_ROUNDS = 2 * REPEATS

@@ -22,11 +22,11 @@ from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.blocks import BLOCK
-from lanista.rollout.collect import LEARNER, Collector
-from lanista.rollout.company import seating_of
-from lanista.rollout.players import PolicyPlayer
+from lanista.rollout.collector import LEARNER, Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.policy_players import PolicyPlayer
+from lanista.rollout.inference.row_blocks import BLOCK
+from lanista.rollout.opponent_sampler import seating_of
 
 OPPONENTS = 8
 UPDATES = 4

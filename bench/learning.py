@@ -24,8 +24,8 @@ from lanista.learn.learner import PRECISIONS, Learner
 from lanista.learn.settings import Learning
 from lanista.nets.encoders import FlatEncoder
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
 
 GAME, WIDTH, SLOTS = "beastybar", 256, 1024
 UPDATES = 4

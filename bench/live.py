@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from lanista.games import make
 from lanista.live import Agent
-from lanista.live.deciding import Decider, load
-from lanista.live.folder import PolicyFolder
+from lanista.live.agent.inference import Decider, load
+from lanista.live.files.policy_folder import PolicyFolder
 from lanista.nets.policy_format import PolicyHeader, encode
 from lanista.nets.portable import _Flat
 from lanista.nets.settings import Network

@@ -21,14 +21,14 @@ from bench.timing import REPEATS, Rate, per_cpu_second
 from lanista.games import GameError, make, make_bot
 from lanista.games.microrts import MicroRTS
 from lanista.games.microrts.engine import start
-from lanista.games.microrts.minds import SCRIPTS
+from lanista.games.microrts.engine_bots import SCRIPTS
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.pipeline.iteration import MAIN, Met, Training
 from lanista.pipeline.recipes import settings_of
-from lanista.pipeline.settings import SELF, RunSettings
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.runs.settings import SELF, RunSettings
+from lanista.train.learner_loop import MAIN, Met, Training
 
 PAIRS = (("random", "random"), ("worker_rush", "light_rush"), ("coac", "worker_rush"))
 TICKS = 200

@@ -21,17 +21,17 @@ from bench.timing import REPEATS, idle_cores
 from lanista.games import GameError, make, make_bot
 from lanista.games.contract import Decisions, Ints
 from lanista.games.random_bot import RandomBot
-from lanista.games.showdown.battles import Battles
-from lanista.games.showdown.description import write_mask
+from lanista.games.showdown.actions.orders import legal_previews, preview_text
 from lanista.games.showdown.entry import ENTRY
 from lanista.games.showdown.game import DEFAULT_FORMAT, Showdown
-from lanista.games.showdown.orders import legal_previews, preview_text
-from lanista.games.showdown.views import SEATS, Update
+from lanista.games.showdown.observation.description import write_mask
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.sim.views import SEATS, Update
 from lanista.games.streams import Stream
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.pipeline.profiling_machine import Use, reading, used
-from lanista.rollout.actor import Actor
+from lanista.profile.machine import Use, reading, used
+from lanista.rollout.inference.actor import Actor
 
 SLOTS = 32
 BATTLES = 128

@@ -21,8 +21,8 @@ from bench.showdown import _game, _line, whole
 from bench.timing import REPEATS
 from lanista.games import GameError
 from lanista.games.showdown.game import DEFAULT_FORMAT
-from lanista.games.showdown.poke_env_bots import MISSING, is_installed
-from lanista.games.showdown.server import Server
+from lanista.games.showdown.local_servers.server import Server
+from lanista.games.showdown.scripted.poke_env_bots import MISSING, is_installed
 from lanista.games.streams import Stream
 
 AT_ONCE = 8

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lanista.games.contract import Facts, Field, Head, Observation, Spec
 from lanista.live import Agent
-from lanista.live.folder import PolicyFolder
+from lanista.live.files.policy_folder import PolicyFolder
 
 THROWS = ("rock", "paper", "scissors")
 ROUNDS = 9

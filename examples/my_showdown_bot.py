@@ -15,11 +15,11 @@ A policy file of `lanista run` or `lanista rl` takes the same place. See docs/sh
 import numpy as np
 
 from lanista.games import PythonBot
-from lanista.games.showdown.options import MOVE, options_of
-from lanista.games.showdown.orders import PREVIEWS, SINGLES_ORDERS, SLOT_ORDERS
-from lanista.games.showdown.requests import PREVIEW
-from lanista.games.showdown.sight import foes
-from lanista.games.showdown.vocabulary import IMMUNE, dex, effectiveness
+from lanista.games.showdown.actions.options import MOVE, options_of
+from lanista.games.showdown.actions.orders import PREVIEWS, SINGLES_ORDERS, SLOT_ORDERS
+from lanista.games.showdown.protocol.requests import PREVIEW
+from lanista.games.showdown.protocol.vocabulary import IMMUNE, dex, effectiveness
+from lanista.games.showdown.scripted.bot_view import foes
 
 
 class WeakSpots(PythonBot):

@@ -15,17 +15,24 @@ from mutants import compiled_operators, operators
 from mutants.operators import Mutation
 
 PACKAGES: Mapping[str, tuple[str, ...]] = {
-    "learn": ("learn/*.py",),
-    "rollout": ("rollout/*.py",),
-    "league": ("league/*.py",),
+    "learn": ("learn/*.py", "learn/imitation/*.py"),
+    "rollout": ("rollout/*.py", "rollout/inference/*.py", "rollout/launchers/*.py"),
+    "league": (
+        "league/payoff.py", "league/matchmaking.py", "league/roles.py", "runs/league_settings.py",
+        "evaluate/score.py", "evaluate/standings.py", "evaluate/ratings.py", "evaluate/meter.py",
+        "evaluate/differences.py", "evaluate/roundrobin.py",
+    ),
     "files": ("files.py", "lock.py"),
-    "live": ("live/*.py",),
+    "live": (
+        "live/*.py", "live/agent/*.py", "live/files/*.py", "live/learner/*.py",
+        "live/promotion/*.py", "live/diagnosis/*.py",
+    ),
     "games": ("games/*.py", "games/compiled.pyx", "games/streams.pyx", "games/check/*.py"),
     "training": (
-        "pipeline/squad.py", "pipeline/roster.py", "pipeline/training.py", "pipeline/iteration.py",
-        "pipeline/training_games.py", "pipeline/evaluation.py", "pipeline/champion.py",
-        "pipeline/best_response.py", "pipeline/exploiters.py", "pipeline/metrics.py",
-        "pipeline/run.py", "pipeline/strength.py",
+        "league/population.py", "league/roster.py", "train/loop.py", "train/learner_loop.py",
+        "train/training_stats.py", "evaluate/evaluator.py", "evaluate/promotion.py",
+        "exploit/best_response.py", "exploit/league_exploiters.py", "runs/database.py",
+        "runs/folder.py", "evaluate/clone_strength.py",
     ),
 }  # fmt: skip
 """The parts in which faults are planted, below `src/lanista`."""

@@ -12,8 +12,8 @@ import pytest
 
 from lanista.games import check_game, entry, make, make_bot
 from lanista.games.streams import Stream
-from lanista.live.folder import PolicyFolder
-from lanista.live.game_files import read
+from lanista.live.files.game_file import read
+from lanista.live.files.policy_folder import PolicyFolder
 
 ROOT = Path(__file__).parents[1]
 GAME = str(ROOT / "examples" / "my_game.py")

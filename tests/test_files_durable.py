@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lanista.files import filling, remove_leftovers, replacing, write_bytes, write_text
-from lanista.learn.checkpoint import Checkpoints
+from lanista.runs.checkpoints import Checkpoints
 
 
 @dataclass(frozen=True)

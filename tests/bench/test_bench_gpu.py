@@ -3,8 +3,8 @@
 import torch
 from bench.gpu import ceilings, end_to_end, gpu, line
 
-from lanista.pipeline.profiling import Lap
-from lanista.pipeline.profiling_machine import Use
+from lanista.profile.machine import Use
+from lanista.profile.measure import Lap
 
 
 def lap(rate):

@@ -3,7 +3,7 @@
 from bench.launchers import BEASTYBAR, Turn, beastybar, held_against, line, showdown, take_turns
 
 from bench import launchers
-from lanista.pipeline.settings import load_settings
+from lanista.runs.settings import load_settings
 
 
 def turn(rate, cores=1.0, cost=0.5, others=0.0):

@@ -11,7 +11,7 @@ from bench import microrts
 from lanista.games import GameError
 from lanista.games.microrts.engine import start
 from lanista.pipeline.recipes import settings_of
-from lanista.pipeline.settings import apply_overrides
+from lanista.runs.settings import apply_overrides
 
 
 def test_it_is_among_the_measurements_of_make_bench() -> None:

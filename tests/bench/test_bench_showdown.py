@@ -10,7 +10,7 @@ import pytest
 from bench import showdown
 from lanista.games import GameError
 from lanista.games.showdown.install import find, find_node
-from lanista.pipeline.profiling_machine import Use
+from lanista.profile.machine import Use
 
 
 def test_it_is_among_the_measurements_of_make_bench() -> None:

@@ -12,7 +12,7 @@ import pytest
 from bench import showdown, showdown_server
 from lanista.games import GameError
 from lanista.games.showdown.install import find, find_node
-from lanista.games.showdown.poke_env_bots import is_installed
+from lanista.games.showdown.scripted.poke_env_bots import is_installed
 
 
 def test_it_is_among_the_measurements_of_make_bench() -> None:

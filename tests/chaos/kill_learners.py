@@ -29,16 +29,16 @@ from practice import Bench, quick, same_weights, settings_of
 from toy import agent_of, view
 
 from lanista.files import write_bytes
-from lanista.learn.checkpoint import Checkpoints
-from lanista.live.agent import Game
-from lanista.live.folder import PolicyFolder
-from lanista.live.game_files import read
-from lanista.live.learning import BackgroundLearner
-from lanista.live.ledger import Ledger, reading
-from lanista.live.sequential import Rule
-from lanista.live.service import Service, serve
-from lanista.live.settings import LiveSettings
-from lanista.live.spool import Spool
+from lanista.live.agent.agent import Game
+from lanista.live.files.game_file import read
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool
+from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.live.learner.ledger import Ledger, reading
+from lanista.live.learner.service import Service, serve
+from lanista.live.learner.settings import LiveSettings
+from lanista.live.promotion.sequential_test import Rule
+from lanista.runs.checkpoints import Checkpoints
 
 MOST_WAITING = 60
 """Producers wait while so many files lie in `new/`, so that the games last as long as the kills."""

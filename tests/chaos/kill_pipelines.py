@@ -21,9 +21,9 @@ from kill_runs import arm, leftovers
 from safetensors.torch import load_file
 
 from lanista.games.streams import Stream
-from lanista.pipeline.conduct import conduct
-from lanista.pipeline.settling import settled
-from lanista.pipeline.story import load_story
+from lanista.pipeline.recipe import load_story
+from lanista.pipeline.resolve_recipe import settled
+from lanista.pipeline.runner import conduct
 
 RECIPE = Path(__file__).with_name("small_pipeline.yaml")
 CLOCKS = ("cpu_seconds", "wall_seconds")

@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 
 from lanista.games.streams import Stream
-from lanista.learn import checkpoint
-from lanista.learn.checkpoint import Checkpoints, read_state
 from lanista.nets.policy_file import load_policy
-from lanista.pipeline.run import Run, folder_of
-from lanista.pipeline.settings import RunSettings, load_settings
-from lanista.pipeline.training import train
+from lanista.runs import checkpoints
+from lanista.runs.checkpoints import Checkpoints, read_state
+from lanista.runs.folder import Run, folder_of
+from lanista.runs.settings import RunSettings, load_settings
+from lanista.train.loop import train
 
 SAVE_EVERY = 2
 STREAM = {"mode": "stream", "unrolls": 8, "unroll_length": 2, "slots": 5}
@@ -159,7 +159,7 @@ def kill_at_calls(folder: Path, first: int, last: int, step: int) -> dict[str, i
 if __name__ == "__main__":
     how, folder, *numbers = sys.argv[1:]
     if how.startswith("slim-"):
-        how, checkpoint.LARGEST = how.removeprefix("slim-"), 2000
+        how, checkpoints.LARGEST = how.removeprefix("slim-"), 2000
         more["checkpoints"] = {"slim": True}
         # Only whole matches end as if never killed.
         more["rollouts"] = STREAM if how == "random" else {}

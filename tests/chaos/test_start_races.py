@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from lanista.games import registry
-from lanista.live.folder import PolicyFolder
+from lanista.live.files.policy_folder import PolicyFolder
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import policy_bytes
 from lanista.nets.settings import Network
@@ -22,7 +22,7 @@ RACER = """
 import sys, time
 from pathlib import Path
 from lanista.cli.main import main
-import lanista.live.learning, lanista.pipeline.training
+import lanista.live.learner.background_learner, lanista.train.loop
 from lanista.pipeline import run
 
 def meet(place):

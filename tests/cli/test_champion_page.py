@@ -7,10 +7,10 @@ from pathlib import Path
 from lanista.cli.main import parse
 from lanista.games import registry
 from lanista.nets.policy import Policy
+from lanista.pipeline.recipe import load_story, read_story, with_overrides
 from lanista.pipeline.recipes import find
-from lanista.pipeline.settling import settled
-from lanista.pipeline.story import load_story, read_story, with_overrides
-from lanista.rollout.fleet import PATIENCE
+from lanista.pipeline.resolve_recipe import settled
+from lanista.rollout.parallel_collector import PATIENCE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "champion.md").read_text(encoding="utf-8")
 

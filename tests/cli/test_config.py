@@ -3,9 +3,9 @@
 import pytest
 
 from lanista.cli import main as cli
+from lanista.pipeline.recipe import is_story, read_story
 from lanista.pipeline.recipes import find, recipe_names, settings_of
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.story import is_story, read_story
+from lanista.runs.settings import load_settings
 
 STORIES = [name for name in recipe_names() if is_story(read_story(find(name)))]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from recorded import record
 
-from lanista.cli.data import Data
 from lanista.cli.main import main
+from lanista.cli.tools.data import Data
 from lanista.errors import LanistaError
 
 

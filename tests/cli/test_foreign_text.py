@@ -21,14 +21,14 @@ import pytest
 
 from lanista import terminal
 from lanista.cli import main as cli
-from lanista.cli.markdown import rows_of
-from lanista.cli.table import console, table
+from lanista.cli.common.markdown import rows_of
+from lanista.cli.common.table import console, table
 from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
-from lanista.report.page_parts import shown
+from lanista.report.pages.html import shown
 from lanista.report.tables import markdown
 from lanista.text import without_controls
 
@@ -256,7 +256,7 @@ def test_names_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_messages_of_a_showdown_server(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("poke_env")
-    from lanista.cli.showdown_play import _Runner
+    from lanista.cli.showdown.play import _Runner
     from lanista.live.showdown.connection import Connection
     from lanista.live.showdown.table import Result
 

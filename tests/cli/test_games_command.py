@@ -2,8 +2,8 @@
 
 import pytest
 
-from lanista.cli import games
 from lanista.cli.main import main
+from lanista.cli.play import games
 from lanista.games import registry
 from lanista.games.adapters import missing_extra
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lanista.cli.imitate import Imitate
 from lanista.cli.main import main
+from lanista.cli.train.imitate import Imitate
 from lanista.data.feedback import append_outcome
-from lanista.learn.imitation import Cloner
-from lanista.learn.imitation_settings import Imitation
+from lanista.learn.imitation.cloner import Cloner
+from lanista.learn.imitation.settings import Imitation
 from lanista.nets.policy_file import load_policy
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))

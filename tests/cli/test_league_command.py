@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from lanista.cli import main as cli
-from lanista.cli.league import LeagueCommand
 from lanista.cli.main import parse
+from lanista.cli.train.league import LeagueCommand
+from lanista.league.population import Squad
 from lanista.nets.policy_file import read_header, save_policy
-from lanista.pipeline.run import saved_settings
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.squad import Squad
+from lanista.runs.folder import saved_settings
+from lanista.runs.settings import load_settings
 
 TINY = [
     word

@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
 from practice import Bench, settings_of
 
 from lanista.cli.main import main
-from lanista.live import service
-from lanista.live.ledger import reading
-from lanista.live.service import Service, serve, step_back
+from lanista.live.learner import service
+from lanista.live.learner.ledger import reading
+from lanista.live.learner.service import Service, serve, step_back
 
 
 @pytest.fixture

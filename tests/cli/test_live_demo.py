@@ -15,9 +15,9 @@ import pytest
 from lanista.cli.main import main
 from lanista.errors import LanistaError
 from lanista.live import demo_player
-from lanista.live.folder import PolicyFolder
-from lanista.live.ledger import reading
-from lanista.live.spool import Spool
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool
+from lanista.live.learner.ledger import reading
 from lanista.nets.policy_format import read_header
 from lanista.pipeline import live_demo
 from lanista.pipeline.live_demo import Demo, prepare

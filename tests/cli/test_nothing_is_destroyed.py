@@ -16,8 +16,8 @@ from typing import get_args, get_type_hints
 
 import pytest
 
+from lanista.cli.common.outputs import Folder, flag_of, marked_fields
 from lanista.cli.main import commands, main, parse
-from lanista.cli.outputs import Folder, flag_of, marked_fields
 from lanista.cli.usage import Group
 
 # What each command is given besides the flag on trial: files that it reads are among `READ`.
@@ -353,7 +353,7 @@ def test_what_a_command_made_it_may_make_again_and_no_other_command_may(
 
 
 def test_what_appears_at_an_outputs_name_meanwhile_is_kept(tmp_path, monkeypatch, capsys):
-    from lanista.cli import play
+    from lanista.cli.play import play
 
     monkeypatch.chdir(tmp_path)
     before = play.Play._play

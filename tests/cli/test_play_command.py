@@ -202,7 +202,7 @@ def test_recorded_matches_play_again_and_are_never_overwritten(tmp_path, capsys)
 
 
 def test_many_matches_are_recorded_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("lanista.rollout.record.MOST_MATCHES", 10)
+    monkeypatch.setattr("lanista.rollout.replay_recorder.MOST_MATCHES", 10)
     folder = tmp_path / "replays"
     main(["play", "kuhn", "--seats", "random,random", "--matches", "24", "--record", str(folder)])
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -213,7 +213,7 @@ def test_many_matches_are_recorded_in_blocks(tmp_path, monkeypatch):
 
 
 def test_a_run_whose_last_file_exists_is_refused_before_anything_is_played(tmp_path, monkeypatch):
-    monkeypatch.setattr("lanista.rollout.record.MOST_MATCHES", 10)
+    monkeypatch.setattr("lanista.rollout.replay_recorder.MOST_MATCHES", 10)
     last = tmp_path / "kuhn-seed0-000000020-000000023.jsonl.gz"
     last.write_bytes(b"mine")
     arguments = ["--seats", "random,random", "--matches", "24", "--record", str(tmp_path)]
@@ -305,7 +305,7 @@ def test_an_interrupt_before_anything_is_complete_prints_no_numbers(monkeypatch,
 
 def test_an_interrupt_says_how_many_were_played_and_how_many_are_kept(monkeypatch, capsys):
     """In the middle of the third block: 32 and 64 matches are whole."""
-    from lanista.cli import progress
+    from lanista.cli.common import progress
 
     plain = progress.Paced.__call__
 

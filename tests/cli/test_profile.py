@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from lanista.cli import interrupt
 from lanista.cli import main as cli
-from lanista.pipeline import profiling_changes
-from lanista.pipeline.profiling import Rig
-from lanista.pipeline.profiling_text import FORMAT
-from lanista.pipeline.profiling_wall import CENTRAL
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.squad import Squad
-from lanista.rollout.phases import PHASES
+from lanista.cli.common import interrupt
+from lanista.league.population import Squad
+from lanista.profile import changes
+from lanista.profile.advice import FORMAT
+from lanista.profile.bottleneck import CENTRAL
+from lanista.profile.measure import Rig
+from lanista.rollout.timing import PHASES
+from lanista.runs.settings import load_settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "profile.md"
 SMALL = """
@@ -43,7 +43,7 @@ def recipe(tmp_path, monkeypatch):
 @pytest.fixture
 def only_slots(monkeypatch):
     """Let a sweep go in one direction alone, which takes a second."""
-    monkeypatch.setattr(profiling_changes, "order_of", lambda wall: ["slots"])
+    monkeypatch.setattr(changes, "order_of", lambda wall: ["slots"])
 
 
 def run(*words):
@@ -198,7 +198,7 @@ def test_the_page_names_every_phase_and_every_setting_that_is_tried():
     assert [name for name in (*PHASES, CENTRAL) if f"`{name}" not in text] == []
     table = text.split("## The sweep")[1]
     rows = [line.split("|") for line in table.splitlines() if line.startswith("| ")]
-    for key in profiling_changes.ALTERING:
+    for key in changes.ALTERING:
         assert [row[3].strip() for row in rows if f"`{key}`" in row[2]] == ["yes"], key
     same = {key for row in rows if row[3].strip() == "no" for key in re.findall(r"`(.+?)`", row[2])}
     assert same == {

@@ -7,9 +7,9 @@ from contextlib import closing
 import pytest
 
 from lanista.cli.main import main
-from lanista.pipeline.gauntlet import FIRST_MATCH
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.training import train
+from lanista.evaluate.gauntlet import FIRST_MATCH
+from lanista.runs.settings import load_settings
+from lanista.train.loop import train
 
 SETTINGS = {
     "game": "kuhn",

@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from lanista.cli import main as cli
-from lanista.live.ledger import NAME, Ledger
+from lanista.live.learner.ledger import NAME, Ledger
 from lanista.live.sc2 import first_policy
 
 FILES = {

@@ -13,14 +13,14 @@ import pytest
 import torch
 
 from lanista.cli import main as cli
-from lanista.cli import rl
-from lanista.cli.rl import RL, with_flags
+from lanista.cli.train import rl
+from lanista.cli.train.rl import RL, with_flags
 from lanista.errors import LanistaError
+from lanista.league.population import alone
 from lanista.nets.policy_file import read_header, save_policy
 from lanista.pipeline.recipes import alphastar
-from lanista.pipeline.run import folder_of, saved_settings
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.squad import alone
+from lanista.runs.folder import folder_of, saved_settings
+from lanista.runs.settings import load_settings
 
 KUHN = ["--config", str(Path(__file__).with_name("small_kuhn.yaml"))]
 PIPELINE = Path(__file__).with_name("small_pipeline.yaml")

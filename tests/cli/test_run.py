@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from lanista.cli import main as cli
-from lanista.cli.stage_view import StageBars, StageLines
+from lanista.cli.train.stage_view import StageBars, StageLines
 from lanista.pipeline import budget
-from lanista.pipeline.conduct import saved_story
+from lanista.pipeline.runner import saved_story
 
 TINY = Path(__file__).with_name("small_pipeline.yaml")
 

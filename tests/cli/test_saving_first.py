@@ -10,11 +10,11 @@ import pytest
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError
-from lanista.learn.imitation import Cloner
+from lanista.learn.imitation.cloner import Cloner
 from lanista.learn.learner import Learner
-from lanista.pipeline.imitate import Task, imitate
 from lanista.pipeline.recipes import settings_of
-from lanista.pipeline.training import train
+from lanista.train.imitate import Task, imitate
+from lanista.train.loop import train
 
 SMALL = Path(__file__).parent / "small_kuhn.yaml"
 

@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
 from showdown_play import needs_simulator
 
 from lanista.cli.main import main
-from lanista.cli.showdown_score import score_of
-from lanista.games.showdown.teams import Team
-from lanista.league.score import wilson
+from lanista.cli.showdown.score import score_of
+from lanista.evaluate.score import wilson
+from lanista.games.showdown.teams.pool import Team
 from lanista.live.showdown import gauntlet
 from lanista.live.showdown.connection import ServerError
 from lanista.live.showdown.gauntlet import Bout, Played, Setting, fixed_bouts

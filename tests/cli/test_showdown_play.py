@@ -20,10 +20,10 @@ from showdown_field import SPEC, connected, packed_team, run, tiny
 from showdown_play import needs_simulator
 
 from lanista.cli.main import main
-from lanista.cli.showdown_play import _Runner
+from lanista.cli.showdown.play import _Runner
 from lanista.games.registry import make, make_bot
-from lanista.games.showdown.server import Server
-from lanista.games.showdown.teams import EXAMPLES
+from lanista.games.showdown.local_servers.server import Server
+from lanista.games.showdown.teams.pool import EXAMPLES
 from lanista.live.showdown.connection import ServerError, is_for, is_loopback, websocket_url
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import save_policy

@@ -8,7 +8,7 @@ import sys
 import pytest
 from recorded import record
 
-from lanista.cli.watch import Watch
+from lanista.cli.play.watch import Watch
 from lanista.errors import LanistaError
 
 
@@ -138,7 +138,7 @@ def in_a_terminal(path, settings: str, typed: bytes) -> str:
     """Run the command on a terminal of its own and return what it shows."""
     ours, theirs = pty.openpty()
     script = (
-        "from pathlib import Path; from lanista.cli.watch import Watch; "
+        "from pathlib import Path; from lanista.cli.play.watch import Watch; "
         f"Watch(Path({str(path)!r}), {settings}).run()"
     )
     running = subprocess.Popen(

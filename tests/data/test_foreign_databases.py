@@ -5,9 +5,9 @@ import sqlite3
 
 import pytest
 
-from lanista.data.databases import opened_to_read
 from lanista.errors import RefusedError
-from lanista.pipeline.metrics import Metrics
+from lanista.runs.database import Metrics
+from lanista.runs.sqlite_files import opened_to_read
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import tyro
 
-from lanista.cli.data import Data
-from lanista.cli.watch import Watch
+from lanista.cli.play.watch import Watch
+from lanista.cli.tools.data import Data
 from lanista.data import read_replays, resimulate
 
 PAGE = Path(__file__).parents[2] / "docs" / "replays.md"

@@ -17,8 +17,8 @@ import torch
 from lanista import games
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
 
 
 def collector(slots: int, kind: str, graphs: bool, far: bool = True) -> Collector:

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from lanista.games import registry
 from lanista.games.contract import Decisions, Game
 from lanista.learn.batch import Batch, to_device
-from lanista.learn.cutting import cut
 from lanista.learn.learner import Learner
+from lanista.learn.minibatches import cut
 from lanista.learn.settings import Learning
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor, Choice
-from lanista.rollout.collect import Collector
-from lanista.rollout.device import STEP, Lane
-from lanista.rollout.panel import Panel
-from lanista.rollout.players import PolicyPlayer
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor, Choice
+from lanista.rollout.inference.device_transfer import STEP, Lane
+from lanista.rollout.inference.opponent_batch import Panel
+from lanista.rollout.inference.policy_players import PolicyPlayer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

@@ -15,12 +15,12 @@ from lanista.data.trajectory import Unrolls
 from lanista.games import registry
 from lanista.learn import returns
 from lanista.learn.batch import to_device
-from lanista.learn.cutting import cut, cut_there
 from lanista.learn.learner import BrokenLossError, Learner
+from lanista.learn.minibatches import cut, cut_there
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
 
 DEVICE = "cuda"
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

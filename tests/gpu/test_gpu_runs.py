@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from lanista.learn.learner import Learner
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.training import train
+from lanista.runs.settings import load_settings
+from lanista.train.loop import train
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
 

@@ -26,11 +26,11 @@ import yaml
 from lanista.data import Header, Record, write_replays
 from lanista.games import make, make_bot
 from lanista.games.bot_files import bot_from_file
-from lanista.live.folder import PolicyFolder
-from lanista.live.spool import Spool
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool
 from lanista.nets import policy_format
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.training import train
+from lanista.runs.settings import load_settings
+from lanista.train.loop import train
 
 SECRET = "the-secret-that-nothing-may-read"
 HANGS = 10.0

@@ -19,7 +19,7 @@ from hostile_world import SECRET, WATCH, Originals, World, first_match
 from lanista.cli.main import commands, main
 from lanista.cli.usage import Group
 from lanista.games import trust
-from lanista.live.folder import PolicyFolder
+from lanista.live.files.policy_folder import PolicyFolder
 
 TRAVERSAL = "../../outside/p"
 OTHER = "ab" * 32

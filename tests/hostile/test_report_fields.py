@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from lanista.cli.main import main
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.training import train
+from lanista.runs.settings import load_settings
+from lanista.train.loop import train
 
 MARKUP = '</script></pre><img src=x onerror="alert(1)"><script>alert(1)</script>'
 LEAGUE = {

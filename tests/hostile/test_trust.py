@@ -23,7 +23,7 @@ from lanista.nets.policy import Policy
 from lanista.nets.policy_file import load_policy, save_policy
 from lanista.nets.policy_format import PolicyFileError, read_header
 from lanista.nets.settings import Network
-from lanista.pipeline.run import bot_path, policy_path, saved_settings
+from lanista.runs.folder import bot_path, policy_path, saved_settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 KUHN = """\

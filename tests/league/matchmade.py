@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lanista.league.matchmaking import Candidate
 from lanista.league.payoff import Outcome, fold
-from lanista.league.settings import CATEGORIES, Matchmaking
+from lanista.runs.league_settings import CATEGORIES, Matchmaking
 
 unhurried = settings(deadline=None)
 FROZEN = [name for name in CATEGORIES if name != "self"]

@@ -2,9 +2,9 @@
 
 import pytest
 
+from lanista.evaluate import disagreement
+from lanista.evaluate.differences import everyone_meets
 from lanista.games import Facts, Head, PythonBot, PythonGame, View
-from lanista.league import disagreement
-from lanista.league.differences import everyone_meets
 from lanista.rollout import RolloutError
 
 

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from lanista.errors import LanistaError
-from lanista.league import settings
 from lanista.league.matchmaking import Candidate
 from lanista.league.payoff import Payoff
-from lanista.league.settings import (
+from lanista.runs import league_settings
+from lanista.runs.league_settings import (
     KINDS,
     League,
     LeagueExploiter,
@@ -20,7 +20,7 @@ from lanista.league.settings import (
     Matchmaking,
     Role,
 )
-from lanista.pipeline.plain import build, plain, sentences
+from lanista.runs.serialise import build, plain, sentences
 
 
 def test_every_role_has_its_own_defaults():
@@ -83,7 +83,7 @@ def test_every_kind_of_matchmaking_can_be_asked_for(kind):
 def test_an_unknown_kind_is_refused_and_an_installed_one_is_not(monkeypatch):
     with pytest.raises(LanistaError, match="did you mean 'pfsp_hard'"):
         Matchmaking("pfsp_hrad")
-    monkeypatch.setattr(settings, "added_matchmakers", lambda: {"nemesis": None})
+    monkeypatch.setattr(league_settings, "added_matchmakers", lambda: {"nemesis": None})
     assert Matchmaking("nemesis").kind == "nemesis"
 
 

@@ -20,7 +20,6 @@ from matchmade import (
 
 from lanista.errors import LanistaError
 from lanista.league import matchmaking
-from lanista.league import settings as league_settings
 from lanista.league.matchmaking import (
     Candidate,
     Meeting,
@@ -30,7 +29,8 @@ from lanista.league.matchmaking import (
     shares_of,
 )
 from lanista.league.payoff import Outcome, Payoff, fold
-from lanista.league.settings import KINDS, Matchmaking
+from lanista.runs import league_settings as league_settings
+from lanista.runs.league_settings import KINDS, Matchmaking
 
 
 def test_every_kind_named_in_the_settings_has_a_matchmaker():

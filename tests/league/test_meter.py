@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lanista.errors import LanistaError
-from lanista.league.meter import (
+from lanista.evaluate.meter import (
     Point,
     Reading,
     exact_reading,
@@ -14,7 +14,7 @@ from lanista.league.meter import (
     pool_reading,
     still_rising,
 )
-from lanista.league.score import Estimate, mean_score
+from lanista.evaluate.score import Estimate, mean_score
 
 RISING = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
 LEVEL = [0.1, 0.4, 0.6, 0.605, 0.6, 0.605]

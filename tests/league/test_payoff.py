@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
+from lanista.evaluate.score import Z
 from lanista.league.payoff import Outcome, Payoff, fold, outcome_of
-from lanista.league.score import Z
-from lanista.rollout.tally import pair_results
+from lanista.rollout.outcome_counts import pair_results
 
 unhurried = settings(deadline=None)
 NAMES = ["main", "main/000010", "random", "exploiter"]

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
-from lanista.league import ratings
-from lanista.league.ratings import (
+from lanista.evaluate import ratings
+from lanista.evaluate.ratings import (
     ELO_POINTS,
     PairCount,
     Unexplained,

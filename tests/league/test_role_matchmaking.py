@@ -10,7 +10,7 @@ from matchmade import LEAGUE, bots, payoff_of, plain, share, unhurried, weights
 from lanista.errors import LanistaError
 from lanista.league.matchmaking import Candidate, Meeting, meetings
 from lanista.league.payoff import Payoff
-from lanista.league.settings import Matchmaking
+from lanista.runs.league_settings import Matchmaking
 
 
 def test_a_main_that_forgot_nothing_plays_itself_half_of_the_time():

@@ -20,7 +20,7 @@ from lanista.league.roles import (
     stalled,
     thinned,
 )
-from lanista.league.settings import LeagueExploiter, MainExploiter, Role
+from lanista.runs.league_settings import LeagueExploiter, MainExploiter, Role
 
 unhurried = settings(deadline=None)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from lanista.evaluate import cross_table, meetings
+from lanista.evaluate.score import against_all, smallest_difference
 from lanista.games import Facts, PythonBot, PythonGame, Step, View, make
-from lanista.league import cross_table, meetings
-from lanista.league.score import against_all, smallest_difference
 from lanista.rollout import RolloutError, Table
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
-from lanista.league.score import (
+from lanista.evaluate.score import (
     Z_POWER,
     Z,
     against_all,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lanista.league import summarise
+from lanista.evaluate import summarise
 from lanista.rollout import Results, Schedule
 
 

@@ -9,8 +9,8 @@ from lanista.games import Facts, Field, PythonGame, View, make
 from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
 
 SMALL = Network(width=16, layers=1)
 RECURRENT = Network(kind="lstm", width=12, layers=1)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lanista.data.trajectory import ALL, HEAVY, LANES, ROWS, Unrolls, join, moved, to_arrays
 from lanista.learn.batch import Batch, kinds_of, to_device
-from lanista.learn.cutting import cut, cut_there
+from lanista.learn.minibatches import cut, cut_there
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from lanista.learn import checkpoint
-from lanista.learn.checkpoint import CheckpointError, Checkpoints, read_state, write_state
+from lanista.runs import checkpoints
+from lanista.runs.checkpoints import CheckpointError, Checkpoints, read_state, write_state
 
 STATE = {
     "weights": {"layer.0.weight": torch.arange(6.0).reshape(2, 3), "step": torch.tensor(3.0)},
@@ -107,7 +107,7 @@ def test_a_pipe_in_a_files_place_is_noticed_and_not_waited_for(folder, name):
 
 def test_files_of_two_checkpoints_do_not_mix(folder):
     one, other = folder.save(1, STATE), folder.save(2, {**STATE, "big": 1})
-    (one / checkpoint.VALUES).write_bytes((other / checkpoint.VALUES).read_bytes())
+    (one / checkpoints.VALUES).write_bytes((other / checkpoints.VALUES).read_bytes())
     with pytest.raises(CheckpointError, match="not what was written"):
         read_state(one)
 
@@ -115,8 +115,8 @@ def test_files_of_two_checkpoints_do_not_mix(folder):
 def test_the_newest_good_one_is_taken_and_the_damaged_are_named(folder):
     for number in (1, 2, 3):
         folder.save(number, {"n": number})
-    (folder.path(3) / checkpoint.TENSORS).write_bytes(b"")
-    (folder.path(2) / checkpoint.MANIFEST).unlink()
+    (folder.path(3) / checkpoints.TENSORS).write_bytes(b"")
+    (folder.path(2) / checkpoints.MANIFEST).unlink()
     number, state, said = folder.newest_good()
     assert (number, state) == (1, {"n": 1})
     assert ["000003" in said[0], "000002" in said[1], len(said)] == [True, True, 2]
@@ -124,7 +124,7 @@ def test_the_newest_good_one_is_taken_and_the_damaged_are_named(folder):
 
 def test_without_a_good_one_nothing_is_begun_anew(folder):
     folder.save(1, STATE)
-    (folder.path(1) / checkpoint.ARRAYS).unlink()
+    (folder.path(1) / checkpoints.ARRAYS).unlink()
     with pytest.raises(CheckpointError, match="not started over") as error:
         folder.newest_good()
     assert error.value.exit_code == 3
@@ -148,7 +148,7 @@ def test_a_failed_save_leaves_the_old_one_of_the_same_number(folder, monkeypatch
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "write_bytes", full)
+    monkeypatch.setattr(checkpoints, "write_bytes", full)
     with pytest.raises(OSError, match="space"):
         folder.save(5, {"n": 2})
     assert read_state(folder.path(5)) == {"n": 1}
@@ -159,7 +159,7 @@ def test_leftovers_of_a_killed_writer_are_no_checkpoints_and_are_removed(folder)
     folder.save(1, STATE)
     left = folder.folder / ".tmp-000002.part"
     left.mkdir()
-    (left / checkpoint.TENSORS).write_bytes(b"half")
+    (left / checkpoints.TENSORS).write_bytes(b"half")
     assert folder.numbers() == [1]
     assert folder.remove_leftovers() == 1
     assert folder.numbers() == [1]
@@ -182,7 +182,7 @@ def test_a_leftover_that_is_a_link_is_removed_and_what_it_leads_to_is_not(folder
 
 
 def test_no_file_is_larger_than_may_be_and_the_parts_make_the_state_again(folder, monkeypatch):
-    monkeypatch.setattr(checkpoint, "LARGEST", 500)
+    monkeypatch.setattr(checkpoints, "LARGEST", 500)
     state = {
         **STATE,
         "one large tensor": torch.arange(1000),
@@ -191,10 +191,10 @@ def test_no_file_is_larger_than_may_be_and_the_parts_make_the_state_again(folder
     }
     path = folder.save(3, state)
     files = {file.name: file.stat().st_size for file in path.iterdir()}
-    manifest = files.pop(checkpoint.MANIFEST)
+    manifest = files.pop(checkpoints.MANIFEST)
     assert manifest < 15_000_000
     assert max(files.values()) == 500
-    for name in (checkpoint.TENSORS, checkpoint.ARRAYS, checkpoint.VALUES):
+    for name in (checkpoints.TENSORS, checkpoints.ARRAYS, checkpoints.VALUES):
         parts = sorted(file for file in files if file.startswith(name))
         assert parts == [f"{name}.{number:04d}" for number in range(1, len(parts) + 1)]
         assert len(parts) > 3
@@ -203,16 +203,16 @@ def test_no_file_is_larger_than_may_be_and_the_parts_make_the_state_again(folder
 
 @pytest.mark.parametrize("size", [499, 500, 501])
 def test_what_just_fits_is_one_file(size, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "LARGEST", 500)
+    monkeypatch.setattr(checkpoints, "LARGEST", 500)
     written: list[str] = []
-    with checkpoint._Cut(tmp_path / "a", written) as file:
+    with checkpoints._Cut(tmp_path / "a", written) as file:
         file.write(b"x" * size)
     assert written == (["a"] if size <= 500 else ["a.0001", "a.0002"])
     assert sum((tmp_path / name).stat().st_size for name in written) == size
 
 
 def test_a_damaged_or_missing_part_is_noticed(folder, monkeypatch):
-    monkeypatch.setattr(checkpoint, "LARGEST", 500)
+    monkeypatch.setattr(checkpoints, "LARGEST", 500)
     path = folder.save(1, {"large": torch.arange(300), "array": np.arange(300)})
     for file in sorted(path.iterdir()):
         data = file.read_bytes()
@@ -265,7 +265,7 @@ def vouched(path, name, data):
     body = json.loads((path / "manifest.json").read_text())
     del body["manifest"]
     body["files"][name] = hashlib.sha256(data).hexdigest()
-    body["manifest"] = checkpoint._own_hash(body)
+    body["manifest"] = checkpoints._own_hash(body)
     (path / "manifest.json").write_text(json.dumps(body))
 
 
@@ -324,11 +324,11 @@ def test_tensors_that_share_memory_and_names_that_look_like_ours_come_back(folde
 
 def test_a_manifest_of_another_format_is_refused_though_it_vouches_for_itself(folder):
     path = folder.save(1, STATE)
-    body = json.loads((path / checkpoint.MANIFEST).read_bytes())
+    body = json.loads((path / checkpoints.MANIFEST).read_bytes())
     del body["manifest"]
     body["format"] += 1
     body["manifest"] = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-    (path / checkpoint.MANIFEST).write_text(json.dumps(body))
+    (path / checkpoints.MANIFEST).write_text(json.dumps(body))
     with pytest.raises(CheckpointError, match="another version"):
         read_state(path)
 
@@ -354,7 +354,7 @@ def test_a_manifest_that_names_other_files_is_refused_before_they_are_read(tmp_p
     body = json.loads((folder / "manifest.json").read_text())
     del body["manifest"]
     body["files"] = {name: "0" * 64, **body["files"]}
-    body["manifest"] = checkpoint._own_hash(body)  # The manifest vouches for itself.
+    body["manifest"] = checkpoints._own_hash(body)  # The manifest vouches for itself.
     (folder / "manifest.json").write_text(json.dumps(body))
     with pytest.raises(CheckpointError, match="its manifest names"):
         read_state(folder)

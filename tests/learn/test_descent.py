@@ -13,11 +13,11 @@ import torch
 from small_runs import VALUE, Run, kuhn_run, leduc_run
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lanista.learn import terms
-from lanista.learn.descent import BrokenLossError as Broken
-from lanista.learn.descent import norm_of, shares_of
+from lanista.learn import loss_terms
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.losses import Term
+from lanista.learn.optimiser_step import BrokenLossError as Broken
+from lanista.learn.optimiser_step import norm_of, shares_of
 from lanista.learn.settings import Learning
 
 STEPS = Learning(terms={**VALUE, "entropy": 0.1}, epochs=2, minibatches=3, lr=0.01)
@@ -148,12 +148,12 @@ def test_a_broken_loss_with_a_fine_gradient_is_not_followed_under_a_scaler(
 ) -> None:
     run = scaled(late, 2.0)
     run.train(2)
-    value = terms.TERMS["value"]
+    value = loss_terms.TERMS["value"]
 
-    def infinite(known: terms.Known) -> Term:
+    def infinite(known: loss_terms.Known) -> Term:
         return Term(value(known).loss + math.inf, {})
 
-    monkeypatch.setitem(terms.TERMS, "value", infinite)
+    monkeypatch.setitem(loss_terms.TERMS, "value", infinite)
     before = everything(run.learner)
     with pytest.raises(BrokenLossError, match="term value is inf at update 2"):
         run.train(1)

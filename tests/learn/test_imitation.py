@@ -15,13 +15,13 @@ from lanista.data import expand, read_replays
 from lanista.data.demonstrations import UNKNOWN, DemonstrationError
 from lanista.data.gathering import gather
 from lanista.games import make, make_bot
-from lanista.learn.imitation import Cloner, Shown, judged, show
-from lanista.learn.imitation_report import choice_counts, report
-from lanista.learn.imitation_settings import Imitation
+from lanista.learn.imitation.cloner import Cloner, Shown, judged, show
+from lanista.learn.imitation.report import choice_counts, report
+from lanista.learn.imitation.settings import Imitation
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.settings import Network
 from lanista.rollout import Table, play, rotations
-from lanista.rollout.record import Recorder
+from lanista.rollout.replay_recorder import Recorder
 
 SMALL = Network(size="s", width=16, layers=1)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import pytest
 
 from lanista.errors import LanistaError
-from lanista.learn.imitation_settings import Imitation
+from lanista.learn.imitation.settings import Imitation
 
 
 def test_the_defaults_of_imitation_are_those_that_are_documented() -> None:

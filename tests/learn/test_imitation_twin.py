@@ -12,8 +12,8 @@ import torch
 from demonstrated import SPEC, demonstrate
 
 from lanista.data.demonstrations import UNKNOWN
-from lanista.learn.imitation import Cloner
-from lanista.learn.imitation_settings import Imitation
+from lanista.learn.imitation.cloner import Cloner
+from lanista.learn.imitation.settings import Imitation
 from lanista.nets.settings import Network
 
 SMALL = Network(width=12, layers=1)

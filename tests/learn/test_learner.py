@@ -17,8 +17,8 @@ from lanista.data.equal_rows import equal_rows
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.learn import batch as batch_module
-from lanista.learn.cutting import cut
 from lanista.learn.learner import BrokenLossError, Learner
+from lanista.learn.minibatches import cut
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 

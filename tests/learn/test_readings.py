@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lanista.learn.readings import Readings, read
+from lanista.learn.step_metrics import Readings, read
 
 
 def test_numbers_of_parts_are_added_by_their_shares() -> None:

@@ -16,9 +16,9 @@ from lanista.errors import LanistaError
 from lanista.games import Facts, Head, View
 from lanista.learn.batch import Batch
 from lanista.learn.forward import Forward
+from lanista.learn.loss_terms import Known
 from lanista.learn.settings import Learning
-from lanista.learn.targets import known_of, scaled
-from lanista.learn.terms import Known
+from lanista.learn.update_targets import known_of, scaled
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic
 

@@ -12,7 +12,7 @@ from small_runs import Run, leduc_run
 from torch import nn
 
 from lanista.errors import LanistaError
-from lanista.learn import terms
+from lanista.learn import loss_terms
 from lanista.learn.settings import TERMS, Learning
 
 ON_CRITIC = {"value"}
@@ -93,11 +93,11 @@ def test_an_unknown_term_is_refused_and_the_nearest_named() -> None:
     with pytest.raises(LanistaError, match="did you mean 'magnet'"):
         Learning(terms={"magnett": 1.0})
     with pytest.raises(LanistaError, match="did you mean 'magnet'"):
-        terms.term("magnett")
+        loss_terms.term("magnett")
 
 
 def test_every_term_that_settings_name_exists_and_the_other_way_round() -> None:
-    assert terms.TERMS.keys() == TERMS.keys()
+    assert loss_terms.TERMS.keys() == TERMS.keys()
 
 
 ADDED = """

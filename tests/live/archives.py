@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lanista.live.game_files import GameFile, encode
+from lanista.live.files.game_file import GameFile, encode
 
 
 def kept(path: Path, data: bytes) -> Path:

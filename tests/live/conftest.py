@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lanista.games.showdown.server import Server
+from lanista.games.showdown.local_servers.server import Server
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from lanista.live.gate import Decision, PairedTrial, Rule, Trial, Watch
+from lanista.live.promotion.gate import Decision, PairedTrial, Rule, Trial, Watch
 
 SETTINGS = [
     (0.5, 0.0, 0.5), (0.5, 0.4, 0.5), (0.8, 0.1, 0.5), (0.9, 0.0, 0.5), (0.2, 0.0, 0.3),

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from toy import LENGTH, agent_of, folder_of, header_of, policy_bytes
 
-from lanista.live.doctor import examine
-from lanista.live.findings import Finding
-from lanista.live.folder import PolicyFolder
-from lanista.live.game_files import read
-from lanista.live.ledger import NAME, BatchRow, GameRow, Ledger
-from lanista.live.spool import Spool
+from lanista.live.diagnosis.doctor import examine
+from lanista.live.diagnosis.findings import Finding
+from lanista.live.files.game_file import read
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool
+from lanista.live.learner.ledger import NAME, BatchRow, GameRow, Ledger
 
 STEPS = 12
 OPPONENTS = ("kiter", "rusher", "")

@@ -13,14 +13,14 @@ from toy import CHOICES, LAYOUT, LENGTH, SPEC, view
 
 from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
-from lanista.live.folder import PolicyFolder
-from lanista.live.game_files import GameFile
-from lanista.live.game_header import GameHeader
-from lanista.live.learning import BackgroundLearner
-from lanista.live.sequential import Rule
-from lanista.live.settings import Gate, LiveSettings
-from lanista.live.spool import Spool
-from lanista.live.weights import Weights
+from lanista.live.files.game_file import GameFile
+from lanista.live.files.game_header import GameHeader
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool
+from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.live.learner.settings import Gate, LiveSettings
+from lanista.live.learner.weights import Weights
+from lanista.live.promotion.sequential_test import Rule
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import load_policy, policy_bytes
 from lanista.nets.settings import Network

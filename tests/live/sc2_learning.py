@@ -22,9 +22,9 @@ from sc2_stand_in import StandIn
 from test_sc2_games import Learning, play
 
 from lanista.cli.main import main as lanista
-from lanista.league.score import Estimate, mean_score
-from lanista.live import game_files
-from lanista.live.folder import PolicyFolder
+from lanista.evaluate.score import Estimate, mean_score
+from lanista.live.files import game_file
+from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.sc2 import Strategy, first_policy
 
 BUILDS = ("Timing", "Macro", "Air")
@@ -106,7 +106,7 @@ def chosen(folder: Path) -> dict[str, float]:
     """Return the shares of the strategies in a judged policy's own choices."""
     counts = np.zeros(len(Strategy), int)
     for path in (folder / "spool" / "new").glob("*.npz"):
-        game = game_files.read(path)
+        game = game_file.read(path)
         counts += np.bincount(game.actions[game.decisions, 0], minlength=len(Strategy))
     return {each.name.lower(): counts[each] / counts.sum() for each in Strategy}
 

@@ -17,16 +17,16 @@ from poke_env.player import RandomPlayer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
 
-from lanista.games.showdown.battles import Battles
-from lanista.games.showdown.description import describe
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.teams import EXAMPLES, load_pool
+from lanista.games.showdown.observation.description import describe
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.teams.pool import EXAMPLES, load_pool
 from lanista.live.showdown.player import ServerPlayer
 from lanista.live.showdown.players import Fixed
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import policy_bytes
 from lanista.nets.settings import Network
-from lanista.rollout.players import policy_player
+from lanista.rollout.inference.policy_players import policy_player
 
 FORMAT = format_named("gen9vgc2025regi")
 SPEC = describe(FORMAT, "mirror", "", "any")

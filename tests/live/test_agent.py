@@ -22,10 +22,10 @@ from toy import (
 from lanista.errors import LanistaError
 from lanista.games.streams import uniforms
 from lanista.live import Agent
-from lanista.live.agent import stream_of
-from lanista.live.deciding import load
-from lanista.live.folder import PolicyFolder
-from lanista.live.game_files import GameFile
+from lanista.live.agent.agent import stream_of
+from lanista.live.agent.inference import load
+from lanista.live.files.game_file import GameFile
+from lanista.live.files.policy_folder import PolicyFolder
 
 
 @pytest.fixture

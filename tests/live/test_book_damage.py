@@ -15,10 +15,10 @@ from practice import Bench, quick, settings_of
 
 from lanista.cli.main import main
 from lanista.errors import RefusedError
-from lanista.learn.checkpoint import write_state
-from lanista.live.folder import PolicyFolder
-from lanista.live.learning import BackgroundLearner
-from lanista.live.ledger import NAME, GameRow, Ledger, reading
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.live.learner.ledger import NAME, GameRow, Ledger, reading
+from lanista.runs.checkpoints import write_state
 
 SETTINGS = settings_of(quick(every=4, share=0.5), batch_games=4)
 TABLES = ("games", "batches", "metrics", "policies", "events")

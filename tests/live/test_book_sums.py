@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lanista.live.book_check import AFTERWARDS, RowSums, checked, damaged, is_damage, seal
+from lanista.live.learner.ledger_check import AFTERWARDS, RowSums, checked, damaged, is_damage, seal
 
 TABLES = "CREATE TABLE games (name TEXT); CREATE TABLE events (n INTEGER, at REAL, kind TEXT);"
 ROWS = [(f"game {number}", number) for number in range(9)]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
-from lanista.live.calibration import calibration
+from lanista.live.promotion.calibration import calibration
 
 
 def test_the_error_is_the_weighted_mean_gap_of_the_bins():

@@ -23,10 +23,10 @@ from toy import (
 
 from lanista import files
 from lanista.errors import LanistaError
-from lanista.live import current
-from lanista.live.deciding import load
-from lanista.live.folder import POINTER, Pointer, PolicyFolder
-from lanista.live.sealed_json import sealed
+from lanista.live.agent import policy_watcher
+from lanista.live.agent.inference import load
+from lanista.live.files.policy_folder import POINTER, Pointer, PolicyFolder
+from lanista.live.files.sealed_json import sealed
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_the_policy_thread_answers_whatever_happens(
     tmp_path: Path, folder: PolicyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with agent_of(tmp_path) as agent:
-        monkeypatch.setattr(current.Current, "_look", lambda self: 1 / 0)
+        monkeypatch.setattr(policy_watcher.Current, "_look", lambda self: 1 / 0)
         agent.game("during").end(None)
         monkeypatch.undo()
         folder.publish(folder.add(policy_bytes(3)))

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from toy import folder_of, policy_bytes
 
-from lanista.live import current as current_module
-from lanista.live.current import Current
-from lanista.live.deciding import load
-from lanista.live.folder import PolicyFolder
+from lanista.live.agent import policy_watcher as current_module
+from lanista.live.agent.inference import load
+from lanista.live.agent.policy_watcher import Current
+from lanista.live.files.policy_folder import PolicyFolder
 
 PATIENCE = 60.0
 

@@ -21,8 +21,8 @@ from toy import (
     view,
 )
 
-from lanista.live.deciding import Decider, load
-from lanista.live.folder import PolicyFolder
+from lanista.live.agent.inference import Decider, load
+from lanista.live.files.policy_folder import PolicyFolder
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from practice import policy_of, published
 
-from lanista.live.deployment import Deployment
-from lanista.live.folder import Pointer, PolicyFolder
-from lanista.live.gate import Trial, Watch
-from lanista.live.ledger import GameRow
-from lanista.live.sequential import Rule
-from lanista.live.settings import Gate
+from lanista.live.files.policy_folder import Pointer, PolicyFolder
+from lanista.live.learner.ledger import GameRow
+from lanista.live.learner.settings import Gate
+from lanista.live.promotion.deployment import Deployment
+from lanista.live.promotion.gate import Trial, Watch
+from lanista.live.promotion.sequential_test import Rule
 from lanista.lock import is_held
 
 GATE = Gate(every=5, share=0.5, watch_share=0.25, rule=Rule(limit=40), watch=Rule(limit=40))

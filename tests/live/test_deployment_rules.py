@@ -10,11 +10,11 @@ import pytest
 from practice import policy_of, published
 from test_deployment import ROW
 
-from lanista.live.deployment import Deployment, Due
-from lanista.live.folder import PolicyFolder
-from lanista.live.gate import Trial, Watch
-from lanista.live.sequential import Rule
-from lanista.live.settings import Gate
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.learner.settings import Gate
+from lanista.live.promotion.deployment import Deployment, Due
+from lanista.live.promotion.gate import Trial, Watch
+from lanista.live.promotion.sequential_test import Rule
 
 GATE = Gate(
     every=5, share=0.4, watch_share=0.25, rule=Rule(limit=31), watch=Rule(limit=47), patience=12

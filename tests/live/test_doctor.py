@@ -23,15 +23,15 @@ from patients import (
 )
 from toy import agent_of, folder_of, game_of
 
-from lanista.cli.doctor import training_of
+from lanista.cli.live.doctor import training_of
 from lanista.cli.main import main
 from lanista.errors import LanistaError
-from lanista.live.doctor import examine
-from lanista.live.findings_features import Seen, against_earlier
-from lanista.live.findings_games import candidate_never_plays
-from lanista.live.folder import Pointer, PolicyFolder
-from lanista.live.game_files import encode
-from lanista.live.spool import Spool
+from lanista.live.diagnosis.doctor import examine
+from lanista.live.diagnosis.findings_features import Seen, against_earlier
+from lanista.live.diagnosis.findings_games import candidate_never_plays
+from lanista.live.files.game_file import encode
+from lanista.live.files.policy_folder import Pointer, PolicyFolder
+from lanista.live.files.spool import Spool
 
 
 def listing(path: Path) -> dict[str, int]:

@@ -19,11 +19,11 @@ from test_finding_limits import (
 )
 from toy import header_of
 
-from lanista.live import doctor
-from lanista.live.doctor import seen_in
-from lanista.live.folder import Pointer
-from lanista.live.ledger import Event
-from lanista.live.recorded import Games, Recorded, column_names, stacked
+from lanista.live.diagnosis import doctor
+from lanista.live.diagnosis.doctor import seen_in
+from lanista.live.files.policy_folder import Pointer
+from lanista.live.files.recorded_games import Games, Recorded, column_names, stacked
+from lanista.live.learner.ledger import Event
 
 EIGHT = ", ".join(f"number {i}" for i in range(8))
 

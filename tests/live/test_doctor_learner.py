@@ -10,9 +10,9 @@ import pytest
 from patients import book_of, found, healthy, learn, offered, only, play, sight
 from toy import HERE, agent_of, folder_of, spec_of
 
-from lanista.live.doctor import examine
-from lanista.live.ledger import BatchRow, Ledger
-from lanista.live.spool import Spool
+from lanista.live.diagnosis.doctor import examine
+from lanista.live.files.spool import Spool
+from lanista.live.learner.ledger import BatchRow, Ledger
 from lanista.lock import holding
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
-from lanista.live.drift import drift
+from lanista.live.diagnosis.drift import drift
 
 
 def played(rng, games, length, features, shift=0.0):

@@ -14,9 +14,9 @@ from practice import learner_of, settings_of, written
 from toy import agent_of, files_all, view
 
 from lanista.learn.learner import Learner
-from lanista.live.experience import Lesson, distances, predictions, unrolls_of
-from lanista.live.game_files import GameFile
-from lanista.live.settings import LiveSettings
+from lanista.live.files.game_file import GameFile
+from lanista.live.learner.experience import Lesson, distances, predictions, unrolls_of
+from lanista.live.learner.settings import LiveSettings
 from lanista.nets.settings import Network
 
 LSTM = Network("lstm", width=8, layers=1)

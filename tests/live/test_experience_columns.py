@@ -12,9 +12,9 @@ import torch
 from practice import Bench, learner_of, numbered, policy_of, quick, settings_of, written
 from toy import CHOICES
 
-from lanista.live.experience import Lesson, predictions, unrolls_of
-from lanista.live.game_files import GameFile
-from lanista.live.weights import Weights
+from lanista.live.files.game_file import GameFile
+from lanista.live.learner.experience import Lesson, predictions, unrolls_of
+from lanista.live.learner.weights import Weights
 from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
 

@@ -14,19 +14,19 @@ import numpy as np
 import pytest
 from toy import header_of
 
-from lanista.live import findings_games as of_games
-from lanista.live import findings_learning as of_learning
-from lanista.live.evidence import Book, Service, Traffic
-from lanista.live.findings_features import (
+from lanista.live.diagnosis import findings_games as of_games
+from lanista.live.diagnosis import findings_learning as of_learning
+from lanista.live.diagnosis.evidence import Book, Service, Traffic
+from lanista.live.diagnosis.findings_features import (
     Seen,
     against_description,
     against_earlier,
     constant_columns,
     features_empty,
 )
-from lanista.live.folder import Pointer
-from lanista.live.ledger import BatchRow, Event
-from lanista.live.recorded import Games, Recorded
+from lanista.live.files.policy_folder import Pointer
+from lanista.live.files.recorded_games import Games, Recorded
+from lanista.live.learner.ledger import BatchRow, Event
 
 SPOOL = Path("a spool")
 STABLE, CANDIDATE, STRANGER = "a" * 64, "b" * 64, "c" * 64

@@ -17,7 +17,7 @@ from toy import folder_of, policy_bytes, spec_of
 
 from lanista import files
 from lanista.errors import LanistaError, RefusedError
-from lanista.live.folder import POINTER, Pointer, PolicyFolder, PolicyFolderError
+from lanista.live.files.policy_folder import POINTER, Pointer, PolicyFolder, PolicyFolderError
 
 HERE = Path(__file__).parent
 
@@ -85,7 +85,7 @@ def test_a_change_that_was_killed_half_way_did_not_happen(
             raise KeyboardInterrupt
         write(path, text)
 
-    monkeypatch.setattr("lanista.live.folder.write_text", killed)
+    monkeypatch.setattr("lanista.live.files.policy_folder.write_text", killed)
     with pytest.raises(KeyboardInterrupt):
         folder.publish(two)
     monkeypatch.undo()
@@ -198,7 +198,7 @@ import sys, threading
 sys.path.insert(0, {here!r})
 from toy import view
 from lanista.live import Agent
-from lanista.live.spool import Spool
+from lanista.live.files.spool import Spool
 
 Spool.write = lambda *given: None  # what is written is not the subject
 stop = threading.Event()

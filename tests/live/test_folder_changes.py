@@ -13,7 +13,7 @@ import pytest
 from toy import HERE, folder_of, policy_bytes
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.live.folder import Change, Pointer, PolicyFolder
+from lanista.live.files.policy_folder import Change, Pointer, PolicyFolder
 from lanista.lock import holding
 
 WRITER = """
@@ -21,7 +21,7 @@ import os, sys
 sys.path.insert(0, {here!r})
 from toy import policy_bytes
 from lanista.errors import RefusedError
-from lanista.live.folder import PolicyFolder
+from lanista.live.files.policy_folder import PolicyFolder
 
 os.fsync = lambda handle: None  # what a power cut would leave is not the subject
 folder, mine = PolicyFolder({policy!r}), {number}
@@ -129,7 +129,7 @@ def test_a_folder_that_is_held_is_refused_when_patience_runs_out(
 ) -> None:
     folder = folder_of(tmp_path)
     before = folder.pointer()
-    monkeypatch.setattr("lanista.live.folder.PATIENCE", 0.02)
+    monkeypatch.setattr("lanista.live.files.policy_folder.PATIENCE", 0.02)
     with holding(tmp_path, "policy folder"):
         changes = (
             lambda: folder.publish(before.stable),

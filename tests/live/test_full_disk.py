@@ -18,12 +18,13 @@ import pytest
 from practice import Bench, contents, quick, same_weights, settings_of
 from toy import agent_of, files_of, folder_of, view
 
-from lanista.learn.checkpoint import Checkpoints
-from lanista.live import folder as folders
-from lanista.live import full_disk, spool
-from lanista.live.full_disk import is_full
-from lanista.live.learning import BackgroundLearner
-from lanista.live.service import Service, begin, give_memory_back, serve
+from lanista.live.files import policy_folder as folders
+from lanista.live.files import spool
+from lanista.live.learner import full_disk
+from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.live.learner.full_disk import is_full
+from lanista.live.learner.service import Service, begin, give_memory_back, serve
+from lanista.runs.checkpoints import Checkpoints
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "chaos"))
 from disks import SmallDisk, small_disk

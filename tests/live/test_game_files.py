@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import LENGTH, game_of, header_of, spec_of
 
-from lanista.live.game_files import ARRAYS, GameFile, GameFileError, encode, read
-from lanista.live.game_header import header_bytes, parse_header
-from lanista.live.journal import folded
+from lanista.live.agent.journal import folded
+from lanista.live.files.game_file import ARRAYS, GameFile, GameFileError, encode, read
+from lanista.live.files.game_header import header_bytes, parse_header
 
 
 def refusal(tmp_path: Path, data: bytes) -> str:

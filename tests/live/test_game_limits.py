@@ -15,9 +15,9 @@ import pytest
 from archives import entries_of, kept, npy, packed
 from toy import game_of, header_of, spec_of
 
-from lanista.live import game_files
-from lanista.live.game_files import GameFileError, encode, read
-from lanista.live.game_header import Layout, header_bytes, parse_header, refuse_nonsense
+from lanista.live.files import game_file
+from lanista.live.files.game_file import GameFileError, encode, read
+from lanista.live.files.game_header import Layout, header_bytes, parse_header, refuse_nonsense
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are asked of /proc")
@@ -51,7 +51,7 @@ def test_a_file_of_64_mebibytes_is_looked_at_and_none_larger(
      (2**20 // 5 + 1, 5, 2)],
 )  # fmt: skip
 def test_rows_are_looked_at_in_parts_of_a_mebibyte(rows: int, width: int, parts: int) -> None:
-    slices = list(game_files._parts(rows, width))
+    slices = list(game_file._parts(rows, width))
     assert len(slices) == parts
     assert [row for part in slices for row in range(part.start, part.stop)] == list(range(rows))
     assert all((part.stop - part.start) * width <= max(2**20, width) for part in slices)
@@ -60,7 +60,7 @@ def test_rows_are_looked_at_in_parts_of_a_mebibyte(rows: int, width: int, parts:
 def test_an_action_that_is_forbidden_is_refused_in_whichever_part_it_lies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(game_files, "_CHUNK", 10)  # Two rows of five choices.
+    monkeypatch.setattr(game_file, "_CHUNK", 10)  # Two rows of five choices.
     encode(game_of(7))
     for step in (0, 2, 3, 6):
         game = game_of(7)

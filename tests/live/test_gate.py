@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
-from lanista.live.betting import EFFECTS, PURSES, Claim
-from lanista.live.gate import PairedTrial, Rule, Trial, Watch
+from lanista.live.promotion.e_process import EFFECTS, PURSES, Claim
+from lanista.live.promotion.gate import PairedTrial, Rule, Trial, Watch
 
 NEVER = Rule(publish=1e-9, roll_back=1e-9, futile=0, missing=0, share=0)
 """So strict that short sequences end undecided."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanista.live.betting import CAP, EFFECTS, PURSES, SPAN
-from lanista.live.gate import PairedTrial, Rule, Trial, Watch
+from lanista.live.promotion.e_process import CAP, EFFECTS, PURSES, SPAN
+from lanista.live.promotion.gate import PairedTrial, Rule, Trial, Watch
 
 Result = tuple[bool, float | None, float]
 """Whether the candidate played, its score, and the chance it had to play."""

@@ -20,10 +20,10 @@ from practice import (
 )
 from toy import agent_of, view
 
-from lanista.live.folder import PolicyFolder
-from lanista.live.learning import BackgroundLearner
-from lanista.live.opinion import recorded_opinion
-from lanista.live.sequential import Rule
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.live.promotion.ope_veto import recorded_opinion
+from lanista.live.promotion.sequential_test import Rule
 from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
 
@@ -310,8 +310,8 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     def killed(*_: object) -> None:
         raise KilledError
 
-    from lanista.learn.checkpoint import Checkpoints
-    from lanista.live.deployment import Deployment
+    from lanista.live.promotion.deployment import Deployment
+    from lanista.runs.checkpoints import Checkpoints
 
     if moment == "before the checkpoint":
         monkeypatch.setattr(Checkpoints, "save", killed)

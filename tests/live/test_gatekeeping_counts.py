@@ -11,9 +11,9 @@ import pytest
 from practice import Bench, kinds_of, offered, policy_of, quick, settings_of, written
 from test_deployment import ROW
 
-from lanista.live import gatekeeping
-from lanista.live.learning import BackgroundLearner
-from lanista.live.sequential import Decision
+from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.live.promotion import candidates
+from lanista.live.promotion.sequential_test import Decision
 
 
 def test_only_games_that_were_learned_from_count_towards_a_candidate(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_simulation_is_of_the_candidate_against_the_stable_policy_on_deals_of_
         asked.append((candidate, stable, number))
         return Decision(verdict, "better", 8), {"games": 8}
 
-    monkeypatch.setattr(gatekeeping, "simulate", simulate)
+    monkeypatch.setattr(candidates, "simulate", simulate)
     with bench.start() as learner:
         new = bench.folder.add(policy_of(4))
         learner.gatekeeper._simulate(new, 17)

@@ -14,16 +14,16 @@ import pytest
 from archives import entries_of, kept, npy, packed
 from toy import HERE, LENGTH, game_of
 
-from lanista.live import game_files
-from lanista.live.game_files import ARRAYS, encode
-from lanista.live.game_header import header_bytes
+from lanista.live.files import game_file
+from lanista.live.files.game_file import ARRAYS, encode
+from lanista.live.files.game_header import header_bytes
 
 MEASURE = """
 import resource, sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
 from toy import header_of
-from lanista.live.game_files import GameFileError, read
+from lanista.live.files.game_file import GameFileError, read
 def peak():
     # Not ru_maxrss, which begins with that of the process that started this one.
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -110,7 +110,7 @@ def whole_bomb(path: Path) -> Path:
 
 def largest(path: Path) -> Path:
     """Write a game of nearly the most bytes, with a NaN at its end."""
-    steps = (game_files.MOST_BYTES - (1 << 20)) // 50
+    steps = (game_file.MOST_BYTES - (1 << 20)) // 50
     game = game_of(2)
     columns = {
         name: np.resize(getattr(game, name)[:1], (steps, *getattr(game, name).shape[1:]))

@@ -14,7 +14,7 @@ from practice import Bench, contents
 from toy import agent_of, folder_of, view
 
 from lanista.cli.main import main
-from lanista.live.spool import FOLDERS, Spool, SpoolError
+from lanista.live.files.spool import FOLDERS, Spool, SpoolError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="made of what Unix has")
 KINDS = ("folder", "full folder", "pipe", "socket", "link", "link to a folder", "dangling", "loop")

@@ -23,9 +23,9 @@ from practice import (
     settings_of,
 )
 
-from lanista.live.game_files import read
-from lanista.live.service import statistics
-from lanista.live.spool import Spool, SpoolError
+from lanista.live.files.game_file import read
+from lanista.live.files.spool import Spool, SpoolError
+from lanista.live.learner.service import statistics
 
 
 def repacked(path: Path, place: Path) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from toy import CHOICES, LAYOUT, view
 
-from lanista.live.game_header import GameFileError, GameHeader, header_bytes
-from lanista.live.journal import EARLY, END, OVERRULED, RESULT, Rows, abandoned, recovering
+from lanista.live.agent.journal import EARLY, END, OVERRULED, RESULT, Rows, abandoned, recovering
+from lanista.live.files.game_header import GameFileError, GameHeader, header_bytes
 
 HEADER = GameHeader("a game", "0" * 16, "ab" * 32, LAYOUT, 3, 1, False, 0)
 

@@ -12,10 +12,10 @@ from practice import Bench
 from toy import agent_of, view
 
 from lanista.cli.main import main
-from lanista.live.ledger import TABLES, reading
-from lanista.live.settings import Gate, LiveSettings
-from lanista.live.spool import FOLDERS
-from lanista.pipeline.plain import flat
+from lanista.live.files.spool import FOLDERS
+from lanista.live.learner.ledger import TABLES, reading
+from lanista.live.learner.settings import Gate, LiveSettings
+from lanista.runs.serialise import flat
 
 PAGE = (Path(__file__).parents[2] / "docs" / "learner.md").read_text(encoding="utf-8")
 

@@ -24,10 +24,10 @@ from practice import (
 from toy import HERE, view
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.learn.checkpoint import write_state
-from lanista.live.learning import BackgroundLearner
-from lanista.live.ledger import NAME, GameRow, reading
+from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.live.learner.ledger import NAME, GameRow, reading
 from lanista.nets.policy_file import load_policy
+from lanista.runs.checkpoints import write_state
 
 SECOND = """
 import sys

@@ -23,9 +23,9 @@ from practice import (
 )
 from toy import SPEC, agent_of, view
 
-from lanista.live.learning import BackgroundLearner
-from lanista.live.ledger import reading
-from lanista.live.service import Service, serve, statistics
+from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.live.learner.ledger import reading
+from lanista.live.learner.service import Service, serve, statistics
 from lanista.nets.settings import Network
 
 
@@ -133,7 +133,8 @@ def test_an_update_is_told_with_what_it_took_and_when(
         monkeypatch.setattr(learner, "_learn", slow)
         for name in clocks:
             monkeypatch.setattr(
-                f"lanista.live.learning.time.{name}", lambda name=name: clocks[name]
+                f"lanista.live.learner.background_learner.time.{name}",
+                lambda name=name: clocks[name],
             )
         bench.play(1, -1)
         batch = learner.step()

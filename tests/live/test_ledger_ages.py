@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_deployment import ROW
 
-from lanista.live.ledger import BatchRow, Ledger
+from lanista.live.learner.ledger import BatchRow, Ledger
 
 BATCH = BatchRow(
     update_number=1, games=4, learned=3, samples=10, passes=1, loss=1.0, repeated=0, seconds=1.0,

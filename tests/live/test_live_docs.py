@@ -13,10 +13,10 @@ import pytest
 from toy import game_of, policy_bytes
 
 from lanista.cli.main import main
-from lanista.live.agent import Report
-from lanista.live.folder import PolicyFolder
-from lanista.live.game_files import ARRAYS, read
-from lanista.live.writer import Written
+from lanista.live.agent.agent import Report
+from lanista.live.agent.game_writer import Written
+from lanista.live.files.game_file import ARRAYS, read
+from lanista.live.files.policy_folder import PolicyFolder
 from lanista.nets.policy_format import read_header
 
 PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-8")

@@ -19,18 +19,19 @@ from archives import entries_of, kept, packed
 from practice import Bench, settings_of
 from toy import agent_of, folder_of, game_of, header_of, view
 
-from lanista.live import evidence, learning
-from lanista.live.agent import AgentError
-from lanista.live.betting import CAP, EFFECTS, SPAN, extreme, stakes
-from lanista.live.calibration import calibration
-from lanista.live.drift import drift
-from lanista.live.game_files import GameFileError, read
-from lanista.live.game_header import Layout, header_bytes
-from lanista.live.journal import recovering
-from lanista.live.ledger import Ledger
-from lanista.live.off_policy import opinion
-from lanista.live.recorded import read_games
-from lanista.live.spool import Spool
+from lanista.live.agent.agent import AgentError
+from lanista.live.agent.journal import recovering
+from lanista.live.diagnosis import evidence
+from lanista.live.diagnosis.drift import drift
+from lanista.live.files.game_file import GameFileError, read
+from lanista.live.files.game_header import Layout, header_bytes
+from lanista.live.files.recorded_games import read_games
+from lanista.live.files.spool import Spool
+from lanista.live.learner import background_learner
+from lanista.live.learner.ledger import Ledger
+from lanista.live.promotion.calibration import calibration
+from lanista.live.promotion.e_process import CAP, EFFECTS, SPAN, extreme, stakes
+from lanista.live.promotion.off_policy import opinion
 
 SHUFFLED = [7, 3, 11, 0, 9, 5, 1, 8, 2, 10, 6, 4]
 
@@ -236,7 +237,7 @@ def test_decisions_are_told_by_the_update_that_their_weights_were_made_by(
 ) -> None:
     """Of weights that nobody knows, by the newest."""
     updates: list[list[int]] = []
-    usual = learning.unrolls_of
+    usual = background_learner.unrolls_of
 
     def unrolls_of(lessons: Any, *given: Any) -> Any:
         updates.append([lesson.update for lesson in lessons])
@@ -248,7 +249,7 @@ def test_decisions_are_told_by_the_update_that_their_weights_were_made_by(
         for _ in range(2):
             bench.play(1)
             bench.learn(learner)
-        monkeypatch.setattr(learning, "unrolls_of", unrolls_of)
+        monkeypatch.setattr(background_learner, "unrolls_of", unrolls_of)
         for policy in (first, "ab" * 32):
             bench.play(1, policy=policy)
             bench.learn(learner)

@@ -9,8 +9,8 @@ import pytest
 
 from lanista.errors import LanistaError
 from lanista.learn.settings import Learning
-from lanista.live.sequential import Rule
-from lanista.live.settings import WARM_UP, Gate, LiveSettings
+from lanista.live.learner.settings import WARM_UP, Gate, LiveSettings
+from lanista.live.promotion.sequential_test import Rule
 
 LINE = {"kind": "linear", "start": 1e-3, "end": 0.0}
 TERMS = {"policy": 1.0, "value": 0.5}

@@ -21,18 +21,18 @@ from toy import HERE, agent_of, files_of, folder_of, only, policy_bytes, view
 from lanista.data.replays import expand, read_replays
 from lanista.errors import LanistaError
 from lanista.games import make, make_bot
-from lanista.live.current import Current
-from lanista.live.folder import PolicyFolder
-from lanista.live.game_files import GameFile, read
-from lanista.live.spool import Spool
+from lanista.live.agent.policy_watcher import Current
+from lanista.live.files.game_file import GameFile, read
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool
 from lanista.nets import policy_file
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout import Table, play
-from lanista.rollout.actor import Actor, Choice
-from lanista.rollout.collect import Collector
-from lanista.rollout.record import Recorder
-from lanista.rollout.seating import Schedule
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor, Choice
+from lanista.rollout.replay_recorder import Recorder
+from lanista.rollout.schedule import Schedule
 
 # The same state gives the same vector, whoever looks at it.
 
@@ -275,7 +275,7 @@ PUBLISHER = """
 import sys
 sys.path.insert(0, {here!r})
 from toy import policy_bytes
-from lanista.live.folder import PolicyFolder
+from lanista.live.files.policy_folder import PolicyFolder
 folder = PolicyFolder({policy!r})
 number = 0
 while True:

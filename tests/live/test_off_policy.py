@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
-from lanista.live.off_policy import LEAST, opinion, per_game, weigh
+from lanista.live.promotion.off_policy import LEAST, opinion, per_game, weigh
 
 
 def listed_games(behaviour, policy, length, value):

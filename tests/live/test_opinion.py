@@ -11,10 +11,10 @@ import torch
 from practice import Bench, numbered, policy_of, settings_of
 from toy import CHOICES
 
-from lanista.live import opinion as opinions
-from lanista.live.game_files import GameFile
-from lanista.live.learning import BackgroundLearner
-from lanista.live.opinion import recorded_opinion
+from lanista.live.files.game_file import GameFile
+from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.live.promotion import ope_veto as opinions
+from lanista.live.promotion.ope_veto import recorded_opinion
 from lanista.nets.policy import Policy
 
 HEADS = ((0, 3), (3, 2))

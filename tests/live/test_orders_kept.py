@@ -13,12 +13,12 @@ import pytest
 from practice import policy_of, published
 from toy import agent_of, folder_of, game_of, view
 
-from lanista.live import folder as folder_module
-from lanista.live import spool as spool_module
-from lanista.live import writer as writer_module
-from lanista.live.deciding import load
-from lanista.live.folder import POINTER
-from lanista.live.spool import Spool
+from lanista.live.agent import game_writer as writer_module
+from lanista.live.agent.inference import load
+from lanista.live.files import policy_folder as folder_module
+from lanista.live.files import spool as spool_module
+from lanista.live.files.policy_folder import POINTER
+from lanista.live.files.spool import Spool
 
 
 def test_a_change_is_in_the_history_before_the_pointer_tells_of_it(

@@ -12,14 +12,14 @@ import pytest
 from patients import STEPS, book_of, learn, other_policy, play, sight
 from toy import folder_of
 
+from lanista.cli.live.policy_ready import ready
 from lanista.cli.main import main
-from lanista.cli.policy_ready import ready
 from lanista.errors import LanistaError
-from lanista.league.score import Estimate
-from lanista.live.drift import Drift, drift
-from lanista.live.folder import Change, Pointer
-from lanista.live.ledger import GameRow
-from lanista.live.readiness import (
+from lanista.evaluate.score import Estimate
+from lanista.live.diagnosis.drift import Drift, drift
+from lanista.live.files.policy_folder import Change, Pointer
+from lanista.live.learner.ledger import GameRow
+from lanista.live.promotion.acceptance import (
     CHECKS,
     Demands,
     Played,

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from lanista.errors import LanistaError
-from lanista.live import game_files
-from lanista.live.folder import PolicyFolder
+from lanista.live.files import game_file
+from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.sc2 import (
     SCALES,
     SPEC,
@@ -237,12 +237,12 @@ def bot(tmp_path):
     made.macro_close()
 
 
-def games_of(bot: Bot) -> dict[str, game_files.GameFile]:
+def games_of(bot: Bot) -> dict[str, game_file.GameFile]:
     """Close a bot and return its games by id."""
     report = bot.macro_close()
     assert report is not None
     assert report.games.dropped == 0
-    read = [game_files.read(path) for path in (Path(bot.macro_spool) / "new").glob("*.npz")]
+    read = [game_file.read(path) for path in (Path(bot.macro_spool) / "new").glob("*.npz")]
     return {game.header.game_id: game for game in read}
 
 

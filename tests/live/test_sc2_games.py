@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lanista.live import game_files
-from lanista.live.folder import PolicyFolder
+from lanista.live.files import game_file
+from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.sc2 import Strategy, features, first_policy, situation_of
 from lanista.nets import policy_format
 
@@ -104,7 +104,7 @@ def games(*arrangements):
 def saved(bot):
     """Close a bot and return its games by id."""
     bot.macro_close()
-    read = [game_files.read(path) for path in (Path(bot.macro_spool) / "new").glob("*.npz")]
+    read = [game_file.read(path) for path in (Path(bot.macro_spool) / "new").glob("*.npz")]
     return {game.header.game_id: game for game in read}
 
 
@@ -181,7 +181,7 @@ def test_the_same_seed_and_names_give_the_same_game_file(tmp_path):
         bot.macro_game_id = "twin"
         games((bot, AIBuild.Rush, 7))
         game = saved(bot)["twin"]
-        contents.append([getattr(game, name).tobytes() for name in game_files.ARRAYS])
+        contents.append([getattr(game, name).tobytes() for name in game_file.ARRAYS])
     assert contents[0] == contents[1]
 
 

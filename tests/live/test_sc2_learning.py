@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lanista.league.score import mean_score
-from lanista.live import game_files
-from lanista.live.folder import PolicyFolder
-from lanista.live.ledger import reading
+from lanista.evaluate.score import mean_score
+from lanista.live.files import game_file
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.learner.ledger import reading
 from lanista.live.sc2 import first_policy
 
 pytest.importorskip("sc2", reason="burnysc2 is not installed")
@@ -35,13 +35,13 @@ class Quick(Player):
         self.client.game_step = 88
 
 
-def games_in(folder: Path, number: int) -> dict[str, game_files.GameFile]:
+def games_in(folder: Path, number: int) -> dict[str, game_file.GameFile]:
     """Return the games that wait, once so many do: the bot writes them beside its game."""
     last = time.monotonic() + 120
     while len(paths := list((folder / "spool" / "new").glob("*.npz"))) < number:
         assert time.monotonic() < last
         time.sleep(0.05)
-    return {game.header.game_id: game for game in map(game_files.read, paths)}
+    return {game.header.game_id: game for game in map(game_file.read, paths)}
 
 
 def test_a_bot_plays_the_policy_that_its_own_games_made(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from lanista.live import service
-from lanista.live.learning import Batch
-from lanista.live.ledger import Totals
-from lanista.live.service import Service, Statistics, give_memory_back, serve
+from lanista.live.learner import service
+from lanista.live.learner.background_learner import Batch
+from lanista.live.learner.ledger import Totals
+from lanista.live.learner.service import Service, Statistics, give_memory_back, serve
 
 
 class Pretended:

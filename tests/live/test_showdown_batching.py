@@ -18,8 +18,8 @@ from showdown_play import needs_simulator
 from lanista.games.contract import GameError
 from lanista.games.registry import make, make_bot
 from lanista.games.showdown.game import Sight
-from lanista.games.showdown.match import Told
-from lanista.games.showdown.tracker import Tracker
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.sim.match import Told
 from lanista.live.showdown.batching import Answer, Batcher
 from lanista.live.showdown.battle import Battle, Question
 

@@ -15,7 +15,7 @@ from showdown_field import FORMAT, SPEC, connected, opponent, packed_team, playe
 from showdown_play import needs_simulator
 
 from lanista.games.registry import make, make_bot
-from lanista.games.showdown.teams import Team
+from lanista.games.showdown.teams.pool import Team
 from lanista.live.showdown import gauntlet
 from lanista.live.showdown.batching import Batcher
 from lanista.live.showdown.battle import Battle

@@ -32,7 +32,7 @@ Flood = Callable[[int], str]
 CHILD = """
 import asyncio, resource, sys
 from lanista.games.registry import make_bot
-from lanista.games.showdown.description import describe
+from lanista.games.showdown.observation.description import describe
 from lanista.games.showdown.formats import format_named
 from lanista.live.showdown.connection import ServerError
 from lanista.live.showdown.player import ServerPlayer

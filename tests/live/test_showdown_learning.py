@@ -15,16 +15,16 @@ from showdown_play import needs_simulator
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError
-from lanista.games.showdown.description import describe
 from lanista.games.showdown.formats import format_named
-from lanista.live.deciding import load
-from lanista.live.folder import PolicyFolder
-from lanista.live.game_files import GameFile, read
-from lanista.live.ledger import reading
+from lanista.games.showdown.observation.description import describe
+from lanista.live.agent.inference import load
+from lanista.live.files.game_file import GameFile, read
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool
+from lanista.live.learner.ledger import reading
 from lanista.live.showdown.players import Folder
 from lanista.live.showdown.replays import replay_page, save_replay
 from lanista.live.showdown.table import Result
-from lanista.live.spool import Spool
 
 pytestmark = needs_simulator
 

@@ -22,9 +22,9 @@ from showdown_field import (
 from showdown_play import needs_simulator
 
 from lanista.games.registry import make_bot
-from lanista.games.showdown.description import describe
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.server import Server
+from lanista.games.showdown.local_servers.server import Server
+from lanista.games.showdown.observation.description import describe
 from lanista.live.showdown.batching import Batcher
 from lanista.live.showdown.connection import ServerError
 from lanista.live.showdown.player import ServerPlayer

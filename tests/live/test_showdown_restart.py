@@ -18,9 +18,9 @@ from showdown_field import FORMAT, LONG, SPEC, connected, opponent, packed_team,
 from showdown_play import needs_simulator
 
 from lanista.games.registry import make_bot
-from lanista.games.showdown.description import describe
 from lanista.games.showdown.formats import Format, format_named
-from lanista.games.showdown.server import Server
+from lanista.games.showdown.local_servers.server import Server
+from lanista.games.showdown.observation.description import describe
 from lanista.live.showdown.connection import ServerError
 from lanista.live.showdown.player import ServerPlayer
 from lanista.live.showdown.players import Fixed, Hand

@@ -19,17 +19,17 @@ from toy import agent_of
 
 from lanista.errors import LanistaError
 from lanista.games import registry
-from lanista.live import simulated as simulated_trials
-from lanista.live.folder import PolicyFolder
-from lanista.live.learning import BackgroundLearner
-from lanista.live.sequential import Rule
-from lanista.live.simulated import refuse_unknown_game, simulate, unit_scores
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.live.promotion import simulator_trial as simulated_trials
+from lanista.live.promotion.sequential_test import Rule
+from lanista.live.promotion.simulator_trial import refuse_unknown_game, simulate, unit_scores
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import policy_bytes
 from lanista.nets.policy_format import read_header
 from lanista.nets.settings import Network
-from lanista.rollout.play import Results
-from lanista.rollout.seating import Schedule
+from lanista.rollout.match_runner import Results
+from lanista.rollout.schedule import Schedule
 
 
 def kuhn(path: Path, seed: int, bluff: float | None = None) -> Path:

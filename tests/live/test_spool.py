@@ -11,10 +11,10 @@ import pytest
 from toy import LAYOUT, game_of, header_of, view
 
 from lanista.errors import LanistaError
-from lanista.live.game_files import encode, read
-from lanista.live.game_header import GameHeader
-from lanista.live.journal import EARLY, END, OVERRULED, RESULT, Journal, Rows
-from lanista.live.spool import REASON, Spool, plain_name
+from lanista.live.agent.journal import EARLY, END, OVERRULED, RESULT, Journal, Rows
+from lanista.live.files.game_file import encode, read
+from lanista.live.files.game_header import GameHeader
+from lanista.live.files.spool import REASON, Spool, plain_name
 
 HEADER = GameHeader("a game", "0" * 16, "ab" * 32, LAYOUT, 3, 7, False)
 ROWS = Rows(LAYOUT)

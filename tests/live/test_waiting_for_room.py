@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.live import book_file
-from lanista.live.full_disk import is_full, when_there_is_room
-from lanista.live.ledger import Ledger
+from lanista.live.learner import ledger_file
+from lanista.live.learner.full_disk import is_full, when_there_is_room
+from lanista.live.learner.ledger import Ledger
 
 
 class Clock:
@@ -116,7 +116,7 @@ def test_a_book_that_cannot_be_read_or_written_asks_a_file_of_its_own_whether_th
     failed = sqlite3.OperationalError("disk I/O error")
     failed.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
     probes: list[int] = []
-    usual = book_file.write_bytes
+    usual = ledger_file.write_bytes
 
     def full(path: Path, data: bytes) -> None:
         probes.append(len(data))
@@ -127,7 +127,7 @@ def test_a_book_that_cannot_be_read_or_written_asks_a_file_of_its_own_whether_th
         before = sorted(path.name for path in tmp_path.iterdir())
         with pytest.raises(RefusedError, match="cannot be read: disk I/O error"):
             refused(ledger, failed)
-        monkeypatch.setattr(book_file, "write_bytes", full)
+        monkeypatch.setattr(ledger_file, "write_bytes", full)
         with pytest.raises(OSError, match="No space left") as raised:
             refused(ledger, failed)
         assert is_full(raised.value)

@@ -23,9 +23,9 @@ from toy import (
 )
 
 from lanista import files
-from lanista.live import writer
-from lanista.live.folder import PolicyFolder
-from lanista.live.spool import Spool
+from lanista.live.agent import game_writer
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_what_waits_is_bounded_and_drops_are_counted(
     tmp_path: Path, folder: PolicyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
-    monkeypatch.setattr(writer, "MOST_WAITING", 4)
+    monkeypatch.setattr(game_writer, "MOST_WAITING", 4)
     agent = agent_of(tmp_path)
     monkeypatch.setattr(files.os, "fsync", lambda handle: go_on.wait())
     for number in range(10):
@@ -83,7 +83,7 @@ def test_what_waits_is_bounded_and_drops_are_counted(
 def test_a_game_that_no_file_could_hold_is_dropped_and_costs_no_more_memory(
     tmp_path: Path, folder: PolicyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lanista.live import journal
+    from lanista.live.agent import journal
 
     monkeypatch.setattr(journal, "MOST_BYTES", 2000)
     with agent_of(tmp_path) as agent:
@@ -157,7 +157,7 @@ import sys
 sys.path.insert(0, {here!r})
 from toy import view
 from lanista.live import Agent, writer
-writer.JOURNAL_SECONDS = 0.001
+game_writer.JOURNAL_SECONDS = 0.001
 agent = Agent({policy!r}, {spool!r})
 done = 0
 games = [agent.game(f"{run}/{{number}}") for number in range(4)]
@@ -224,9 +224,9 @@ def test_a_game_on_the_disk_is_not_told_again_by_its_journal(
     tmp_path: Path, folder: PolicyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if killed after the file had its name, before the journal was gone."""
-    from lanista.live.journal import Journal
+    from lanista.live.agent.journal import Journal
 
-    monkeypatch.setattr(writer, "JOURNAL_SECONDS", 0.001)
+    monkeypatch.setattr(game_writer, "JOURNAL_SECONDS", 0.001)
     monkeypatch.setattr(Journal, "remove", Journal.leave)
     with agent_of(tmp_path) as agent:
         game = agent.game("once")
@@ -248,11 +248,11 @@ def test_the_end_reaches_the_journal_before_the_file_has_its_name(
     tmp_path: Path, folder: PolicyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A game that ends just after its journal was looked at: by hand, without the thread."""
-    from lanista.live.journal import END, RESULT, Journal, Recording, Rows
+    from lanista.live.agent.journal import END, RESULT, Journal, Recording, Rows
 
     spool = Spool(tmp_path / "spool")
     spool.create()
-    by_hand = writer.Writer(spool)
+    by_hand = game_writer.Writer(spool)
     by_hand.close(60)
     told = replace(game_of().header, steps=0, early_reward=0.0)
     recording = Recording(told, Rows(told.layout))
@@ -269,11 +269,11 @@ def test_the_end_reaches_the_journal_before_the_file_has_its_name(
 def test_a_game_is_journaled_as_long_as_it_is_played_and_then_let_go(
     tmp_path: Path, folder: PolicyFolder
 ) -> None:
-    from lanista.live.journal import END, RESULT, Recording, Rows, recovering
+    from lanista.live.agent.journal import END, RESULT, Recording, Rows, recovering
 
     spool = Spool(tmp_path / "spool")
     spool.create()
-    by_hand = writer.Writer(spool)
+    by_hand = game_writer.Writer(spool)
     by_hand.close(60)
     told = replace(game_of().header, steps=0, early_reward=0.0)
     played, other = (Recording(replace(told, game_id=name), Rows(told.layout)) for name in "ab")
@@ -285,7 +285,7 @@ def test_a_game_is_journaled_as_long_as_it_is_played_and_then_let_go(
         assert not played.unsaved
         for recording in (played, other):
             recording.add(recording.format.pack(0, 0.0, float(number), step))
-    assert by_hand._pause() == writer.JOURNAL_SECONDS
+    assert by_hand._pause() == game_writer.JOURNAL_SECONDS
     played.add(played.format.pack(END | RESULT, 0.0, 1.0))
     by_hand.end(played)
     by_hand._keep_journals()

@@ -10,10 +10,10 @@ import numpy as np
 
 from lanista.games.contract import Facts, Field, Head, Observation, Spec
 from lanista.live import Agent
-from lanista.live.folder import PolicyFolder
-from lanista.live.game_files import GameFile, read
-from lanista.live.game_header import GameHeader, Layout
-from lanista.live.spool import Spool
+from lanista.live.files.game_file import GameFile, read
+from lanista.live.files.game_header import GameHeader, Layout
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool
 from lanista.nets.policy_format import PolicyHeader, encode
 from lanista.nets.settings import Network
 

@@ -119,7 +119,7 @@ from pathlib import Path
 from lanista.errors import LanistaError
 from lanista.nets.policy_file import load_policy, read_header
 from lanista.nets.portable import load_portable
-from lanista.live.deciding import load
+from lanista.live.agent.inference import load
 import hashlib, torch
 torch.set_num_threads(1)
 loads = (read_header, load_portable, load_policy)

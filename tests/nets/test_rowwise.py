@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lanista.games.contract import Field, Observation
-from lanista.nets import encoders, judging
+from lanista.nets import encoders, fused_ops
 from lanista.nets.distribution import ILLEGAL, Heads
 from lanista.nets.encoders import FlatEncoder
 
@@ -56,8 +56,8 @@ def test_log_probabilities_and_their_gradient_are_the_formulas(
     heads, logits, mask = case(sizes, seed, scale)
     force = torch.randn(logits.shape, generator=torch.Generator().manual_seed(seed))
     narrow, wide = logits.clone().requires_grad_(), logits.double().requires_grad_()
-    assert judging.by_row(narrow)
-    assert not judging.by_row(wide)
+    assert fused_ops.by_row(narrow)
+    assert not fused_ops.by_row(wide)
     found, wanted = heads.log_probs(narrow, mask), heads.log_probs(wide, mask)
     close(found, wanted)
     assert (found[~mask] == ILLEGAL).all()

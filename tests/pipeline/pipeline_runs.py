@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from lanista.learn.checkpoint import Checkpoints
+from lanista.league.population import alone
 from lanista.nets.policy_file import save_policy
-from lanista.pipeline.run import folder_of
-from lanista.pipeline.settings import RunSettings, load_settings
-from lanista.pipeline.squad import alone
-from lanista.pipeline.training import train
+from lanista.runs.checkpoints import Checkpoints
+from lanista.runs.folder import folder_of
+from lanista.runs.settings import RunSettings, load_settings
+from lanista.train.loop import train
 
 CLOCKS = ("cpu_seconds", "wall_seconds")
 """What two runs may differ in."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lanista.pipeline.conduct import Audience, conduct
-from lanista.pipeline.settling import settled
-from lanista.pipeline.story import load_story
+from lanista.pipeline.recipe import load_story
+from lanista.pipeline.resolve_recipe import settled
+from lanista.pipeline.runner import Audience, conduct
 
 TINY = {
     "game": "leduc",

@@ -16,10 +16,8 @@ import pytest
 from pipeline_runs import KUHN, KilledError, Killer, Listener, untrained
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.games import registry
-from lanista.league.score import Estimate
-from lanista.nets.settings import Network
-from lanista.pipeline.best_response import (
+from lanista.evaluate.score import Estimate
+from lanista.exploit.best_response import (
     PULLS,
     ResponseSettings,
     best_response,
@@ -27,12 +25,14 @@ from lanista.pipeline.best_response import (
     run_settings,
     usual_settings,
 )
-from lanista.pipeline.exploit import CALIBRATION, SELECTION, TEST, Duel, stages_of
+from lanista.exploit.response_play import CALIBRATION, SELECTION, TEST, Duel, stages_of
+from lanista.games import registry
+from lanista.nets.settings import Network
 from lanista.pipeline.recipes import settings_of
-from lanista.pipeline.run import folder_of
-from lanista.pipeline.settings import apply_overrides, load_settings
-from lanista.pipeline.training import train
 from lanista.rollout import Results, Schedule
+from lanista.runs.folder import folder_of
+from lanista.runs.settings import apply_overrides, load_settings
+from lanista.train.loop import train
 
 PLANTED = Path(__file__).parents[1] / "league" / "planted"
 LEDUC_HOLES = PLANTED / "leduc_holes.py"

@@ -11,9 +11,9 @@ from pipeline_stories import TINY, story_of
 from lanista.errors import LanistaError
 from lanista.pipeline import budget
 from lanista.pipeline.budget import Clock, digest_of, plan, read_budget, rehearse, within
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.settling import settled
-from lanista.pipeline.story import load_story, story_values, with_overrides
+from lanista.pipeline.recipe import load_story, story_values, with_overrides
+from lanista.pipeline.resolve_recipe import settled
+from lanista.runs.settings import load_settings
 
 RATES = {
     "record/matches": 100.0,

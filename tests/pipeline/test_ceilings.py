@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.league.score import Estimate
-from lanista.nets.settings import Network
-from lanista.pipeline.best_response import ResponseSettings, differing, json_path, usual_settings
-from lanista.pipeline.ceilings import (
+from lanista.evaluate.score import Estimate
+from lanista.exploit.best_response import ResponseSettings, differing, json_path, usual_settings
+from lanista.exploit.ceilings import (
     best_responses,
     ceiling_of,
     ceilings_in,
@@ -19,10 +18,11 @@ from lanista.pipeline.ceilings import (
     is_complete,
     specialist_path,
 )
-from lanista.pipeline.exploit import Duel
-from lanista.pipeline.plain import plain
-from lanista.pipeline.run import folder_of
-from lanista.pipeline.settings import apply_overrides, load_settings
+from lanista.exploit.response_play import Duel
+from lanista.nets.settings import Network
+from lanista.runs.folder import folder_of
+from lanista.runs.serialise import plain
+from lanista.runs.settings import apply_overrides, load_settings
 
 SETTINGS = ResponseSettings(
     game="kuhn",

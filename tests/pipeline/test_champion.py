@@ -2,10 +2,10 @@
 
 import json
 
-from lanista.league.score import Estimate
-from lanista.pipeline.champion import Champion
-from lanista.pipeline.evaluation import Judgement
-from lanista.pipeline.metrics import Metrics
+from lanista.evaluate.evaluator import Judgement
+from lanista.evaluate.promotion import Champion
+from lanista.evaluate.score import Estimate
+from lanista.runs.database import Metrics
 
 
 def judged(digest, values=(), **scores):

@@ -17,9 +17,9 @@ from showdown_play import needs_simulator
 
 from lanista.cli.main import main
 from lanista.games import registry
-from lanista.pipeline.observers import Observer
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.training import train
+from lanista.runs.settings import load_settings
+from lanista.train.loop import train
+from lanista.train.observers import Observer
 
 pytestmark = [
     needs_simulator,

@@ -2,8 +2,8 @@
 
 import io
 
-from lanista.pipeline.display import Lines, Live, display, number
-from lanista.pipeline.settings import RunSettings
+from lanista.runs.settings import RunSettings
+from lanista.train.progress_view import Lines, Live, display, number
 
 SETTINGS = RunSettings(iterations=40)
 VALUES = {"decisions": 1234567.0, "policy/loss": -0.012345, "cpu_seconds": 2.0, "lr": 0.1}

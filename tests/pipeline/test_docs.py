@@ -13,10 +13,10 @@ from pipeline_runs import untrained
 from lanista.cli import main as cli
 from lanista.learn.schedules import KINDS
 from lanista.learn.settings import TERMS
-from lanista.pipeline.metrics import TABLES
-from lanista.pipeline.plain import flat
-from lanista.pipeline.settings import RunSettings, load_settings
-from lanista.pipeline.training import train
+from lanista.runs.database import TABLES
+from lanista.runs.serialise import flat
+from lanista.runs.settings import RunSettings, load_settings
+from lanista.train.loop import train
 
 DOCS = Path(__file__).parents[2] / "docs"
 

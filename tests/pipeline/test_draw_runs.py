@@ -4,10 +4,10 @@ import pytest
 from pipeline_runs import SMALL, last_state, metrics, same_run, settings_of
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.pipeline.best_response import ResponseSettings, best_response
-from lanista.pipeline.run import folder_of
-from lanista.pipeline.settings import apply_overrides
-from lanista.pipeline.training import train
+from lanista.exploit.best_response import ResponseSettings, best_response
+from lanista.runs.folder import folder_of
+from lanista.runs.settings import apply_overrides
+from lanista.train.loop import train
 
 LEDUC = {
     "game": "leduc",

@@ -15,7 +15,7 @@ from pipeline_runs import (
     untrained,
 )
 
-from lanista.pipeline.training import train
+from lanista.train.loop import train
 
 KINDS = {
     "kuhn ppo": KUHN,

@@ -20,11 +20,11 @@ import pytest
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError, RefusedError
+from lanista.league.population import alone
 from lanista.pipeline import experiment as module
 from lanista.pipeline.experiment import Job, jobs_of, load_experiment, run_jobs
-from lanista.pipeline.settings import apply_overrides
-from lanista.pipeline.squad import alone
 from lanista.report.comparison import read_lines
+from lanista.runs.settings import apply_overrides
 
 STAND_IN = Path(__file__).with_name("stand_in_run.py")
 RECIPES = Path(__file__).parents[2] / "recipes" / "experiments"

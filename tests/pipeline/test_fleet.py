@@ -14,14 +14,14 @@ import torch
 from pipeline_runs import ARENA, KUHN, killed, last_state, same, same_run, settings_of
 
 from lanista.errors import LanistaError, RefusedError
+from lanista.league.population import Squad
 from lanista.nets.policy_file import load_policy
-from lanista.pipeline.iteration import Training
-from lanista.pipeline.observers import Observer
-from lanista.pipeline.settings import SettingsError
-from lanista.pipeline.squad import Squad
-from lanista.pipeline.training import train
-from lanista.rollout import restarts
-from lanista.rollout.processes import WorkerError
+from lanista.rollout.launchers import restarts
+from lanista.rollout.launchers.processes import WorkerError
+from lanista.runs.settings import SettingsError
+from lanista.train.learner_loop import Training
+from lanista.train.loop import train
+from lanista.train.observers import Observer
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 QUICK = {**KUHN, "evaluation": {}, "iterations": 4, "checkpoints": {"save_every": 2}}
@@ -352,8 +352,8 @@ ENDLESS = """
 import sys
 from pathlib import Path
 from pipeline_runs import KUHN
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.training import train
+from lanista.runs.settings import load_settings
+from lanista.train.loop import train
 values = {**KUHN, "evaluation": {}, "iterations": 10**6}
 values["rollouts"] = dict(values["rollouts"])
 values["rollouts"] |= {"workers": 2, "launcher": "processes", "lag": int(sys.argv[2])}

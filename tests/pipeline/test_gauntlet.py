@@ -9,11 +9,8 @@ import pytest
 import torch
 
 from lanista.errors import LanistaError
-from lanista.games import PythonBot, registry
-from lanista.league.score import Estimate, t_quantile
-from lanista.nets.policy import Policy
-from lanista.pipeline.evaluation import FIRST_MATCH, Evaluator, _values
-from lanista.pipeline.gauntlet import (
+from lanista.evaluate.evaluator import FIRST_MATCH, Evaluator, _values
+from lanista.evaluate.gauntlet import (
     LAST_WORD,
     against,
     described,
@@ -22,8 +19,11 @@ from lanista.pipeline.gauntlet import (
     match_rows,
     play_gauntlet,
 )
-from lanista.pipeline.settings import load_settings
+from lanista.evaluate.score import Estimate, t_quantile
+from lanista.games import PythonBot, registry
+from lanista.nets.policy import Policy
 from lanista.rollout import Results, Table, join, play
+from lanista.runs.settings import load_settings
 
 BOTS = ("heuristic", "random", "noisy", "queue")
 
@@ -140,7 +140,7 @@ def test_with_nothing_decided_nothing_is_known():
 
 
 def test_parts_are_whole_deals_against_everybody_and_change_nothing(monkeypatch):
-    from lanista.pipeline import gauntlet
+    from lanista.evaluate import gauntlet
 
     whole = met(deals=30)
     monkeypatch.setattr(gauntlet, "FIRST_BLOCK", 12)

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from lanista.errors import LanistaError
-from lanista.league.meter import Instrument
-from lanista.pipeline import instruments
-from lanista.pipeline.best_response import ResponseSettings
-from lanista.pipeline.exploit import TEST
-from lanista.pipeline.instruments import Exact, Learned, Pool
+from lanista.evaluate.meter import Instrument
+from lanista.exploit import instruments
+from lanista.exploit.best_response import ResponseSettings
+from lanista.exploit.instruments import Exact, Learned, Pool
+from lanista.exploit.response_play import TEST
 from lanista.rollout import play
 
 MY_BOT = Path(__file__).parents[2] / "examples" / "my_bot.py"

@@ -8,13 +8,13 @@ from itertools import pairwise
 import pytest
 from pipeline_runs import SMALL, settings_of
 
+from lanista.league import population as squad_module
 from lanista.league.payoff import Outcome, Payoff
-from lanista.learn.checkpoint import Checkpoints, read_state
-from lanista.pipeline import squad as squad_module
-from lanista.pipeline.metrics import Metrics
-from lanista.pipeline.run import folder_of, saved_settings
-from lanista.pipeline.squad import Squad
-from lanista.pipeline.training import train
+from lanista.league.population import Squad
+from lanista.runs.checkpoints import Checkpoints, read_state
+from lanista.runs.database import Metrics
+from lanista.runs.folder import folder_of, saved_settings
+from lanista.train.loop import train
 
 LIMIT = {"main": 90, "main_exploiter": 120, "league_exploiter": 200}
 """Decisions from one snapshot of a role to the next."""

@@ -14,15 +14,15 @@ from pipeline_runs import SMALL, Listener, killed, settings_of, untrained
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes
-from lanista.learn.checkpoint import Checkpoints
+from lanista.league.population import Squad
 from lanista.learn.learner import Learner
 from lanista.nets.policy_file import load_policy
-from lanista.pipeline import training
-from lanista.pipeline.metrics import TABLES, Metrics
-from lanista.pipeline.run import folder_of
-from lanista.pipeline.settings import Evaluation
-from lanista.pipeline.squad import Squad
-from lanista.pipeline.training import train
+from lanista.runs.checkpoints import Checkpoints
+from lanista.runs.database import TABLES, Metrics
+from lanista.runs.folder import folder_of
+from lanista.runs.settings import Evaluation
+from lanista.train import loop
+from lanista.train.loop import train
 
 LEAGUE = {
     "game": "kuhn",
@@ -359,7 +359,7 @@ def test_a_policy_that_could_not_be_kept_is_not_handed_out(tmp_path, monkeypatch
             raise OSError(28, "No space left on device")
         write_bytes(path, data)
 
-    monkeypatch.setattr(training, "write_bytes", full)
+    monkeypatch.setattr(loop, "write_bytes", full)
     output, listener = tmp_path / "p.pt", Listener()
     settings = settings_of(LEAGUE, iterations=2, league={})
     assert train(settings, output, observers=[listener]) == 0

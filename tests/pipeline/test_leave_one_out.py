@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pipeline_runs import ARENA, KUHN, LSTM, SMALL, same, settings_of
 
-from lanista.pipeline.squad import alone
+from lanista.league.population import alone
 
 PORTFOLIO = {
     **KUHN,

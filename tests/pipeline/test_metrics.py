@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from lanista.errors import RefusedError
-from lanista.pipeline import metrics as module
-from lanista.pipeline.metrics import TABLES, VERSION, Metrics
+from lanista.runs import database as module
+from lanista.runs.database import TABLES, VERSION, Metrics
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from pipeline_runs import KUHN, settings_of
 
 from lanista.errors import RefusedError
-from lanista.pipeline.run import CONFIG, create, folder_of
+from lanista.runs.folder import CONFIG, create, folder_of
 
 
 def made(output):

@@ -11,14 +11,14 @@ import pytest
 from pipeline_runs import KUHN, Listener, last_state, same, same_run, settings_of
 from test_fleet import processes_of
 
-from lanista.learn.checkpoint import Checkpoints
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import load_policy
-from lanista.pipeline.observers import Observer
-from lanista.pipeline.run import folder_of
-from lanista.pipeline.training import train
-from lanista.rollout import restarts
-from lanista.rollout.processes import Apart, WorkerError
+from lanista.rollout.launchers import restarts
+from lanista.rollout.launchers.processes import Apart, WorkerError
+from lanista.runs.checkpoints import Checkpoints
+from lanista.runs.folder import folder_of
+from lanista.train.loop import train
+from lanista.train.observers import Observer
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 LONG = {**KUHN, "iterations": 8, "checkpoints": {"save_every": 100, "keep_last": 9}}
@@ -105,7 +105,7 @@ def test_workers_given_up_while_they_play_ahead_cost_no_update(tmp_path, monkeyp
 
 @pytest.mark.parametrize("fault", [ValueError("the table fell over"), MemoryError()])
 def test_a_game_that_fails_costs_no_update_either(fault, tmp_path, monkeypatch):
-    from lanista.rollout.collect import Collector
+    from lanista.rollout.collector import Collector
 
     played = Collector.whole_matches
     calls = []
@@ -168,7 +168,7 @@ def test_a_fault_in_the_middle_of_an_update_saves_nothing(tmp_path, monkeypatch)
 
 
 def test_a_fault_in_an_evaluation_saves_nothing_half_recorded(tmp_path, monkeypatch):
-    from lanista.pipeline.evaluation import Evaluator
+    from lanista.evaluate.evaluator import Evaluator
 
     measure, calls = Evaluator.measure, []
 
@@ -192,7 +192,7 @@ def test_a_fault_in_an_evaluation_saves_nothing_half_recorded(tmp_path, monkeypa
 def test_a_disk_that_is_full_at_the_end_leaves_the_last_checkpoint_and_the_first_fault(
     tmp_path, monkeypatch
 ):
-    from lanista.rollout.collect import Collector
+    from lanista.rollout.collector import Collector
 
     played, calls = Collector.whole_matches, []
 

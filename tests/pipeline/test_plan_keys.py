@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from lanista.games import registry
-from lanista.pipeline.beastybar_plan import BEASTYBAR
-from lanista.pipeline.plain import SettingsError
-from lanista.pipeline.plan_keys import Imported, import_plan
+from lanista.importers.beastybar_plan import BEASTYBAR
+from lanista.importers.key_mapping import Imported, import_plan
+from lanista.runs.serialise import SettingsError
 
 FILE = Path(__file__).with_name("plan_iter600.yaml")
 PAGE = Path(__file__).parents[2] / "docs" / "training.md"

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from lanista.cli import main as cli
+from lanista.exploit.response_play import SELECTION, Duel
 from lanista.games import registry
+from lanista.league.population import alone
 from lanista.nets.policy_file import save_policy
-from lanista.pipeline.exploit import SELECTION, Duel
-from lanista.pipeline.players import player_of
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.squad import alone
-from lanista.rollout.players import policy_player
+from lanista.rollout.inference.policy_players import policy_player
+from lanista.runs.players import player_of
+from lanista.runs.settings import load_settings
 
 HOLED = Path(__file__).parents[1] / "league" / "planted" / "holed.py"
 SCORE = 0.60

@@ -17,14 +17,12 @@ from planted_games import bot_file, game_file
 
 from lanista.errors import LanistaError
 from lanista.nets.settings import Network
-from lanista.pipeline.plain import SettingsError
-from lanista.pipeline.profiling import Profile, _cold, profile, rig, settled_lap
-from lanista.pipeline.profiling_machine import has_bf16, peak_memory, reading, used
-from lanista.pipeline.profiling_subject import Subject, subject_of
-from lanista.pipeline.profiling_text import phase_rows, remedy, wall_sentence
-from lanista.pipeline.profiling_wall import CENTRAL, answered, by_work, held_up, place_of, wall_of
-from lanista.pipeline.settings import Rollouts, load_settings
-from lanista.rollout.phases import (
+from lanista.profile.advice import phase_rows, remedy, wall_sentence
+from lanista.profile.bottleneck import CENTRAL, answered, by_work, held_up, place_of, wall_of
+from lanista.profile.machine import has_bf16, peak_memory, reading, used
+from lanista.profile.measure import Profile, _cold, profile, rig, settled_lap
+from lanista.profile.subject import Subject, subject_of
+from lanista.rollout.timing import (
     INFER,
     JUDGE,
     LEARN,
@@ -38,6 +36,8 @@ from lanista.rollout.phases import (
     WAIT,
     Phases,
 )
+from lanista.runs.serialise import SettingsError
+from lanista.runs.settings import Rollouts, load_settings
 
 ALONE = Rollouts()
 PROCESSES = Rollouts(workers=2, launcher="processes")

@@ -12,9 +12,10 @@ from pipeline_runs import SMALL
 from planted_games import game_file
 
 from lanista.errors import LanistaError
-from lanista.league.score import t_quantile
-from lanista.pipeline.plain import SettingsError
-from lanista.pipeline.profiling_changes import (
+from lanista.evaluate.score import t_quantile
+from lanista.profile.advice import config_text, outcome_sentence, promised, trial_row
+from lanista.profile.bottleneck import CENTRAL
+from lanista.profile.changes import (
     ALTERING,
     STEPS,
     Change,
@@ -23,7 +24,7 @@ from lanista.pipeline.profiling_changes import (
     needed,
     order_of,
 )
-from lanista.pipeline.profiling_noise import (
+from lanista.profile.noise import (
     FEWEST_PAIRS,
     better,
     hopeless,
@@ -32,12 +33,11 @@ from lanista.pipeline.profiling_noise import (
     ratio,
     spread,
 )
-from lanista.pipeline.profiling_subject import Subject
-from lanista.pipeline.profiling_sweep import Pairs, RigMeter, Sweep, loaded
-from lanista.pipeline.profiling_text import config_text, outcome_sentence, promised, trial_row
-from lanista.pipeline.profiling_wall import CENTRAL
-from lanista.pipeline.settings import load_settings
-from lanista.rollout.phases import INFER, LEARN, OBSERVE
+from lanista.profile.subject import Subject
+from lanista.profile.sweep import Pairs, RigMeter, Sweep, loaded
+from lanista.rollout.timing import INFER, LEARN, OBSERVE
+from lanista.runs.serialise import SettingsError
+from lanista.runs.settings import load_settings
 
 CPU = Place(cores=2, seats=2, device="cpu", bf16=True)
 KUHN = load_settings({"game": "kuhn", "network": SMALL, "rollouts": {"matches": 64}})

@@ -10,13 +10,13 @@ import pytest
 from pipeline_runs import SMALL, settings_of
 
 from lanista.errors import LanistaError, RefusedError
+from lanista.evaluate.gauntlet import FIRST_MATCH, play_gauntlet
+from lanista.evaluate.match_replay import Outcome, Rerun, outcome_of, recorded
 from lanista.games import registry
-from lanista.pipeline.gauntlet import FIRST_MATCH, play_gauntlet
-from lanista.pipeline.replaying import Outcome, Rerun, outcome_of, recorded
-from lanista.pipeline.training import train
 from lanista.rollout import Results, Schedule, Table
-from lanista.rollout.play import RolloutError
-from lanista.rollout.players import policy_player
+from lanista.rollout.inference.policy_players import policy_player
+from lanista.rollout.match_runner import RolloutError
+from lanista.train.loop import train
 
 KUHN = {
     "game": "kuhn",

@@ -11,10 +11,10 @@ from lanista.games import registry
 from lanista.games.bot_files import bot_from_file
 from lanista.games.registry import make
 from lanista.nets.policy_file import load_policy
-from lanista.pipeline.players import make_player
-from lanista.pipeline.run import bot_path, folder_of, policy_path, saved_settings
-from lanista.pipeline.training import train
-from lanista.rollout.blocks import BLOCK
+from lanista.rollout.inference.row_blocks import BLOCK
+from lanista.runs.folder import bot_path, folder_of, policy_path, saved_settings
+from lanista.runs.players import make_player
+from lanista.train.loop import train
 
 MY_BOT = Path(__file__).parents[2] / "examples" / "my_bot.py"
 

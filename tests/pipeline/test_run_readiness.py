@@ -10,8 +10,8 @@ from pipeline_stories import TINY, conducted, story_of
 from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.small import LEDUC
-from lanista.pipeline.readiness import refuse_unready
-from lanista.pipeline.story import with_overrides
+from lanista.pipeline.preflight import refuse_unready
+from lanista.pipeline.recipe import with_overrides
 
 WITHOUT = replace(LEDUC, missing_bots={"absent": "its program is not installed"})
 

@@ -13,7 +13,7 @@ import torch
 from pipeline_runs import ARENA, BEASTYBAR, SMALL, killed, last_state, settings_of, train
 
 from lanista.learn.learner import Learner
-from lanista.pipeline import iteration
+from lanista.train import learner_loop
 
 AHEAD = {"launcher": "threads", "workers": 2, "lag": 1}
 EVERY = {"checkpoints": {"save_every": 1, "keep_last": 9}, "iterations": 5}
@@ -32,7 +32,7 @@ def test_a_run_whose_workers_send_is_the_run_whose_workers_do_not(
 ) -> None:
     settings = settings_of({**values, **EVERY, "rollouts": {**values["rollouts"], **AHEAD}})
     assert train(settings, tmp_path / "kept" / "p.pt") == 0
-    monkeypatch.setattr(iteration, "sends", lambda settings: True)
+    monkeypatch.setattr(learner_loop, "sends", lambda settings: True)
     learn, there = Learner.update, []
 
     def watched(self: Learner, unrolls: Any, *others: Any) -> Any:

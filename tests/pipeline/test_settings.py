@@ -10,9 +10,9 @@ import yaml
 from lanista.errors import LanistaError
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
-from lanista.pipeline.plain import commented, flat, sentences
 from lanista.pipeline.recipes import alphastar, recipe_names, settings_of
-from lanista.pipeline.settings import (
+from lanista.runs.serialise import commented, flat, sentences
+from lanista.runs.settings import (
     Checkpoints,
     Evaluation,
     Opponent,

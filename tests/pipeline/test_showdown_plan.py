@@ -19,13 +19,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
 from showdown_play import needs_simulator
 
 from lanista.cli import main as cli
-from lanista.games.showdown.teams import pool_folder
-from lanista.pipeline.beastybar_plan import BEASTYBAR
-from lanista.pipeline.plain import SettingsError, flat
-from lanista.pipeline.plan_keys import Imported, import_plan
-from lanista.pipeline.plans import plan_of
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.showdown_plan import SHOWDOWN, UPDATES
+from lanista.games.showdown.teams.pool import pool_folder
+from lanista.importers.beastybar_plan import BEASTYBAR
+from lanista.importers.formats import plan_of
+from lanista.importers.key_mapping import Imported, import_plan
+from lanista.importers.showdown_plan import SHOWDOWN, UPDATES
+from lanista.runs.serialise import SettingsError, flat
+from lanista.runs.settings import load_settings
 
 FAST, PRODUCTION = (
     Path(__file__).with_name(f"plan_{name}.yaml") for name in ("fast_test", "production")

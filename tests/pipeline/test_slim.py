@@ -23,15 +23,15 @@ from pipeline_runs import (
 )
 
 from lanista.games import registry
-from lanista.learn.checkpoint import Checkpoints
-from lanista.pipeline.conduct import conduct
-from lanista.pipeline.run import folder_of
-from lanista.pipeline.settings import load_settings
-from lanista.pipeline.settling import settled
-from lanista.pipeline.slim import NEEDED, exactness, slimmed
-from lanista.pipeline.story import load_story, read_story, with_overrides
-from lanista.pipeline.training import train
-from lanista.rollout.collect import Collector
+from lanista.pipeline.recipe import load_story, read_story, with_overrides
+from lanista.pipeline.resolve_recipe import settled
+from lanista.pipeline.runner import conduct
+from lanista.rollout.collector import Collector
+from lanista.runs.checkpoints import Checkpoints
+from lanista.runs.folder import folder_of
+from lanista.runs.settings import load_settings
+from lanista.runs.slim import NEEDED, exactness, slimmed
+from lanista.train.loop import train
 
 PIPELINE = Path(__file__).parents[1] / "chaos" / "small_pipeline.yaml"
 SLIM = {"slim": True, "save_every": 2, "keep_last": 9}

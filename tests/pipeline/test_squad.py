@@ -8,13 +8,13 @@ from pipeline_runs import SMALL, killed, last_state, settings_of, untrained
 from pipeline_runs import same as same_state
 
 from lanista.games import make_bot, registry
-from lanista.learn.checkpoint import Checkpoints, read_state
+from lanista.league.population import Squad
 from lanista.nets.policy_file import load_policy
-from lanista.pipeline.iteration import Met, Training
-from lanista.pipeline.metrics import Metrics
-from lanista.pipeline.run import folder_of, saved_settings
-from lanista.pipeline.squad import Squad
-from lanista.pipeline.training import train
+from lanista.runs.checkpoints import Checkpoints, read_state
+from lanista.runs.database import Metrics
+from lanista.runs.folder import folder_of, saved_settings
+from lanista.train.learner_loop import Met, Training
+from lanista.train.loop import train
 
 VALUES = {
     "game": "kuhn",

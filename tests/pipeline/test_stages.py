@@ -15,23 +15,23 @@ from pipeline_stories import TINY, conducted, story_of
 
 from lanista.data.replays import open_replays
 from lanista.errors import LanistaError, RefusedError
+from lanista.evaluate.evaluator import probabilities
 from lanista.games.adapters.exact import exact_nash_conv
 from lanista.games.registry import bot_names, entry
 from lanista.nets.policy_file import load_policy, read_header
-from lanista.pipeline.conduct import _digest, conduct, saved_story
-from lanista.pipeline.evaluation import probabilities
-from lanista.pipeline.imitate import Task
-from lanista.pipeline.recipes import find, recipe_names, settings_of
-from lanista.pipeline.run import saved_settings
-from lanista.pipeline.settling import settled
-from lanista.pipeline.stages import stages_of
-from lanista.pipeline.story import (
+from lanista.pipeline.recipe import (
     Imitating,
     load_story,
     read_story,
     story_yaml,
     with_overrides,
 )
+from lanista.pipeline.recipes import find, recipe_names, settings_of
+from lanista.pipeline.resolve_recipe import settled
+from lanista.pipeline.runner import _digest, conduct, saved_story
+from lanista.pipeline.stages import stages_of
+from lanista.runs.folder import saved_settings
+from lanista.train.imitate import Task
 
 ALL = ["record", "imitate", "rl"]
 

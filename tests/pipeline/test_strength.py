@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from lanista.evaluate.clone_strength import _difference, imitated, manners, measure, meetings_of
+from lanista.evaluate.standings import summarise
 from lanista.games import registry
-from lanista.league.standings import summarise
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
-from lanista.pipeline.strength import _difference, imitated, manners, measure, meetings_of
 from lanista.rollout import Results, Schedule, Table, play, rotations
-from lanista.rollout.players import policy_player
+from lanista.rollout.inference.policy_players import policy_player
 
 SPEC = registry.spec_of("beastybar")
 

@@ -27,15 +27,15 @@ from pipeline_runs import (
 )
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.learn import checkpoint as checkpoints
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import load_policy, read_header
-from lanista.pipeline.display import SHOWN
-from lanista.pipeline.iteration import Training
-from lanista.pipeline.metrics import Metrics
-from lanista.pipeline.resume import resumed_settings
-from lanista.pipeline.run import Run, folder_of, saved_settings
-from lanista.pipeline.training import train
+from lanista.runs import checkpoints as checkpoints
+from lanista.runs.database import Metrics
+from lanista.runs.folder import Run, folder_of, saved_settings
+from lanista.runs.resume import resumed_settings
+from lanista.train.learner_loop import Training
+from lanista.train.loop import train
+from lanista.train.progress_view import SHOWN
 
 QUICK = {**KUHN, "evaluation": {}, "iterations": 4, "checkpoints": {"save_every": 2}}
 
@@ -79,8 +79,8 @@ def test_metrics_have_a_row_for_each_update_and_name(output):
 
 
 def test_the_exact_measure_is_that_of_the_averaged_policy(output):
+    from lanista.evaluate.evaluator import probabilities
     from lanista.games.adapters.exact import exact_nash_conv
-    from lanista.pipeline.evaluation import probabilities
 
     train(settings_of(KUHN), output)
     found = [value for _, name, value in metrics(output) if name == "exact/nash_conv"]
@@ -220,8 +220,8 @@ def test_files_larger_than_allowed_cost_checkpoints_and_the_run_goes_on(output):
 import resource, signal
 from pathlib import Path
 from pipeline_runs import KUHN, Listener, settings_of
-from lanista.pipeline.iteration import Training
-from lanista.pipeline.training import train
+from lanista.train.learner_loop import Training
+from lanista.train.loop import train
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 settings = settings_of(KUHN, network={{"width": 64, "layers": 1}}, checkpoints={{"save_every": 2}})
 listener = Listener()
@@ -359,7 +359,7 @@ def test_retention_holds_while_a_run_goes_on(output):
 def test_an_evaluated_match_can_be_played_again_from_its_row(output):
     from lanista.games import make, make_bot
     from lanista.rollout import Schedule, Table, play
-    from lanista.rollout.players import policy_player
+    from lanista.rollout.inference.policy_players import policy_player
 
     train(settings_of(KUHN), output)
     folder = output.parent / "policy.pt.run"

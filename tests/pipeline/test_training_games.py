@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lanista.pipeline.training_games import fared, game_rows
-from lanista.rollout.tally import Count
+from lanista.rollout.outcome_counts import Count
+from lanista.train.training_stats import fared, game_rows
 
 CHAIRS = [("bot", "fixed"), ("old", "hard"), ("bot", "lost")]
 CATEGORIES = {"main": "self", "bot": "bot"}

@@ -10,21 +10,21 @@ import pytest
 import torch
 from pipeline_runs import KUHN, SMALL, Listener, metrics, settings_of, untrained
 
+from lanista.evaluate.promotion import Champion
 from lanista.games import registry
-from lanista.learn.checkpoint import Checkpoints
+from lanista.league.population import Squad, alone
+from lanista.league.roster import LivePlayer, outcomes
 from lanista.learn.learner import Learner
-from lanista.pipeline.champion import Champion
-from lanista.pipeline.iteration import Training
-from lanista.pipeline.metrics import Metrics
-from lanista.pipeline.resolve import resolve
-from lanista.pipeline.roster import LivePlayer, outcomes
-from lanista.pipeline.run import folder_of
-from lanista.pipeline.squad import Squad, alone
 from lanista.pipeline.stage import Onlooker
 from lanista.pipeline.stage_play import _judge
-from lanista.pipeline.training import train
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.runs.checkpoints import Checkpoints
+from lanista.runs.database import Metrics
+from lanista.runs.folder import folder_of
+from lanista.runs.resolve import resolve
+from lanista.train.learner_loop import Training
+from lanista.train.loop import train
 
 PLAIN = {"game": "kuhn", "iterations": 4, "network": SMALL, "rollouts": {"matches": 32}}
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from lanista.report.source import (
+from lanista.report.run_record import (
     Drawn,
     Event,
     Lineup,

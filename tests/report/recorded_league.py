@@ -5,7 +5,7 @@ from contextlib import closing
 
 import numpy as np
 
-from lanista.pipeline.metrics import Metrics
+from lanista.runs.database import Metrics
 
 DIGEST = {name: f"{number:064x}" for number, name in enumerate(
     ("random", "aggressive", "imitation", "main/000010", "main/000020", "main@30", "hunter"), 1

@@ -10,10 +10,10 @@ from invented_run import EMPTY, invented
 from recorded_league import make_league
 
 from lanista.cli.main import main
-from lanista.live.findings import Finding
+from lanista.live.diagnosis.findings import Finding
 from lanista.report.diagnosis import examine_run
 from lanista.report.reading import story_of_run
-from lanista.report.source import Lineup, Match, Member, Story, TrainingGames
+from lanista.report.run_record import Lineup, Match, Member, Story, TrainingGames
 
 MAIN = Member("main", "", "learner", "self", "main", (), 1.0, 0, {})
 BOT = Member("rusher", "", "bot", "bot", "", (), 1.0, 0, {})

@@ -18,11 +18,11 @@ import pytest
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError, RefusedError
-from lanista.live.folder import PolicyFolder
-from lanista.live.ledger import NAME, BatchRow, GameRow, Ledger, reading
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.learner.ledger import NAME, BatchRow, GameRow, Ledger, reading
 from lanista.live.sc2 import first_policy
-from lanista.report.live_story import live_story
-from lanista.report.page_live import headline, live_page, live_summary
+from lanista.report.live_record import live_story
+from lanista.report.pages.live_page import headline, live_page, live_summary
 
 T_8 = 2.30600
 """Student's t for 8 degrees of freedom, 97.5 %."""

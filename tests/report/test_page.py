@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from invented_run import BOTS, EMPTY, EVERY, MATCHES, NASTY, UPDATES, digest, invented
 
-from lanista.report.charts import Line, thinned
-from lanista.report.charts_league import apart
-from lanista.report.page import page
-from lanista.report.page_strength import spread
-from lanista.report.source import Event, Lineup, Match, Member, Story
+from lanista.report.pages.charts import Line, thinned
+from lanista.report.pages.charts_league import apart
+from lanista.report.pages.run_page import page
+from lanista.report.pages.strength import spread
+from lanista.report.run_record import Event, Lineup, Match, Member, Story
 from lanista.report.summary import summarise
 
 SECTIONS = {

@@ -8,9 +8,9 @@ from invented_run import invented
 from lanista.cli.main import main
 from lanista.errors import LanistaError
 from lanista.report.exports import read_evaluation
-from lanista.report.page import page
-from lanista.report.page_evaluation import evaluated, headline
-from lanista.report.page_parts import Table
+from lanista.report.pages.evaluation import evaluated, headline
+from lanista.report.pages.html import Table
+from lanista.report.pages.run_page import page
 from lanista.report.summary import summarise
 
 

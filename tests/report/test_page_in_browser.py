@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from invented_run import EMPTY, NASTY, invented
 
-from lanista.report.page import page
+from lanista.report.pages.run_page import page
 from lanista.report.summary import summarise
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -7,10 +7,10 @@ import pytest
 from recorded_league import DIGEST, fill, make_league
 
 from lanista.errors import LanistaError
-from lanista.pipeline.metrics import Metrics
 from lanista.report.exports import LEAGUE_STATE, MATCHES, write_exports
 from lanista.report.reading import find_run, story_of_exports, story_of_run
-from lanista.report.source import compute_of
+from lanista.report.run_record import compute_of
+from lanista.runs.database import Metrics
 
 
 @pytest.fixture(scope="module")

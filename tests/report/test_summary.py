@@ -8,10 +8,10 @@ import pytest
 from recorded_league import DIGEST, POOL, make_league
 
 from lanista.errors import LanistaError
-from lanista.league.score import mean_score, wilson
+from lanista.evaluate.score import mean_score, wilson
 from lanista.report.pairs import Pair, counted, entrants, first_seat_units, linked
 from lanista.report.reading import story_of_run
-from lanista.report.source import Lineup, Match, Member
+from lanista.report.run_record import Lineup, Match, Member
 from lanista.report.summary import summarise
 
 

@@ -16,10 +16,10 @@ from lanista.games import make
 from lanista.games.contract import Decisions
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.central import Central
-from lanista.rollout.collect import Collector
-from lanista.rollout.remote import RemoteActor
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.client import RemoteActor
+from lanista.rollout.inference.server import Central
 
 CONTEXT = get_context("spawn")
 NEVER = 3600.0

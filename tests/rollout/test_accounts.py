@@ -17,11 +17,13 @@ from lanista.games import Facts, PythonGame, Step, View, make, make_bot
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout import Table, play, rotations
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
-from lanista.rollout.crew import Crew, Order, weights_of
-from lanista.rollout.fleet import Fleet
-from lanista.rollout.phases import (
+from lanista.rollout.collect_worker import Crew, Order, weights_of
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.launchers.in_process import Threaded
+from lanista.rollout.launchers.shared_memory import Segment
+from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.timing import (
     BATCH,
     INFER,
     OBSERVE,
@@ -32,8 +34,6 @@ from lanista.rollout.phases import (
     WAIT,
     Phases,
 )
-from lanista.rollout.shared import Segment
-from lanista.rollout.workers import Threaded
 
 torch.set_num_threads(1)
 

@@ -15,7 +15,7 @@ from lanista.games import registry
 from lanista.games.contract import Decisions, Game
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
+from lanista.rollout.inference.actor import Actor
 
 KINDS = ("mlp", "residual", "lstm", "transformer")
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lanista.rollout.blocks import BLOCK, in_blocks, in_whole_blocks, one_thread
+from lanista.rollout.inference.row_blocks import BLOCK, in_blocks, in_whole_blocks, one_thread
 
 
 def worked(how, rows, size=4):

@@ -12,13 +12,14 @@ from race_game import First
 
 from lanista.errors import LanistaError
 from lanista.games import make
-from lanista.rollout import RolloutError, Schedule, Table, device, play, rotations
-from lanista.rollout.central import Central, part_of
-from lanista.rollout.device import Lane, Records
-from lanista.rollout.play import _Tape
-from lanista.rollout.processes import SharedWeights
-from lanista.rollout.remote import RemoteActor
-from lanista.rollout.shared import Outbox, Segment
+from lanista.rollout import RolloutError, Schedule, Table, play, rotations
+from lanista.rollout.inference import device_transfer
+from lanista.rollout.inference.client import RemoteActor
+from lanista.rollout.inference.device_transfer import Lane, Records
+from lanista.rollout.inference.server import Central, part_of
+from lanista.rollout.launchers.processes import SharedWeights
+from lanista.rollout.launchers.shared_memory import Outbox, Segment
+from lanista.rollout.match_runner import _Tape
 
 
 def schedule_of(*ids):
@@ -135,7 +136,7 @@ def test_work_is_recorded_for_whole_steps_and_once(monkeypatch):
         made.append(rows)
         return rows
 
-    monkeypatch.setattr(device, "Recorded", recorded)
+    monkeypatch.setattr(device_transfer, "Recorded", recorded)
     records = Records(None, None)
     assert [records.fit({}, rows) for rows in (0, 1, 4096, 4097, 8192, 8193, 5)] == [
         4096, 4096, 4096, 8192, 8192, 12288, 4096,

@@ -32,9 +32,9 @@ from central_tables import (
 
 from lanista.data.trajectory import to_arrays
 from lanista.errors import LanistaError
-from lanista.rollout.central import Central, Measures, joined, part_of
-from lanista.rollout.phases import INFER, WAIT
-from lanista.rollout.remote import RemoteActor
+from lanista.rollout.inference.client import RemoteActor
+from lanista.rollout.inference.server import Central, Measures, joined, part_of
+from lanista.rollout.timing import INFER, WAIT
 
 
 @pytest.fixture

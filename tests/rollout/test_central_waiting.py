@@ -9,9 +9,9 @@ import pytest
 import torch
 from central_tables import NEVER, actor_of, both_play, open_files, remotes, started
 
-from lanista.rollout import central as module
-from lanista.rollout.central import Central
-from lanista.rollout.remote import CHOOSE, Note, RemoteActor
+from lanista.rollout.inference import server as module
+from lanista.rollout.inference.client import CHOOSE, Note, RemoteActor
+from lanista.rollout.inference.server import Central
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from lanista.errors import LanistaError
 from lanista.games import Abilities, Facts, PythonGame, Step, View, make, make_bot
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import LEARNER, Collector
+from lanista.rollout.collector import LEARNER, Collector
+from lanista.rollout.inference.actor import Actor
 
 SMALL = Network(width=8, layers=1)
 # A second thread costs more than it brings on tensors this small.

@@ -13,8 +13,8 @@ from race_game import Cycling, First, Last
 from lanista.games import Facts, Field, PythonGame, Step, View
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import LEARNER, Collector
+from lanista.rollout.collector import LEARNER, Collector
+from lanista.rollout.inference.actor import Actor
 
 # A second thread costs more than it brings on tensors this small.
 torch.set_num_threads(1)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from lanista.games.streams import uniforms
-from lanista.rollout import company
-from lanista.rollout.collect import LEARNER
-from lanista.rollout.company import seating_of
+from lanista.rollout import opponent_sampler
+from lanista.rollout.collector import LEARNER
+from lanista.rollout.opponent_sampler import seating_of
 
 MANY = 30_000
 
@@ -81,14 +81,14 @@ def test_who_is_met_says_nothing_of_what_is_then_drawn_in_play(seat):
 
 def test_a_draw_on_the_border_is_the_next_one_s_and_weight_0_is_never_met(monkeypatch):
     drawn = np.array([[0.0], [0.25], [0.49], [0.5], [0.99]], np.float32)
-    monkeypatch.setattr(company, "uniforms", lambda seed, unit, *_: drawn[unit])
+    monkeypatch.setattr(opponent_sampler, "uniforms", lambda seed, unit, *_: drawn[unit])
     met = seating_of([1, 2, 3, 4], [0.0, 0.25, 0.25, 0.5], 2, 0)(np.arange(0, 10, 2))[:, 1]
     assert met.tolist() == [2, 3, 3, 4, 4]
 
 
 def test_the_company_takes_the_seats_after_the_learner_s_in_the_order_drawn(monkeypatch):
     drawn = np.array([[0.1, 0.4, 0.9]], np.float32)
-    monkeypatch.setattr(company, "uniforms", lambda seed, unit, *_: drawn[unit])
+    monkeypatch.setattr(opponent_sampler, "uniforms", lambda seed, unit, *_: drawn[unit])
     table = seating_of([5, 6, 7], [1.0, 1.0, 1.0], 4, 0)(np.arange(4))
     assert table.tolist() == [[0, 5, 6, 7], [7, 0, 5, 6], [6, 7, 0, 5], [5, 6, 7, 0]]
 

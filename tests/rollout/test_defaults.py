@@ -9,17 +9,18 @@ from lanista.games import make
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout import play as play_matches
-from lanista.rollout import record, restarts, seating, shared
-from lanista.rollout.actor import Actor
-from lanista.rollout.central import Measures
-from lanista.rollout.collect import LEARNER, Collector
-from lanista.rollout.crew import Crew, Played
-from lanista.rollout.fleet import Fleet
-from lanista.rollout.play import Results, play_blocks
-from lanista.rollout.players import EnsemblePlayer, ensemble_player, policy_player
-from lanista.rollout.processes import PATIENCE, WorkerError
-from lanista.rollout.remote import Note, RemoteActor
-from lanista.rollout.seating import rotations
+from lanista.rollout import replay_recorder, schedule
+from lanista.rollout.collect_worker import Crew, Played
+from lanista.rollout.collector import LEARNER, Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.client import Note, RemoteActor
+from lanista.rollout.inference.policy_players import EnsemblePlayer, ensemble_player, policy_player
+from lanista.rollout.inference.server import Measures
+from lanista.rollout.launchers import restarts, shared_memory
+from lanista.rollout.launchers.processes import PATIENCE, WorkerError
+from lanista.rollout.match_runner import Results, play_blocks
+from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.schedule import rotations
 
 
 def defaults(call):
@@ -80,13 +81,13 @@ def test_schedules_begin_at_0_and_results_without_times_have_none():
     assert defaults(play_blocks) == {"block": 10_000, "record": False}
     assert defaults(play_matches) == {"record": False}
     assert defaults(Results) == {"wall_seconds": 0.0, "cpu_seconds": 0.0}
-    assert seating.FIRST_BLOCK == 32
-    assert (record.MOST_MATCHES, record.MOST_CHOICES) == (10_000, 10_000_000)
+    assert schedule.FIRST_BLOCK == 32
+    assert (replay_recorder.MOST_MATCHES, replay_recorder.MOST_CHOICES) == (10_000, 10_000_000)
 
 
 def test_shared_memory_lies_in_cache_lines_and_segments_of_64_kib_at_least():
-    assert (shared.ALIGN, shared.SMALLEST) == (64, 65536)
-    assert defaults(shared.Outbox) == {"slots": 2}
+    assert (shared_memory.ALIGN, shared_memory.SMALLEST) == (64, 65536)
+    assert defaults(shared_memory.Outbox) == {"slots": 2}
 
 
 def test_rows_of_an_inference_are_counted_from_1_to_65536():

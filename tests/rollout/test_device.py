@@ -13,12 +13,12 @@ import torch
 from test_actor import KINDS, policy_of, started, walk
 
 from lanista.nets.policy import Critic
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
-from lanista.rollout.device import STEP, Found, Lane, Records, Rows
-from lanista.rollout.panel import Panel
-from lanista.rollout.phases import BATCH, INFER, SAMPLE, TRANSFER
-from lanista.rollout.players import PolicyPlayer
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.device_transfer import STEP, Found, Lane, Records, Rows
+from lanista.rollout.inference.opponent_batch import Panel
+from lanista.rollout.inference.policy_players import PolicyPlayer
+from lanista.rollout.timing import BATCH, INFER, SAMPLE, TRANSFER
 
 CPU = torch.device("cpu")
 
@@ -227,7 +227,7 @@ def test_memory_that_a_gpu_copies_from_is_pinned_and_other_memory_is_not(
         asked.append(pin_memory)
         return empty(shape, dtype=dtype)  # A machine without a GPU cannot pin.
 
-    monkeypatch.setattr("lanista.rollout.device.torch.empty", allocated)
+    monkeypatch.setattr("lanista.rollout.inference.device_transfer.torch.empty", allocated)
     gathered(Lane(torch.device(device)), np.zeros((5, 2), np.float32))
     assert asked == [pinned]
 
@@ -246,7 +246,7 @@ class Stream:
 def streams(monkeypatch: pytest.MonkeyPatch) -> list[Stream]:
     """Let lanes believe that there is a GPU; return the streams that they are on, in order."""
     on: list[Stream] = []
-    monkeypatch.setattr("lanista.rollout.device._idle", {})
+    monkeypatch.setattr("lanista.rollout.inference.device_transfer._idle", {})
     monkeypatch.setattr(torch.cuda, "Stream", Stream)
     monkeypatch.setattr(torch.cuda, "default_stream", lambda device: None)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: on.append(stream) or nullcontext())
@@ -347,7 +347,7 @@ def recorded(actor: Actor) -> Actor:
 def test_recorded_choices_are_those_that_are_launched_one_by_one(
     name: str, greedy: bool, log_probs: bool, pools: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lanista.rollout.device.STEP", 4)
+    monkeypatch.setattr("lanista.rollout.inference.device_transfer.STEP", 4)
     game = started(name)
     policy = policy_of(game)
     view = game.spec.privileged if name == "kuhn" else None
@@ -369,9 +369,9 @@ def test_recorded_choices_are_those_that_are_launched_one_by_one(
 def test_recorded_panels_answer_as_others_do(
     sizes: tuple[int, ...], greedy: bool, pools: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lanista.rollout.device.STEP", 4)
-    monkeypatch.setattr("lanista.rollout.panel.STEP", 4)
-    monkeypatch.setattr("lanista.rollout.panel.Records", Redone)
+    monkeypatch.setattr("lanista.rollout.inference.device_transfer.STEP", 4)
+    monkeypatch.setattr("lanista.rollout.inference.opponent_batch.STEP", 4)
+    monkeypatch.setattr("lanista.rollout.inference.opponent_batch.Records", Redone)
     game = started("beastybar", slots=12)
     players = []
     for number in range(len(sizes)):

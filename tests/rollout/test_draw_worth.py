@@ -8,8 +8,8 @@ from lanista.errors import LanistaError
 from lanista.games import Facts, PythonGame, Step, View, make
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
 
 SMALL = Network(width=8, layers=1)
 torch.set_num_threads(1)

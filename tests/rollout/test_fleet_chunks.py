@@ -8,12 +8,12 @@ from lanista.data.trajectory import to_arrays
 from lanista.games import make, make_bot
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
-from lanista.rollout.company import seating_of
-from lanista.rollout.crew import Crew
-from lanista.rollout.fleet import Fleet
-from lanista.rollout.workers import Inline, Threaded
+from lanista.rollout.collect_worker import Crew
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.launchers.in_process import Inline, Threaded
+from lanista.rollout.opponent_sampler import seating_of
+from lanista.rollout.parallel_collector import Fleet
 
 torch.set_num_threads(1)
 NETWORK = Network(width=8, layers=1)

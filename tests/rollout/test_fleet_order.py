@@ -8,10 +8,10 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.games import make, make_bot
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.rollout import restarts
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
-from lanista.rollout.fleet import Fleet
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.launchers import restarts
+from lanista.rollout.parallel_collector import Fleet
 
 NETWORK = Network(width=8, layers=1)
 

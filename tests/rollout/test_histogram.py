@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lanista.rollout.histogram import Histogram
+from lanista.rollout.inference.histogram import Histogram
 
 
 @pytest.fixture

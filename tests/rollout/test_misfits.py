@@ -8,14 +8,14 @@ from lanista.data.trajectory import to_arrays
 from lanista.games import make
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
-from lanista.rollout.crew import take_up, weights_of
-from lanista.rollout.device import Lane
-from lanista.rollout.fleet import Fleet
-from lanista.rollout.panel import Panel
-from lanista.rollout.players import PolicyPlayer
-from lanista.rollout.tape import Tape
+from lanista.rollout.collect_worker import take_up, weights_of
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.device_transfer import Lane
+from lanista.rollout.inference.opponent_batch import Panel
+from lanista.rollout.inference.policy_players import PolicyPlayer
+from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.trajectory_builder import Tape
 
 torch.set_num_threads(1)
 PLAIN, RECURRENT = Network(width=8, layers=1), Network(kind="lstm", width=6)

@@ -17,8 +17,9 @@ from torch import nn
 
 from lanista import games
 from lanista.cli.main import main
+from lanista.evaluate.evaluator import probabilities
 from lanista.games.contract import Decisions, Game
-from lanista.live.deciding import load as load_decider
+from lanista.live.agent.inference import load as load_decider
 from lanista.nets.export import onnx_bytes
 from lanista.nets.finite import NotFiniteError
 from lanista.nets.onnx_runtime import onnx_runner
@@ -26,11 +27,10 @@ from lanista.nets.policy import Policy
 from lanista.nets.policy_file import load_policy, save_policy
 from lanista.nets.portable import load_portable
 from lanista.nets.settings import Network
-from lanista.pipeline.evaluation import probabilities
-from lanista.rollout.actor import Actor
-from lanista.rollout.device import Lane
-from lanista.rollout.panel import Panel
-from lanista.rollout.players import PolicyPlayer, ensemble_player, policy_player
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.device_transfer import Lane
+from lanista.rollout.inference.opponent_batch import Panel
+from lanista.rollout.inference.policy_players import PolicyPlayer, ensemble_player, policy_player
 
 SLOTS = 24
 HUGE = 3e38

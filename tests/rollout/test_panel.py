@@ -10,12 +10,12 @@ from lanista import games
 from lanista.games.contract import Decisions, Facts, Field, Game, Head, Observation, Spec
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.device import Lane, Lanes
-from lanista.rollout.panel import Others, Panel
-from lanista.rollout.phases import Phases
-from lanista.rollout.players import PolicyPlayer
-from lanista.rollout.stacked import Stacked, shape_of
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.device_transfer import Lane, Lanes
+from lanista.rollout.inference.opponent_batch import Others, Panel
+from lanista.rollout.inference.policy_players import PolicyPlayer
+from lanista.rollout.inference.stacked_networks import Stacked, shape_of
+from lanista.rollout.timing import Phases
 
 SLOTS = 60
 CPU = torch.device("cpu")

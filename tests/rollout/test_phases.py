@@ -3,7 +3,7 @@
 import contextlib
 import time
 
-from lanista.rollout.phases import REST, Phases, add_up
+from lanista.rollout.timing import REST, Phases, add_up
 
 
 class Clock:

@@ -19,7 +19,7 @@ from lanista.nets.policy import Policy
 from lanista.nets.policy_file import PolicyFileError, load_policy, save_policy
 from lanista.nets.settings import Network
 from lanista.rollout import Results, Table, play, rotations
-from lanista.rollout.players import ensemble_player, policy_player
+from lanista.rollout.inference.policy_players import ensemble_player, policy_player
 
 
 @pytest.fixture(autouse=True)
@@ -182,7 +182,7 @@ def test_policies_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 
 def test_players_never_load_the_optimiser_or_the_learner() -> None:
     code = (
-        "import sys, lanista.rollout.players\n"
+        "import sys, lanista.rollout.inference.policy_players\n"
         "assert not [name for name in sys.modules if name.startswith('lanista.learn')]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,7 +8,7 @@ from lanista.data.replays import read_replays, resimulate
 from lanista.errors import RefusedError
 from lanista.games import make, make_bot
 from lanista.rollout import Table, play, rotations
-from lanista.rollout.record import MOST_CHOICES, MOST_MATCHES, Recorder, block_size
+from lanista.rollout.replay_recorder import MOST_CHOICES, MOST_MATCHES, Recorder, block_size
 
 
 def kuhn_block(matches=20, seed=4):

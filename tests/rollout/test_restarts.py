@@ -15,11 +15,11 @@ from lanista.data.trajectory import to_arrays
 from lanista.games import make
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
-from lanista.rollout.fleet import Fleet
-from lanista.rollout.processes import WorkerError
-from lanista.rollout.restarts import Restarts
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.launchers.processes import WorkerError
+from lanista.rollout.launchers.restarts import Restarts
+from lanista.rollout.parallel_collector import Fleet
 
 needs_proc = pytest.mark.skipif(sys.platform == "win32", reason="kills processes as Unix does")
 
@@ -80,7 +80,7 @@ class Dying:
 def pauses(monkeypatch):
     """The pauses before starts, which nobody waits for."""
     waited = []
-    monkeypatch.setattr("lanista.rollout.processes.time", Clock(waited))
+    monkeypatch.setattr("lanista.rollout.launchers.processes.time", Clock(waited))
     return waited
 
 

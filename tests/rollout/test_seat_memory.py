@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from lanista.rollout.memory import Memory
+from lanista.rollout.inference.recurrent_state import Memory
 
 
 def asked(*rows):

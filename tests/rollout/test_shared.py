@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from lanista.errors import LanistaError
-from lanista.rollout.shared import (
+from lanista.rollout.launchers.shared_memory import (
     ALIGN,
     Inbox,
     Outbox,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanista.rollout.tally import Count, Tally, pair_results
+from lanista.rollout.outcome_counts import Count, Tally, pair_results
 
 COLUMNS = ("seated", "place", "returns", "match", "update")
 NUMBERS = st.one_of(st.integers(0, 3), st.integers(0, 2**31 - 1))

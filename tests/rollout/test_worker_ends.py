@@ -15,10 +15,10 @@ from lanista.errors import LanistaError
 from lanista.games import make
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.rollout import fleet as module
-from lanista.rollout.actor import Actor
-from lanista.rollout.collect import Collector
-from lanista.rollout.fleet import Fleet
+from lanista.rollout import parallel_collector as module
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.parallel_collector import Fleet
 
 needs_unix = pytest.mark.skipif(sys.platform == "win32", reason="processes as Unix has them")
 torch.set_num_threads(1)

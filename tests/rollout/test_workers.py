@@ -6,8 +6,8 @@ import torch
 from lanista.games import make
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.rollout.actor import Actor
-from lanista.rollout.workers import Published
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.launchers.in_process import Published
 
 
 class Watched(Published):

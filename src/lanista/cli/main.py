@@ -42,7 +42,7 @@ class Command(Protocol):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` (those of the process, unless given) ask for."""
-    from lanista.cli.outputs import refuse_unsafe
+    from lanista.cli.common.outputs import refuse_unsafe
 
     _mend_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -92,29 +92,29 @@ def parse(arguments: Sequence[str]) -> Command:
 
 def commands() -> dict[str, Callable[..., Command] | Group]:
     """Return every command and group of commands by name."""
-    from lanista.cli.check import Check
-    from lanista.cli.config import Config
-    from lanista.cli.data import Data
-    from lanista.cli.doctor import Doctor
-    from lanista.cli.evaluate import Evaluate
-    from lanista.cli.experiment import ExperimentCommand
-    from lanista.cli.exploit import Exploit
-    from lanista.cli.export import Export
-    from lanista.cli.games import Games
-    from lanista.cli.imitate import Imitate
-    from lanista.cli.league import LeagueCommand
-    from lanista.cli.learn import Learn
-    from lanista.cli.live_demo import LiveDemo
-    from lanista.cli.play import Play
-    from lanista.cli.policy import POLICY
-    from lanista.cli.profile import ProfileCommand
-    from lanista.cli.replay import Replay
-    from lanista.cli.report import Report
-    from lanista.cli.rl import RL
-    from lanista.cli.roundrobin import RoundRobin
-    from lanista.cli.run import RunCommand
-    from lanista.cli.showdown import SHOWDOWN
-    from lanista.cli.watch import Watch
+    from lanista.cli.live.doctor import Doctor
+    from lanista.cli.live.learn import Learn
+    from lanista.cli.live.live_demo import LiveDemo
+    from lanista.cli.live.policy import POLICY
+    from lanista.cli.measure.evaluate import Evaluate
+    from lanista.cli.measure.experiment import ExperimentCommand
+    from lanista.cli.measure.exploit import Exploit
+    from lanista.cli.measure.report import Report
+    from lanista.cli.measure.roundrobin import RoundRobin
+    from lanista.cli.play.games import Games
+    from lanista.cli.play.play import Play
+    from lanista.cli.play.replay import Replay
+    from lanista.cli.play.watch import Watch
+    from lanista.cli.showdown.verbs import SHOWDOWN
+    from lanista.cli.tools.check import Check
+    from lanista.cli.tools.config import Config
+    from lanista.cli.tools.data import Data
+    from lanista.cli.tools.export import Export
+    from lanista.cli.tools.profile import ProfileCommand
+    from lanista.cli.train.imitate import Imitate
+    from lanista.cli.train.league import LeagueCommand
+    from lanista.cli.train.rl import RL
+    from lanista.cli.train.run import RunCommand
 
     return {
         "games": Games,

@@ -23,12 +23,19 @@ from lanista.data.records import PlayerInfo
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import filling, write_text
 from lanista.games.contract import Spec
-from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import FORMATS, Format, format_named
 from lanista.games.showdown.game import Showdown
-from lanista.games.showdown.logs import TIE, Log, LogError, find_logs, identity, read_logs
-from lanista.games.showdown.spectator_rows import Battle, read_battle
-from lanista.games.showdown.views import SEATS
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.sim.views import SEATS
+from lanista.games.showdown.spectating.logs import (
+    TIE,
+    Log,
+    LogError,
+    find_logs,
+    identity,
+    read_logs,
+)
+from lanista.games.showdown.spectating.rows import Battle, read_battle
 
 PLAYER = PlayerInfo("spectator", hashlib.sha256(b"Showdown battle logs").hexdigest())
 """Whose decisions they are said to be: many people's, who are named in the extra `player`."""

@@ -14,7 +14,7 @@ from lanista.games.contract import (
     Option,
     Spec,
 )
-from lanista.games.lift import PythonGame, Step, View
+from lanista.games.python_game import PythonGame, Step, View
 from lanista.games.registry import Entry, Setting, entry, make, make_bot, names
 from lanista.games.streams import Stream
 

@@ -252,7 +252,7 @@ def _entry_in(module: Any, path: Path, attribute: str) -> Entry:
         if not hasattr(module, attribute):
             raise GameError(f"{path} has no {attribute!r}.")
         return _as_entry(getattr(module, attribute), attribute)
-    from lanista.games.lift import PythonGame
+    from lanista.games.python_game import PythonGame
 
     values = list(vars(module).values())
     classes = [value for value in values if _written_in(module, value, PythonGame)]

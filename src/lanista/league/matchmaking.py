@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lanista.errors import LanistaError, nearest
 from lanista.league.payoff import Payoff
-from lanista.league.settings import CATEGORIES, KINDS, Matchmaking, added_matchmakers
+from lanista.runs.league_settings import CATEGORIES, KINDS, Matchmaking, added_matchmakers
 
 
 @dataclass(frozen=True)

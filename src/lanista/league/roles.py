@@ -14,7 +14,7 @@ from lanista.errors import LanistaError, nearest
 from lanista.games.streams import Stream
 from lanista.league.matchmaking import Candidate
 from lanista.league.payoff import Payoff
-from lanista.league.settings import ROLES, Role
+from lanista.runs.league_settings import ROLES, Role
 
 # No match has this seat, so the stream is nobody else's.
 _NO_SEAT = 255

@@ -20,13 +20,13 @@ from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.batch import Batch, to_device
-from lanista.learn.cutting import Part, cut, cut_there
-from lanista.learn.descent import BrokenLossError as BrokenLossError
-from lanista.learn.descent import Descent, shares_of
 from lanista.learn.forward import Views, forward
+from lanista.learn.loss_terms import FILTERED, Known, term, weighted
 from lanista.learn.losses import Term
-from lanista.learn.memory import keep_freed_memory
-from lanista.learn.readings import Readings, read
+from lanista.learn.malloc import keep_freed_memory
+from lanista.learn.minibatches import Part, cut, cut_there
+from lanista.learn.optimiser_step import BrokenLossError as BrokenLossError
+from lanista.learn.optimiser_step import Descent, shares_of
 from lanista.learn.references import References
 from lanista.learn.regularisers import behaviour_kl_sampled
 from lanista.learn.schedules import initial_states, observe_all, parse_schedule, values_at
@@ -40,8 +40,8 @@ from lanista.learn.shards import (
     gradients_of,
     shuffled,
 )
-from lanista.learn.targets import known_of, scaled, scales
-from lanista.learn.terms import FILTERED, Known, term, weighted
+from lanista.learn.step_metrics import Readings, read
+from lanista.learn.update_targets import known_of, scaled, scales
 from lanista.nets.policy import Critic, Policy, ema_update
 from lanista.nets.settings import Network
 

@@ -23,8 +23,8 @@ from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Game
 from lanista.games.trusted_names import installed_name, refuse_settings
-from lanista.live.agent import Agent
-from lanista.live.folder import PolicyFolder
+from lanista.live.agent.agent import Agent
+from lanista.live.files.policy_folder import PolicyFolder
 from lanista.nets.policy_format import read_header
 from lanista.text import without_controls
 

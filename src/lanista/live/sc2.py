@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from lanista.errors import LanistaError
 from lanista.games.contract import Abilities, Facts, Field, Head, Observation, Spec
 from lanista.games.streams import Stream
-from lanista.live.agent import Agent, Report
-from lanista.live.folder import Pointer, PolicyFolder
-from lanista.live.game_header import LONGEST_ID
+from lanista.live.agent.agent import Agent, Report
+from lanista.live.files.game_header import LONGEST_ID
+from lanista.live.files.policy_folder import Pointer, PolicyFolder
 from lanista.nets.policy_format import PolicyHeader, encode
 from lanista.nets.settings import Network
 from lanista.text import printable

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lanista.nets import judging
+from lanista.nets import fused_ops
 
 LOG2_E = 1.4426950408889634
 ILLEGAL = -1e9
@@ -101,8 +101,8 @@ class Heads:
         logits = _wide(logits)
         if temperature is not None and not (isinstance(temperature, float) and temperature == 1.0):
             logits = logits / temperature
-        if judging.by_row(logits):
-            return judging.log_softmax(logits, mask, self._sizes)
+        if fused_ops.by_row(logits):
+            return fused_ops.log_softmax(logits, mask, self._sizes)
         # Sums and products, since filling by a mask branches at every entry: half the time.
         legal = mask.to(logits.dtype)
         barred = legal - 1
@@ -114,8 +114,8 @@ class Heads:
     def judge(self, logits: Tensor, mask: Tensor, actions: Tensor) -> Judged:
         """Return what `logits` `[N, choices]` say of `actions` `[N, heads]`, with gradients."""
         self._check(logits, mask)
-        if judging.by_row(logits):
-            return Judged(*judging.judge(logits, mask, actions.long(), self._sizes))
+        if fused_ops.by_row(logits):
+            return Judged(*fused_ops.judge(logits, mask, actions.long(), self._sizes))
         log_probs = self.log_probs(logits, mask)
         return Judged(log_probs, self.joint(log_probs, actions), self.entropy(log_probs, mask))
 
@@ -132,9 +132,9 @@ class Heads:
         logits, without waiting for it.
         """
         self._check(logits, mask)
-        if judging.by_row(logits) and not isinstance(temperature, Tensor):
+        if fused_ops.by_row(logits) and not isinstance(temperature, Tensor):
             drawn = None if uniforms is None else uniforms.float().numpy()
-            found = judging.choose(logits, mask, self._sizes, drawn, temperature)
+            found = fused_ops.choose(logits, mask, self._sizes, drawn, temperature)
             return torch.from_numpy(found[0]), torch.from_numpy(found[1])
         log_probs = self.log_probs(logits, mask, temperature)
         if uniforms is None:

@@ -19,11 +19,11 @@ from statistics import median
 from typing import Any
 
 from lanista.errors import LanistaError
-from lanista.pipeline.conduct import Audience, conduct
-from lanista.pipeline.plain import plain
-from lanista.pipeline.settings import RunSettings
+from lanista.pipeline.recipe import POLICIES, Budget, Story, story_values
+from lanista.pipeline.runner import Audience, conduct
 from lanista.pipeline.stage_play import opponents_of
-from lanista.pipeline.story import POLICIES, Budget, Story, story_values
+from lanista.runs.serialise import plain
+from lanista.runs.settings import RunSettings
 
 Rates = Mapping[str, float]
 """What was measured, by name; see `Rehearsed`."""

@@ -21,20 +21,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from lanista.data.databases import opened_to_read
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import remove_leftovers, write_text
-from lanista.pipeline.plain import build, read_yaml
 from lanista.pipeline.recipes import settings_of
-from lanista.pipeline.run import DATABASE, folder_of
-from lanista.pipeline.settings import (
+from lanista.report.curves import Curve, Look
+from lanista.runs.folder import DATABASE, folder_of
+from lanista.runs.serialise import build, read_yaml
+from lanista.runs.settings import (
     RunSettings,
     apply_overrides,
     differences,
     load_settings,
     to_yaml,
 )
-from lanista.report.curves import Curve, Look
+from lanista.runs.sqlite_files import opened_to_read
 
 Axis = Literal["decisions", "cpu_seconds", "wall_seconds"]
 State = Literal["waiting", "running", "done", "failed"]

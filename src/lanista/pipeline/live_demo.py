@@ -21,20 +21,20 @@ from pathlib import Path
 from lanista.errors import LanistaError
 from lanista.files import write_bytes, write_text
 from lanista.games import registry
-from lanista.learn.imitation_settings import Imitation
+from lanista.learn.imitation.settings import Imitation
 from lanista.learn.settings import Learning
-from lanista.live.folder import PolicyFolder
-from lanista.live.learning import FOLDER, SETTINGS, BackgroundLearner, Batch
-from lanista.live.sequential import Rule
-from lanista.live.service import Service, serve
-from lanista.live.settings import Gate, LiveSettings
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.learner.background_learner import FOLDER, SETTINGS, BackgroundLearner, Batch
+from lanista.live.learner.service import Service, serve
+from lanista.live.learner.settings import Gate, LiveSettings
+from lanista.live.promotion.sequential_test import Rule
 from lanista.nets.policy_format import read_header
 from lanista.nets.settings import Network
-from lanista.pipeline.imitate import Task, imitate
-from lanista.pipeline.plain import commented, load
-from lanista.rollout.play import Table, play
-from lanista.rollout.record import Recorder
-from lanista.rollout.seating import rotations
+from lanista.rollout.match_runner import Table, play
+from lanista.rollout.replay_recorder import Recorder
+from lanista.rollout.schedule import rotations
+from lanista.runs.serialise import commented, load
+from lanista.train.imitate import Task, imitate
 
 PLAYER = "lanista.live.demo_player"
 _LOG = "player-{number}.log"

@@ -12,11 +12,11 @@ from dataclasses import fields
 from pathlib import Path
 
 from lanista.errors import LanistaError, nearest
+from lanista.importers.formats import plan_of
 from lanista.learn.settings import Learning
-from lanista.pipeline.plain import SettingsError
-from lanista.pipeline.plans import plan_of
-from lanista.pipeline.settings import Replay, Rollouts, RunSettings, load_settings
-from lanista.pipeline.story import RECIPE, Story, is_story, load_story, read_story
+from lanista.pipeline.recipe import RECIPE, Story, is_story, load_story, read_story
+from lanista.runs.serialise import SettingsError
+from lanista.runs.settings import Replay, Rollouts, RunSettings, load_settings
 
 
 def alphastar(game: str = "arena", *, anchored: bool = True) -> RunSettings:

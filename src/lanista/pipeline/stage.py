@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanista.pipeline.story import POLICIES, Story
+from lanista.pipeline.recipe import POLICIES, Story
 
 
 class Onlooker:

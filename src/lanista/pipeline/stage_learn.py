@@ -12,15 +12,15 @@ from typing import Any
 
 from lanista.data.demonstrations import Demonstrations, Indices
 from lanista.errors import RefusedError
-from lanista.learn.checkpoint import Checkpoints
-from lanista.pipeline.display import JUDGED, number
-from lanista.pipeline.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path
-from lanista.pipeline.plain import plain
-from lanista.pipeline.run import CONFIG, DATABASE, folder_of
-from lanista.pipeline.settings import RunSettings, may_change
+from lanista.pipeline.recipe import POLICIES, Story, run_folder
 from lanista.pipeline.stage import Onlooker, Stage, Stop, common_inputs, game_file, policy_files
-from lanista.pipeline.story import POLICIES, Story, run_folder
-from lanista.pipeline.training import train
+from lanista.runs.checkpoints import Checkpoints
+from lanista.runs.folder import CONFIG, DATABASE, folder_of
+from lanista.runs.serialise import plain
+from lanista.runs.settings import RunSettings, may_change
+from lanista.train.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path
+from lanista.train.loop import train
+from lanista.train.progress_view import JUDGED, number
 
 _OTHER_RESULTS = ("iterations", "evaluation")
 """What may change in a run and yet changes what a stage makes: how long it learns, and by whom a

@@ -12,23 +12,23 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from lanista.evaluate.evaluator import probabilities
+from lanista.evaluate.gauntlet import described, gauntlet_of, play_gauntlet
+from lanista.evaluate.meter import exact_reading
 from lanista.files import write_text
 from lanista.games import registry
 from lanista.games.adapters.exact import OPENSPIEL_NAMES
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
-from lanista.league.meter import exact_reading
 from lanista.nets.policy_file import load_policy
-from lanista.pipeline.evaluation import probabilities
-from lanista.pipeline.gauntlet import described, gauntlet_of, play_gauntlet
-from lanista.pipeline.plain import SettingsError, plain
-from lanista.pipeline.players import is_bot
+from lanista.pipeline.recipe import DATA, EVALUATION, Evaluating, Recording, Story
 from lanista.pipeline.stage import Onlooker, Stage, Stop, common_inputs, game_file, policy_files
-from lanista.pipeline.story import DATA, EVALUATION, Evaluating, Recording, Story
-from lanista.rollout.play import Table, join, play
-from lanista.rollout.players import policy_player
-from lanista.rollout.record import Recorder, block_size
-from lanista.rollout.seating import Schedule, rotations
+from lanista.rollout.inference.policy_players import policy_player
+from lanista.rollout.match_runner import Table, join, play
+from lanista.rollout.replay_recorder import Recorder, block_size
+from lanista.rollout.schedule import Schedule, rotations
+from lanista.runs.players import is_bot
+from lanista.runs.serialise import SettingsError, plain
 
 _SLOTS = 4096
 

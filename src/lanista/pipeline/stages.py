@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from lanista.pipeline.recipe import EVALUATION, POLICIES, REPORT, Story, run_folder
 from lanista.pipeline.stage import Onlooker, Stage, Stop
 from lanista.pipeline.stage_learn import imitate_stage, is_whole, run_stage
 from lanista.pipeline.stage_play import evaluate_stage, record_stage
-from lanista.pipeline.story import EVALUATION, POLICIES, REPORT, Story, run_folder
 from lanista.report.exports import write_report
 from lanista.report.reading import story_of_run
 

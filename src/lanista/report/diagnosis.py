@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from lanista.live.findings import Examination, Finding, by_gravity, short
-from lanista.report.source import Series, Story, owner
+from lanista.live.diagnosis.findings import Examination, Finding, by_gravity, short
+from lanista.report.run_record import Series, Story, owner
 
 ENOUGH = 100
 """Matches without which "all of them" is no news."""

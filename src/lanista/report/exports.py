@@ -14,11 +14,11 @@ from typing import Any
 
 from lanista.errors import LanistaError
 from lanista.files import Kind, replacing, write_text
-from lanista.report.page import page
-from lanista.report.page_parts import GENERATOR
+from lanista.report.pages.html import GENERATOR
+from lanista.report.pages.run_page import page
 from lanista.report.pairs import counted, fold_pairs
 from lanista.report.reading import EXPORT_VERSION, POLICIES
-from lanista.report.source import Match, Story
+from lanista.report.run_record import Match, Story
 from lanista.report.summary import exploiters, summarise
 
 LEAGUE_STATE, MATCHES, SUMMARY = "league_state.json", "matches.jsonl", "summary.json"

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.report.source import Lineup, Match, Member, Story
+from lanista.report.run_record import Lineup, Match, Member, Story
 
 
 @dataclass(frozen=True)

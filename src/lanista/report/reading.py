@@ -16,11 +16,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lanista.data.databases import opened_to_read
 from lanista.errors import LanistaError
 from lanista.foreign import is_digest, refuse_unsafe_folder
-from lanista.live.folder import POINTER
-from lanista.report.source import (
+from lanista.live.files.policy_folder import POINTER
+from lanista.report.run_record import (
     Drawn,
     Event,
     Lineup,
@@ -31,6 +30,7 @@ from lanista.report.source import (
     TrainingGames,
     compute_of,
 )
+from lanista.runs.sqlite_files import opened_to_read
 from lanista.yaml_text import parse_yaml, text_of
 
 DATABASE, CONFIG, POLICIES = "run.db", "config.yaml", "policies"

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lanista.errors import LanistaError
-from lanista.league.meter import Reading, pool_reading
-from lanista.league.ratings import (
+from lanista.evaluate.meter import Reading, pool_reading
+from lanista.evaluate.ratings import (
     ELO_K,
     ELO_START,
     Fit,
@@ -22,7 +22,7 @@ from lanista.league.ratings import (
     openskill,
     unexplained,
 )
-from lanista.league.score import Estimate, mean_score, smallest_difference, wilson
+from lanista.evaluate.score import Estimate, mean_score, smallest_difference, wilson
 from lanista.report.pairs import (
     Entrant,
     Pair,
@@ -33,7 +33,7 @@ from lanista.report.pairs import (
     fold_pairs,
     linked,
 )
-from lanista.report.source import Match, Member, Story, owner
+from lanista.report.run_record import Match, Member, Story, owner
 
 VERSION = 1
 Plain = dict[str, Any]

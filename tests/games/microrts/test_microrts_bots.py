@@ -11,7 +11,7 @@ from microrts_matches import fingerprint, needs_engine, play, player, step
 from lanista.games import GameError
 from lanista.games.check.trial import copied
 from lanista.games.microrts import ENTRY, MicroRTS
-from lanista.games.microrts.minds import DRAWN, FREE, SCRIPTED, SCRIPTS
+from lanista.games.microrts.engine_bots import DRAWN, FREE, SCRIPTED, SCRIPTS
 
 pytestmark = needs_engine
 

@@ -10,8 +10,8 @@ from microrts_matches import needs_engine
 
 from lanista.cli import main as cli
 from lanista.games.microrts.engine import VERSION
+from lanista.games.microrts.engine_bots import SCRIPTS
 from lanista.games.microrts.layout import CHOICES, describe
-from lanista.games.microrts.minds import SCRIPTS
 from lanista.pipeline.recipes import settings_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "microrts.md").read_text(encoding="utf-8")

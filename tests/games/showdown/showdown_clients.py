@@ -13,9 +13,9 @@ from typing import Any
 from showdown_play import pick
 from websockets.asyncio.client import ClientConnection, connect
 
-from lanista.games.showdown.battles import Setup
-from lanista.games.showdown.server import Server
-from lanista.games.showdown.views import SEATS, Request
+from lanista.games.showdown.local_servers.server import Server
+from lanista.games.showdown.sim.battles import Setup
+from lanista.games.showdown.sim.views import SEATS, Request
 from lanista.games.streams import Stream
 
 NAMES = ("Player 1", "Player 2")

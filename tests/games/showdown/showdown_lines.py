@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lanista.games.showdown.belief import Belief
-from lanista.games.showdown.encoding import observation_of
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.knowledge import FOE, Event, Mon, Place
-from lanista.games.showdown.tracker import Tracker
+from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.protocol.battle_state import FOE, Event, Mon, Place
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.protocol.tracker import Tracker
 
 VGC = "gen9vgc2025regi"
 SINGLES = "gen9randombattle"

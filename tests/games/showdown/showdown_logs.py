@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.spectator import Decision, Order, Told
-from lanista.games.showdown.spectator_witness import witness
+from lanista.games.showdown.spectating.spectator import Decision, Order, Told
+from lanista.games.showdown.spectating.witness import witness
 
 TEAMS = {
     "p1": ("Indeedee-F", "Dondozo", "Tatsugiri", "Pawmot", "Oricorio", "Dragonite"),

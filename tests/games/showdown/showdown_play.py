@@ -10,12 +10,12 @@ import pytest
 from showdown_teams import ODD_TEAMS
 
 from lanista.games.contract import GameError
-from lanista.games.showdown.battles import Battles, Setup, simulator_seed
+from lanista.games.showdown.actions.orders import legal_previews, orders_of, preview_text
 from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.install import find, find_node
-from lanista.games.showdown.orders import legal_previews, orders_of, preview_text
-from lanista.games.showdown.teams import EXAMPLES, load_pool
-from lanista.games.showdown.views import Request, Update
+from lanista.games.showdown.sim.battles import Battles, Setup, simulator_seed
+from lanista.games.showdown.sim.views import Request, Update
+from lanista.games.showdown.teams.pool import EXAMPLES, load_pool
 from lanista.games.streams import Stream
 
 MAIN_FORMATS = (

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from showdown_matches import player, step
 
-from lanista.games.showdown.battles import Setup
-from lanista.games.showdown.encoding import observation_of
 from lanista.games.showdown.formats import Format, format_named
 from lanista.games.showdown.game import Showdown
-from lanista.games.showdown.logs import Log, read_log
-from lanista.games.showdown.process import Worker
-from lanista.games.showdown.spectator import (
+from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.sim.battles import Setup
+from lanista.games.showdown.sim.process import Worker
+from lanista.games.showdown.sim.views import SEATS, Request, lines_for
+from lanista.games.showdown.spectating.logs import Log, read_log
+from lanista.games.showdown.spectating.spectator import (
     Bring,
     Move,
     Order,
@@ -25,8 +27,6 @@ from lanista.games.showdown.spectator import (
     Switch,
     Told,
 )
-from lanista.games.showdown.tracker import Tracker
-from lanista.games.showdown.views import SEATS, Request, lines_for
 
 MARK = "|t:|1700000000"
 Said = Sequence[tuple[int, str]]

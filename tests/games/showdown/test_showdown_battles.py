@@ -14,7 +14,7 @@ import pytest
 from showdown_play import MAIN_FORMATS, needs_simulator, odd_setups, play, said, setups
 
 from lanista.games.contract import GameError
-from lanista.games.showdown.battles import Battles, Setup, simulator_seed
+from lanista.games.showdown.sim.battles import Battles, Setup, simulator_seed
 from lanista.games.streams import Stream
 
 pytestmark = needs_simulator
@@ -147,7 +147,7 @@ def test_a_choice_that_is_not_legal_cuts_off_that_battle_alone(battles: Battles)
 
 PARENT = """
 import sys, time
-from lanista.games.showdown.battles import Battles
+from lanista.games.showdown.sim.battles import Battles
 battles = Battles(workers=2)
 print(*(worker.process.pid for worker in battles._workers), flush=True)
 time.sleep(600)
@@ -182,7 +182,7 @@ def test_workers_end_when_their_parent_is_killed() -> None:
 
 HARDY = """
 import os, signal
-from lanista.games.showdown.process import Worker
+from lanista.games.showdown.sim.process import Worker
 worker = Worker()
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, signal.SIG_IGN)

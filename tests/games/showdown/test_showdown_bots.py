@@ -15,7 +15,11 @@ from showdown_play import MAIN_FORMATS, needs_simulator
 
 from lanista.games import GameError
 from lanista.games.check.trial import copied
-from lanista.games.showdown.damage import (
+from lanista.games.showdown.entry import ENTRY
+from lanista.games.showdown.game import Showdown
+from lanista.games.showdown.install import find, find_node
+from lanista.games.showdown.protocol.vocabulary import dex
+from lanista.games.showdown.scripted.damage import (
     HITS,
     MEAN_ROLL,
     Fighter,
@@ -24,10 +28,6 @@ from lanista.games.showdown.damage import (
     guessed_stats,
     hit_chance,
 )
-from lanista.games.showdown.entry import ENTRY
-from lanista.games.showdown.game import Showdown
-from lanista.games.showdown.install import find, find_node
-from lanista.games.showdown.vocabulary import dex
 from lanista.games.streams import Stream
 
 pytestmark = needs_simulator

@@ -18,16 +18,16 @@ from showdown_play import MAIN_FORMATS, needs_simulator
 from showdown_rare_teams import FORMAT as RARE_FORMAT
 from showdown_rare_teams import TEAMS as RARE_TEAMS
 
-from lanista.games.showdown.battles import Battles
-from lanista.games.showdown.belief import Belief
-from lanista.games.showdown.description import previews_of, write_mask
+from lanista.games.showdown.actions.orders import orders_of
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.orders import orders_of
-from lanista.games.showdown.process import Worker
-from lanista.games.showdown.server import Server
-from lanista.games.showdown.teams import EXAMPLES, load_pool
-from lanista.games.showdown.tracker import Tracker
-from lanista.games.showdown.views import SEATS, Request, Update
+from lanista.games.showdown.local_servers.server import Server
+from lanista.games.showdown.observation.description import previews_of, write_mask
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.sim.process import Worker
+from lanista.games.showdown.sim.views import SEATS, Request, Update
+from lanista.games.showdown.teams.pool import EXAMPLES, load_pool
 from lanista.games.streams import Stream
 
 pytest.importorskip("websockets", reason="websockets is missing; it comes with poke-env")

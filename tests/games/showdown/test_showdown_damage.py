@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from lanista.games.showdown.damage import (
+from lanista.games.showdown.protocol.vocabulary import dex
+from lanista.games.showdown.scripted.damage import (
     Fighter,
     Ground,
     expected_share,
     guessed_stats,
     hit_chance,
 )
-from lanista.games.showdown.vocabulary import dex
 
 DOUBLES, SINGLES = Ground(), Ground(doubles=False)
 

@@ -10,11 +10,11 @@ from showdown_play import needs_simulator
 
 from lanista.cli import main as cli
 from lanista.games.registry import bot_names, entry
-from lanista.games.showdown.description import describe
-from lanista.games.showdown.encoding import observation_of
+from lanista.games.showdown.actions.orders import PREVIEWS, orders_of
 from lanista.games.showdown.formats import FORMATS, format_named
-from lanista.games.showdown.orders import PREVIEWS, orders_of
-from lanista.games.showdown.teams import BUILT_IN, PATTERN
+from lanista.games.showdown.observation.description import describe
+from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.teams.pool import BUILT_IN, PATTERN
 from lanista.nets.policy_file import load_policy
 from lanista.nets.tokens import layout_of
 from lanista.pipeline.recipes import find

@@ -10,10 +10,9 @@ from showdown_lines import PREVIEW, VGC, after_leads, encoded, heard, party_memb
 from showdown_play import MAIN_FORMATS, Told, needs_simulator, play, setups
 
 from lanista.games.contract import Observation
-from lanista.games.showdown.battles import Battles
-from lanista.games.showdown.belief import Belief
-from lanista.games.showdown.encoding import observation_of
-from lanista.games.showdown.fields import (
+from lanista.games.showdown.formats import format_named
+from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.observation.fields import (
     ABSENT,
     BENCH,
     FAINTED,
@@ -22,10 +21,11 @@ from lanista.games.showdown.fields import (
     NOT_SHOWN,
     SECOND_PLACE,
 )
-from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.teams import EXAMPLES, load_pool
-from lanista.games.showdown.tracker import Tracker
-from lanista.games.showdown.vocabulary import NONE, UNKNOWN, dex
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.protocol.vocabulary import NONE, UNKNOWN, dex
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.teams.pool import EXAMPLES, load_pool
 
 FOE0 = 6
 """The opponent's first Pokémon among the tokens of group `mon`."""

@@ -21,9 +21,9 @@ from lanista.games.check import CHECKS
 from lanista.games.check.trial import Trial
 from lanista.games.contract import Saved
 from lanista.games.showdown import game as module
+from lanista.games.showdown.actions.orders import PREVIEWS
 from lanista.games.showdown.game import Showdown
-from lanista.games.showdown.orders import PREVIEWS
-from lanista.games.showdown.teams import EXAMPLES, Pool, Team
+from lanista.games.showdown.teams.pool import EXAMPLES, Pool, Team
 from lanista.games.streams import Stream
 
 pytestmark = needs_simulator

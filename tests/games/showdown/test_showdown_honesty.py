@@ -15,13 +15,13 @@ import pytest
 from numpy.typing import NDArray
 from showdown_play import needs_simulator, setups
 
-from lanista.games.showdown.battles import Battles, Setup
-from lanista.games.showdown.belief import Belief
-from lanista.games.showdown.encoding import observation_of
+from lanista.games.showdown.actions.orders import orders_of, preview_text
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.orders import orders_of, preview_text
-from lanista.games.showdown.tracker import Tracker
-from lanista.games.showdown.views import Request, View
+from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.sim.battles import Battles, Setup
+from lanista.games.showdown.sim.views import Request, View
 from lanista.games.streams import Stream
 
 pytestmark = needs_simulator

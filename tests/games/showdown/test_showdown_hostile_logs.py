@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from showdown_logs import came, more, opening, turn
 
-from lanista.games.showdown.description import describe
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.knowledge import MOST_EVENTS, MOST_MONS
-from lanista.games.showdown.logs import LONGEST_LINE, MOST_LINES, LogError, read_log
-from lanista.games.showdown.spectator_rows import read_battle
-from lanista.games.showdown.spectator_witness import MOST_DECISIONS
+from lanista.games.showdown.observation.description import describe
+from lanista.games.showdown.protocol.battle_state import MOST_EVENTS, MOST_MONS
+from lanista.games.showdown.spectating.logs import LONGEST_LINE, MOST_LINES, LogError, read_log
+from lanista.games.showdown.spectating.rows import read_battle
+from lanista.games.showdown.spectating.witness import MOST_DECISIONS
 
 FORMAT = format_named("gen9vgc2025regi")
 SPEC = describe(FORMAT, "mirror", "", "")
@@ -44,7 +44,7 @@ PAGES = {
 CHILD = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]),) * 2)
-from lanista.games.showdown.logs import LogError, read_log
+from lanista.games.showdown.spectating.logs import LogError, read_log
 try:
     read_log(sys.stdin.read(), "page")
 except LogError as error:
@@ -129,7 +129,7 @@ def test_turns_beyond_counting_give_no_rows() -> None:
 
 
 def test_files_beyond_any_battle_are_refused_unread(tmp_path: Path) -> None:
-    from lanista.games.showdown.logs import LARGEST, read_logs
+    from lanista.games.showdown.spectating.logs import LARGEST, read_logs
 
     file = tmp_path / "x.html"
     with file.open("wb") as out:

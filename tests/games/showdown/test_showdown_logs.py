@@ -14,13 +14,20 @@ from showdown_play import needs_simulator
 from showdown_spectating import bot_battles
 
 from lanista.games.contract import Spec
-from lanista.games.showdown.description import describe
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.logs import Log, LogError, find_logs, identity, read_log, read_logs
-from lanista.games.showdown.process import Worker
-from lanista.games.showdown.spectator_rows import Battle, read_battle
-from lanista.games.showdown.views import SEATS, lines_for
-from lanista.games.showdown.vocabulary import UNKNOWN, dex
+from lanista.games.showdown.observation.description import describe
+from lanista.games.showdown.protocol.vocabulary import UNKNOWN, dex
+from lanista.games.showdown.sim.process import Worker
+from lanista.games.showdown.sim.views import SEATS, lines_for
+from lanista.games.showdown.spectating.logs import (
+    Log,
+    LogError,
+    find_logs,
+    identity,
+    read_log,
+    read_logs,
+)
+from lanista.games.showdown.spectating.rows import Battle, read_battle
 from lanista.games.streams import Stream
 
 FORMAT = format_named("gen9vgc2025regi")

@@ -6,9 +6,9 @@ from typing import Any
 
 from showdown_lines import SINGLES, after_leads, heard, party_member
 
-from lanista.games.showdown.options import MOVE, PASS, SWITCH, Option, options_of
-from lanista.games.showdown.orders import Singles, slot_text
-from lanista.games.showdown.tracker import Tracker
+from lanista.games.showdown.actions.options import MOVE, PASS, SWITCH, Option, options_of
+from lanista.games.showdown.actions.orders import Singles, slot_text
+from lanista.games.showdown.protocol.tracker import Tracker
 
 Hit = tuple[tuple[int, ...], bool, bool, str]
 """Foes' places from 0, whether all of them, whether the ally, and the new type."""

@@ -13,10 +13,7 @@ import pytest
 from showdown_play import MAIN_FORMATS, Told, needs_simulator, odd_setups, play, setups
 
 from lanista.games.contract import GameError
-from lanista.games.showdown.battles import Battles
-from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.install import find, find_node
-from lanista.games.showdown.orders import (
+from lanista.games.showdown.actions.orders import (
     PASS,
     PREVIEWS,
     SWITCH,
@@ -31,7 +28,10 @@ from lanista.games.showdown.orders import (
     reviving,
     slot_text,
 )
-from lanista.games.showdown.views import Request
+from lanista.games.showdown.formats import format_named
+from lanista.games.showdown.install import find, find_node
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.sim.views import Request
 
 PROBE = Path(__file__).parent / "probe.mjs"
 

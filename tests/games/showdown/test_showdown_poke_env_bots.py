@@ -21,13 +21,13 @@ from showdown_play import Told, needs_simulator, odd_setups, play, setups
 
 from lanista.games import GameError, registry
 from lanista.games.check.trial import copied
-from lanista.games.showdown.battles import Battles
-from lanista.games.showdown.description import whole_action, write_mask, wrong_head
+from lanista.games.showdown.actions.choice_text import read_preview, read_turn
 from lanista.games.showdown.game import Showdown
-from lanista.games.showdown.match import Told as Heard
-from lanista.games.showdown.poke_env_bots import BOTS, PokeEnvBot
-from lanista.games.showdown.views import View
-from lanista.games.showdown.words import read_preview, read_turn
+from lanista.games.showdown.observation.description import whole_action, write_mask, wrong_head
+from lanista.games.showdown.scripted.poke_env_bots import BOTS, PokeEnvBot
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.sim.match import Told as Heard
+from lanista.games.showdown.sim.views import View
 from lanista.games.streams import Stream
 
 pytest.importorskip("poke_env", reason="poke-env, whose players these are, is not installed")

@@ -19,13 +19,13 @@ from showdown_play import needs_simulator
 from lanista.errors import RefusedError
 from lanista.games.contract import GameError
 from lanista.games.showdown.install import PLACE, find
-from lanista.games.showdown.server import HOST, Server
+from lanista.games.showdown.local_servers.server import HOST, Server
 
 LONG = 60.0
 """Seconds after which something that should end is said not to."""
 STARTS_AND_WAITS = """
 import time
-from lanista.games.showdown.server import Server
+from lanista.games.showdown.local_servers.server import Server
 server = Server()
 print(server.process.pid, server.port, server.folder, flush=True)
 time.sleep(600)

@@ -6,9 +6,9 @@ import pytest
 from showdown_logs import came, heard, more, of, opening, ordered, turn
 
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.logs import TIE, LogError, read_log
-from lanista.games.showdown.requests import FORCED, PREVIEW, TURN
-from lanista.games.showdown.spectator import (
+from lanista.games.showdown.protocol.requests import FORCED, PREVIEW, TURN
+from lanista.games.showdown.spectating.logs import TIE, LogError, read_log
+from lanista.games.showdown.spectating.spectator import (
     Bring,
     Move,
     Pass,
@@ -16,7 +16,7 @@ from lanista.games.showdown.spectator import (
     Switch,
     Unknown,
 )
-from lanista.games.showdown.spectator_witness import witness
+from lanista.games.showdown.spectating.witness import witness
 
 START = opening("Indeedee-F", "Dondozo", "Amoonguss", "Raichu")
 UNSEEN = Unknown("did not act")

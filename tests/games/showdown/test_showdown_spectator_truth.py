@@ -20,13 +20,14 @@ from showdown_spectating import (
 )
 
 from lanista.games.contract import Spec
-from lanista.games.showdown.battles import Battles, Setup
-from lanista.games.showdown.description import describe
-from lanista.games.showdown.encoding import observation_of
+from lanista.games.showdown.actions.orders import PREVIEWS
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.orders import PREVIEWS
-from lanista.games.showdown.process import Worker
-from lanista.games.showdown.spectator import (
+from lanista.games.showdown.observation.description import describe
+from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.sim.battles import Battles, Setup
+from lanista.games.showdown.sim.process import Worker
+from lanista.games.showdown.spectating.rows import Battle, Row, read_battle
+from lanista.games.showdown.spectating.spectator import (
     Bring,
     Move,
     Order,
@@ -35,8 +36,7 @@ from lanista.games.showdown.spectator import (
     Switch,
     Unknown,
 )
-from lanista.games.showdown.spectator_rows import Battle, Row, read_battle
-from lanista.games.showdown.spectator_witness import witness
+from lanista.games.showdown.spectating.witness import witness
 
 pytestmark = needs_simulator
 VGC, SINGLES, DOUBLES = "gen9vgc2025regi", "gen9randombattle", "gen9randomdoublesbattle"

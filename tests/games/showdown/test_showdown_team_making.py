@@ -11,10 +11,10 @@ import pytest
 from showdown_play import needs_simulator
 
 from lanista.games.contract import GameError
-from lanista.games.showdown.battles import Battles
-from lanista.games.showdown.team_making import MadeTeam, make_teams, write_teams
-from lanista.games.showdown.teams import load_pool
-from lanista.games.showdown.vocabulary import OTHER, dex, number_of, to_id
+from lanista.games.showdown.protocol.vocabulary import OTHER, dex, number_of, to_id
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.teams.pool import load_pool
+from lanista.games.showdown.teams.random_teams import MadeTeam, make_teams, write_teams
 
 FORMATS = ("gen9vgc2025regi", "gen9vgc2024regg")
 RESTRICTED = re.compile(

@@ -9,9 +9,9 @@ import pytest
 from showdown_play import needs_simulator
 
 from lanista.games.contract import GameError
-from lanista.games.showdown.battles import Battles
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.teams import BUILT_IN, EXAMPLES, Pool, Team, load_pool, pool_folder
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.teams.pool import BUILT_IN, EXAMPLES, Pool, Team, load_pool, pool_folder
 from lanista.games.streams import Stream
 
 

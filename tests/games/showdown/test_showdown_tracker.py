@@ -6,7 +6,7 @@ import pytest
 from showdown_lines import LEADS, PREVIEW, SINGLES, after_leads, foe, heard, last, place
 
 from lanista.games.contract import GameError
-from lanista.games.showdown.knowledge import (
+from lanista.games.showdown.protocol.battle_state import (
     DRAGGED,
     FOE,
     FULL,

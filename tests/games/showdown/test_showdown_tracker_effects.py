@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from showdown_lines import after_leads, foe, party_member, place
 
-from lanista.games.showdown.knowledge import BOOSTS, FOE, OWN
+from lanista.games.showdown.protocol.battle_state import BOOSTS, FOE, OWN
 
 ATK, DEF, SPA, SPD = (BOOSTS.index(name) for name in ("atk", "def", "spa", "spd"))
 HOLDER = "p2b: Gholdengo"

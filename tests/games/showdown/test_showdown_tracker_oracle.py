@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from showdown_play import MAIN_FORMATS, Told, needs_simulator, odd_setups, play, setups
 
-from lanista.games.showdown.battles import Battles
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.knowledge import BOOSTS, FOE, OWN, Known, Place, base_of
-from lanista.games.showdown.tracker import Tracker
-from lanista.games.showdown.vocabulary import to_id
+from lanista.games.showdown.protocol.battle_state import BOOSTS, FOE, OWN, Known, Place, base_of
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.protocol.vocabulary import to_id
+from lanista.games.showdown.sim.battles import Battles
 
 oracle = pytest.importorskip("poke_env.battle", reason="poke-env, the oracle, is not installed")
 pytestmark = needs_simulator

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from showdown_play import MAIN_FORMATS, Told, needs_simulator, odd_setups, play, setups
 
-from lanista.games.showdown.battles import Battles
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.knowledge import (
+from lanista.games.showdown.protocol.battle_state import (
     FOE,
     Mon,
     Place,
@@ -20,9 +19,10 @@ from lanista.games.showdown.knowledge import (
     read_condition,
     read_details,
 )
-from lanista.games.showdown.speeds import bounds
-from lanista.games.showdown.tracker import Tracker
-from lanista.games.showdown.vocabulary import to_id
+from lanista.games.showdown.protocol.speeds import bounds
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.protocol.vocabulary import to_id
+from lanista.games.showdown.sim.battles import Battles
 
 pytestmark = needs_simulator
 KINDS = (*MAIN_FORMATS, "odd teams")

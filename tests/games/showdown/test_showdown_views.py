@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanista.games.showdown.views import View, lines_for
+from lanista.games.showdown.sim.views import View, lines_for
 
 LOG = [
     "|turn|1",

@@ -10,7 +10,7 @@ import pytest
 from showdown_play import needs_simulator
 
 from lanista.games.showdown.install import HERE, find, find_node
-from lanista.games.showdown.vocabulary import (
+from lanista.games.showdown.protocol.vocabulary import (
     ABILITY_CLASSES,
     DEX,
     FIRST,

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from showdown_play import Told, needs_simulator, odd_setups, play, setups
 
-from lanista.games.showdown.battles import Battles
+from lanista.games.showdown.actions.choice_text import read_preview, read_turn
+from lanista.games.showdown.actions.orders import PREVIEWS, Doubles, orders_of
 from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.install import find, find_node
-from lanista.games.showdown.orders import PREVIEWS, Doubles, orders_of
-from lanista.games.showdown.views import Request
-from lanista.games.showdown.words import read_preview, read_turn
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.sim.views import Request
 from lanista.games.streams import Stream
 
 PROBE = Path(__file__).parent / "probe.mjs"

@@ -8,7 +8,7 @@ import numpy as np
 
 from lanista.games import PythonBot
 from lanista.games.streams import uniforms
-from lanista.rollout.players import policy_player
+from lanista.rollout.inference.policy_players import policy_player
 
 POLICY = "twin.safetensors"
 

@@ -19,7 +19,7 @@ from lanista.errors import nearest
 from lanista.games.adapters import ENVIRONMENTS, missing_extra
 from lanista.games.adapters.spaces import Actions, Layout
 from lanista.games.contract import Abilities, Facts, GameError, Saved, Spec
-from lanista.games.lift import PythonGame, Step, View
+from lanista.games.python_game import PythonGame, Step, View
 from lanista.games.registry import Entry, Setting
 from lanista.games.streams import Stream
 

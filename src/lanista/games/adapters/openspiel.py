@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lanista.errors import nearest
 from lanista.games.adapters import OPENSPIEL, missing_extra
 from lanista.games.contract import Abilities, Facts, Field, GameError, Head, Spec
-from lanista.games.lift import PythonGame, Step, View
+from lanista.games.python_game import PythonGame, Step, View
 from lanista.games.registry import Entry
 from lanista.games.streams import Stream
 

@@ -11,9 +11,9 @@ from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.games.microrts.bots import EngineBot
 from lanista.games.microrts.engine import EXTRA
+from lanista.games.microrts.engine_bots import SCRIPTS
 from lanista.games.microrts.game import MicroRTS
 from lanista.games.microrts.layout import SIDES
-from lanista.games.microrts.minds import SCRIPTS
 from lanista.games.registry import Entry, Setting
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from lanista.games.bots import bot_digest
 from lanista.games.contract import Decisions, GameError, Ints, Spec
+from lanista.games.microrts.engine_bots import SCRIPTS
 from lanista.games.microrts.game import Sight
-from lanista.games.microrts.minds import SCRIPTS
 
 
 class EngineBot:

@@ -24,8 +24,8 @@ from lanista.games.contract import Decisions, GameError, Ints, Options, Saved
 from lanista.games.microrts.boards import MATERIAL_SCALE, Boards
 from lanista.games.microrts.draw import picture
 from lanista.games.microrts.engine import VERSION, EngineMatch, start
+from lanista.games.microrts.engine_bots import BY_NUMBER, SCRIPTED, Mind
 from lanista.games.microrts.layout import CHOICES, SEATS, SIDES, TURNED, WAIT, describe, views
-from lanista.games.microrts.minds import BY_NUMBER, SCRIPTED, Mind
 from lanista.games.saving import marked, refuse_foreign
 from lanista.games.slots import Results, gone, illegal, refuse_rows, started
 from lanista.games.streams import Stream

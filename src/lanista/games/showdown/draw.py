@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lanista.games.showdown.match import Match
+    from lanista.games.showdown.sim.match import Match
 
 
 def picture(match: Match) -> str:

@@ -1,12 +1,12 @@
 """Showdown as the registry knows it: its settings and bots."""
 
 from lanista.games.registry import Entry, Setting
-from lanista.games.showdown.bots import Damage, MaxPower
 from lanista.games.showdown.formats import FORMATS
 from lanista.games.showdown.game import DEFAULT_FORMAT, Showdown
-from lanista.games.showdown.heuristic import Heuristic
-from lanista.games.showdown.poke_env_bots import BOTS, MISSING, is_installed
-from lanista.games.showdown.teams import BUILT_IN, MODES
+from lanista.games.showdown.scripted.bots import Damage, MaxPower
+from lanista.games.showdown.scripted.heuristic import Heuristic
+from lanista.games.showdown.scripted.poke_env_bots import BOTS, MISSING, is_installed
+from lanista.games.showdown.teams.pool import BUILT_IN, MODES
 
 OURS = (MaxPower, Damage, Heuristic)
 

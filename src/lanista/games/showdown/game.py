@@ -28,24 +28,24 @@ from lanista.games.arguments import (
     whole_numbers,
 )
 from lanista.games.contract import Decisions, GameError, Ints, Options, Saved
-from lanista.games.showdown.battles import NOTHING, Battles, Setup, simulator_seed
-from lanista.games.showdown.dealing import Dealer
-from lanista.games.showdown.description import (
+from lanista.games.showdown.actions.orders import orders_of
+from lanista.games.showdown.draw import picture
+from lanista.games.showdown.formats import format_named
+from lanista.games.showdown.observation.description import (
     LONGEST,
     describe,
     previews_of,
     whole_action,
     wrong_head,
 )
-from lanista.games.showdown.draw import picture
-from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.match import Match, Told
-from lanista.games.showdown.orders import orders_of
-from lanista.games.showdown.redraw import redraw
-from lanista.games.showdown.saves import foreign, histories, put_away, refuse_unfit
-from lanista.games.showdown.tables import Tables
-from lanista.games.showdown.tracker import Tracker
-from lanista.games.showdown.views import SEATS, Update
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.sim.battles import NOTHING, Battles, Setup, simulator_seed
+from lanista.games.showdown.sim.deals import Dealer
+from lanista.games.showdown.sim.match import Match, Told
+from lanista.games.showdown.sim.resample import redraw
+from lanista.games.showdown.sim.saves import foreign, histories, put_away, refuse_unfit
+from lanista.games.showdown.sim.slot_arrays import Tables
+from lanista.games.showdown.sim.views import SEATS, Update
 from lanista.games.slots import gone, illegal, refuse_rows, started
 from lanista.games.streams import Stream
 

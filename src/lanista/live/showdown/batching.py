@@ -14,7 +14,7 @@ import numpy as np
 from lanista.games.bots import Player
 from lanista.games.showdown.game import Sight
 from lanista.live.showdown.battle import Question
-from lanista.rollout.players import PolicyPlayer
+from lanista.rollout.inference.policy_players import PolicyPlayer
 
 MOST = 64
 PATIENCE = 0.002

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.games.contract import GameError
-from lanista.games.showdown.belief import Belief
-from lanista.games.showdown.description import previews_of, write_mask
-from lanista.games.showdown.encoding import observation_of
+from lanista.games.showdown.actions.orders import orders_of, preview_text
 from lanista.games.showdown.formats import Format
-from lanista.games.showdown.match import Told
-from lanista.games.showdown.orders import orders_of, preview_text
-from lanista.games.showdown.tracker import Tracker
-from lanista.games.showdown.views import Request, View
-from lanista.games.showdown.vocabulary import to_id
+from lanista.games.showdown.observation.description import previews_of, write_mask
+from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.protocol.vocabulary import to_id
+from lanista.games.showdown.sim.match import Told
+from lanista.games.showdown.sim.views import Request, View
 from lanista.live.showdown.limits import (
     LONGEST_LINE,
     MOST_KEPT,

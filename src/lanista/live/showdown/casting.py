@@ -15,14 +15,14 @@ from lanista.games import registry
 from lanista.games.bot_files import bot_from_file, is_bot_file
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
-from lanista.games.showdown.battles import Battles
-from lanista.games.showdown.belief import Belief
-from lanista.games.showdown.description import NAME, describe
 from lanista.games.showdown.formats import Format, format_named
 from lanista.games.showdown.game import DEFAULT_FORMAT
-from lanista.games.showdown.teams import Pool, Team, load_pool, pool_folder
+from lanista.games.showdown.observation.description import NAME, describe
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.teams.pool import Pool, Team, load_pool, pool_folder
 from lanista.games.trusted_names import refuse_settings
-from lanista.live.folder import PolicyFolder
+from lanista.live.files.policy_folder import PolicyFolder
 from lanista.nets.policy_format import PolicyHeader, read_header
 
 MIRROR = "mirror"
@@ -98,7 +98,7 @@ def load_player(
         if is_bot_file(who.word):
             return bot_from_file(who.word, spec, seed)
         return registry.make_bot(NAME, who.word, spec, seed)
-    from lanista.rollout.players import policy_player
+    from lanista.rollout.inference.policy_players import policy_player
 
     path: str | Path = who.word
     if who.kind == "folder":

@@ -19,7 +19,7 @@ from poke_env.ps_client import PSClient
 from websockets.frames import CloseCode
 
 from lanista.errors import LanistaError
-from lanista.games.showdown.vocabulary import to_id
+from lanista.games.showdown.protocol.vocabulary import to_id
 from lanista.live.showdown.limits import (
     LONGEST_MESSAGE,
     LONGEST_NAME,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanista.errors import LanistaError
-from lanista.games.showdown.poke_env_bots import MISSING, is_installed
+from lanista.games.showdown.scripted.poke_env_bots import MISSING, is_installed
 
 
 def refuse_without_poke_env() -> None:

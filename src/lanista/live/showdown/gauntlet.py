@@ -16,9 +16,9 @@ from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.player import MaxBasePowerPlayer, RandomPlayer, SimpleHeuristicsPlayer
 
 from lanista.errors import LanistaError, nearest
-from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import Format
-from lanista.games.showdown.teams import Team
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.teams.pool import Team
 from lanista.live.showdown.batching import Batcher
 from lanista.live.showdown.connection import ServerError
 from lanista.live.showdown.player import ServerPlayer

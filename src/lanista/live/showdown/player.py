@@ -14,9 +14,9 @@ from typing import Any
 from poke_env.player import Player
 from websockets import ConnectionClosed
 
-from lanista.games.showdown.belief import Belief
 from lanista.games.showdown.formats import Format
-from lanista.games.showdown.vocabulary import to_id
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.protocol.vocabulary import to_id
 from lanista.live.showdown.answers import is_answer, is_missing, pause_after, refusal
 from lanista.live.showdown.batching import Batcher
 from lanista.live.showdown.battle import Battle

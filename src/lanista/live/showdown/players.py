@@ -16,19 +16,19 @@ import numpy as np
 
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
-from lanista.live.agent import CLOSE_SECONDS, stream_of
-from lanista.live.current import Current
-from lanista.live.folder import PolicyFolder
-from lanista.live.game_header import LONGEST_ID, GameHeader, Layout
-from lanista.live.journal import END, OVERRULED, RESULT, Recording, Rows
+from lanista.live.agent.agent import CLOSE_SECONDS, stream_of
+from lanista.live.agent.game_writer import Writer, Written
+from lanista.live.agent.journal import END, OVERRULED, RESULT, Recording, Rows
+from lanista.live.agent.policy_watcher import Current
+from lanista.live.files.game_header import LONGEST_ID, GameHeader, Layout
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool, refuse_one_folder
 from lanista.live.showdown.batching import Answer
 from lanista.live.showdown.battle import Question
-from lanista.live.spool import Spool, refuse_one_folder
-from lanista.live.writer import Writer, Written
 from lanista.nets.policy_file import load_policy
 from lanista.nets.policy_format import PolicyHeader
 from lanista.nets.settings import Network
-from lanista.rollout.players import PolicyPlayer, policy_player
+from lanista.rollout.inference.policy_players import PolicyPlayer, policy_player
 from lanista.text import printable
 
 PATIENCE = 1.0

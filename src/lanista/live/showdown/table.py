@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanista.games.showdown.views import Request
+from lanista.games.showdown.sim.views import Request
 from lanista.live.showdown.batching import Batcher
 from lanista.live.showdown.battle import Battle
 from lanista.live.showdown.limits import FloodError

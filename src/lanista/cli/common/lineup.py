@@ -1,0 +1,278 @@
+"""From words on the command line to a game with its players seated.
+
+Owns how seats, bots from files and `--set name=value` are written. Knows nothing of schedules
+and tables of results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lanista.errors import LanistaError, nearest
+from lanista.games import registry
+from lanista.games.bot_files import bot_from_file, is_bot_file
+from lanista.games.bots import Player
+from lanista.games.contract import GameError, Spec
+from lanista.games.trusted_names import installed_name, refuse_settings
+from lanista.rollout.match_runner import Table
+
+MOST_MATCHES = 10_000_000
+"""Of one run; each takes some 260 bytes at the end."""
+MOST_THREADS = 1024
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """A game as it is to be made, and who is to play it."""
+
+    game: str
+    players: tuple[str, ...]
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, int] = field(default_factory=dict)
+    """For every match."""
+    greedy: bool = False
+    """Policies play their likeliest choice instead of sampling."""
+    temperature: float = 1.0
+    """What policies divide their logits by before they sample."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The players' names, told apart: a second `random` is `random #2`."""
+        seen: dict[str, int] = {}
+        labels = []
+        for player in self.players:
+            seen[player] = seen.get(player, 0) + 1
+            labels.append(player if seen[player] == 1 else f"{player} #{seen[player]}")
+        return tuple(labels)
+
+    @cached_property
+    def spec(self) -> Spec:
+        """What the game is."""
+        return registry.spec_of(self.game, seed=self.seed, **self.settings)
+
+    def slots(self, given: int | None, usual: int) -> int:
+        """Return how many matches are played side by side: as given, or as suits the game."""
+        return registry.slots_for(self.game, usual) if given is None else given
+
+    @contextmanager
+    def table(self, slots: int) -> Iterator[Table]:
+        """Give the game with the players at it, shared with no other table; close it afterwards."""
+        game = registry.make(self.game, slots=slots, seed=self.seed, **self.settings)
+        with closing(game):
+            yield Table(game, self.seated())
+
+    def seated(self) -> tuple[Player, ...]:
+        """Return the players, shared with nobody."""
+        return tuple(self._player(word, self.spec) for word in self.players)
+
+    @contextmanager
+    def tables(self, count: int, slots: int, matches: int) -> Iterator[list[Table]]:
+        """Give a table for each thread, no more of them and of slots than matches need."""
+        for name, value in (("threads", count), ("slots", slots)):
+            if value < 1:
+                raise LanistaError(f"--{name} is {value}; give a number of at least 1.")
+        if count > MOST_THREADS:
+            raise LanistaError(f"--threads is {count}; give at most {MOST_THREADS}.")
+        count = min(count, matches)
+        slots = min(slots, -(-matches // count))
+        with ExitStack() as opened:
+            yield [opened.enter_context(self.table(slots)) for _ in range(count)]
+
+    def _player(self, word: str, spec: Spec) -> Player:
+        if is_bot_file(word):
+            return bot_from_file(word, spec, self.seed)
+        if is_policy(self.game, word):
+            return self._policy(word, spec)
+        return registry.make_bot(self.game, word, spec, self.seed)
+
+    def _policy(self, word: str, spec: Spec) -> Player:
+        import torch
+
+        from lanista.rollout.inference.policy_players import ensemble_player, policy_player
+
+        # Tables have threads of their own, and one thread each adds in one order everywhere.
+        torch.set_num_threads(1)
+        files = word.split("+") if not Path(word).is_file() else [word]
+        if len(files) == 1:
+            return policy_player(
+                word, spec, self.seed, greedy=self.greedy, temperature=self.temperature, name=word
+            )
+        return ensemble_player(
+            files, spec, self.seed, greedy=self.greedy, temperature=self.temperature, name=word
+        )
+
+
+def lineup(
+    game: str,
+    players: Sequence[str],
+    values: Iterable[str],
+    *,
+    seats: int,
+    seed: int,
+    greedy: bool = False,
+    temperature: float | None = None,
+) -> Lineup:
+    """Return the line-up of `players` in a game of `seats` seats; refuse what does not fit.
+
+    `values` are `name=value` for the game's settings and its matches' options. Where the game has
+    a `seats` setting, it is `seats` unless given. `greedy` and `temperature` are for policies.
+    """
+    found = registry.entry(game)
+    _refuse_manner(game, players, greedy, temperature)
+    given = _given(values)
+    settings = _settings_in(found, given)
+    if "seats" in found.settings:
+        settings.setdefault("seats", seats)
+    rest = {name: text for name, text in given.items() if name not in found.settings}
+    plain = Lineup(game, tuple(players), seed, settings)
+    spec = plain.spec
+    known = {option.name: option.default for option in spec.options}
+    for name in rest:
+        if name not in known:
+            remedy = nearest(name, [*found.settings, *known])
+            raise LanistaError(f"{game} has no setting or option {name!r}; {remedy}")
+    if spec.seats != seats:
+        raise LanistaError(
+            f"{game} has {spec.seats} seats, and {seats} players are named; name one for each seat."
+        )
+    options = {name: int(_value(name, text, 0)) for name, text in rest.items()}
+    return Lineup(
+        game,
+        tuple(players),
+        seed,
+        settings,
+        options,
+        greedy,
+        1.0 if temperature is None else temperature,
+    )
+
+
+def game_settings(game: str, values: Iterable[str]) -> dict[str, Any]:
+    """Return a game's settings from `name=value`; what is no setting of it is refused."""
+    found, given = registry.entry(game), _given(values)
+    for name in given:
+        if name not in found.settings:
+            raise LanistaError(f"{game} has no setting {name!r}; {nearest(name, found.settings)}")
+    return _settings_in(found, given)
+
+
+def _settings_in(found: registry.Entry, given: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        name: _value(name, text, found.settings[name].default)
+        for name, text in given.items()
+        if name in found.settings
+    }
+
+
+def _refuse_manner(
+    game: str, players: Sequence[str], greedy: bool, temperature: float | None
+) -> None:
+    if not greedy and temperature is None:
+        return
+    if greedy and temperature is not None:
+        raise LanistaError("--greedy leaves nothing to chance, so --temperature has no meaning.")
+    if not any(is_policy(game, word) for word in players):
+        flag = "--greedy" if greedy else "--temperature"
+        raise LanistaError(f"{flag} is for policies, and no seat has one; leave it out.")
+    if temperature is not None and not 0 < temperature < float("inf"):
+        raise LanistaError(f"--temperature is {temperature}; give a number above 0, or --greedy.")
+
+
+def every_bot(game: str) -> list[str]:
+    """Return all bots of a game, and print why others of it are left out."""
+    found = registry.entry(game)
+    for name, reason in found.missing_bots.items():
+        print(f"{name} is left out: {reason}")
+    return registry.bot_names(found)
+
+
+def is_policy(game: str, word: str) -> bool:
+    """Return whether a seat's word names a policy file, or several with `+` between.
+
+    A game's bots come first; then whatever is a file, or is written like one.
+    """
+    if is_bot_file(word) or word in registry.bot_names(registry.entry(game)):
+        return False
+    first = Path(word.partition("+")[0])
+    return Path(word).is_file() or first.is_file() or bool(first.suffix) or len(first.parts) > 1
+
+
+def game_played_by(
+    word: str, game: str | None, values: Iterable[str]
+) -> tuple[str, dict[str, Any]]:
+    """Return the game that a player plays and its settings: as given, or as its file says."""
+    from lanista.nets.policy_file import read_header
+    from lanista.nets.policy_format import refused
+
+    file = Path(word if Path(word).is_file() else word.partition("+")[0])
+    if file.is_file() and not is_bot_file(word):
+        header, values = read_header(file), list(values)
+        try:
+            name = installed_name(header.game, "a policy") if game is None else game
+            given = game_settings(name, values)
+            refuse_settings(name, header.settings, given)
+        except GameError as error:
+            raise refused(file, error) from error
+        return name, {**header.settings, **given}
+    if game is not None:
+        return game, game_settings(game, values)
+    if file.is_dir():
+        raise LanistaError(f"{word} is a folder; name the policy file in it.")
+    if not is_bot_file(word) and (file.suffix or len(file.parts) > 1):
+        raise LanistaError(f"There is no policy file {str(file)!r}.")
+    raise LanistaError(
+        f"{word} is no policy file, so it does not say which game it plays; name a file, or a bot "
+        "together with --game."
+    )
+
+
+def refuse_count(matches: int) -> None:
+    """Refuse a number of matches that cannot be played in one run."""
+    if matches < 1:
+        raise LanistaError(f"--matches is {matches}; give a number of at least 1.")
+    if matches > MOST_MATCHES:
+        raise LanistaError(
+            f"--matches is {matches:,}; give at most {MOST_MATCHES:,}, and play more with another "
+            "--seed."
+        )
+
+
+def split_names(text: str, flag: str) -> list[str]:
+    """Return the names in `a,b,c`."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise LanistaError(f"{flag} is {text!r}; write names with commas between, as a,b.")
+    return names
+
+
+def _given(values: Iterable[str]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise LanistaError(f"--set was given {text!r}; write it as name=value.")
+        if name in given:
+            raise LanistaError(f"{name} is set to {given[name]} and to {value}; set it once.")
+        given[name] = value
+    return given
+
+
+def _value(name: str, text: str, default: Any) -> Any:
+    """Return `text` as a value of the default's kind."""
+    kind = type(default)
+    if kind is bool:
+        if text.lower() not in _YES + _NO:
+            raise LanistaError(f"{name} is {text!r}; write true or false.")
+        return text.lower() in _YES
+    try:
+        return kind(text) if kind in (int, float) else text
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise LanistaError(f"{name} is {text!r}; give {what}.") from None

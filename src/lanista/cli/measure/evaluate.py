@@ -1,0 +1,305 @@
+"""`lanista evaluate POLICY`: one player meets many, and a table says how strong it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from lanista.cli.common.flags import SETTINGS, number, optional, switch
+from lanista.cli.common.outputs import Writes, numbers_of, tables_of
+from lanista.errors import LanistaError
+
+if TYPE_CHECKING:
+    from lanista.cli.common.lineup import Lineup
+    from lanista.evaluate.gauntlet import Gauntlet
+    from lanista.evaluate.roundrobin import CrossTable
+    from lanista.exploit.ceilings import Ceiling
+    from lanista.rollout import Results
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Let one player meet others, in every seat on the same deals, and say how strong it is."""
+
+    policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
+    """A policy file (several with + between decide together), a bot's name, or file.py:Bot."""
+    opponents: Annotated[str, tyro.conf.arg(metavar="A,B,...")] = ALL
+    """Whom it meets, with commas between: all (every bot of the game), names of bots, file.py:Bot,
+    or policy files. In games of more than two seats the opponent has all the others."""
+    games: Annotated[int, number(1000)] = 1000
+    """Matches against each; rounded up so that every deal is played in all seats."""
+    greedy: Annotated[bool, switch()] = False
+    """Let POLICY play its likeliest choice; otherwise it samples. Opponents sample."""
+    temperature: Annotated[float | None, optional("T")] = None
+    """What POLICY divides its logits by before it samples; 1 unless given."""
+    game: Annotated[str | None, optional("GAME")] = None
+    """The game, where POLICY is not a file that tells."""
+    settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
+    """Settings of the game; a policy file's own unless given."""
+    seed: Annotated[int, number(0)] = 0
+    """Names the deals, none of which a run has trained on, and all that is random in players."""
+    output: Annotated[Path | None, optional("FILE"), Writes(numbers_of("evaluate"))] = None
+    """Write the numbers to this file, as JSON."""
+    markdown: Annotated[Path | None, optional("FILE"), Writes(tables_of("evaluate"))] = None
+    """Write the tables to this file, as Markdown."""
+    ceilings: Annotated[Path | None, optional("FOLDER")] = None
+    """Say how far POLICY stays below the best responses to its opponents, which `lanista exploit`
+    with several victims left in this folder."""
+    least_decisions: Annotated[int, number(0)] = 0
+    """Best responses that practised for fewer decisions are called lower bounds."""
+    cross_table: Annotated[bool, switch()] = False
+    """Let the opponents meet each other too, in as many games; for two seats."""
+    slots: Annotated[int | None, optional("N")] = None
+    """How many matches are played side by side; 1024, or fewer where that suits the game, unless
+    given. Changes no result."""
+    threads: Annotated[int, number(1)] = 1
+    """How many threads share the matches; changes no result."""
+
+    def run(self) -> int:
+        """Play, print, and return 0, or 130 when interrupted."""
+        from lanista.cli.common.interrupt import left_by_interrupt
+        from lanista.cli.common.paths import refuse_unwritable
+        from lanista.cli.main import INTERRUPTED
+        from lanista.evaluate.gauntlet import gauntlet_of
+        from lanista.rollout import join
+
+        mine, others = self._lineups()
+        for flag in ("output", "markdown"):
+            if path := getattr(self, flag):
+                refuse_unwritable(f"--{flag}", path)
+        if self.cross_table and len(others.players) < 2:
+            raise LanistaError(
+                f"--cross-table lets the opponents meet each other, and {others.labels[0]} is the "
+                "only one; name two or more with --opponents, or leave --cross-table out."
+            )
+        ceilings = self._ceilings(others)
+        spec = mine.spec
+        deals = self._deals(spec.seats, len(others.players))
+        parts, ended = self._play(mine, others, deals)
+        asked = deals * spec.seats * len(others.players)
+        complete = sum(len(part) for part in parts)
+        if complete < asked:
+            print(left_by_interrupt(ended, asked, complete))
+        if parts:
+            found = gauntlet_of(join(parts), (self.policy, *others.players))
+            say(found, mine, self._manner(mine))
+            if ceilings:
+                say_ceilings(found, ceilings)
+            cross = self._crossed(others) if self.cross_table and complete == asked else None
+            self._write(found, mine, complete == asked, ceilings, cross)
+        return INTERRUPTED if complete < asked else 0
+
+    def _ceilings(self, others: Lineup) -> dict[str, Ceiling]:
+        """Return the best responses to the opponents, where they are known."""
+        from lanista.exploit.ceilings import ceiling_of, ceilings_in
+
+        if self.ceilings is None:
+            if self.least_decisions:
+                raise LanistaError(
+                    f"--least-decisions is {self.least_decisions} and there are no best responses "
+                    "to go by; give their folder with --ceilings."
+                )
+            return {}
+        known = ceilings_in(self.ceilings, self.least_decisions)
+        for player in others.seated():
+            ceiling_of(known, player.name, player.digest)
+        return known
+
+    def _crossed(self, others: Lineup) -> CrossTable:
+        """Let the opponents meet each other, print the cross table and return it."""
+        from lanista.cli.common.progress import progress_of
+        from lanista.cli.common.summary import say_cross_table
+        from lanista.evaluate.roundrobin import cross_table, meetings
+
+        count, each = len(others.players), self.games + self.games % 2
+        total = count * (count - 1) // 2 * each
+        slots = others.slots(self.slots, 4096)
+        with (
+            others.tables(self.threads, slots, each) as tables,
+            progress_of(total, "matches among opponents") as progress,
+        ):
+            played = dict(meetings(tables, each, progress=progress))
+        result = cross_table(played, others.labels)
+        say_cross_table(others, result, each)
+        return result
+
+    def _deals(self, seats: int, opponents: int) -> int:
+        from lanista.cli.common.lineup import MOST_MATCHES
+
+        most = MOST_MATCHES // opponents
+        if not 1 <= self.games <= most:
+            raise LanistaError(f"--games is {self.games:,}; give a number from 1 to {most:,}.")
+        deals = -(-self.games // seats)
+        if deals * seats != self.games:
+            print(
+                f"{self.games:,} games cannot give every deal all {seats} seatings; "
+                f"{deals * seats:,} are played."
+            )
+        return deals
+
+    def _play(self, mine: Lineup, others: Lineup, deals: int) -> tuple[list[Results], int]:
+        """Return the parts that were complete when all was played or the user interrupted.
+
+        And how many matches have ended in all.
+        """
+        from lanista.cli.common.interrupt import finishing
+        from lanista.cli.common.progress import progress_of
+        from lanista.evaluate.gauntlet import play_gauntlet
+
+        each = mine.spec.seats * len(others.players)
+        slots = others.slots(self.slots, 1024)
+        complete: list[Results] = []
+        with others.tables(self.threads, slots, deals * each) as tables:
+            both = [replace(table, players=(*mine.seated(), *table.players)) for table in tables]
+            with progress_of(deals * each, "matches") as progress:
+                try:
+                    for part in play_gauntlet(both, deals, progress=progress):
+                        with finishing():
+                            complete.append(part)
+                except KeyboardInterrupt:
+                    pass  # What is complete is summed up; the exit code tells.
+        return complete, progress.done
+
+    def _lineups(self) -> tuple[Lineup, Lineup]:
+        """Return the player's line-up and that of its opponents, in the same game."""
+        from lanista.cli.common.lineup import Lineup, is_policy
+
+        game, settings = self._game()
+        if self.greedy and self.temperature is not None:
+            raise LanistaError("--greedy leaves nothing to chance; leave out --temperature.")
+        if (self.greedy or self.temperature is not None) and not is_policy(game, self.policy):
+            flag = "--greedy" if self.greedy else "--temperature"
+            raise LanistaError(f"{flag} is for policies, and {self.policy} is a bot; leave it out.")
+        plain = Lineup(game, self._opponents(game), self.seed, settings)
+        temperature = 1.0 if self.temperature is None else self.temperature
+        mine = replace(plain, players=(self.policy,), greedy=self.greedy, temperature=temperature)
+        return mine, plain
+
+    def _game(self) -> tuple[str, dict[str, Any]]:
+        """Return the game and its settings: as given, or as the policy's file says."""
+        from lanista.cli.common.lineup import game_played_by
+
+        given = [value for group in self.settings for value in group]
+        return game_played_by(self.policy, self.game, given)
+
+    def _opponents(self, game: str) -> tuple[str, ...]:
+        from lanista.cli.common.lineup import every_bot, split_names
+
+        names: list[str] = []
+        for word in split_names(self.opponents, "--opponents"):
+            names += every_bot(game) if word == ALL else [word]
+        return tuple(dict.fromkeys(names))
+
+    def _manner(self, mine: Lineup) -> str:
+        from lanista.cli.common.lineup import is_policy
+
+        if not is_policy(mine.game, self.policy):
+            return "as its program says"
+        return "greedy" if mine.greedy else f"sampled at temperature {mine.temperature:g}"
+
+    def _write(
+        self,
+        found: Gauntlet,
+        mine: Lineup,
+        complete: bool,
+        ceilings: Mapping[str, Ceiling],
+        cross: CrossTable | None,
+    ) -> None:
+        from dataclasses import asdict
+
+        from lanista.cli.common import markdown
+        from lanista.cli.common.outputs import write_json, write_markdown
+        from lanista.evaluate.gauntlet import described
+
+        if self.output is not None:
+            values = described(found, mine.spec, self.seed, self._manner(mine))
+            values |= {"games": self.games, "complete": complete}
+            if ceilings:
+                values["ceilings"] = {name: asdict(each) for name, each in ceilings.items()}
+            if cross is not None:
+                values["cross_table"] = asdict(cross)
+            write_json(self.output, "evaluate", values)
+            print(f"numbers: {self.output}")
+        if self.markdown is not None:
+            parts = [f"{headline(found, mine, self._manner(mine))}.\n"]
+            parts += [markdown.bouts(found, ceilings)]
+            parts += [] if cross is None else [markdown.crossed(cross)]
+            write_markdown(self.markdown, "evaluate", "\n".join(parts))
+            print(f"tables: {self.markdown}")
+
+
+def say_ceilings(found: Gauntlet, ceilings: Mapping[str, Ceiling]) -> None:
+    """Print how far the player stays below the best responses to its opponents."""
+    from lanista.cli.common.markdown import below
+    from lanista.cli.common.table import console, table
+
+    rows = [(bout.opponent, *below(ceilings.get(bout.opponent), bout.standing))
+            for bout in found.bouts]  # fmt: skip
+    out = console()
+    out.print("best responses: their score, what it is (how many × decisions of each), distance")
+    out.print(table(("opponent", "best response", "what it is", "distance"), rows))
+
+
+def headline(found: Gauntlet, mine: Lineup, manner: str) -> str:
+    """Return who was measured and how, in two lines."""
+    spec = mine.spec
+    where = "both seats" if spec.seats == 2 else f"all {spec.seats} seats"
+    return (
+        f"{mine.game}: {found.name} ({found.digest[:12]}) plays {manner}\n"
+        f"{found.bouts[0].standing.matches:,} matches against each, every deal in {where}, seed "
+        f"{mine.seed}"
+    )
+
+
+def say(found: Gauntlet, mine: Lineup, manner: str) -> None:
+    """Print how the player did against each, on the whole and at worst."""
+    from lanista.cli.common.summary import first_seat, speed
+    from lanista.cli.common.table import console, interval, table
+    from lanista.evaluate.meter import pool_reading
+
+    out = console()
+    out.print(
+        f"{headline(found, mine, manner)}\n"
+        "[95 % intervals]: score and margin over deals, wins/n Wilson's; smallest: the smallest "
+        "difference of score this could show (power 80 %)"
+    )
+    columns = ("opponent", "n", "wins", "draws", "losses", "score", "wins/n", "margin", "smallest")
+    out.print(table(columns, _rows(found)))
+    if found.left_out:
+        out.print(f"left out: {found.left_out:,} matches of deals with one broken off")
+    if len(found.scores) > 1:
+        lowest = pool_reading(found.name, found.digest, found.scores)
+        bounds = "" if lowest.low is None else f" [{lowest.low:.3f}, {lowest.high:.3f}]"
+        out.print(
+            f"mean over {len(found.bouts)} opponents: score {interval(found.mean)}\n"
+            f"lowest: score {lowest.value:.3f}{bounds} against {lowest.against}; the interval "
+            "holds for all opponents at once"
+        )
+    out.print(first_seat(found.first_seat))
+    out.print(speed(found.decisions, found.wall_seconds, found.cpu_seconds))
+
+
+def _rows(found: Gauntlet) -> Sequence[Sequence[str]]:
+    from lanista.cli.common.table import interval
+    from lanista.cli.common.table import number as shown
+
+    return [
+        (
+            bout.opponent,
+            f"{bout.standing.matches:,}",
+            f"{bout.standing.wins:,}",
+            f"{bout.standing.draws:,}",
+            f"{bout.standing.losses:,}",
+            interval(bout.standing.score),
+            interval(bout.standing.win_rate),
+            interval(bout.standing.margin, 2, signed=True),
+            shown(bout.standing.smallest_difference),
+        )
+        for bout in found.bouts
+    ]

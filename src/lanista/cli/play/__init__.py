@@ -1,0 +1,1 @@
+"""Commands to play and look."""

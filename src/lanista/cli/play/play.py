@@ -1,0 +1,184 @@
+"""`lanista play GAME`: a fixed schedule of matches is played, recorded if asked, and summed up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from lanista.cli.common.flags import SETTINGS, number, optional, switch
+from lanista.cli.common.outputs import REPLAYS as REPLAYS_FOLDER
+from lanista.cli.common.outputs import Writes, numbers_of
+from lanista.errors import LanistaError
+
+if TYPE_CHECKING:
+    from lanista.cli.common.lineup import Lineup
+    from lanista.rollout import Results, Schedule
+
+REPLAYS = Path("data/processed")
+"""Where --record-replay writes."""
+IDLE = ("random", "still")
+"""Bots that --num-scripted-bots does not seat while there are others."""
+
+
+@dataclass(frozen=True)
+class Play:
+    """Play bots and policies against each other and say who is stronger, and how surely."""
+
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    """A game's name, family:NAME, or a Python file."""
+    seats: Annotated[str | None, optional("A,B")] = None
+    """Who plays, one for each seat, with commas between: names of bots, file.py:Bot, or policy
+    files (several with + between decide together)."""
+    matches: Annotated[int | None, optional("N")] = None
+    """How many matches; 1000 unless given. Rounded up so that every deal is played in all seats."""
+    seed: Annotated[int, number(0)] = 0
+    """Names the deals and all that is random in the bots."""
+    record: Annotated[Path | None, optional("FOLDER"), Writes(REPLAYS_FOLDER)] = None
+    """Write replays into this folder; what is there is never overwritten."""
+    json: Annotated[Path | None, optional("FILE"), Writes(numbers_of("play"))] = None
+    """Write the numbers to this file."""
+    slots: Annotated[int | None, optional("N")] = None
+    """How many matches are played side by side; 4096, or fewer where that suits the game, unless
+    given. Changes no result."""
+    threads: Annotated[int, number(1)] = 1
+    """How many threads share the matches; changes no result."""
+    settings: Annotated[
+        tuple[tuple[str, ...], ...],
+        SETTINGS,
+        tyro.conf.UseAppendAction,
+    ] = ()
+    """Settings of the game, and options of its matches. See `lanista games`."""
+    greedy: Annotated[bool, switch()] = False
+    """Let policies play their likeliest choice; otherwise they sample."""
+    temperature: Annotated[float | None, optional("T")] = None
+    """What policies divide their logits by before they sample; 1 unless given."""
+    num_scripted_bots: Annotated[int | None, optional("N")] = None
+    """Instead of --seats: seat this many of the game's bots, and play one deal in all seatings
+    unless --matches is given."""
+    episode_duration: Annotated[float | None, optional("SECONDS")] = None
+    """For games with a time limit: how many seconds a match lasts at most."""
+    record_replay: Annotated[bool, switch()] = False
+    """Write replays into data/processed."""
+
+    def run(self) -> int:
+        """Play, print, and return 0, or 130 when interrupted."""
+        from lanista.cli.common.interrupt import left_by_interrupt
+        from lanista.cli.common.paths import refuse_unwritable
+        from lanista.cli.common.summary import say, write_json
+        from lanista.cli.main import INTERRUPTED
+        from lanista.evaluate import summarise
+        from lanista.rollout import join, rotations
+
+        lineup = self._lineup()
+        if self.json:
+            refuse_unwritable("--json", self.json)
+        schedule = rotations(len(lineup.players), self._count(len(lineup.players)))
+        if self.matches is not None and len(schedule) != self.matches:
+            print(
+                f"{self.matches:,} matches cannot give every deal all {schedule.seats} seatings; "
+                f"{len(schedule):,} are played."
+            )
+        blocks, folder, ended = self._play(lineup, schedule)
+        complete = sum(len(block) for block in blocks)
+        if complete < len(schedule):
+            print(left_by_interrupt(ended, len(schedule), complete))
+        if blocks:
+            summary = summarise(join(blocks), lineup.labels)
+            say(lineup, summary)
+            if self.json:
+                write_json(self.json, "play", lineup, summary)
+                print(f"numbers: {self.json}")
+        if folder and blocks:
+            print(f"replays: {folder}")
+        return INTERRUPTED if complete < len(schedule) else 0
+
+    def _play(self, lineup: Lineup, schedule: Schedule) -> tuple[list[Results], Path | None, int]:
+        """Return the blocks that were complete when all was played or the user interrupted.
+
+        And where they are recorded, and how many matches have ended in all.
+        """
+        from lanista.cli.common.interrupt import finishing
+        from lanista.cli.common.paths import refuse_unwritable_folder
+        from lanista.cli.common.progress import progress_of
+        from lanista.rollout import play_blocks
+        from lanista.rollout.replay_recorder import Recorder, block_size
+
+        block = block_size(lineup.spec)
+        folder = self.record or (REPLAYS if self.record_replay else None)
+        complete: list[Results] = []
+        with lineup.tables(
+            self.threads, lineup.slots(self.slots, 4096), min(len(schedule), block)
+        ) as tables:
+            recorder = None
+            if folder:
+                recorder = Recorder(folder, tables[0].game, tables[0].players, lineup.options)
+                recorder.refuse_existing(schedule.blocks(block))
+                refuse_unwritable_folder("--record", folder)
+            with progress_of(len(schedule), "matches") as progress:
+                try:
+                    for played in play_blocks(
+                        tables,
+                        schedule,
+                        block=block,
+                        options=lineup.options,
+                        record=recorder is not None,
+                        progress=progress,
+                    ):
+                        with finishing():
+                            if recorder:
+                                recorder.write(played)
+                            complete.append(replace(played, actions=None))
+                except KeyboardInterrupt:
+                    pass  # What is complete is on disk and is summed up; the exit code tells.
+        return complete, folder, progress.done
+
+    def _lineup(self) -> Lineup:
+        from lanista.cli.common.lineup import lineup
+        from lanista.games import registry
+
+        values = [value for group in self.settings for value in group]
+        if self.episode_duration is not None:
+            if "duration" not in registry.entry(self.game).settings:
+                raise LanistaError(f"{self.game} has no time limit; leave out --episode-duration.")
+            values.append(f"duration={self.episode_duration}")
+        players = self._players()
+        return lineup(
+            self.game,
+            players,
+            values,
+            seats=len(players),
+            seed=self.seed,
+            greedy=self.greedy,
+            temperature=self.temperature,
+        )
+
+    def _players(self) -> list[str]:
+        from lanista.cli.common.lineup import split_names
+        from lanista.games import registry
+
+        bots = registry.bot_names(registry.entry(self.game))
+        if self.seats is not None and self.num_scripted_bots is not None:
+            raise LanistaError("--seats and --num-scripted-bots both say who plays; give one.")
+        if self.seats is not None:
+            return split_names(self.seats, "--seats")
+        if self.num_scripted_bots is None:
+            raise LanistaError(
+                f"--seats is missing; name a bot for each seat, with commas between. {self.game} "
+                f"has {', '.join(bots)}."
+            )
+        if self.num_scripted_bots < 2:
+            raise LanistaError(f"--num-scripted-bots is {self.num_scripted_bots}; give at least 2.")
+        # Those that only fill a chair are a last resort: the point is play worth recording.
+        scripted = [bot for bot in bots if bot not in IDLE] or bots
+        return [scripted[i % len(scripted)] for i in range(self.num_scripted_bots)]
+
+    def _count(self, seats: int) -> int:
+        from lanista.cli.common.lineup import refuse_count
+
+        if self.matches is None:
+            return seats if self.num_scripted_bots is not None else 1000
+        refuse_count(self.matches)
+        return self.matches

@@ -1,0 +1,1 @@
+"""`lanista showdown`: the simulator and real servers."""

@@ -1,0 +1,1 @@
+"""Tools: check a game, settings files, replays, exports, profiles."""

@@ -1,0 +1,183 @@
+"""`lanista imitate`: a policy that plays as recorded players did, and how near it comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from lanista.cli.common.flags import number, optional, switch
+from lanista.cli.common.outputs import RunFile, Writes
+from lanista.errors import LanistaError
+from lanista.learn.imitation.settings import Imitation
+from lanista.nets.settings import Network, Size
+from lanista.text import printable
+
+if TYPE_CHECKING:
+    from lanista.data.demonstrations import Demonstrations, Indices
+    from lanista.train.imitate import Task
+
+
+@dataclass(frozen=True)
+class Imitate:
+    """Learn from replays and live feedback to play as others did, and say how near it comes."""
+
+    output: Annotated[Path, tyro.conf.arg(metavar="FILE"), Writes(RunFile(numbers=True))]
+    """Where the policy goes; its numbers are FILE.json, its run folder FILE.run."""
+    data_dir: Annotated[Path | None, optional("FOLDER")] = None
+    """Replays, as `lanista play --record` writes them."""
+    feedback_dir: Annotated[Path | None, optional("FOLDER")] = None
+    """Live feedback: folders with feedback_stream.jsonl."""
+    reports_live_dir: Annotated[Path | None, optional("FOLDER")] = None
+    """Outcomes of live matches: folders with manifest.jsonl."""
+    player: Annotated[str | None, optional("A,B")] = None
+    """Imitate only these players, with commas between; all unless given."""
+    irrelevant: Annotated[str | None, optional("HEAD:OTHER=CHOICE,...")] = None
+    """Leave HEAD out of decisions in which head OTHER took CHOICE: aim_x:fire=hold, say."""
+    imitation: tyro.conf.OmitArgPrefixes[Imitation] = field(default_factory=Imitation)
+    size: Annotated[Size | None, optional("{s,m,l,xl}")] = None
+    """The network's size; the same as --network.size."""
+    network: Network = field(default_factory=Network)
+    opponents: Annotated[str | None, optional("A,B")] = None
+    """Bots to meet beside those imitated, with commas between, or `all`."""
+    evaluation_matches: Annotated[int, number(2000)] = 2000
+    """Matches against each bot, half in either seat; 0: none."""
+    temperature: Annotated[float | None, optional("T")] = None
+    """Play at this temperature too, beside sampled and greedy: below 1 the clone is surer."""
+    game: Annotated[str | None, optional("GAME")] = None
+    """The game of replays that were recorded from a Python file, as `examples/my_game.py`."""
+    threads: Annotated[int, number(0)] = 0
+    """Threads of the networks' arithmetic; 0: as many as torch takes."""
+    cpu: Annotated[bool, switch()] = False
+    """Do not use a GPU."""
+    resume: Annotated[bool, switch()] = False
+    """Go on after the last epoch that was saved; give the same flags as before."""
+
+    def run(self) -> int:
+        """Imitate, print, and return 0, or 130 when interrupted."""
+        from lanista.cli.common.paths import refuse_unwritable
+        from lanista.cli.main import INTERRUPTED
+        from lanista.cli.train.imitate_report import say
+        from lanista.train.imitate import imitate, json_path
+
+        task = self._task()
+        for file in (self.output, json_path(self.output)):
+            refuse_unwritable("--output", file)
+        with _screen() as watcher:
+            done = imitate(task, resume=self.resume, watcher=watcher)
+        if done.report is not None:
+            say(done)
+        print(f"policy: {self.output} ({done.digest[:12]}, epoch {done.best_epoch})")
+        print(f"numbers: {json_path(self.output)}")
+        if done.interrupted:
+            print("Interrupted, and saved; go on with --resume.")
+        return INTERRUPTED if done.interrupted else 0
+
+    def _task(self) -> Task:
+        from lanista.cli.common.lineup import split_names
+        from lanista.train.imitate import Task
+
+        if self.data_dir is None and self.feedback_dir is None:
+            raise LanistaError("There is nothing to imitate; give --data-dir or --feedback-dir.")
+        if self.reports_live_dir is not None and self.feedback_dir is None:
+            raise LanistaError(
+                "--reports-live-dir tells outcomes of live feedback; give --feedback-dir too."
+            )
+        for name in ("evaluation_matches", "threads"):
+            if getattr(self, name) < 0:
+                flag = name.replace("_", "-")
+                raise LanistaError(f"--{flag} is {getattr(self, name)}; give at least 0.")
+        network = self.network if self.size is None else replace(self.network, size=self.size)
+        return Task(
+            output=self.output,
+            data_dir=self.data_dir,
+            feedback_dir=self.feedback_dir,
+            reports_live_dir=self.reports_live_dir,
+            players=tuple(split_names(self.player, "--player")) if self.player else (),
+            irrelevant=tuple(split_names(self.irrelevant, "--irrelevant"))
+            if self.irrelevant
+            else (),
+            network=network,
+            imitation=self.imitation,
+            game=self.game,
+            opponents=tuple(split_names(self.opponents, "--opponents")) if self.opponents else (),
+            evaluation_matches=self.evaluation_matches,
+            temperature=self.temperature,
+            threads=self.threads,
+            device="cpu" if self.cpu else "auto",
+        )
+
+
+def _screen() -> Any:
+    """Return a watcher that shows bars and one line an epoch."""
+    from lanista.cli.common.progress import progress_of
+    from lanista.train.imitate import Watcher
+
+    class Screen(Watcher):
+        def __init__(self) -> None:
+            self._bars = ExitStack()
+            self._bar: Callable[[int], None] | None = None
+            self._began = time.monotonic()
+
+        def __enter__(self) -> Screen:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self._bars.close()
+
+        def _open(self, total: int, what: str) -> None:
+            self._bars.close()
+            self._bar = self._bars.enter_context(progress_of(total, what))
+
+        def files(self, done: int, total: int) -> None:
+            if done == 1:
+                self._open(total, "files")
+            self.played(1)
+
+        def gathered(self, data: Demonstrations, learned: Indices, held: Indices) -> None:
+            self._bars.close()
+            teachers = dict.fromkeys(teacher.name for teacher in data.teachers)
+            names = ", ".join(printable(name, 40) for name in teachers)
+            print(
+                f"{data.spec.name}: {len(data):,} decisions of {names} in {data.matches:,} "
+                f"matches; {len(data.rows(held)):,} of them, whole deals, are held out",
+                flush=True,
+            )
+
+        def resumed(self, epoch: int, said: list[str]) -> None:
+            for sentence in said:
+                print(sentence)
+            print(f"resumed after epoch {epoch}", flush=True)
+
+        def epoch_begins(self, number: int, decisions: int) -> None:
+            self._began = time.monotonic()
+            self._open(decisions, f"epoch {number}")
+
+        def learned(self, decisions: int) -> None:
+            self.played(decisions)
+
+        def epoch_ends(self, entry: Mapping[str, float], best: bool) -> None:
+            self._bars.close()
+            value = ""
+            if "held_out_value" in entry:
+                value = f", outcome {entry['held_out_value']:.4f}"
+            print(
+                f"epoch {int(entry['epoch'])}: nll {entry['learned_nll']:.4f}, held out "
+                f"{entry['held_out_nll']:.4f}{value}{' (best)' if best else ''}, "
+                f"{time.monotonic() - self._began:.1f} s",
+                flush=True,
+            )
+
+        def playing(self, matches: int) -> None:
+            self._open(matches, "matches")
+
+        def played(self, matches: int) -> None:
+            if self._bar:
+                self._bar(matches)
+
+    return Screen()

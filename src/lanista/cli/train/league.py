@@ -1,0 +1,158 @@
+"""`lanista league`: the league on its own, from a supervised policy to exports and a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from lanista.cli.common.flags import optional, switch
+from lanista.cli.common.outputs import RUN, Writes
+from lanista.errors import LanistaError
+
+if TYPE_CHECKING:
+    from lanista.runs.settings import RunSettings
+
+SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
+POLICY = "main.safetensors"
+ROUNDS, ITERATIONS = 20, 20
+EVALUATION_MATCHES = 200
+
+
+@dataclass(frozen=True)
+class LeagueCommand:
+    """Train in a league: a main learner, an exploiter of it and one of the whole league, who meet
+    each other and their past selves."""
+
+    output_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), Writes(RUN)]
+    """The league's folder; the policy is main.safetensors in it, beside league_state.json,
+    matches.jsonl, summary.json and report.html."""
+    game: Annotated[str | None, optional("GAME")] = None
+    """A game's name, family:NAME, or a Python file; arena unless given."""
+    supervised_checkpoint: Annotated[str | None, optional("FILE")] = None
+    """A policy file that all learners begin from; exploiters go back to it."""
+    rounds: Annotated[int | None, optional("N")] = None
+    """How many rounds; before each, matchmaking, snapshots and resets are looked at, and at its end
+    the mains meet all bots and the newest of the pool. 20 unless given."""
+    rl_iterations_per_round: Annotated[int | None, optional("N")] = None
+    """Iterations of a round; 20 unless given."""
+    actor_rollouts: Annotated[int | None, optional("N")] = None
+    """Unrolls (or whole matches, if the settings say so) of an iteration, for each learner."""
+    learner_updates: Annotated[int | None, optional("N")] = None
+    """Updates of an iteration, for each learner."""
+    config: Annotated[str | None, optional("FILE")] = None
+    """A settings file, or a recipe's name; of a pipeline its league stage."""
+    settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
+    """Any setting, such as league.mains=2."""
+    slim: Annotated[bool, switch()] = False
+    """Leave the replay and matches in flight out of checkpoints, so that the run can be moved; the
+    same as checkpoints.slim."""
+    resume: Annotated[bool, switch()] = False
+    """Go on from the newest good checkpoint; with more rounds, to that many."""
+    seed: Annotated[int | None, optional("N")] = None
+    """Names everything that is random."""
+    cpu: Annotated[bool, switch()] = False
+    """Do not use a GPU."""
+
+    def run(self) -> int:
+        """Train, write the exports, say where things are; return 0, or 130 when interrupted."""
+        from lanista.cli.common.paths import refuse_unwritable_folder
+        from lanista.cli.train.rl import stopping
+        from lanista.train.loop import train
+        from lanista.train.progress_view import display
+
+        settings = self._settings()
+        refuse_unwritable_folder("--output-dir", self.output_dir.absolute().parent)
+        screen, output = display(), self.output_dir / POLICY
+        with stopping(screen.said) as stop:
+            code = train(
+                settings,
+                output,
+                folder=self.output_dir,
+                resume=self.resume,
+                stop=stop,
+                observers=[screen],
+            )
+        self._export()
+        print(f"policy: {output}")
+        if code:
+            print("Interrupted, and saved; go on with --resume.")
+        return code
+
+    def _export(self) -> None:
+        from lanista.report import exports
+        from lanista.report.reading import story_of_run
+
+        exports.write_report(story_of_run(self.output_dir), self.output_dir)
+        for name in (exports.LEAGUE_STATE, exports.MATCHES, exports.SUMMARY, exports.PAGE):
+            print(self.output_dir / name)
+
+    def _settings(self) -> RunSettings:
+        """Return the settings that the flags ask for."""
+        from lanista.cli.train.rl import RL, with_flags
+        from lanista.pipeline.recipes import settings_of
+        from lanista.runs.folder import CONFIG, saved_settings
+        from lanista.runs.league_settings import League
+        from lanista.runs.settings import apply_overrides
+
+        if self.config is not None:
+            settings = settings_of(self.config, "league")
+        elif self.resume:
+            if self.output_dir.is_dir() and not (self.output_dir / CONFIG).is_file():
+                raise LanistaError(
+                    f"{self.output_dir} is no run: there is no {CONFIG} in it; name a league's "
+                    "folder, or leave out --resume and choose another one."
+                )
+            settings = saved_settings(self.output_dir)
+        else:
+            settings = self._usual()
+        if settings.league is None:
+            settings = replace(settings, league=League())
+        flags = RL(
+            output=self.output_dir / POLICY,
+            game=self.game,
+            supervised_checkpoint=self.supervised_checkpoint,
+            actor_rollouts=self.actor_rollouts,
+            learner_updates=self.learner_updates,
+            slim=self.slim,
+            seed=self.seed,
+            cpu=self.cpu,
+        )
+        settings = self._in_rounds(with_flags(settings, flags))
+        return apply_overrides(settings, [text for group in self.settings for text in group])
+
+    def _usual(self) -> RunSettings:
+        """Return the league of the runbook: it meets its pool and all bots at every round's end.
+
+        Ratings and the report rest on these matches alone.
+        """
+        from lanista.games import registry
+        from lanista.pipeline.recipes import alphastar
+        from lanista.runs.league_settings import League
+        from lanista.runs.settings import Evaluation
+
+        settings = alphastar(anchored=self.supervised_checkpoint is not None)
+        each = max(1, self.rl_iterations_per_round or ITERATIONS)
+        bots = tuple(registry.bot_names(registry.entry(self.game or settings.game)))
+        return replace(
+            settings,
+            iterations=ROUNDS * ITERATIONS,
+            league=League(round=ITERATIONS, main_exploiters=1, league_exploiters=1),
+            evaluation=Evaluation(every=each, bots=bots, matches=EVALUATION_MATCHES),
+        )
+
+    def _in_rounds(self, settings: RunSettings) -> RunSettings:
+        """Return settings of as many rounds, and as long ones, as the flags say."""
+        assert settings.league is not None
+        for flag in ("rounds", "rl_iterations_per_round"):
+            given = getattr(self, flag)
+            if given is not None and given < 1:
+                raise LanistaError(f"--{flag.replace('_', '-')} is {given}; give at least 1.")
+        each = self.rl_iterations_per_round or settings.league.round
+        if self.rounds is None and self.rl_iterations_per_round is None:
+            return settings
+        rounds = self.rounds or -(-settings.iterations // settings.league.round)
+        league = replace(settings.league, round=each)
+        return replace(settings, league=league, iterations=rounds * each)

@@ -1,0 +1,194 @@
+"""`lanista rl`: trains a policy by playing, from flags or a settings file, and resumes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from lanista.cli.common.flags import optional, switch
+from lanista.cli.common.interrupt import ONE_INTERRUPT, SIGNALS
+from lanista.cli.common.outputs import EVENTS, RunFile, Writes
+from lanista.errors import LanistaError
+from lanista.nets.settings import Size
+
+if TYPE_CHECKING:
+    from lanista.runs.settings import RunSettings
+
+SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
+
+
+@dataclass(frozen=True)
+class RL:
+    """Train a policy by reinforcement learning: V-trace, TD(λ), UPGO and KL, unless --config says
+    otherwise."""
+
+    output: Annotated[Path, tyro.conf.arg(metavar="FILE"), Writes(RunFile())]
+    """Where the policy goes; the run folder is FILE.run beside it."""
+    config: Annotated[str | None, optional("FILE")] = None
+    """A settings file, or a recipe's name; see `lanista config new`. Of a pipeline, its stage rl
+    alone (or league): what earlier stages make is not there; `lanista run` does them all."""
+    settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
+    """Any setting, such as learning.lr=1e-3."""
+    game: Annotated[str | None, optional("GAME")] = None
+    """A game's name, family:NAME, or a Python file; arena unless given."""
+    supervised_checkpoint: Annotated[str | None, optional("FILE")] = None
+    """A policy file to begin from, and to which --kl-coef pulls."""
+    size: Annotated[Size | None, optional("{s,m,l,xl}")] = None
+    """The network's size; the same as network.size."""
+    iterations: Annotated[int | None, optional("N")] = None
+    """How many times experience is made and learnt from."""
+    actor_rollouts: Annotated[int | None, optional("N")] = None
+    """Unrolls (or whole matches, if the settings say so) of an iteration."""
+    learner_updates: Annotated[int | None, optional("N")] = None
+    """Updates of an iteration."""
+    unroll_length: Annotated[int | None, optional("N")] = None
+    """Longest unroll, in decisions of one seat."""
+    batch_size: Annotated[int | None, optional("N")] = None
+    """Unrolls of an update."""
+    replay_size: Annotated[int | None, optional("N")] = None
+    """Most unrolls kept to be learnt from again."""
+    min_replay_sequences: Annotated[int | None, optional("N")] = None
+    """An update waits until so many unrolls are kept."""
+    save_every: Annotated[int | None, optional("N")] = None
+    """Save every so many iterations."""
+    slim: Annotated[bool, switch()] = False
+    """Leave the replay and matches in flight out of checkpoints, so that the run can be moved; the
+    same as checkpoints.slim."""
+    kl_coef: Annotated[float | None, optional("WEIGHT")] = None
+    """Weight of the KL to the supervised policy."""
+    upgo_coef: Annotated[float | None, optional("WEIGHT")] = None
+    """Weight of UPGO."""
+    pseudo_reward_scale: Annotated[float | None, optional("SCALE")] = None
+    """Weight of the game's shaping beside its reward; 0 unless given."""
+    opponents: Annotated[str | None, optional("A,B=WEIGHT")] = None
+    """Who is met, with commas between: self, bots, policy files; each with =WEIGHT if wanted."""
+    resume: Annotated[bool, switch()] = False
+    """Go on from the newest good checkpoint."""
+    checkpoint: Annotated[Path | None, optional("FOLDER")] = None
+    """Go on from this checkpoint of the run."""
+    seed: Annotated[int | None, optional("N")] = None
+    """Names everything that is random."""
+    cpu: Annotated[bool, switch()] = False
+    """Do not use a GPU."""
+    tensorboard: Annotated[Path | None, optional("FOLDER"), Writes(EVENTS)] = None
+    """Mirror the numbers there for TensorBoard."""
+    wandb: Annotated[str | None, optional("PROJECT")] = None
+    """Mirror the numbers to a project of Weights & Biases (WANDB_MODE=offline works too)."""
+
+    def run(self) -> int:
+        """Train, print where the policy is, and return 0, or 130 when interrupted."""
+        from lanista.cli.common.paths import refuse_unwritable
+        from lanista.train.loop import train
+        from lanista.train.progress_view import display
+        from lanista.train.trackers import mirrors
+
+        refuse_unwritable("--output", self.output)
+        resume = self.resume or self.checkpoint is not None
+        settings = self._settings(resume)
+        screen = display()
+        observers = [screen, *mirrors(self.tensorboard, self.wandb, self.output, screen.said)]
+        with stopping(screen.said) as stop:
+            code = train(
+                settings,
+                self.output,
+                resume=resume,
+                checkpoint=self.checkpoint,
+                stop=stop,
+                observers=observers,
+            )
+        print(f"policy: {self.output}")
+        if code:
+            print("Interrupted, and saved; go on with --resume.")
+        return code
+
+    def _settings(self, resume: bool) -> RunSettings:
+        """Return the settings that the flags ask for."""
+        from lanista.pipeline.recipes import alphastar, settings_of, taken_from
+        from lanista.runs.folder import folder_of, saved_settings
+        from lanista.runs.settings import apply_overrides
+
+        if self.config is not None:
+            settings = settings_of(self.config)
+            if taken := taken_from(self.config):
+                print(taken, file=sys.stderr, flush=True)
+        elif resume:
+            settings = saved_settings(folder_of(self.output))
+        else:
+            settings = alphastar(anchored=self.supervised_checkpoint is not None)
+        settings = with_flags(settings, self)
+        return apply_overrides(settings, [text for group in self.settings for text in group])
+
+
+def with_flags(settings: RunSettings, flags: RL) -> RunSettings:
+    """Return settings with the given flags put in."""
+    from lanista.runs.serialise import plain
+    from lanista.runs.settings import load_settings
+
+    values: dict[str, Any] = plain(settings)
+    rollouts = "unrolls" if settings.rollouts.streaming else "matches"
+    terms = settings.learning.terms
+    anchor = "anchor_reverse" if "anchor_reverse" in terms else "anchor_forward"
+    for path, value in {
+        "game": flags.game,
+        "supervised_checkpoint": flags.supervised_checkpoint,
+        "network.size": flags.size,
+        "iterations": flags.iterations,
+        "learner_updates": flags.learner_updates,
+        "seed": flags.seed,
+        "device": "cpu" if flags.cpu else None,
+        f"rollouts.{rollouts}": flags.actor_rollouts,
+        "rollouts.unroll_length": flags.unroll_length,
+        "rollouts.shaping_scale": flags.pseudo_reward_scale,
+        "rollouts.opponents": flags.opponents and flags.opponents.split(","),
+        "replay.size": flags.replay_size,
+        "replay.batch": flags.batch_size,
+        "replay.minimum": flags.min_replay_sequences,
+        "checkpoints.save_every": flags.save_every,
+        "checkpoints.slim": flags.slim or None,
+        f"learning.terms.{anchor}": flags.kl_coef,
+        "learning.terms.upgo": flags.upgo_coef,
+    }.items():
+        if value is not None:
+            *parts, last = path.split(".")
+            here = values
+            for part in parts:
+                here = here[part]
+            here[last] = value
+    if flags.game is not None and flags.game != settings.game:
+        values["game_settings"] = {}
+    replay = values["replay"]
+    if flags.replay_size and flags.min_replay_sequences is None:
+        replay["minimum"] = min(replay["minimum"], flags.replay_size)
+    if flags.batch_size is not None and not replay["size"]:
+        raise LanistaError("--batch-size needs a replay to draw from; give --replay-size too.")
+    return load_settings(values)
+
+
+@contextmanager
+def stopping(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
+    """Let an interrupt end the run after its iteration; a second one ends it at once."""
+    caught: list[float] = []
+
+    def caught_one(number: int, frame: object) -> None:
+        now = time.monotonic()
+        if caught:
+            if now - caught[0] > ONE_INTERRUPT:
+                raise KeyboardInterrupt
+            return
+        caught.append(now)
+        say("Stopping after this iteration, and saving; interrupt again to stop at once.")
+
+    before = [signal.signal(number, caught_one) for number in SIGNALS]
+    try:
+        yield lambda: bool(caught)
+    finally:
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)

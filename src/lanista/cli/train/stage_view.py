@@ -1,0 +1,154 @@
+"""One view of a whole pipeline: which stage, how much of it, and what is left.
+
+A bar for each stage on a terminal; plain lines, few of them, elsewhere.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, TextIO
+
+from lanista.pipeline.runner import Audience
+from lanista.terminal import console
+
+_LINE_EVERY = 10.0
+
+
+def view(stream: TextIO | None = None) -> StageLines | StageBars:
+    """Return what fits the stream (standard error, unless given)."""
+    stream = stream or sys.stderr
+    return StageBars(stream) if stream.isatty() else StageLines(stream)
+
+
+class _Counting(Audience):
+    """Knows which stage is at work and how far it is."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.names: list[str] = []
+        self.name, self.unit, self.about = "", "", ""
+        self.count, self.total, self.began = 0, 0, 0.0
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def planned(self, names: list[str]) -> None:
+        self.names = names
+
+    def stage(self, name: str) -> None:
+        self.name, self.began = name, time.monotonic()
+        self.count, self.total, self.unit, self.about = 0, 0, "", ""
+
+    def begins(self, total: int, unit: str) -> None:
+        self.count, self.total, self.unit = 0, total, unit
+
+    def done(self, more: int) -> None:
+        self.at(self.count + more)
+
+    def at(self, count: int, about: str = "") -> None:
+        self.count, self.about = count, about or self.about
+
+    @property
+    def left(self) -> str:
+        """The stages still to come."""
+        later = self.names[self.names.index(self.name) + 1 :]
+        return f"then {', '.join(later)}" if later else "the last"
+
+
+class StageLines(_Counting):
+    """A line for each stage, and one now and then."""
+
+    def __init__(self, stream: TextIO, every: float = _LINE_EVERY) -> None:
+        super().__init__(stream)
+        self.every, self.shown = every, 0.0
+
+    def skipped(self, name: str) -> None:
+        self.said(f"{name}: done before")
+
+    def stage(self, name: str) -> None:
+        super().stage(name)
+        self.shown = self.began
+        number = self.names.index(name) + 1
+        self.said(f"{name}: stage {number} of {len(self.names)}, {self.left}")
+
+    def finished(self, name: str) -> None:
+        self.said(f"{name}: done in {time.monotonic() - self.began:.1f} s")
+
+    def at(self, count: int, about: str = "") -> None:
+        super().at(count, about)
+        now = time.monotonic()
+        if now - self.shown >= self.every and self.total:
+            self.shown = now
+            share = f"{self.count:,} of {self.total:,} {self.unit}"
+            more = f": {self.about}" if self.about else ""
+            self.said(f"{self.name}: {self.count / self.total:.0%}, {share}{more}")
+
+    def said(self, sentence: str) -> None:
+        print(sentence, file=self.stream, flush=True)
+
+
+class StageBars(_Counting):
+    """A bar for each stage, with the numbers of the one at work under them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self.progress: Any = None
+        self.tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> StageBars:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.progress is not None:
+            self.progress.stop()
+            self.progress = None
+
+    def planned(self, names: list[str]) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import TaskProgressColumn as Share
+
+        super().planned(names)
+        words = TextColumn("{task.description}", markup=False)
+        about = TextColumn("{task.fields[about]}", markup=False)
+        self.progress = Progress(
+            words,
+            BarColumn(30),
+            Share(),
+            TimeRemainingColumn(),
+            about,
+            console=console(self.stream),
+        )
+        for name in names:
+            task = self.progress.add_task(f"{name:8}", total=1, start=False, about="waits")
+            self.tasks[name] = task
+        self.progress.start()
+
+    def skipped(self, name: str) -> None:
+        self.progress.update(self.tasks[name], completed=1, about="done before")
+
+    def stage(self, name: str) -> None:
+        super().stage(name)
+        self.progress.start_task(self.tasks[name])
+        self.progress.update(self.tasks[name], about="")
+
+    def begins(self, total: int, unit: str) -> None:
+        super().begins(total, unit)
+        self.progress.reset(self.tasks[self.name], total=max(1, total), about="")
+
+    def at(self, count: int, about: str = "") -> None:
+        super().at(count, about)
+        share = f"{self.count:,} of {self.total:,} {self.unit} {self.about}"
+        self.progress.update(self.tasks[self.name], completed=self.count, about=share[:90])
+
+    def finished(self, name: str) -> None:
+        about = f"done in {time.monotonic() - self.began:.1f} s"
+        self.progress.update(self.tasks[name], completed=max(1, self.total), about=about)
+
+    def said(self, sentence: str) -> None:
+        if self.progress is None:
+            print(sentence, file=self.stream, flush=True)
+        else:
+            self.progress.console.print(sentence)

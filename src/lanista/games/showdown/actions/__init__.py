@@ -1,0 +1,1 @@
+"""What a seat can order, as numbers, as options and as the simulator's text."""

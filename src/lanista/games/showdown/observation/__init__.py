@@ -1,0 +1,1 @@
+"""A player's knowledge as one row of numbers, and its description."""

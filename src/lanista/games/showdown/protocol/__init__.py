@@ -1,0 +1,1 @@
+"""What protocol lines and requests tell one player of a battle."""

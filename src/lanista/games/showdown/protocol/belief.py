@@ -1,0 +1,99 @@
+"""What an opponent's Pokémon probably brought, from how often the teams of a pool bring it.
+
+Of the pool's sets of a species those stay that agree with everything revealed; each counts alike.
+Knows nothing of the truth: it sees what the tracker has seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from lanista.games.showdown.protocol.battle_state import Mon, base_of
+from lanista.games.showdown.protocol.vocabulary import NONE, OTHER, dex
+from lanista.games.showdown.teams.sets import Set, unpack
+
+MOVES, ITEMS, TERAS = 4, 2, 2
+"""How many of the likeliest are told of each."""
+CERTAIN = 1000
+"""Chances are counted in thousandths."""
+SIZE = 2 * (MOVES + ITEMS + TERAS) + 3
+NOTHING: tuple[int, ...] = (NONE,) * SIZE
+Ranked = list[tuple[int, int]]
+"""Numbers of the vocabulary and the chance of each, likeliest first."""
+
+
+class Belief:
+    """Sets of a pool, asked what is likely."""
+
+    def __init__(self, sets: Iterable[Set]) -> None:
+        self._sets: dict[str, list[Set]] = {}
+        for each in sets:
+            self._sets.setdefault(base_of(each.species), []).append(each)
+        self._answers: dict[tuple[object, ...], tuple[int, ...]] = {}
+
+    @classmethod
+    def of_teams(cls, packed: Iterable[str]) -> Belief:
+        """Return the belief of somebody who knows these packed teams."""
+        return cls(each for team in packed for each in unpack(team))
+
+    def about(self, mon: Mon) -> tuple[int, ...]:
+        """Return `SIZE` numbers: likeliest unseen moves, items and types, chances, share, speeds.
+
+        In order: `MOVES` moves, `ITEMS` items and `TERAS` types (numbers of the vocabulary), the
+        chance of each in the same order, the share of the species' sets that agree with what was
+        seen (thousandths), and the least and the most Speed stat of those sets. All 0 where no set
+        agrees.
+        """
+        key = (mon.species, mon.level, mon.brought, mon.ability, mon.tera, *mon.moves)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = self._work_out(mon)
+        return answer
+
+    def _work_out(self, mon: Mon) -> tuple[int, ...]:
+        every = self._sets.get(mon.base, [])
+        agreeing = [each for each in every if _agrees(each, mon)]
+        if not agreeing:
+            return NOTHING
+        moves = _ranked(
+            (
+                dex().move_of(move).number
+                for each in agreeing
+                for move in each.moves
+                if move not in mon.moves
+            ),
+            len(agreeing),
+            MOVES,
+        )
+        items = _ranked(
+            (dex().items.get(each.item, OTHER) if each.item else NONE for each in agreeing),
+            len(agreeing),
+            ITEMS,
+        )
+        teras = _ranked(
+            (dex().types.get(each.tera, OTHER) for each in agreeing), len(agreeing), TERAS
+        )
+        ranked = (*moves, *items, *teras)
+        speeds = [each.speed(mon.level) for each in agreeing]
+        share = CERTAIN * len(agreeing) // len(every)
+        numbers, chances = zip(*ranked, strict=True)
+        return (*numbers, *chances, share, min(speeds), max(speeds))
+
+
+def _agrees(each: Set, mon: Mon) -> bool:
+    return (
+        (not mon.brought or mon.brought == each.item)
+        and mon.moves.keys() <= set(each.moves)
+        and (not mon.tera or mon.tera == each.tera)
+        and (not mon.ability or mon.ability == each.ability)
+    )
+
+
+def _ranked(numbers: Iterable[int], sets: int, count: int) -> Ranked:
+    """Return the `count` most frequent numbers; ties by number, so that order never matters."""
+    found: Sequence[tuple[int, int]] = sorted(
+        Counter(numbers).items(), key=lambda pair: (-pair[1], pair[0])
+    )
+    chances = [(number, CERTAIN * times // sets) for number, times in found[:count]]
+    return chances + [(NONE, 0)] * (count - len(chances))

@@ -1,0 +1,1 @@
+"""Scripted bots, and the damage formula they calculate with."""

@@ -1,0 +1,201 @@
+"""Bots of ours for Showdown, each with nothing but what its seat's tracker knows.
+
+`max_power` takes the strongest move by the dex, `damage` what is expected to take most HP. They put
+a value on every order of a place and take the pair of orders with the highest sum; equals are
+drawn. heuristic.py has one that thinks of what comes back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.games.bots import bot_digest
+from lanista.games.contract import Decisions, Ints, Spec
+from lanista.games.showdown.actions.options import MOVE, PASS, SWITCH, Option, options_of
+from lanista.games.showdown.actions.orders import PREVIEWS, SINGLES_ORDERS, SLOT_ORDERS
+from lanista.games.showdown.game import sight_of
+from lanista.games.showdown.protocol.battle_state import FOE
+from lanista.games.showdown.protocol.requests import FORCED, PREVIEW
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.protocol.vocabulary import dex
+from lanista.games.showdown.scripted.bot_view import foe_fighter, foes, ground_of, own_fighter
+from lanista.games.showdown.scripted.damage import Fighter, Ground, expected_share, hit_chance
+from lanista.games.streams import Stream
+
+Values = NDArray[np.float64]
+NEVER = -1e6
+KILL = 0.6
+"""What a kill is worth beside the HP it takes, in whole Pokémon."""
+ALMOST = 1e-9
+"""Values that differ by less are equal."""
+
+
+class SightBot:
+    """Values the orders of each place, adds them up, and takes the best that is legal."""
+
+    name = ""
+    version = 1
+
+    def __init__(self, spec: Spec, seed: int) -> None:
+        self.spec, self.seed = spec, seed
+        self.digest = bot_digest(spec.name, self.name, self.version)
+
+    def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
+        """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
+        sight = sight_of(decisions, self.name)
+        actions = np.zeros((len(rows), len(self.spec.heads)), np.int32)
+        for number, row in enumerate(rows):
+            key = (int(decisions.match[row]), int(decisions.seat[row]))
+            stream = Stream.keyed(self.seed, *key, "act", int(decisions.turn[row]))
+            tracker, mask = sight.trackers[row], sight.mask[row]
+            if tracker.own.kind == PREVIEW:
+                values = self.value_previews(tracker)
+                actions[number, 0] = _best(values, mask[: len(PREVIEWS)], stream)
+            else:
+                values = self.value_turn(tracker)
+                actions[number, -1] = _best(values, mask[-len(values) :], stream)
+        return actions
+
+    def value_previews(self, tracker: Tracker) -> Values:
+        """Return a value for each of the 90 previews; leaders count double."""
+        worth = self.value_party(tracker)
+        return np.array(
+            [sum(worth[at - 1] * (2 if i < 2 else 1) for i, at in enumerate(chosen))
+             for chosen in PREVIEWS]
+        )  # fmt: skip
+
+    def value_turn(self, tracker: Tracker) -> Values:
+        """Return a value for each turn order."""
+        places = tracker.known.sides[0].places
+        hp = [each.fighter.hp if each else 0.0 for each in foes(tracker)]
+        size = SLOT_ORDERS if len(places) > 1 else SINGLES_ORDERS
+        worth = np.full((len(places), size), NEVER)
+        harm = np.zeros((len(places), size, len(hp)))
+        for slot in range(len(places)):
+            self.value_slot(tracker, slot, worth[slot], harm[slot])
+        if len(places) == 1:
+            alone: Values = worth[0] + _gain(harm[0], hp)
+            return alone
+        joint = harm[0][:, None] + harm[1][None]
+        total: Values = worth[0][:, None] + worth[1][None] + _gain(joint, hp)
+        return total.reshape(-1)
+
+    def value_party(self, tracker: Tracker) -> list[float]:
+        """Return what each Pokémon of the six is worth against the opponent's team."""
+        return [0.0] * len(tracker.own.party)
+
+    def value_slot(self, tracker: Tracker, slot: int, worth: Values, harm: Values) -> None:
+        """Write, by order, a value, and the share of each opponent's HP that it takes."""
+        raise NotImplementedError
+
+
+class MaxPower(SightBot):
+    """Takes the move with the highest base power, aimed at a foe; otherwise draws."""
+
+    name = "max_power"
+
+    def value_slot(self, tracker: Tracker, slot: int, worth: Values, harm: Values) -> None:
+        """Value moves by their power; a switch only where nothing else is left."""
+        standing = foes(tracker)
+        for option in options_of(tracker, slot):
+            value = -1.0
+            if option.kind == MOVE:
+                value = dex().move_of(option.move).power / 100 - (1e-3 if option.tera else 0)
+                if not any(standing[at] for at in option.foes):
+                    value = min(value, 0.0) - (0.5 if option.ally else 0)
+            worth[option.order] = max(worth[option.order], value)
+
+
+class Damage(SightBot):
+    """Takes what is expected to cost the opponent most HP; kills count extra."""
+
+    name = "damage"
+    tera_cost = 0.15
+    out_of_reach = -0.4
+    """What a switch is worth by choice, before what comes in is looked at."""
+
+    def value_party(self, tracker: Tracker) -> list[float]:
+        """Return the mean over the opponent's team of the best attack on each."""
+        ground, known = ground_of(tracker), tracker.known
+        against = [foe_fighter(known, mon) for mon in known.sides[FOE].mons]
+        return [self._prowess(tracker, at, against, ground) for at in range(len(tracker.own.party))]
+
+    def value_slot(self, tracker: Tracker, slot: int, worth: Values, harm: Values) -> None:
+        """Value moves by their damage, and whom to bring in by what it could do."""
+        ground, standing = ground_of(tracker), foes(tracker)
+        against = [each.fighter for each in standing if each]
+        fighter = own_fighter(tracker, slot)
+        for option in options_of(tracker, slot):
+            worth[option.order] = max(worth[option.order], 0.0)
+            if option.kind == SWITCH:
+                forced = tracker.own.kind == FORCED
+                prowess = self._prowess(tracker, option.party, against, ground)
+                worth[option.order] = prowess + (0.0 if forced else self.out_of_reach - 0.5)
+            elif option.kind == PASS:
+                worth[option.order] = -0.1
+            else:
+                self._value_move(tracker, slot, option, fighter, worth, harm)
+
+    def _value_move(
+        self,
+        tracker: Tracker,
+        slot: int,
+        option: Option,
+        fighter: Fighter,
+        worth: Values,
+        harm: Values,
+    ) -> None:
+        ground, standing = ground_of(tracker), foes(tracker)
+        user = fighter.turned(option.tera) if option.tera else fighter
+        there = [at for at in option.foes if standing[at]]
+        spread = option.spread and len(there) + option.ally > 1
+        for at in there:
+            target = standing[at]
+            assert target is not None
+            share = expected_share(user, option.move, target.fighter, ground, spread=spread)
+            share *= hit_chance(user, option.move, target.fighter, ground)
+            harm[option.order, at] = share if option.spread else share / len(there)
+        value = -self.tera_cost if option.tera else 0.0
+        worth[option.order] = value - self._friendly_fire(tracker, slot, option, user, ground)
+
+    def _friendly_fire(
+        self, tracker: Tracker, slot: int, option: Option, user: Fighter, ground: Ground
+    ) -> float:
+        """Return what hitting the own ally costs."""
+        if not option.ally:
+            return 0.0
+        ally = 1 - slot
+        if ally >= len(tracker.own.party) or tracker.own.party[ally].fainted:
+            return 0.0
+        target = own_fighter(tracker, ally)
+        share = expected_share(user, option.move, target, ground, spread=option.spread)
+        return float(_gain(np.array([[share]]), [target.hp])[0]) + (0 if option.foes else 0.5)
+
+    def _prowess(
+        self, tracker: Tracker, party: int, against: list[Fighter], ground: Ground
+    ) -> float:
+        """Return the mean over opponents of the best that one of the party could do to each."""
+        fighter = own_fighter(tracker, party)
+        moves = tracker.own.party[party].moves
+        best = [
+            max((min(1.0, expected_share(fighter, m, foe, ground)) for m in moves), default=0.0)
+            for foe in against
+        ]
+        return sum(best) / len(best) if best else 0.0
+
+
+def _gain(harm: Values, hp: list[float]) -> Values:
+    """Return what harm is worth: the HP that was there to lose, and something for each kill."""
+    left = np.array(hp)
+    kill = (harm >= left) & (left > 0)
+    gain: Values = (np.minimum(harm, left) + KILL * kill).sum(-1)
+    return gain
+
+
+def _best(values: Values, mask: NDArray[np.bool_], stream: Stream) -> int:
+    legal = np.where(mask, values, -np.inf)
+    best = np.flatnonzero(legal >= legal.max() - ALMOST)
+    return int(best[stream.below(len(best))])

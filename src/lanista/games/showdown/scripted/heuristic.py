@@ -1,0 +1,181 @@
+"""`heuristic`: a bot that thinks of what comes back.
+
+Beside damage it looks at who is faster and what its own Pokémon stand to lose: it guards when it
+would fall, leaves when nothing it can do there is worth a turn, makes flinch, slows, puts to sleep
+and sets up where that is worth more. Written by us in the spirit of the simple heuristics that
+others use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lanista.games.showdown.actions.options import MOVE, SWITCH, Option, options_of
+from lanista.games.showdown.protocol.battle_state import FOE, OWN, Mon, Place
+from lanista.games.showdown.protocol.requests import FORCED
+from lanista.games.showdown.protocol.tracker import Tracker
+from lanista.games.showdown.protocol.vocabulary import Move, dex
+from lanista.games.showdown.scripted.bot_view import Standing, foes, ground_of, own_fighter
+from lanista.games.showdown.scripted.bots import Damage, Values
+from lanista.games.showdown.scripted.damage import SPEED, Fighter, Ground, expected_share
+
+GUARDS = frozenset(
+    ("protect", "detect", "spikyshield", "kingsshield", "banefulbunker", "silktrap", "obstruct")
+) | {"burningbulwark"}
+FIRST_TURN = frozenset(("fakeout", "firstimpression"))
+HEALS = frozenset(
+    ("recover", "roost", "softboiled", "slackoff", "synthesis", "moonlight", "morningsun")
+) | {"strengthsap", "milkdrink", "shoreup"}
+SLEEPS = frozenset(("spore", "sleeppowder", "hypnosis", "lovelykiss", "sing", "yawn"))
+HINDERS = frozenset(("willowisp", "thunderwave", "nuzzle", "glare", "taunt", "encore", "toxic"))
+DRAWS_FIRE = frozenset(("followme", "ragepowder"))
+SELF_BOOSTS: Mapping[str, int] = {
+    **dict.fromkeys(("swordsdance", "dragondance", "bulkup", "shiftgear", "bellydrum"), 0),
+    **dict.fromkeys(("nastyplot", "calmmind", "quiverdance", "tailglow", "geomancy"), 2),
+}
+"""Moves that raise the user's own attack, and the stage they raise."""
+GUESSED_POWER = 85
+LATE = 0.55
+"""How likely it is to get to act for one that is slower than somebody who could kill it."""
+
+
+class Heuristic(Damage):
+    """Weighs damage against what its Pokémon stand to lose."""
+
+    name = "heuristic"
+
+    tera_cost = 0.0
+
+    def value_slot(self, tracker: Tracker, slot: int, worth: Values, harm: Values) -> None:
+        """Correct what damage alone would say."""
+        super().value_slot(tracker, slot, worth, harm)
+        standing = [each for each in foes(tracker) if each]
+        around = _Around(tracker, slot, standing)
+        for option in options_of(tracker, slot):
+            if option.kind == SWITCH:
+                worth[option.order] = self._switch(tracker, option, around)
+            elif option.kind == MOVE:
+                if around.is_late(option.move):
+                    harm[option.order] *= LATE
+                worth[option.order] += _aside(option, around)
+
+    def _switch(self, tracker: Tracker, option: Option, around: _Around) -> float:
+        """Return what bringing one in is worth: little by choice, for it costs the turn."""
+        against = [each.fighter for each in around.standing]
+        prowess = self._prowess(tracker, option.party, against, around.ground)
+        if tracker.own.kind == FORCED:
+            return prowess
+        comes = own_fighter(tracker, option.party)
+        risk = min(1.0, around.threat(comes) / max(comes.hp, 0.01))
+        return 0.4 * prowess - 0.3 * risk + (0.25 if around.doomed else 0.0) + 0.1
+
+
+class _Around:
+    """What one own Pokémon has around it."""
+
+    def __init__(self, tracker: Tracker, slot: int, standing: list[Standing]) -> None:
+        self.tracker, self.slot, self.standing = tracker, slot, standing
+        self.ground = ground_of(tracker)
+        self.fighter = own_fighter(tracker, slot)
+        self.place = tracker.known.sides[OWN].places[slot]
+        self.danger = self.threat(self.fighter)
+        """The share of its HP that the opponents can take in this turn."""
+        self.slower = [each for each in standing if self._is_slower_than(each)]
+        self.doomed = self.danger >= max(self.fighter.hp, 0.01)
+        self.late = self.doomed and bool(self.slower)
+
+    def threat(self, target: Fighter) -> float:
+        """Return what the opponents on the field can take from a Pokémon, all together."""
+        return sum(
+            threat(each.place.mon, each.fighter, target, self.ground)
+            for each in self.standing
+            if each.place is not None and each.place.mon is not None
+        )
+
+    def is_late(self, move: str) -> bool:
+        """Return whether a move may never come about."""
+        return self.late and dex().move_of(move).priority <= 0
+
+    def ally(self) -> Fighter | None:
+        """Return the Pokémon beside it."""
+        at = 1 - self.slot
+        alone = self.ground.doubles is False or self.tracker.own.party[at].fainted
+        return None if alone else own_fighter(self.tracker, at)
+
+    def _is_slower_than(self, foe: Standing) -> bool:
+        known = self.tracker.known
+        mine = _pace(self.fighter, "tailwind" in known.sides[OWN].conditions)
+        theirs = _pace(foe.fighter, "tailwind" in known.sides[FOE].conditions)
+        return mine > theirs if "trickroom" in known.rooms else mine < theirs
+
+
+def threat(mon: Mon, attacker: Fighter, target: Fighter, ground: Ground) -> float:
+    """Return what an opponent can do to a Pokémon: by moves it showed, or by its own types."""
+    shares = [expected_share(attacker, move, target, ground) for move in mon.moves]
+    if len(shares) < 3:
+        category = 1 if attacker.stats[0] >= attacker.stats[2] else 2
+        for type in attacker.types:
+            like = Move(0, type, category, GUESSED_POWER, 100, 0, steady=True)
+            shares.append(expected_share(attacker, "", target, ground, told=like))
+    return max(shares, default=0.0)
+
+
+def _pace(fighter: Fighter, tailwind: bool) -> float:
+    pace = fighter.stat(SPEED) * (2 if tailwind else 1)
+    if fighter.item == "choicescarf":
+        pace *= 1.5
+    return pace / 2 if fighter.status == "par" else pace
+
+
+def _aside(option: Option, around: _Around) -> float:
+    """Return what a move is worth beside its damage."""
+    move, place = option.move, around.place
+    if move in GUARDS:
+        return _guard(place, around)
+    if move in FIRST_TURN:
+        fresh = not place.last_move
+        return (0.9 if move == "fakeout" else 0.0) if fresh else -3.0
+    if move in HEALS:
+        return 0.9 * (1 - around.fighter.hp) if not around.doomed else 0.0
+    if move in SELF_BOOSTS:
+        room = 2 - around.fighter.boosts[SELF_BOOSTS[move]]
+        return 0.3 * room * around.fighter.hp if around.danger < 0.5 and room > 0 else -0.1
+    if move in SLEEPS or move in HINDERS:
+        return _hinder(option, around)
+    if move in ("tailwind", "trickroom"):
+        return _speed_control(move, around)
+    if move in DRAWS_FIRE:
+        ally = around.ally()
+        return 0.3 if ally and around.threat(ally) >= ally.hp and not around.doomed else 0.0
+    if move == "helpinghand":
+        return 0.15 if around.ally() else -0.2
+    return 0.0
+
+
+def _guard(place: Place, around: _Around) -> float:
+    if place.protects and place.protected >= around.tracker.known.turn - 1:
+        return -1.0
+    return 0.45 if around.doomed else 0.05
+
+
+def _hinder(option: Option, around: _Around) -> float:
+    there = {each.place.index - 2: each for each in around.standing if each.place is not None}
+    if not around.ground.doubles:
+        there = dict(enumerate(around.standing))
+    target = next((there[at] for at in option.foes if at in there), None)
+    if target is None or target.fighter.status or option.ally:
+        return -0.3
+    if option.move in ("spore", "sleeppowder") and "grass" in target.fighter.types:
+        return -0.3
+    if option.move == "thunderwave" and "ground" in target.fighter.types:
+        return -0.3
+    return 0.7 if option.move in SLEEPS else 0.25
+
+
+def _speed_control(move: str, around: _Around) -> float:
+    known = around.tracker.known
+    behind = len(around.slower) - (len(around.standing) - len(around.slower))
+    if move == "tailwind":
+        return -0.5 if "tailwind" in known.sides[OWN].conditions else 0.35 + 0.1 * behind
+    # Trick Room turns itself off again.
+    return 0.3 + 0.2 * behind if "trickroom" not in known.rooms else -0.5

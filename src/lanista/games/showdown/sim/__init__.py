@@ -1,0 +1,1 @@
+"""The simulator in Node workers: processes, battles, deals, saved matches."""

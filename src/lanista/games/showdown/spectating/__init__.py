@@ -1,0 +1,1 @@
+"""Public battle logs, and what they prove of each side."""

@@ -1,0 +1,1 @@
+"""Team pools: packed sets, PokePaste folders, random legal teams."""

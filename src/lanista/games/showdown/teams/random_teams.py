@@ -1,0 +1,90 @@
+"""Makes legal teams that nobody composed, and writes them as a team pool.
+
+The sets are those of the simulator's generator for random doubles, put together anew by
+generating.mjs; here the seeds are drawn and the files written. Knows nothing of who plays them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanista.files import filling, write_text
+from lanista.games.contract import GameError
+from lanista.games.showdown.formats import FORMATS, format_named
+from lanista.games.showdown.sim.battles import simulator_seed
+from lanista.games.showdown.sim.process import Worker, WorkerGoneError
+from lanista.games.streams import Stream
+
+_BATCH = 20
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class MadeSet:
+    """One Pokémon of a team, as far as variety goes."""
+
+    species: str
+    item: str
+    moves: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MadeTeam:
+    """A team that the simulator's validator has accepted."""
+
+    text: str
+    """The team as PokePaste text."""
+    sets: tuple[MadeSet, ...]
+
+
+def make_teams(
+    format: str, number: int, seed: int, progress: Callable[[int], None] = lambda more: None
+) -> list[MadeTeam]:
+    """Make teams legal in `format`; the first ones are the same however many are wanted."""
+    refuse_teamless(format)
+    if number < 1:
+        raise GameError(f"{number} teams cannot be made; give 1 or more.")
+    seeds = [simulator_seed(Stream.keyed(seed, at, 0, "chance")) for at in range(number)]
+    made: list[MadeTeam] = []
+    worker = Worker()
+    try:
+        for at in range(0, number, _BATCH):
+            message = {"do": "generate", "format": format, "seeds": seeds[at : at + _BATCH]}
+            teams = [_read(told) for told in worker.ask(message)["teams"]]
+            made += teams
+            progress(len(teams))
+    except WorkerGoneError as error:
+        raise GameError(f"The Showdown worker ended while it made teams: {error}") from error
+    finally:
+        worker.close()
+    return made
+
+
+def refuse_teamless(format: str) -> None:
+    """Refuse a format to which nobody brings a team, or that there is not."""
+    if not format_named(format).brings_team:
+        known = ", ".join(name for name, each in FORMATS.items() if each.brings_team)
+        raise GameError(f"Nobody brings a team to {format}; make teams for one of {known}.")
+
+
+def refuse_filled(folder: Path) -> None:
+    """Refuse a folder with something in it: old teams and new ones would be one pool."""
+    if folder.is_dir() and any(folder.iterdir()):
+        raise GameError(f"{str(folder)!r} is not empty; name a new folder for the teams.")
+
+
+def write_teams(folder: Path, teams: Sequence[MadeTeam]) -> None:
+    """Write team-0001.txt and so on into a new or empty folder: all of them or none."""
+    refuse_filled(folder)
+    digits = max(_DIGITS, len(str(len(teams))))
+    with filling(folder) as place:
+        for number, team in enumerate(teams, start=1):
+            write_text(place / f"team-{number:0{digits}}.txt", team.text)
+
+
+def _read(told: dict[str, Any]) -> MadeTeam:
+    sets = (MadeSet(each["species"], each["item"], tuple(each["moves"])) for each in told["sets"])
+    return MadeTeam(told["text"], tuple(sets))

@@ -1,0 +1,265 @@
+"""The keys of the Beasty Bar plan: PPO against a pool, weighed by win rate, with schedules.
+
+docs/training.md lists what becomes of each. Knows nothing of how keys are read and refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lanista.errors import nearest
+from lanista.games import registry
+from lanista.importers.key_mapping import Import, Key, Plan, length_from
+from lanista.runs.serialise import SettingsError
+from lanista.runs.settings import SELF
+
+NAMES = {"outcome_heuristic": "outcome", "distilled_outcome": "distilled"}
+"""Bots that the plan calls otherwise."""
+_SCHEDULES = ("linear", "cosine", "exponential", "constant")
+_OWN_DECISIONS = 12
+"""Of a seat in a match: Beasty Bar gives each twelve cards."""
+_WEIGHTS = tuple(f"opponent_config.{who}_weight" for who in ("current", "random", "heuristic"))
+_CHECKPOINTS = "opponent_config.checkpoint_weight"
+_MOST = "opponent_config.max_checkpoints"
+
+
+def _beginning(work: Import) -> None:
+    """Set what the plan takes for granted."""
+    work.put("game", "beastybar")
+    work.put("learning.policy", "ppo")
+    work.put("learning.terms.policy", 1.0)
+    if "ppo_config.value_coef" not in work.given:
+        work.put("learning.terms.value", 0.5)
+    work.put("rollouts.unroll_length", _OWN_DECISIONS)
+    if any(key.startswith("network_config.") for key in work.given):
+        work.put("network.kind", "transformer")
+
+
+def _scheduled(name: str, to: str, start: float, end: float) -> Callable[[Import], None]:
+    keys = [f"{name}_{part}" for part in ("start", "end")]
+
+    def step(work: Import) -> None:
+        kind = work.given.get(f"{name}_schedule")
+        if kind is None:
+            work.unused(keys, f"it changes nothing without {name}_schedule.")
+            return
+        if kind not in _SCHEDULES:
+            raise SettingsError(f"{name}_schedule is {kind!r}; {nearest(kind, _SCHEDULES)}")
+        first, last = (
+            work.given.get(key, usual) for key, usual in zip(keys, (start, end), strict=True)
+        )
+        if kind == "constant":
+            work.put(to, first)
+            work.unused(keys[1:], f"a constant {name}_schedule stays at its start.")
+        else:
+            work.put(to, {"kind": kind, "start": first, "end": last})
+
+    return step
+
+
+def _losses(work: Import) -> None:
+    given = work.given
+    if given.get("ppo_config.clip_value"):
+        clip = given.get("ppo_config.clip_epsilon", 0.2)
+        work.put("learning.value_clip", clip)
+        work.notices.append(f"ppo_config.clip_value True: a value moves by {clip} at most.")
+    elif "ppo_config.clip_value" in given:
+        work.put("learning.value_clip", 0.0)
+    if "entropy_schedule" not in given:
+        work.put("learning.terms.entropy", given.get("ppo_config.entropy_coef", 0.01))
+    else:
+        work.unused(["ppo_config.entropy_coef"], "entropy_schedule takes its place.")
+
+
+def _decisions(work: Import) -> int:
+    """Return about how many decisions an iteration learns from: of both seats in self-play."""
+    pool = work.given.get("use_opponent_pool", False)
+    own = work.given.get(_WEIGHTS[0], 0.5) if pool else 1.0
+    matches: int = work.given.get("games_per_iteration", 256)
+    return round(matches * _OWN_DECISIONS * (1 + min(own, 1.0)))
+
+
+def _batches(work: Import) -> None:
+    size = work.given.get("ppo_config.minibatch_size")
+    if size is None:
+        return
+    if size < 1:
+        raise SettingsError(f"ppo_config.minibatch_size is {size}; give at least 1.")
+    parts = max(1, round(_decisions(work) / size))
+    work.put("learning.minibatches", parts)
+    work.notices.append(
+        f"ppo_config.minibatch_size {size}: an epoch is cut into parts of equal size, so the "
+        f"about {_decisions(work):,} decisions of an iteration go into {parts}."
+    )
+
+
+def _where(work: Import) -> None:
+    device = work.given.get("device")
+    if device == "cuda":
+        work.put("device", "auto")
+        work.notices.append("device cuda: it becomes auto, which is the GPU where there is one.")
+    elif device is not None:
+        work.put("device", device)
+
+
+def _judges(work: Import) -> None:
+    if "eval_opponents" not in work.given:
+        return
+    known = registry.bot_names(registry.entry("beastybar"))
+    bots = [NAMES.get(name, name) for name in work.given["eval_opponents"]]
+    for name, bot in zip(work.given["eval_opponents"], bots, strict=True):
+        if bot not in known:
+            remedy = nearest(str(name), [*known, *NAMES])
+            raise SettingsError(f"eval_opponents names {name!r}; {remedy}")
+        if name != bot:
+            work.notices.append(f"eval_opponents {name}: it is called {bot} here.")
+    work.put("evaluation.bots", bots)
+
+
+def _pool(work: Import) -> None:
+    if not work.given.get("use_opponent_pool", False):
+        keys = (
+            "use_adaptive_weights", "min_opponent_weight", "use_heuristic_variants",
+            "use_exploit_patch", "exploit_patch_interval", *_WEIGHTS, _CHECKPOINTS, _MOST,
+        )  # fmt: skip
+        work.unused(keys, "it changes nothing without use_opponent_pool.")
+        work.put("rollouts.opponents", [SELF])
+        return
+    bots = registry.bot_names(registry.entry("beastybar"))
+    if not work.given.get("use_heuristic_variants", False):
+        bots = ["random", "heuristic"]
+    adaptive = work.given.get("use_adaptive_weights", False)
+    (_adaptive if adaptive else _fixed)(work, bots)
+    every = work.given.get("eval_frequency", 0)
+    if every:
+        work.put("league.round", every)
+        work.notices.append(f"eval_frequency {every}: weights are renewed as often, too.")
+    _snapshots(work)
+    _exploits(work)
+
+
+def _adaptive(work: Import, bots: Sequence[str]) -> None:
+    work.put("rollouts.opponents", [SELF, *bots])
+    work.put("league.main.matchmaking.kind", "adaptive")
+    floor = work.given.get("min_opponent_weight")
+    if floor is not None:
+        work.put("league.main.matchmaking.floor", floor)
+        work.notices.append(
+            f"min_opponent_weight {floor}: it holds for each category (self, past, exploiter, bot) "
+            "and for each opponent within its category, 0.5/n where there are too many for it."
+        )
+    why = "adaptive weights take its place; until games are played everybody counts as an equal."
+    work.unused([*_WEIGHTS, _CHECKPOINTS], why)
+
+
+def _fixed(work: Import, bots: Sequence[str]) -> None:
+    """Give shares as weights beside snapshots, which have the weight 1 each."""
+    work.unused(["min_opponent_weight"], "it changes nothing without use_adaptive_weights.")
+    usual = zip(_WEIGHTS, (0.5, 0.1, 0.3), strict=True)
+    shares = [work.given.get(key, share) for key, share in usual]
+    past = work.given.get(_CHECKPOINTS, 0.1)
+    most = work.given.get(_MOST, 10)
+    if shares[0] <= 0:
+        raise SettingsError(f"{_WEIGHTS[0]} is {shares[0]}; give a number above 0.")
+    scale = most / past if past > 0 else 1.0
+    each = {SELF: shares[0], "random": shares[1]}
+    each |= {bot: shares[2] / (len(bots) - 1) for bot in bots if bot != "random"}
+    weighed = [
+        {"player": name, "weight": share * scale} for name, share in each.items() if share > 0
+    ]
+    work.put("rollouts.opponents", weighed)
+    work.put("league.main.matchmaking.kind", "fixed")
+    if past > 0:
+        work.notices.append(
+            f"{_CHECKPOINTS} {past}: snapshots have this share once there are {most}, less before."
+        )
+
+
+def _snapshots(work: Import) -> None:
+    every = work.given.get("checkpoint_frequency", 50)
+    work.put("league.past_members", work.given.get(_MOST, 0))
+    adaptive = work.given.get("use_adaptive_weights", False)
+    if not adaptive and work.given.get(_CHECKPOINTS, 0.1) <= 0:
+        work.put("league.main.snapshot_decisions", 0)
+        return
+    decisions = every * _decisions(work)
+    work.put("league.main.snapshot_decisions", decisions)
+    work.notices.append(
+        f"checkpoint_frequency {every}: a snapshot joins the pool about as often, every "
+        f"{decisions:,} decisions learned from."
+    )
+
+
+def _exploits(work: Import) -> None:
+    if not work.given.get("use_exploit_patch", False):
+        work.unused(["exploit_patch_interval"], "it changes nothing without use_exploit_patch.")
+        return
+    work.put("league.exploit_patch_interval", work.given.get("exploit_patch_interval", 100))
+
+
+_COMPILED = "games are always compiled here, and there is nothing else to force them from."
+_SIDE_BY_SIDE = (
+    "matches are played side by side in one process, rollouts.slots of them, and learned from in "
+    "the same iteration."
+)
+
+BEASTYBAR = Plan(
+    keys={
+        "network_config.hidden_dim": Key(int, "network.width"),
+        "network_config.num_heads": Key(int, "network.attention_heads"),
+        "network_config.num_layers": Key(int, "network.layers"),
+        "network_config.dropout": Key(float, instead="no network here drops units."),
+        "network_config.species_embedding_dim": Key(
+            int, instead="tokens are embedded at the network's width."
+        ),
+        "ppo_config.learning_rate": Key(float, "learning.lr"),
+        "ppo_config.clip_epsilon": Key(float, "learning.clip"),
+        "ppo_config.value_coef": Key(float, "learning.terms.value"),
+        "ppo_config.entropy_coef": Key(float),
+        "ppo_config.gamma": Key(float, "learning.gamma"),
+        "ppo_config.gae_lambda": Key(float, "learning.lam"),
+        "ppo_config.ppo_epochs": Key(int, "learning.epochs"),
+        "ppo_config.minibatch_size": Key(int),
+        "ppo_config.max_grad_norm": Key(float, "learning.max_grad_norm"),
+        "ppo_config.normalize_advantages": Key(bool, "learning.normalise_advantages"),
+        "ppo_config.clip_value": Key(bool),
+        "ppo_config.target_kl": Key(float, "learning.target_kl"),
+        "total_iterations": Key(int),
+        "games_per_iteration": Key(int, "rollouts.matches"),
+        "checkpoint_frequency": Key(int, "checkpoints.save_every"),
+        "eval_frequency": Key(int, "evaluation.every"),
+        "entropy_schedule": Key(str),
+        "entropy_start": Key(float),
+        "entropy_end": Key(float),
+        "temperature_schedule": Key(str),
+        "temperature_start": Key(float),
+        "temperature_end": Key(float),
+        "use_opponent_pool": Key(bool),
+        "use_adaptive_weights": Key(bool),
+        "min_opponent_weight": Key(float),
+        **{key: Key(float) for key in (*_WEIGHTS, _CHECKPOINTS)},
+        _MOST: Key(int),
+        "use_heuristic_variants": Key(bool),
+        "use_exploit_patch": Key(bool),
+        "exploit_patch_interval": Key(int),
+        "force_cython": Key(bool, instead=_COMPILED),
+        "async_game_generation": Key(bool, instead=_SIDE_BY_SIDE),
+        "async_num_workers": Key(int, instead=_SIDE_BY_SIDE),
+        "buffer_size": Key(int, instead="an iteration learns from exactly what it played."),
+        "seed": Key(int, "seed"),
+        "device": Key(str),
+        "experiment_name": Key(str, instead="a run is named by its --output."),
+        "eval_opponents": Key(list),
+    },
+    together=(
+        _beginning,
+        length_from("total_iterations"),
+        _losses,
+        _scheduled("entropy", "learning.terms.entropy", 0.04, 0.01),
+        _scheduled("temperature", "learning.temperature", 1.0, 0.5),
+        _batches,
+        _where,
+        _judges,
+        _pool,
+    ),
+)

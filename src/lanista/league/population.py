@@ -1,0 +1,420 @@
+"""The learners of a run and the players they meet: roster, payoff, and the rules of a round.
+
+Everything but the learners themselves is a fold over the run's tables, so a resumed run has the
+same roster and the same payoff. A run without a league is one main that meets fixed opponents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lanista.errors import RefusedError
+from lanista.games.bot_files import is_bot_file
+from lanista.games.bots import Player
+from lanista.league.matchmaking import meetings
+from lanista.league.payoff import Payoff
+from lanista.league.roles import (
+    PlayerRow,
+    candidates,
+    lowest_bound,
+    meant_to_beat,
+    reset_target,
+    snapshot_due,
+)
+from lanista.league.roster import Frozen, LivePlayer, outcomes, player_row
+from lanista.nets.policy_file import load_policy, policy_bytes
+from lanista.runs.database import Metrics, Row
+from lanista.runs.folder import policy_path
+from lanista.runs.league_settings import League
+from lanista.runs.players import is_bot, make_player
+from lanista.runs.settings import SELF, Opponent, RunSettings
+from lanista.train.learner_loop import MAIN, Met, Training, Values
+
+IMITATION = "imitation"
+EXPLOITER = "exploiter"
+"""What the numbers of exploiters in runs of their own begin with."""
+SPENT = ("decisions", "matches", "cpu_seconds", "wall_seconds")
+"""What is counted over all learners of a run, and its exploiters."""
+
+
+class Squad:
+    """All that a run carries on, besides its folder."""
+
+    def __init__(self, settings: RunSettings, folder: Path) -> None:
+        self.settings, self.folder, self.league = settings, folder, settings.league
+        self.roles = self.league.learners if self.league else {MAIN: "main"}
+        self.trainings = {
+            name: Training(settings, folder, self.find, name=name, number=number)
+            for number, name in enumerate(self.roles)
+        }
+        self.spec = self.main.spec
+        self.roster: dict[str, PlayerRow] = {}
+        self.snapshot_at = dict.fromkeys(self.roles, 0)
+        """By learner: its decisions at its last snapshot."""
+        self.resets = dict.fromkeys(self.roles, 0)
+        self.parents: dict[str, tuple[str, ...]] = {}
+        """By learner: what it comes from, its last snapshot or what it began anew from."""
+        self.payoffs = {life: Payoff(life) for life in {self._half_life(r) for r in self.roles}}
+        self.spent = dict.fromkeys(SPENT, 0.0) if self.league else {}
+        """On exploiters in runs of their own."""
+        self.in_force: dict[str, list[Row]] = {}
+        """By learner: the rows of the record that its opponents are drawn from."""
+
+    def close(self) -> None:
+        """End whatever the learners' games started outside this process."""
+        for training in self.trainings.values():
+            training.close()
+
+    @property
+    def main(self) -> Training:
+        return next(iter(self.trainings.values()))
+
+    @property
+    def mains(self) -> list[Training]:
+        return [self.trainings[name] for name, role in self.roles.items() if role == "main"]
+
+    @property
+    def iteration(self) -> int:
+        return self.main.iteration
+
+    @property
+    def update(self) -> int:
+        """Updates of each learner so far, those before a reset included."""
+        return self.iteration * self.settings.learner_updates
+
+    def _half_life(self, learner: str) -> float:
+        if self.league is None:
+            return float("inf")
+        return self.league.rules(self.roles[learner]).matchmaking.half_life or float("inf")
+
+    # The roster.
+
+    def first_rows(self) -> list[Row]:
+        """Return the players that a run begins with."""
+        settings, rows = self.settings, []
+        weights = {each.player: each.weight for each in settings.rollouts.opponents}
+        own = weights.get(SELF, 1.0 if self.league else 0.0)
+        for name, role in self.roles.items():
+            rows.append(PlayerRow(name, "", "learner", "self", role, own, 0))
+        start = settings.supervised_digest
+        for each in settings.rollouts.opponents:
+            if each.player == SELF:
+                continue
+            rows.append(self._opponent(each))
+        if self.league and start and start not in [row.digest for row in rows]:
+            rows.append(PlayerRow(IMITATION, start, "policy", "imitation", "", 1.0, 0))
+        return [player_row(row, (), {}) for row in rows]
+
+    def _opponent(self, asked: Opponent) -> PlayerRow:
+        word, digest = asked.player, asked.digest
+        if not digest:
+            digest = self._make(word, "").digest
+            return PlayerRow(word, digest, "bot", "bot", "", asked.weight, 0)
+        if is_bot_file(word):
+            return PlayerRow(word, digest, "bot", "bot", "", asked.weight, 0)
+        category = "imitation" if digest == self.settings.supervised_digest else "past"
+        return PlayerRow(word, digest, "policy", category, "", asked.weight, 0)
+
+    def _make(self, word: str, digest: str, device: str = "cpu") -> Player:
+        told = (self.settings, word, digest, self.spec, self.folder, self.settings.seed)
+        return make_player(*told, device=device)
+
+    def enter(self, update: int, rows: Iterable[Row]) -> None:
+        """Take players that stand in the record into the roster."""
+        for name, digest, kind, category, role, _, weight, body in rows:
+            self.roster[str(name)] = PlayerRow(
+                str(name), str(digest), str(kind), str(category), str(role), float(weight or 0),
+                update,
+            )  # fmt: skip
+            said = json.loads(str(body))
+            if "learner" in said:
+                self.snapshot_at[said["learner"]] = int(said["decisions"])
+                self.parents[said["learner"]] = (str(name),)
+
+    def find(self, name: str, device: str = "cpu") -> Player:
+        """Return a player of the roster, ready to sit down.
+
+        Those that others are measured by stay on the CPU, where matches can be played again.
+        """
+        row = self.roster[name]
+        if row.kind == "learner":
+            return LivePlayer(self.trainings[name])
+        if not is_bot(self.settings.game, name):
+            return self._make(name, row.digest, device)
+        bot = self._make(name, "")
+        if bot.digest != row.digest:
+            raise RefusedError(
+                f"The bot {name} that the run met has the digest {row.digest[:12]}, and the one "
+                f"here {bot.digest[:12]}; use the program that the run was begun with."
+            )
+        return bot
+
+    def pool(self, most: int) -> list[tuple[str, Player]]:
+        """Return frozen players of the league to measure by: exploiters first, then the newest."""
+        if self.league is None:
+            return []
+        rows = [row for row in self.roster.values() if row.kind == "policy"]
+        rows.sort(key=lambda row: (row.category != "exploiter", -row.update))
+        return [(row.name, self.find(row.name)) for row in rows[:most]]
+
+    # Who meets whom.
+
+    def matchmake(self) -> list[Row]:
+        """Return whom each learner is to meet from now on, for the record."""
+        rows: list[Row] = []
+        for learner in self.roles:
+            chosen = self._fixed() if self.league is None else self._chosen(self.league, learner)
+            rows += [(learner, *each) for each in chosen]
+        # As the table has them: draws depend on the order.
+        return sorted(rows, key=lambda row: tuple(map(str, row[:3])))
+
+    def _fixed(self) -> list[tuple[str, str, float]]:
+        weights = {
+            MAIN if each.player == SELF else each.player: each.weight
+            for each in self.settings.rollouts.opponents
+        }
+        return [(name, "fixed", weight / sum(weights.values())) for name, weight in weights.items()]
+
+    def _chosen(self, league: League, learner: str) -> list[tuple[str, str, float]]:
+        role = self.roles[learner]
+        rules = league.rules(role).matchmaking
+        found = candidates(role, learner, list(self.roster.values()), league.past_members)
+        previous: dict[str, float] = {}
+        for _, opponent, _, weight in self.in_force.get(learner, []):
+            category = self.roster[str(opponent)].category
+            previous[category] = previous.get(category, 0.0) + float(weight or 0)
+        payoff = self.payoffs[self._half_life(learner)]
+        return [
+            (each.opponent, each.reason, each.weight)
+            for each in meetings(rules, learner, found, payoff, previous)
+        ]
+
+    def meet(self, rows: Sequence[Row]) -> None:
+        """Let every learner draw its opponents from these rows of the record."""
+        for learner, training in self.trainings.items():
+            self.in_force[learner] = [row for row in rows if row[0] == learner]
+            training.meet(
+                [
+                    Met(str(who), self._category(learner, str(who)), str(why), float(weight or 0))
+                    for _, who, why, weight in self.in_force[learner]
+                ]
+            )
+
+    def _category(self, learner: str, opponent: str) -> str:
+        """Return what an opponent counts as in a learner's numbers: another learner is a main."""
+        row = self.roster[opponent]
+        return "main" if row.kind == "learner" and opponent != learner else row.category
+
+    # An iteration.
+
+    def iterate(self) -> Iterator[tuple[int, Values]]:
+        """Let every learner make experience and learn; give the number and log of each update.
+
+        Names of the first main stand alone, others' begin with the learner. What was spent is
+        counted over all of them, and for a league by learner too.
+        """
+        first = self.update
+        logs: dict[int, Values] = {}
+        for learner, training in self.trainings.items():
+            for number, (_, values) in enumerate(training.iterate(), start=first + 1):
+                log = logs.setdefault(number, dict(self.spent))
+                for name, value in values.items():
+                    if name in SPENT:
+                        log[name] = log.get(name, 0.0) + value
+                    if training is not self.main or (name in SPENT and self.league is not None):
+                        log[f"{learner}/{name}"] = value
+                    elif name not in SPENT:
+                        log[name] = value
+        yield from logs.items()
+
+    def games(self) -> list[Row]:
+        """Return this iteration's training games, in the order of the record."""
+        return sorted(
+            (row for training in self.trainings.values() for row in training.games()),
+            key=lambda row: tuple(map(str, row[:3])),
+        )
+
+    def notices(self) -> list[str]:
+        """Return what the user should know of those who play, each sentence once."""
+        return [said for training in self.trainings.values() for said in training.notices()]
+
+    def spend(self, values: Mapping[str, float]) -> None:
+        """Count what an exploiter took."""
+        for name in SPENT:
+            self.spent[name] += values.get(f"{EXPLOITER}/{name}", 0.0)
+
+    def weights(self) -> Values:
+        """Return how often each learner meets each category, as it stands in the record."""
+        values: Values = {}
+        for learner, rows in self.in_force.items():
+            prefix = "" if self.trainings[learner] is self.main else f"{learner}/"
+            for _, who, _, weight in rows:
+                name = f"{prefix}matchmaking/{self._category(learner, str(who))}"
+                values[name] = values.get(name, 0.0) + float(weight or 0)
+        return values
+
+    def count(self, games: Sequence[Row], lineups: Sequence[Row], matches: Sequence[Row]) -> None:
+        """Add what an iteration's games came to; rows as in the tables, without their update."""
+        for outcome in outcomes(games, lineups, matches):
+            for payoff in self.payoffs.values():
+                payoff.add(outcome)
+
+    # The end of a round.
+
+    def snapshots(self) -> list[tuple[Frozen, str]]:
+        """Return the policies that are to join the roster now, each with the reason."""
+        found: list[tuple[Frozen, str]] = []
+        if self.league is None:
+            return found
+        for learner, training in self.trainings.items():
+            rules = self.league.rules(self.roles[learner])
+            since = training.decisions - self.snapshot_at[learner]
+            reason = snapshot_due(rules, since, self._score_low(self.league, learner))
+            if reason:
+                found.append((self.frozen(training), reason))
+        return found
+
+    def frozen(self, training: Training) -> Frozen:
+        """Return a learner as it now is, to be kept."""
+        learner, role = training.name, self.roles[training.name]
+        name = f"{learner}/{self.iteration:06d}"
+        data, digest = self.file_of(training)
+        category = "past" if role == "main" else "exploiter"
+        row = PlayerRow(name, digest, "policy", category, role, 1.0, self.update)
+        body = {"learner": learner, "decisions": training.decisions, "iteration": self.iteration}
+        return Frozen(row, self.parents.get(learner, self._imitation()), body, data)
+
+    def file_of(self, training: Training) -> tuple[bytes, str]:
+        """Return the policy file of a learner as it is evaluated, and its digest."""
+        data = policy_bytes(training.learner.best, self.spec, step=self.update)
+        return data, hashlib.sha256(data).hexdigest()
+
+    def _imitation(self) -> tuple[str, ...]:
+        names = [row.name for row in self.roster.values() if row.category == "imitation"]
+        return tuple(names[:1])
+
+    def _score_low(self, league: League, learner: str) -> float | None:
+        role = self.roles[learner]
+        found = candidates(role, learner, list(self.roster.values()), league.past_members)
+        payoff = self.payoffs[self._half_life(learner)]
+        return lowest_bound(learner, meant_to_beat(role, found), payoff)
+
+    def reset_after(self, learner: str) -> str | None:
+        """Return what a learner begins anew from after its snapshot; None: it goes on."""
+        assert self.league is not None
+        past = [
+            row.name
+            for row in self.roster.values()
+            if row.category == "past" and row.role == "main"
+        ]
+        return reset_target(
+            self.league.rules(self.roles[learner]), self.settings.seed, self.update, learner, past,
+            bool(self.settings.supervised_digest),
+        )  # fmt: skip
+
+    def reset(self, learner: str, target: str) -> None:
+        """Let a learner begin anew, as the record has it."""
+        training = self.trainings[learner]
+        self._begun_anew(learner, target)
+        self._forget(learner)
+        start = None
+        if target == "imitation":
+            start = training.anchor
+        elif target != "scratch":
+            start = load_policy(policy_path(self.folder, self.roster[target].digest)).policy
+        training.reset(start, self.resets[learner])
+
+    def _begun_anew(self, learner: str, target: str) -> None:
+        self.resets[learner] += 1
+        self.parents[learner] = (target,) if target in self.roster else ()
+        if target == IMITATION:
+            self.parents[learner] = self._imitation()
+
+    def _forget(self, learner: str) -> None:
+        """Drop what was counted of a learner, whose results say nothing of what it is now."""
+        for payoff in self.payoffs.values():
+            payoff.forget(learner)
+
+    # What a checkpoint holds, and what the tables do.
+
+    def state(self) -> dict[str, Any]:
+        """Return everything the run depends on that its tables do not hold."""
+        return {name: training.state() for name, training in self.trainings.items()}
+
+    def rested_state(self) -> dict[str, Any] | None:
+        """Return the state after the last complete iteration when the next one failed.
+
+        None where a learner has learnt from what the next one brought.
+        """
+        if len({training.iteration for training in self.trainings.values()}) > 1:
+            return None
+        states = {name: training.rested_state() for name, training in self.trainings.items()}
+        return None if None in states.values() else states
+
+    def load(self, state: Mapping[str, Any], metrics: Metrics) -> None:
+        """Take up what `state` gave, and the rest from the tables."""
+        resets: dict[int, list[tuple[str, str]]] = {}
+        for update, _, learner, body in metrics.connection.execute(
+            "SELECT * FROM events WHERE kind = 'reset' ORDER BY rowid"
+        ):
+            resets.setdefault(update, []).append((learner, json.loads(body)["to"]))
+        for update, *row in metrics.select("players", "update_number, rowid"):
+            self.enter(int(update or 0), [tuple(row)])
+            # A learner begins anew right after a snapshot of it.
+            for learner, target in resets.get(int(update or 0), ()):
+                if str(row[0]).startswith(f"{learner}/"):
+                    self._begun_anew(learner, target)
+        self._fold(metrics, {update: [who for who, _ in some] for update, some in resets.items()})
+        for name, value in metrics.connection.execute(
+            "SELECT name, value FROM metrics WHERE name LIKE ? ORDER BY update_number",
+            (f"{EXPLOITER}/%",),
+        ):
+            if self.league:
+                self.spend({name: value})
+        recorded = self._recorded(metrics)
+        if recorded:
+            self.meet(recorded)  # Whoever remembers a match in flight must sit before it is loaded.
+        for name, training in self.trainings.items():
+            training.load_state(state[name])
+        if recorded:
+            self.meet(recorded)
+
+    def _recorded(self, metrics: Metrics) -> list[Row]:
+        rows = metrics.connection.execute(
+            "SELECT learner, opponent, reason, weight FROM matchmaking WHERE update_number = "
+            "(SELECT MAX(update_number) FROM matchmaking) ORDER BY learner, opponent, reason"
+        )
+        return [tuple(row) for row in rows]
+
+    def _fold(self, metrics: Metrics, resets: Mapping[int, Sequence[str]]) -> None:
+        games: dict[int, list[Row]] = {}
+        lineups: dict[int, list[Row]] = {}
+        matches: dict[int, list[Row]] = {}
+        for table, rows, order in (
+            ("training_games", games, "update_number, learner, seating, reason"),
+            ("lineups", lineups, "lineup"),
+            ("matches", matches, "match"),
+        ):
+            for update, *row in metrics.select(table, order):
+                rows.setdefault(int(update or 0), []).append(tuple(row))
+        for update in sorted({*games, *lineups, *resets}):
+            # Learners begin anew and exploiters are tested before the iteration whose update
+            # their rows carry.
+            for learner in resets.get(update, ()):
+                self._forget(learner)
+            tests = [row for row in lineups.get(update, []) if row[1] == "exploiter"]
+            rest = [row for row in lineups.get(update, []) if row[1] != "exploiter"]
+            self.count([], tests, matches.get(update, []))
+            self.count(games.get(update, []), rest, matches.get(update, []))
+
+
+def alone(settings: RunSettings, folder: Path) -> Training:
+    """Return the main learner of a run without a league, ready to begin."""
+    squad = Squad(settings, folder)
+    squad.enter(0, squad.first_rows())
+    squad.meet(squad.matchmake())
+    return squad.main

@@ -1,0 +1,1 @@
+"""Behaviour cloning: the cloner, its settings, and how near a clone comes."""

@@ -1,0 +1,278 @@
+"""Teaches a policy to choose as the demonstrations did, and its critic how matches end.
+
+Whole deals are held out; the epoch with the best held-out loss is what is kept. One object holds
+all that an epoch depends on: `state` and `load_state` give and take the whole. Never imports a
+game's rules.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from lanista.data.demonstrations import UNKNOWN, Demonstrations, Indices
+from lanista.data.trajectory import to_tensor
+from lanista.games.contract import Spec
+from lanista.games.streams import uniforms
+from lanista.learn.imitation.settings import Imitation
+from lanista.learn.learner import BrokenLossError
+from lanista.learn.losses import imitation, outcome_loss
+from lanista.nets.policy import Critic, Policy
+from lanista.nets.settings import Network
+
+JUDGED_AT_ONCE = 8192
+"""Decisions shown to the networks at once where nothing is learned."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Some demonstrated decisions, and what the networks say about them."""
+
+    log_probs: Tensor
+    """`[N, choices]`."""
+    outcome_logits: Tensor | None
+    """`[N, 3]`: win, draw, loss."""
+    action: Tensor
+    """`[N, heads]`: what was done."""
+    mask: Tensor
+    outcome: Tensor
+    """`[N]`: 0 win, 1 draw, 2 loss; -1 where it is not known."""
+    match: NDArray[np.int64]
+    """`[N]`."""
+
+
+class Cloner:
+    """A policy that imitates, its critic, and everything that lies between two epochs."""
+
+    def __init__(
+        self, spec: Spec, network: Network, settings: Imitation, *, device: str = "cpu"
+    ) -> None:
+        self.settings = settings
+        self.device = torch.device(device)
+        torch.manual_seed(settings.seed)
+        self.policy = Policy(spec, network).to(self.device)
+        self.critic: Critic | None = None
+        if settings.value_weight:
+            width = self.policy.torso.width
+            self.critic = Critic(spec, network, "outcome", features=width).to(self.device)
+        self.parameters = list(self.policy.parameters())
+        if self.critic is not None:
+            self.parameters += self.critic.parameters()
+        # The rate is set before every step.
+        self.optimiser = torch.optim.AdamW(
+            self.parameters, weight_decay=settings.weight_decay, fused=True
+        )
+        self.epoch = 0
+        self.best_epoch = 0
+        self.history: list[dict[str, float]] = []
+        """One entry an epoch, of what was learned from and what was held out."""
+        self._best = self._weights()
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are over, or none has been better for too long."""
+        waited = self.epoch - self.best_epoch
+        patience = self.settings.patience
+        return self.epoch >= self.settings.epochs or (patience > 0 and waited >= patience)
+
+    def train_epoch(
+        self,
+        data: Demonstrations,
+        learned: Indices,
+        held: Indices,
+        progress: Callable[[int], None] | None = None,
+    ) -> dict[str, float]:
+        """Go once over the trajectories `learned`, judge on `held`, and return both losses."""
+        self.policy.train()
+        total, done = len(data.rows(learned)), 0
+        sums: dict[str, float] = {}
+        for trajectories, rows in self._shuffled(data, learned):
+            self._set_lr((self.epoch + done / total) / self.settings.epochs)
+            for name, value in self._step(data, trajectories, rows).items():
+                sums[name] = sums.get(name, 0.0) + value * len(rows)
+            done += len(rows)
+            if progress:
+                progress(len(rows))
+        entry = {f"learned_{name}": value / total for name, value in sums.items()}
+        entry |= {f"held_out_{name}": value for name, value in self.losses(data, held).items()}
+        self.epoch += 1
+        entry["epoch"] = self.epoch
+        if not self.history or entry["held_out_nll"] < self._best_loss:
+            self.best_epoch, self._best = self.epoch, self._weights()
+        self.history.append(entry)
+        return entry
+
+    @property
+    def _best_loss(self) -> float:
+        return self.history[self.best_epoch - 1]["held_out_nll"] if self.best_epoch else math.inf
+
+    def best(self) -> tuple[Policy, Critic | None]:
+        """Return copies of policy and critic as they were after the best epoch."""
+        policy, critic = copy.deepcopy(self.policy), copy.deepcopy(self.critic)
+        policy.load_state_dict(self._best["policy"])
+        if critic is not None:
+            critic.load_state_dict(self._best["critic"])
+        return policy.eval(), critic
+
+    def losses(self, data: Demonstrations, trajectories: Indices) -> dict[str, float]:
+        """Return the mean losses over the decisions of `trajectories`; nothing is learned."""
+        sums, total = {"nll": 0.0, "value": 0.0}, 0
+        for shown in judged(self.policy, self.critic, data, trajectories):
+            for name, value in _terms(self.policy, shown).items():
+                sums[name] += float(value) * len(shown.match)
+            total += len(shown.match)
+        names = ("nll", "value") if self.critic is not None else ("nll",)
+        return {name: sums[name] / total for name in names}
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the coming epochs depend on."""
+        return {
+            "weights": self._weights(),
+            "optimiser": self.optimiser.state_dict()["state"],
+            "best": self._best,
+            "epoch": self.epoch,
+            "best_epoch": self.best_epoch,
+            "history": self.history,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from `state`."""
+        self.policy.load_state_dict(state["weights"]["policy"])
+        if self.critic is not None:
+            self.critic.load_state_dict(state["weights"]["critic"])
+        groups = self.optimiser.state_dict()["param_groups"]
+        self.optimiser.load_state_dict({"state": state["optimiser"], "param_groups": groups})
+        self._best = state["best"]
+        self.epoch, self.best_epoch = state["epoch"], state["best_epoch"]
+        self.history = list(state["history"])
+
+    def _weights(self) -> dict[str, dict[str, Tensor]]:
+        modules: dict[str, nn.Module | None] = {"policy": self.policy, "critic": self.critic}
+        return {
+            name: {key: tensor.detach().clone() for key, tensor in module.state_dict().items()}
+            for name, module in modules.items()
+            if module is not None
+        }
+
+    def _shuffled(
+        self, data: Demonstrations, learned: Indices
+    ) -> Iterator[tuple[Indices | None, Indices]]:
+        """Yield batches in the order of this epoch, which follows from the seed alone."""
+        size = self.settings.batch_size
+        if not self.policy.state_size:
+            rows = self._ordered(data.rows(learned))
+            for start in range(0, len(rows), size):
+                yield None, rows[start : start + size]
+            return
+        order = self._ordered(learned)
+        yield from _packed(data, order, size)
+
+    def _ordered(self, numbers: Indices) -> Indices:
+        none = np.zeros(len(numbers), np.int32)
+        drawn = uniforms(self.settings.seed, numbers, none, none + self.epoch, 1)[:, 0]
+        return numbers[np.argsort(drawn, kind="stable")]
+
+    def _step(
+        self, data: Demonstrations, trajectories: Indices | None, rows: Indices
+    ) -> dict[str, float]:
+        shown = show(self.policy, self.critic, data, rows, trajectories)
+        terms = _terms(self.policy, shown)
+        loss = terms["nll"] + self.settings.value_weight * terms["value"]
+        if not bool(torch.isfinite(loss)):
+            raise BrokenLossError(
+                f"The loss is {float(loss.detach())} in epoch {self.epoch + 1}; try a smaller lr."
+            )
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.settings.max_grad_norm:
+            nn.utils.clip_grad_norm_(self.parameters, self.settings.max_grad_norm)
+        self.optimiser.step()
+        names = ("nll", "value") if self.critic is not None else ("nll",)
+        return {name: float(terms[name].detach()) for name in names}
+
+    def _set_lr(self, done: float) -> None:
+        settings = self.settings
+        share = settings.lr_end + (1 - settings.lr_end) * (1 + math.cos(math.pi * done)) / 2
+        for group in self.optimiser.param_groups:
+            group["lr"] = settings.lr * share
+
+
+def show(
+    policy: Policy,
+    critic: Critic | None,
+    data: Demonstrations,
+    rows: Indices,
+    trajectories: Indices | None = None,
+) -> Shown:
+    """Show `rows` to the networks; a recurrent policy needs their whole `trajectories`."""
+    device = next(policy.parameters()).device
+    seen = to_tensor(data.observation[rows], device)
+    mask = to_tensor(data.mask(rows), device)
+    if policy.state_size:
+        if trajectories is None:
+            raise ValueError("A recurrent policy is shown whole trajectories.")
+        features = _unrolled(policy, seen, to_tensor(data.index(trajectories), device).long())
+    else:
+        features = policy.torso(seen)
+    owner = np.searchsorted(data.first, rows, side="right") - 1
+    return Shown(
+        log_probs=policy.heads.log_probs(policy.head(features), mask),
+        outcome_logits=None if critic is None else critic(features),
+        action=to_tensor(data.action[rows].astype(np.int64), device),
+        mask=mask,
+        outcome=to_tensor(data.outcome[owner].astype(np.int64), device),
+        match=data.match[owner],
+    )
+
+
+def judged(
+    policy: Policy, critic: Critic | None, data: Demonstrations, trajectories: Indices
+) -> Iterator[Shown]:
+    """Yield all decisions of `trajectories` with what the networks say, without a gradient."""
+    policy.eval()
+    with torch.no_grad():
+        for part, rows in _packed(data, trajectories, JUDGED_AT_ONCE):
+            yield show(policy, critic, data, rows, part)
+
+
+def _packed(
+    data: Demonstrations, trajectories: Indices, size: int
+) -> Iterator[tuple[Indices, Indices]]:
+    """Yield whole trajectories of about `size` decisions together, and their rows."""
+    ends = np.cumsum(np.diff(data.first)[trajectories])
+    batch = np.maximum(ends - 1, 0) // size
+    for part in np.split(trajectories, np.flatnonzero(np.diff(batch)) + 1):
+        if len(part):
+            yield part, data.rows(part)
+
+
+def _unrolled(policy: Policy, seen: Tensor, index: Tensor) -> Tensor:
+    """Return the features of rows `[N, width]`, each trajectory run from its start."""
+    steps = seen[index.clamp(min=0)]
+    state = torch.zeros((index.shape[1], policy.state_size), device=seen.device)
+    fresh = torch.zeros(index.shape, dtype=torch.bool, device=seen.device)
+    features = policy.torso.unroll(steps, state, fresh)
+    valid = index >= 0
+    order = index[valid].argsort()
+    return features[valid][order]
+
+
+def _terms(policy: Policy, shown: Shown) -> dict[str, Tensor]:
+    """Return the losses: of the choices, and of the outcome where it is known."""
+    valid = torch.ones(len(shown.action), dtype=torch.bool, device=shown.action.device)
+    terms = {
+        "nll": imitation(policy.heads, shown.log_probs, shown.action, shown.mask, valid).loss,
+        "value": shown.log_probs.new_zeros(()),
+    }
+    known = shown.outcome != UNKNOWN
+    if shown.outcome_logits is not None and bool(known.any()):
+        terms["value"] = outcome_loss(shown.outcome_logits, shown.outcome.clamp(min=0), known).loss
+    return terms

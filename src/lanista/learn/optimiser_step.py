@@ -1,0 +1,148 @@
+"""Takes steps down a gradient, and none where a loss or a gradient is not finite.
+
+On a GPU no step waits for its numbers: the optimiser skips a broken one by itself, and whoever
+reads the numbers after the last step says so. Knows nothing of data and of what a loss is made of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+
+import torch
+from torch import Tensor, nn
+
+from lanista.errors import LanistaError
+from lanista.learn.shards import Gradients
+from lanista.learn.step_metrics import Readings
+
+NORM, CLIPPED = "gradient_norm", "gradient_norm_clipped"
+
+
+class BrokenLossError(LanistaError):
+    """A loss or a gradient is not a number; the weights were not touched."""
+
+    exit_code = 1
+
+
+class Descent:
+    """The optimiser of several networks."""
+
+    def __init__(
+        self,
+        networks: Mapping[str, nn.Module],
+        betas: tuple[float, float],
+        device: torch.device,
+        *,
+        scaled: bool,
+    ) -> None:
+        """`scaled`: losses are scaled up for the gradients of fp16, and overflows skipped."""
+        self.networks = networks
+        self.parameters = [p for network in networks.values() for p in network.parameters()]
+        self.optimiser = torch.optim.Adam(self.parameters, lr=1.0, betas=betas, fused=True)
+        self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
+        self.late = device.type == "cuda"
+        """Whether numbers are judged after an update's last step, not at once."""
+        self._broken = torch.zeros((), device=device)
+        """1 once a step of this update was broken: neither it nor any later one is taken."""
+
+    def begin(self, lr: float) -> None:
+        """Begin an update."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = lr
+        self._broken = torch.zeros_like(self._broken)
+
+    def judged(self, terms: Iterable[str]) -> set[str]:
+        """Return the names of the numbers that tell whether a step was broken."""
+        return {
+            "loss",
+            *(f"{name}/loss" for name in terms),
+            *(f"{NORM}/{n}" for n in self.networks),
+        }
+
+    def refuse_broken(self, log: Mapping[str, float], terms: Collection[str], update: int) -> None:
+        """Raise if the numbers of a step, or of a part of one, are not finite."""
+        losses = {name: log.get(f"{name}/loss", 0.0) for name in terms}
+        for name, loss in losses.items():
+            if not math.isfinite(loss):
+                raise BrokenLossError(
+                    f"The loss term {name} is {loss} at update {update}; the weights were left as "
+                    "they are."
+                )
+        if not math.isfinite(log["loss"]):
+            raise BrokenLossError(
+                f"The loss of update {update} is {log['loss']} though each of its terms is finite, "
+                "so the weights were left as they are; lower the terms' weights."
+            )
+        for name in self.networks:
+            self._refuse_gradient(name, log.get(f"{NORM}/{name}", 0.0), update)
+
+    def _refuse_gradient(self, name: str, norm: float, update: int) -> None:
+        if not math.isfinite(norm) and not self.scaler.is_enabled():
+            raise BrokenLossError(
+                f"The {name}'s gradient of update {update} is {norm}, so the weights were left as "
+                "they are; lower the learning rate or use fp32."
+            )
+
+    def step(
+        self, gradients: Gradients, loss: Tensor, limit: float, update: int, *, measured: bool
+    ) -> Readings:
+        """Clip each network's gradient to norm `limit` for itself, take the step; return norms.
+
+        Together, a critic that is far off would shorten the policy's steps. What the norms are
+        after clipping is `measured` where it is asked for.
+        """
+        self._gradients(gradients)
+        if self.late and self.scaler.is_enabled():
+            self._spoil(gradients, loss)
+        self.scaler.unscale_(self.optimiser)
+        readings, norms = Readings(), [loss]
+        for name, network in self.networks.items():
+            parameters = list(network.parameters())
+            before = nn.utils.clip_grad_norm_(parameters, limit or math.inf).to(loss.device)
+            if not self.late:
+                self._refuse_gradient(name, float(before), update)
+            norms.append(before)
+            readings.add("", {f"{NORM}/{name}": before})
+            if measured:
+                after = norm_of([p.grad for p in parameters], loss.device)
+                readings.add("", {f"{CLIPPED}/{name}": after})
+        if self.late and not self.scaler.is_enabled():
+            self._note(norms)
+            # The fused kernel then leaves all as it is, as it does for a gradient scaler.
+            self.optimiser.found_inf = self._broken  # type: ignore[attr-defined]
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+        return readings
+
+    def _gradients(self, gradients: Gradients) -> None:
+        """Give every parameter the gradient that the step is taken with."""
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+            parameter.grad = gradient
+
+    def _note(self, numbers: list[Tensor]) -> None:
+        broken = ~torch.isfinite(torch.stack(numbers)).all()
+        self._broken = torch.maximum(self._broken, broken.to(self._broken))
+
+    def _spoil(self, gradients: Gradients, loss: Tensor) -> None:
+        """After a broken loss, make the gradients such that the scaler skips them."""
+        self._note([loss])
+        factor = torch.where(self._broken > 0, math.nan, 1.0)
+        torch._foreach_mul_([each for each in gradients if each is not None], factor)
+
+
+def norm_of(gradients: Iterable[Tensor | None], device: torch.device) -> Tensor:
+    """Return the norm of all gradients together, `[]`."""
+    given = [gradient for gradient in gradients if gradient is not None]
+    if not given:
+        return torch.zeros((), device=device)
+    norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(given)))
+    return norm
+
+
+def shares_of(own: Mapping[str, Gradients], device: torch.device) -> dict[str, Tensor]:
+    """Return the norm of each term's own gradient, as a share of their sum."""
+    norms = {name: norm_of(gradients, device) for name, gradients in own.items()}
+    total = torch.stack(list(norms.values())).sum()
+    total = torch.where(total > 0, total, 1.0)
+    return {f"{name}/gradient_share": norm / total for name, norm in norms.items()}

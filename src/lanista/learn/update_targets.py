@@ -1,0 +1,260 @@
+"""What an update aims at: advantages and value targets for every row of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lanista.errors import LanistaError
+from lanista.learn import returns
+from lanista.learn.batch import Batch
+from lanista.learn.forward import Forward
+from lanista.learn.loss_terms import Known
+from lanista.learn.losses import advantages, outcome_classes
+from lanista.learn.rnad import (
+    between_own,
+    log_policy_ratio,
+    transform_own_rewards,
+    two_player_vtrace,
+)
+from lanista.learn.settings import PULLS, Learning
+from lanista.nets.distribution import Heads
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A batch's rewards and discounts as steps `[T, B]`."""
+
+    reward: Tensor
+    discount: Tensor
+
+    @classmethod
+    def of(cls, batch: Batch, gamma: float) -> Steps:
+        reward = batch.steps(batch.tensor("reward"))
+        goes_on = ~batch.steps(batch.tensor("ended")) & (batch.index >= 0)
+        return cls(reward, gamma * goes_on.to(reward))
+
+
+@torch.no_grad()
+def known_of(
+    heads: Heads,
+    settings: Learning,
+    batch: Batch,
+    forward: Forward,
+    references: dict[str, Tensor],
+    weights: dict[str, float],
+) -> Known:
+    """Return all that the terms of the loss may look at; no target carries a gradient."""
+    unrolls = batch.unrolls
+    everything = returns.unpadded(forward.value)
+    known = Known(
+        heads=heads,
+        settings=settings,
+        logits=forward.logits,
+        log_probs=forward.log_probs,
+        acting=forward.acting,
+        chosen=forward.chosen,
+        entropy=forward.entropy,
+        mask=batch.tensor("mask"),
+        action=batch.tensor("action").long(),
+        behaviour=batch.tensor("log_prob"),
+        behaviour_log_probs=None if unrolls.log_probs is None else batch.tensor("log_probs"),
+        critic=forward.critic,
+        valid=everything,
+        everything=everything,
+        value=forward.value,
+        references=references,
+        weights=weights,
+    )
+    batch = batch.to_the_end
+    steps = Steps.of(batch, settings.gamma)
+    if settings.rnad:
+        known = _rnad(known, steps, batch, forward)
+    else:
+        known = MAKE[settings.policy](known, steps, batch, forward)
+    if settings.uses("upgo"):
+        upgo = returns.upgo(
+            batch.steps(forward.value), steps.reward, steps.discount, forward.next_value
+        )
+        known = replace(known, upgo=batch.rows(upgo))
+    if settings.critic_output == "outcome":
+        known = replace(known, outcome=_outcome(batch, forward, steps))
+    return known
+
+
+def _ppo(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+    """Advantages by GAE from the values at the time of acting, as PPO has them."""
+    unrolls, settings = batch.unrolls, known.settings
+    old = forward.value if unrolls.value is None else batch.tensor("value")
+    last = forward.next_value
+    if unrolls.value is not None and unrolls.next_value is not None:
+        last = batch.tensor("next_value")
+    found = returns.gae(batch.steps(old), steps.reward, steps.discount, last, lam=settings.lam)
+    return replace(
+        known,
+        advantage=batch.rows(found.advantage),
+        value_target=batch.rows(found.target),
+        old_value=old,
+    )
+
+
+def _vtrace(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+    """V-trace advantages; the critic learns TD(λ), as AlphaStar's does."""
+    settings, value = known.settings, batch.steps(forward.value)
+    ratio = batch.steps(known.chosen - known.behaviour)
+    found = returns.vtrace(
+        ratio,
+        value,
+        steps.reward,
+        steps.discount,
+        forward.next_value,
+        lam=settings.lam,
+        rho_clip=settings.rho_clip,
+        pg_rho_clip=settings.pg_rho_clip,
+        c_clip=settings.c_clip,
+    )
+    target = returns.td_lambda(
+        value, steps.reward, steps.discount, forward.next_value, lam=settings.lam
+    )
+    return replace(known, advantage=batch.rows(found.advantage), value_target=batch.rows(target))
+
+
+def _all_action(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+    """Q learns TD(λ) returns, with Σ π Q as the value of what follows."""
+    value = batch.steps(forward.value)
+    target = returns.td_lambda(
+        value, steps.reward, steps.discount, forward.next_value, lam=known.settings.lam
+    )
+    return replace(known, value_target=batch.rows(target))
+
+
+def _neurd(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+    """The advantage of every choice by the Q critic, bent by the pulls.
+
+    Following it on the logits is magnetic mirror descent (Sokota et al. 2023): the force on a
+    choice is Q(a) − Σ_i α_i log(π(a)/ρ_i(a)).
+    """
+    known = _all_action(known, steps, batch, forward)
+    heads, mask = known.heads, known.mask
+    value = forward.critic
+    for name in PULLS:
+        if known.weights.get(name):
+            reference = (
+                heads.uniform_log_probs(mask)
+                if name == "magnet"
+                else known.references["anchor" if name == "anchor_reverse" else name]
+            )
+            ratio = log_policy_ratio(known.log_probs, reference, mask)
+            value = value - known.weights[name] * ratio
+    return replace(known, q_advantage=advantages(heads, known.log_probs, value, mask))
+
+
+def _rnad(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+    """Targets of the regularised game, from whole matches in the joint view."""
+    _refuse_partial(batch)
+    ratio = log_policy_ratio(known.log_probs, known.references["rnad"], known.mask)
+    if known.settings.policy == "ppo":
+        return _ppo(known, _bent(known, steps, batch), batch, forward)
+    joint, settings = batch.joint, known.settings
+    valid = joint.index >= 0
+    actor = joint.steps(batch.tensor("seat"))
+    reward = joint.steps(batch.tensor("reward"))
+    assert known.value is not None
+    value = joint.steps(known.value)
+    target = torch.zeros_like(value)
+    q = torch.zeros_like(joint.steps(ratio))
+    for seat in (0, 1):
+        found = two_player_vtrace(
+            known.heads,
+            joint.steps(known.log_probs),
+            joint.steps(known.behaviour),
+            joint.steps(ratio),
+            joint.steps(known.action),
+            value,
+            torch.where(actor == seat, reward, 0.0),
+            actor,
+            valid,
+            seat=seat,
+            eta=settings.eta,
+            lam=settings.lam,
+            rho_clip=settings.rho_clip,
+            c_clip=settings.c_clip,
+        )
+        target, q = target + found.value, q + found.q
+    advantage = advantages(known.heads, known.log_probs, joint.rows(q), known.mask)
+    return replace(known, value_target=joint.rows(target), q_advantage=advantage)
+
+
+def _refuse_partial(batch: Batch) -> None:
+    unrolls = batch.unrolls
+    played = np.unique(2 * unrolls.match + unrolls.seat).size
+    if played != int(unrolls.ended.sum()):
+        raise LanistaError("eta needs whole matches, and some of the data's go on; collect those.")
+
+
+def _bent(known: Known, steps: Steps, batch: Batch) -> Steps:
+    """Return the steps with the regularised game's rewards, each seat's over its own decisions."""
+    joint, eta = batch.joint, known.settings.eta
+    reference = known.heads.joint(known.references["rnad"], known.action)
+    paid = known.behaviour - reference
+    actor, valid = joint.steps(batch.tensor("seat")), joint.index >= 0
+    other = torch.zeros_like(joint.steps(paid))
+    for seat in (0, 1):
+        other = other + between_own(joint.steps(paid), actor, valid, seat=seat)
+    reward = transform_own_rewards(
+        steps.reward,
+        batch.steps(paid),
+        batch.steps(joint.rows(other)),
+        batch.index >= 0,
+        eta=eta,
+    )
+    return replace(steps, reward=reward)
+
+
+MAKE = {"ppo": _ppo, "vtrace": _vtrace, "all_action": _all_action, "neurd": _neurd}
+
+
+def _outcome(batch: Batch, forward: Forward, steps: Steps) -> Tensor:
+    """Return win/draw/loss probabilities `[N, 3]`: the result, or the guess where it is open."""
+    classes = outcome_classes(steps.reward.sum(0))
+    result = torch.nn.functional.one_hot(classes, 3).to(forward.value)
+    goes_on = batch.tensor("goes_on")
+    # An unroll whose match goes on has no result: the next value as an even chance of the rest.
+    value = forward.next_value.clamp(-1, 1)
+    guess = torch.stack([value.clamp(min=0), 1 - value.abs(), (-value).clamp(min=0)], -1)
+    lane = torch.where(goes_on[:, None], guess, result)
+    return batch.rows(lane.expand(len(steps.reward), *lane.shape))
+
+
+def scales(settings: Learning) -> bool:
+    """Whether a row's advantage depends on the other rows of its step."""
+    sampled = settings.policy in ("ppo", "vtrace")
+    return sampled and (settings.normalise_advantages or settings.keep_advantages < 1)
+
+
+@torch.no_grad()
+def scaled(settings: Learning, pieces: list[Known]) -> list[Known]:
+    """Return the pieces of one step, advantages chosen and normalised over all their rows."""
+    if not scales(settings):
+        return pieces
+    advantage = torch.cat([piece.advantage for piece in pieces if piece.advantage is not None])
+    everything = returns.unpadded(advantage)
+    valid = everything
+    if settings.keep_advantages < 1:
+        valid = returns.keep_largest(advantage, everything, settings.keep_advantages)
+    if settings.normalise_advantages:
+        advantage = returns.normalise(advantage, everything)
+    sizes = [len(piece.valid) for piece in pieces]
+    kept = torch.split(valid, sizes)
+    counts = sizes
+    if settings.keep_advantages < 1 and len(pieces) > 1:
+        counts = torch.stack([each.sum() for each in kept]).tolist()
+    return [
+        replace(piece, advantage=mine, valid=some, kept_share=count / sum(counts))
+        for piece, mine, some, count in zip(
+            pieces, torch.split(advantage, sizes), kept, counts, strict=True
+        )
+    ]

@@ -1,0 +1,1 @@
+"""Why a live bot does not improve: evidence, findings, drift."""

@@ -1,0 +1,1 @@
+"""The background learner: takes games in, learns, and keeps its ledger."""

@@ -1,0 +1,229 @@
+"""Turns live games into unrolls, as a learner reads them.
+
+Decisions are the policy's own; what the bot's rules played is environment. A game without a
+result ends before its last decision, whose value stands for what would have come. Owns what a
+game's rewards are; knows nothing of files and of losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lanista.data.trajectory import Unrolls
+from lanista.learn.batch import Batch
+from lanista.learn.forward import Views
+from lanista.learn.learner import Learner
+from lanista.live.files.game_file import GameFile
+from lanista.live.learner.settings import LiveSettings
+from lanista.nets.policy import Policy
+
+_LARGEST_GAP = 40.0
+"""Of log-probabilities: beyond it a ratio says only "far away", and must not overflow."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A game, and what its decisions brought."""
+
+    game: GameFile
+    own: NDArray[np.intp]
+    """The steps to learn from: the policy's decisions, less the last one of a game cut off."""
+    rewards: NDArray[np.float32]
+    """`[own]`."""
+    next: int | None
+    """The step after them, if the game has no result."""
+    update: int
+    """Of the weights that played."""
+
+    @classmethod
+    def of(cls, game: GameFile, settings: LiveSettings, update: int) -> Lesson:
+        """Return what can be learned from a game; perhaps nothing."""
+        own, after = game.decisions, None
+        if game.header.cut_off and len(own):
+            own, after = own[:-1], int(own[-1])
+        rewards = settings.reward_weight * game.rewards[own]
+        if not game.header.cut_off and len(own):
+            rewards[-1] += settings.outcome_weight * game.outcome[0]
+        return cls(game, own, rewards.astype(np.float32), after, update)
+
+    def came(self, gamma: float) -> float | None:
+        """Return the discounted return of the first decision; None for a game cut off."""
+        if self.next is not None or not len(self.own):
+            return None
+        return float(self.rewards @ gamma ** np.arange(len(self.rewards), dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class _Lane:
+    """Consecutive own decisions of one game."""
+
+    lesson: int
+    first: int
+    """Place of its first decision among the lesson's own."""
+    end: int
+    next: int | None
+    """The step of the decision after it, if there is one."""
+
+
+def unrolls_of(lessons: Sequence[Lesson], settings: LiveSettings, learner: Learner) -> Unrolls:
+    """Return games as unrolls, each a lane or several."""
+    remembers = bool(learner.policy.state_size)
+    lanes = [
+        lane
+        for number, lesson in enumerate(lessons)
+        for lane in _lanes(number, lesson, settings.unroll_length, remembers)
+    ]
+    columns = _rows(lessons) | _next(lessons, lanes)
+    if remembers:
+        columns |= _memories(lessons, lanes, learner)
+    return Unrolls(index=_index(lessons, lanes), **columns)
+
+
+def _lanes(number: int, lesson: Lesson, longest: int, remembers: bool) -> list[_Lane]:
+    """Cut a game; a policy that remembers begins anew after steps that were not its own."""
+    own, after = lesson.own, lesson.next
+    cuts = list(range(0, len(own), longest))
+    if remembers:
+        cuts = [0]
+        for place in range(1, len(own)):
+            if own[place] != own[place - 1] + 1 or place - cuts[-1] >= longest:
+                cuts.append(place)
+    ends = [*cuts[1:], len(own)]
+    return [
+        _Lane(number, first, end, int(own[end]) if end < len(own) else after)
+        for first, end in zip(cuts, ends, strict=True)
+        if end > first
+    ]
+
+
+def _rows(lessons: Sequence[Lesson]) -> dict[str, Any]:
+    sizes = [len(lesson.own) for lesson in lessons]
+    ended = [np.zeros(size, np.bool_) for size in sizes]
+    for flags, lesson in zip(ended, lessons, strict=True):
+        if len(flags):
+            flags[-1] = lesson.next is None
+
+    def joined(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(lesson.game, name)[lesson.own] for lesson in lessons])
+
+    return {
+        "observation": joined("observations"),
+        "mask": joined("legal"),
+        "action": joined("actions"),
+        "log_prob": joined("log_probs"),
+        "reward": np.concatenate([lesson.rewards for lesson in lessons]),
+        "ended": np.concatenate(ended),
+        "seat": np.zeros(sum(sizes), np.int32),
+        "match": np.repeat(np.arange(len(lessons)), sizes),
+        "turn": np.concatenate([lesson.own for lesson in lessons]).astype(np.int32),
+        "update": np.repeat([lesson.update for lesson in lessons], sizes).astype(np.int32),
+    }
+
+
+def _index(lessons: Sequence[Lesson], lanes: Sequence[_Lane]) -> NDArray[np.int32]:
+    starts = np.cumsum([0, *(len(lesson.own) for lesson in lessons)])
+    index = np.full((max(lane.end - lane.first for lane in lanes), len(lanes)), -1, np.int32)
+    for column, lane in enumerate(lanes):
+        size = lane.end - lane.first
+        index[:size, column] = starts[lane.lesson] + lane.first + np.arange(size)
+    return index
+
+
+def _next(lessons: Sequence[Lesson], lanes: Sequence[_Lane]) -> dict[str, Any]:
+    """Return the decision after each lane; zeros where there is none."""
+    first = lessons[0].game
+    observation = np.zeros((len(lanes), first.observations.shape[1]), first.observations.dtype)
+    mask = np.zeros((len(lanes), first.header.layout.choices), np.bool_)
+    for row, lane in enumerate(lanes):
+        if lane.next is not None:
+            game = lessons[lane.lesson].game
+            observation[row] = game.observations[lane.next]
+            mask[row] = game.legal[lane.next]
+    goes_on = np.array([lane.next is not None for lane in lanes])
+    return {"next_observation": observation, "next_mask": mask, "goes_on": goes_on}
+
+
+@torch.no_grad()
+def _memories(
+    lessons: Sequence[Lesson], lanes: Sequence[_Lane], learner: Learner
+) -> dict[str, Any]:
+    """Return what the policy remembers before each lane, and the value after it.
+
+    The weights that learn look at every step of a game, overruled ones too, as those that played
+    did: what they remember differs a little from what was remembered then.
+    """
+    state = np.zeros((len(lanes), learner.policy.state_size), np.float32)
+    value = np.zeros(len(lanes), np.float32)
+    for number, lesson in enumerate(lessons):
+        mine = [(row, lane) for row, lane in enumerate(lanes) if lane.lesson == number]
+        before = {int(lesson.own[lane.first]): row for row, lane in mine}
+        after = {lane.next: row for row, lane in mine if lane.next is not None}
+        seen = torch.from_numpy(lesson.game.observations.copy()).to(learner.device)
+        memory = torch.zeros((1, learner.policy.state_size), device=learner.device)
+        for step in range(len(seen)):
+            if step in before:
+                state[before[step]] = memory[0].cpu().numpy()
+            _, features, memory = learner.policy.step(seen[step : step + 1], memory)
+            if step in after:
+                judged = features if learner.critic.torso is None else seen[step : step + 1]
+                out = learner.critic(judged)
+                value[after[step]] = float(learner.critic.value_of(out))
+    return {"state": state, "next_value": value}
+
+
+@torch.no_grad()
+def log_probs_of(unrolls: Unrolls, learner: Learner, policy: Policy) -> NDArray[np.float32]:
+    """Return the log-probability of each decision under a policy of the learner's kind, `[N]`."""
+    views = Views(Batch(unrolls, learner.device), learner.settings)
+    if policy.state_size:
+        # From the memory before each unroll, which went through overruled steps too.
+        logits, _ = views.policy(policy)
+        log_probs = policy.heads.log_probs(logits.float(), views.mask)
+    else:
+        log_probs = views.log_probs(policy)
+    action = views.batch.tensor("action").long()
+    found: NDArray[np.float32] = policy.heads.joint(log_probs, action).cpu().numpy()
+    return found
+
+
+def distances(unrolls: Unrolls, learner: Learner, member: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return how far each policy is from the weights that learn, in nats a decision.
+
+    `member` numbers each game's policy from 0. The mean of r - 1 - log r over a policy's decisions,
+    r = π(a)/μ(a): it has the mean KL(μ‖π) and is never below 0.
+    """
+    policy, policies = member[unrolls.match], int(member.max()) + 1
+    gap = log_probs_of(unrolls, learner, learner.policy).astype(np.float64) - unrolls.log_prob
+    apart = np.exp(np.minimum(gap, _LARGEST_GAP)) - 1 - gap
+    total = np.bincount(policy, apart, minlength=policies)
+    found: NDArray[np.float64] = total / np.maximum(np.bincount(policy, minlength=policies), 1)
+    return found
+
+
+@torch.no_grad()
+def predictions(lessons: Sequence[Lesson], learner: Learner) -> list[float | None]:
+    """Return what the critic expects at each game's first decision."""
+    found: list[float | None] = []
+    for lesson in lessons:
+        if not len(lesson.own):
+            found.append(None)
+            continue
+        first = int(lesson.own[0])
+        rows = torch.from_numpy(lesson.game.observations[: first + 1].copy()).to(learner.device)
+        if learner.critic.torso is not None:
+            out = learner.critic(rows[-1:])
+        elif not learner.policy.state_size:
+            out = learner.critic(learner.policy.torso(rows[-1:]))
+        else:
+            memory = torch.zeros((1, learner.policy.state_size), device=learner.device)
+            for step in range(len(rows)):
+                _, features, memory = learner.policy.step(rows[step : step + 1], memory)
+            out = learner.critic(features)
+        found.append(float(learner.critic.value_of(out)))
+    return found

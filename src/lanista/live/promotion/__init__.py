@@ -1,0 +1,1 @@
+"""Whether a candidate replaces the policy in service: gates, sequential tests, vetoes."""

@@ -1,0 +1,102 @@
+"""Looks before a pipeline begins whether its game, players and device can be had here.
+
+What is missing is said before the first stage and before anything is written. Knows nothing of how
+a stage is done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import chdir, nullcontext
+from pathlib import Path
+
+from lanista.errors import LanistaError
+from lanista.games import registry
+from lanista.pipeline.recipe import POLICIES, RECIPE, Story
+from lanista.pipeline.runner import RECORDS, saved_story
+from lanista.runs.players import player_of
+from lanista.runs.settings import SELF
+from lanista.train.collector_factory import device_of, refuse_graphs, refuse_without_gpu
+
+_GIVEN = {SELF, "all", *POLICIES.values()}
+"""Words for players that are always there, or that a stage before makes."""
+
+
+def refuse_unready(story: Story, folder: Path) -> None:
+    """Refuse a settled pipeline whose game cannot be made, or a player that is not there.
+
+    Stages that `folder` has finished need nothing any more while the recipe stays the same. Words
+    are read as in that folder.
+    """
+    same = (folder / RECIPE).is_file() and saved_story(folder) == story
+    done = [name for name in story.stages.names if same and _finished(folder, name)]
+    due = [name for name in story.stages.names if name in _WORDS and name not in done]
+    if not due:
+        return
+    _refuse_devices(story, due)
+    seen: set[str] = set()
+    with chdir(folder) if folder.is_dir() else nullcontext():
+        spec = registry.spec_of(story.game, seed=story.seed, **story.game_settings)
+        for name in due:
+            for word in dict.fromkeys(_WORDS[name](story)):
+                if word in _GIVEN or word in seen:
+                    continue
+                try:
+                    player_of(story.game, word, spec, story.seed)
+                except LanistaError as error:
+                    raise type(error)(f"stages.{name}: {error}") from error
+                seen.add(word)
+
+
+def _refuse_devices(story: Story, due: Iterable[str]) -> None:
+    """Refuse a stage that learns on a GPU, or records work for one, where there is none."""
+    for name in due:
+        try:
+            if name in ("rl", "league"):
+                settings = story.run_settings(name)
+                device_of(settings)
+                refuse_graphs(settings)
+            elif name == "imitate" and story.device == "cuda":
+                refuse_without_gpu()
+        except LanistaError as error:
+            raise LanistaError(f"stages.{name}: {error}") from error
+
+
+def _finished(folder: Path, stage: str) -> bool:
+    try:
+        record = json.loads((folder / RECORDS / f"{stage}.json").read_text(encoding="utf-8"))
+        return "outputs" in record
+    except (OSError, ValueError, TypeError):
+        return False  # One that is damaged is refused when its stage is looked at.
+
+
+def _recorded(story: Story) -> list[str]:
+    assert story.stages.record is not None
+    return [word for players in story.stages.record.lineups() for word in players]
+
+
+def _imitated(story: Story) -> list[str]:
+    assert story.stages.imitate is not None
+    return list(story.stages.imitate.opponents)
+
+
+def _met(story: Story, stage: str) -> list[str]:
+    settings = story.run_settings(stage)
+    start = settings.supervised_checkpoint
+    return [*([start] if start else []), *settings.opponents, *settings.evaluation.bots]
+
+
+def _judges(story: Story) -> list[str]:
+    assert story.stages.evaluate is not None
+    return list(story.stages.evaluate.opponents)
+
+
+_WORDS: Mapping[str, Callable[[Story], list[str]]] = {
+    "record": _recorded,
+    "imitate": _imitated,
+    "rl": lambda story: _met(story, "rl"),
+    "league": lambda story: _met(story, "league"),
+    "evaluate": _judges,
+}
+"""Whom each stage that plays needs."""

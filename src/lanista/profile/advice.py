@@ -1,0 +1,312 @@
+"""A profile and a sweep in words: the wall and what to do about it, tables, the written settings.
+
+Everything a user reads of them, and the JSON of `--output`. Knows nothing of how it was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lanista.profile.bottleneck import CENTRAL, Wall, place_of
+from lanista.profile.changes import ALTERING
+from lanista.profile.measure import Profile
+from lanista.profile.noise import Outcome, Promise, Spread
+from lanista.profile.subject import Subject
+from lanista.profile.sweep import Sweep, Trial
+from lanista.rollout.timing import (
+    BATCH,
+    INFER,
+    JUDGE,
+    LEARN,
+    OBSERVE,
+    OPPONENTS,
+    REST,
+    SAMPLE,
+    SAVE,
+    SIMULATE,
+    TRANSFER,
+    WAIT,
+)
+from lanista.runs.serialise import plain
+from lanista.runs.settings import RunSettings, differences, to_yaml
+
+FORMAT = 1
+"""Of the JSON: raised when a name in it changes its meaning."""
+_MUCH = 0.05
+"""A share of the CPU time that the table lacks and that is worth a sentence."""
+_NAMES = {
+    SIMULATE: "the rules of {game}",
+    OBSERVE: "views and masks of {game}",
+    OPPONENTS: "the opponents",
+    BATCH: "gathering rows for the networks and for learning",
+    INFER: "inference on the {device}",
+    SAMPLE: "drawing actions on the {device}",
+    TRANSFER: "transfer between host and device",
+    CENTRAL: "central inference on the {device}",
+    LEARN: "learning on the {device}",
+    WAIT: "waiting for those who play",
+    SAVE: "checkpoints",
+    JUDGE: "evaluation on the way",
+    REST: "everything between the phases",
+}
+_REMEDIES = {
+    SIMULATE: "Let more workers play (rollouts.workers; launcher threads for compiled games, "
+    "processes for others), or make the game's rules faster.",
+    OBSERVE: "Make the game's views cheaper, or let more workers play (rollouts.workers; launcher "
+    "threads for compiled games, processes for others).",
+    OPPONENTS: "Give it less weight in rollouts.opponents, let it answer a whole batch in one call "
+    "(`act`), or let more workers play (rollouts.workers).",
+    BATCH: "Play more matches side by side (rollouts.slots, or rollouts.matches), so that a step "
+    "has more rows.",
+    INFER: "Play more matches side by side (rollouts.slots, or rollouts.matches), let more workers "
+    "play, or take bf16, a smaller network or a GPU (processes: with rollouts.inference central).",
+    SAMPLE: "Play more matches side by side (rollouts.slots, or rollouts.matches), or let more "
+    "workers play (rollouts.workers).",
+    TRANSFER: "Play more matches side by side, so that a copy carries more; or let device be cpu "
+    "for a network this small.",
+    CENTRAL: "Let an inference have more rows (rollouts.slots), take bf16, a smaller network or a "
+    "GPU, or let processes infer for themselves (rollouts.inference worker).",
+    LEARN: "Split it over the cores (learning.shards, with as many rollouts.workers and "
+    "rollouts.launcher threads or processes; or threads), go over the data less often "
+    "(learning.epochs), or take bf16, a smaller network or a GPU.",
+    WAIT: "Let more workers play (rollouts.workers), or let them play ahead (rollouts.lag 1).",
+    SAVE: "Save less often (checkpoints.save_every).",
+    JUDGE: "Judge less often (evaluation.every), or by fewer matches (evaluation.matches).",
+    REST: "Make an iteration larger (rollouts.matches or rollouts.unrolls).",
+}
+
+_HALF = 0.5
+_GPU_LEARNS = (
+    "Go over the data less often (learning.epochs), or take bf16 or a smaller network; larger "
+    "minibatches (fewer learning.minibatches) cost less a decision."
+)
+_GPU_WAITS = (
+    "The GPU itself works {:.0%} of the time, and waits for Python to tell it what to do: take "
+    "larger minibatches (fewer learning.minibatches) or fewer rollouts.workers, or run several "
+    "seeds side by side."
+)
+
+
+def wall_sentence(wall: Wall, game: str) -> str:
+    """Return what takes the most time, in one line."""
+    return f"The wall: {_name(wall.phase, game, wall.device)}, {wall.share:.0%} of the time."
+
+
+def remedy(wall: Wall, gpu: float | None = None) -> str:
+    """Return what can be done about it; `gpu`: the share of the time in which the GPU worked."""
+    if wall.phase == LEARN and wall.device != "cpu":
+        busy = gpu is None or gpu >= _HALF * wall.share
+        return _GPU_LEARNS if busy else _GPU_WAITS.format(gpu)
+    return _REMEDIES[wall.phase.partition("/")[0]]
+
+
+def _name(phase: str, game: str, device: str) -> str:
+    kind, _, who = phase.partition("/")
+    if kind == CENTRAL and who:
+        return f"central inference: {_name(who, game, device)}"
+    if who:
+        return f"the opponent {shown(who)}"
+    return _NAMES[kind].format(game=shown(game), device="CPU" if device == "cpu" else "GPU")
+
+
+def shown(word: str) -> str:
+    """Return a player's or game's name without the folders of a file."""
+    return Path(word).stem if word.endswith((".py", ".safetensors", ".pt")) else word
+
+
+def phase_rows(profile: Profile, game: str) -> list[list[str]]:
+    """Return a line for each phase, the largest first: its name, what it is, both shares."""
+    wall, cpu = profile.wall_shares(), profile.cpu_shares()
+    phases = sorted({*wall, *cpu}, key=lambda phase: (-wall.get(phase, 0.0), phase))
+    return [
+        [
+            "/".join(shown(part) for part in phase.split("/", 1)),
+            _name(phase, game, place_of(phase, profile.device, profile.rollouts)),
+            f"{wall.get(phase, 0.0):.1%}",
+            f"{cpu.get(phase, 0.0):.1%}",
+        ]
+        for phase in phases
+        if max(wall.get(phase, 0.0), cpu.get(phase, 0.0)) >= 0.0005
+    ]
+
+
+def profile_lines(profile: Profile, cores: int, seconds: float) -> list[str]:
+    """Return what a profile says beside its table."""
+    lines = [
+        f"{number(profile.rate)} decisions a second (laps of about {seconds:g} s: "
+        f"{len(profile.laps)}; without checkpoints and evaluation)",
+        f"CPU: {profile.cpu_cores:.2f} of {cores} cores busy with it, "
+        f"{profile.cpu_cores / cores:.0%}; memory: {size(profile.memory)} at the peak",
+    ]
+    if profile.unseen > _MUCH:
+        lines.append(
+            f"{profile.unseen:.0%} of the CPU time belongs to no phase: threads that torch starts, "
+            "and what games do outside"
+        )
+    if profile.device != "cpu":
+        use = profile.gpu_why if profile.gpu is None else f"{profile.gpu:.0%} of the time at work"
+        lines.append(f"GPU: {use}; memory: {size(profile.gpu_memory)} at the peak")
+    return lines
+
+
+def number(found: Spread) -> str:
+    """Return `41,200 [40,800, 41,600]`."""
+    if not math.isfinite(found.high):
+        return f"{found.value:,.0f}"
+    return f"{found.value:,.0f} [{found.low:,.0f}, {found.high:,.0f}]"
+
+
+def size(count: int | None) -> str:
+    """Return bytes for people."""
+    return "not known" if count is None else f"{count / 2**20:,.0f} MiB"
+
+
+def times(found: Spread | None) -> str:
+    """Return `1.48 [1.42, 1.55]`, how many times as fast."""
+    if found is None:
+        return "—"
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def trial_row(trial: Trial) -> list[str]:
+    """Return a line of the table of changes."""
+    change = trial.change
+    altered = f"yes: {change.alters}" if change.alters else "no"
+    both = zip(change.before, change.overrides, strict=True)
+    what = ", ".join(f"{old.replace('=', ' ')} → {new.partition('=')[2]}" for old, new in both)
+    pairs = str(trial.faster.n) if trial.faster else "0"
+    return [what, trial.verdict, altered, trial.why, times(trial.faster), pairs]
+
+
+def promised(given: Promise) -> str:
+    """Return what settings are expected to come to."""
+    if given.faster is None:
+        return f"{given.low:,.0f} to {given.high:,.0f} decisions a second"
+    return f"{given.low:.2f} to {given.high:.2f} times as fast"
+
+
+def _than(given: Promise) -> str:
+    return "" if given.faster is None else " as the recipe"
+
+
+def outcome_sentence(found: Outcome) -> str:
+    """Return whether a promise held."""
+    measured = f"{found.measured:,.0f}" if found.promise.faster is None else f"{found.measured:.2f}"
+    verdict = "held" if found.held else "not held"
+    return f"promised {promised(found.promise)}, measured {measured}: {verdict}"
+
+
+def config_text(subject: Subject, sweep: Sweep, where: Mapping[str, Any]) -> str:
+    """Return the settings found as YAML, with what they are expected to come to above them."""
+    assert sweep.promise is not None
+    lines = [
+        f"Found by `lanista profile {subject.recipe} --sweep` on {where['cpu']}, "
+        f"{where['cores']} cores, {where['gpu'] or 'no GPU'}.",
+        f"Expected there: {promised(sweep.promise)}{_than(sweep.promise)}.",
+        f"Measured there: {number(sweep.promise.rate)} decisions a second.",
+    ]
+    if sweep.doubt:
+        lines.append(f"That was on a busy machine ({sweep.doubt}).")
+    changed = changed_lines(sweep.first, sweep.now)
+    lines += ["Changed:", *(f"  {line}" for line in changed)] if changed else ["Nothing changed."]
+    if subject.settings.supervised_checkpoint and subject.stage:
+        lines.append(
+            "The pipeline makes supervised_checkpoint in an earlier stage; give its file with "
+            "--supervised-checkpoint."
+        )
+    return "".join(f"# {line}\n" for line in lines) + to_yaml(sweep.now)
+
+
+def changed_lines(first: RunSettings, now: RunSettings) -> list[str]:
+    """Return each setting that differs, and whether something else is learned with it."""
+    return [
+        f"{key}: {before} → {after}"
+        + (f"  (something else is learned: {ALTERING[key]})" if key in ALTERING else "")
+        for key, before, after in differences(first, now)
+    ]
+
+
+def as_flags(subject: Subject, sweep: Sweep) -> str:
+    """Return the changes as `lanista rl` or `lanista run` takes them."""
+    prefix = f"stages.{subject.stage}." if subject.stage else ""
+    changed = differences(sweep.first, sweep.now)
+    return " ".join(f"{prefix}{key}={after}" for key, _, after in changed)
+
+
+def as_json(
+    subject: Subject,
+    where: Mapping[str, Any],
+    profile: Profile | None,
+    sweep: Sweep | None,
+    said: Sequence[str],
+    *,
+    interrupted: bool,
+) -> dict[str, Any]:
+    """Return everything that was found, as plain values."""
+    return {
+        "format": FORMAT,
+        "recipe": subject.recipe,
+        "stage": subject.stage or None,
+        "settings": plain(subject.settings),
+        "machine": dict(where),
+        "said": list(said),
+        "interrupted": interrupted,
+        "profile": None if profile is None else _profile_json(profile),
+        "sweep": None if sweep is None else _sweep_json(sweep),
+    }
+
+
+def _profile_json(profile: Profile) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "decisions_a_second": profile.rates,
+        "device": profile.device,
+        "gpu_use": profile.gpu,
+        "gpu_use_unknown": profile.gpu_why or None,
+        "gpu_memory_bytes": profile.gpu_memory,
+        "memory_bytes": profile.memory,
+    }
+    if not profile.laps:
+        return found
+    wall = profile.wall
+    return found | {
+        "rate": _spread(profile.rate),
+        "wall_shares": profile.wall_shares(),
+        "cpu_shares": profile.cpu_shares(),
+        "cpu_cores": profile.cpu_cores,
+        "cpu_share_of_no_phase": profile.unseen,
+        "others_cores": profile.others,
+        "checkpoint_seconds": profile.saving and profile.saving.wall,
+        "evaluation_seconds": profile.judging and profile.judging.wall,
+        "wall": {"phase": wall.phase, "share": wall.share},
+    }
+
+
+def _sweep_json(sweep: Sweep) -> dict[str, Any]:
+    promise, outcome = sweep.promise, sweep.outcome
+    return {
+        "trials": [
+            {
+                "set": list(trial.change.overrides),
+                "before": list(trial.change.before),
+                "alters_learning": trial.change.alters or None,
+                "verdict": trial.verdict,
+                "faster": _spread(trial.faster),
+                "why": trial.why or None,
+            }
+            for trial in sweep.trials
+        ],
+        "taken_back": sweep.taken_back,
+        "doubt": sweep.doubt or None,
+        "settings": plain(sweep.now),
+        "promise": promise and {"rate": _spread(promise.rate), "faster": _spread(promise.faster)},
+        "again": outcome and {"measured": outcome.measured, "held": outcome.held},
+    }
+
+
+def _spread(found: Spread | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {name: value if math.isfinite(value) else None for name, value in vars(found).items()}

@@ -1,0 +1,230 @@
+"""Tries changes of a recipe one at a time and keeps those that are faster outside the noise.
+
+Old and new are measured in turns in the same session. What is kept in the end is measured against
+the recipe once more, which gives the promise, and again from the written file, which tests it.
+Owns the order of a sweep; how rates are measured it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Literal, Protocol
+
+from lanista.errors import LanistaError
+from lanista.profile.changes import Change, Place, changes, needed
+from lanista.profile.machine import idle
+from lanista.profile.measure import Lap, Rig, rig
+from lanista.profile.noise import (
+    Outcome,
+    Promise,
+    Spread,
+    better,
+    hopeless,
+    outcome,
+    promise,
+    ratio,
+)
+from lanista.profile.subject import Subject
+from lanista.runs.settings import RunSettings
+
+Verdict = Literal["kept", "not better", "not measurable", "refused", "failed"]
+"""Not measurable: not faster, on cores that others kept busy."""
+_SLACK = 0.25
+"""So much of a core may be busy with others before that is said."""
+
+
+@dataclass
+class Pairs:
+    """Decisions a second of old and new settings, measured in turns."""
+
+    old: list[float] = field(default_factory=list)
+    new: list[float] = field(default_factory=list)
+    """Empty where there is nothing new to compare."""
+    idle: float | None = None
+    """Cores that others left to us, at the least."""
+
+
+class Meter(Protocol):
+    """Measures settings against each other."""
+
+    def __call__(
+        self, old: RunSettings, new: RunSettings | None, *, give_up: bool = False
+    ) -> Pairs:
+        """Return rates in pairs; `give_up` stops at what is plainly slower."""
+        ...
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A change, and what came of it."""
+
+    change: Change
+    verdict: Verdict
+    faster: Spread | None = None
+    """How many times as fast."""
+    why: str = ""
+    """Why it was refused or failed, or what makes its numbers doubtful."""
+
+
+class Watcher:
+    """Hears how far a sweep is; does nothing unless told otherwise."""
+
+    def trying(self, what: str) -> None: ...
+
+    def measured(self) -> None: ...
+
+    def tried(self, trial: Trial) -> None: ...
+
+
+@dataclass
+class Sweep:
+    """A search, and what it found so far."""
+
+    first: RunSettings
+    """The recipe as it is."""
+    meter: Meter
+    place: Place
+    keep_learning: bool = False
+    """Try only what leaves the learning the same."""
+    watcher: Watcher = field(default_factory=Watcher)
+    trials: list[Trial] = field(default_factory=list)
+    promise: Promise | None = None
+    outcome: Outcome | None = None
+    taken_back: bool = False
+    """All changes together did not prove faster than the recipe."""
+    doubt: str = ""
+    """What makes the promise or its test doubtful."""
+
+    def __post_init__(self) -> None:
+        self.now = self.first
+
+    @property
+    def kept(self) -> list[Change]:
+        """The changes that the settings found are made of."""
+        kept = [trial.change for trial in self.trials if trial.verdict == "kept"]
+        return [] if self.taken_back else kept
+
+    def search(self, directions: Sequence[str]) -> None:
+        """Go in each direction, one after another, as far as that makes it faster."""
+        for name in directions:
+            while self._step(name):
+                pass
+
+    def _step(self, name: str) -> bool:
+        """Try what is next in one direction; return whether something was kept."""
+        for change in changes(name, self.now, self.first, self.place):
+            if self.keep_learning and change.alters:
+                continue
+            if self._known(change):
+                continue
+            trial, settings = self._tried(change)
+            self.trials.append(trial)
+            self.watcher.tried(trial)
+            if trial.verdict == "kept" and settings is not None:
+                self.now = settings
+                return True
+        return False
+
+    def _known(self, change: Change) -> bool:
+        """Whether it was tried, or leads back to where the sweep came from."""
+        if any(change == trial.change for trial in self.trials):
+            return True
+        back = dict(text.split("=", 1) for text in change.overrides)
+        return any(
+            back.items() <= dict(text.split("=", 1) for text in trial.change.before).items()
+            for trial in self.trials
+            if trial.verdict == "kept"
+        )
+
+    def _tried(self, change: Change) -> tuple[Trial, RunSettings | None]:
+        self.watcher.trying(", ".join(change.overrides))
+        try:
+            settings = change.applied(self.now)
+            pairs = self.meter(self.now, settings, give_up=True)
+        except LanistaError as error:
+            return Trial(change, "refused", why=str(error)), None
+        except (RuntimeError, MemoryError) as error:  # What torch raises, a full device included.
+            why = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+            return Trial(change, "failed", why=why), None
+        faster = ratio(pairs.old, pairs.new)
+        busy = loaded(settings, pairs.idle)
+        verdict: Verdict = "not measurable" if busy else "not better"
+        return Trial(change, "kept" if better(faster) else verdict, faster, busy), settings
+
+    def confirm(self) -> None:
+        """Measure what was found against the recipe, for the promise; or take it back."""
+        self.watcher.trying("the recipe against what was found")
+        pairs = self.meter(self.first, self.now if self.kept else None)
+        self.doubt = loaded(self.now, pairs.idle)
+        if not self.kept:
+            self.promise = promise(pairs.old, None)
+            return
+        if not better(ratio(pairs.old, pairs.new)):
+            self.taken_back, self.now = True, self.first
+            self.promise = promise(pairs.old, None)
+            return
+        self.promise = promise(pairs.old, pairs.new)
+
+    def check(self, settings: RunSettings) -> Outcome:
+        """Measure settings as read back from a file; return whether the promise held."""
+        assert self.promise is not None
+        self.watcher.trying("the written settings, to see whether the promise holds")
+        pairs = self.meter(self.first, settings if self.kept else None)
+        self.doubt = loaded(settings, pairs.idle) or self.doubt
+        self.outcome = outcome(self.promise, pairs.old, pairs.new or None)
+        return self.outcome
+
+
+def loaded(settings: RunSettings, left: float | None) -> str:
+    """Return what makes a measurement doubtful: others keep cores busy that it needs."""
+    if left is None or left >= needed(settings) - _SLACK:
+        return ""
+    return f"{left:.1f} cores idle, {needed(settings)} needed"
+
+
+@dataclass(frozen=True)
+class RigMeter:
+    """Measures settings of a recipe by running them in turns."""
+
+    subject: Subject
+    seconds: float
+    """How long a lap takes, about."""
+    pairs: int
+    measured: Callable[[], None] = lambda: None
+    """Called after every lap."""
+    by: Callable[[Lap], float] = attrgetter("rate")
+    """What of a lap is compared."""
+
+    def __call__(
+        self, old: RunSettings, new: RunSettings | None, *, give_up: bool = False
+    ) -> Pairs:
+        """Return rates in pairs; `give_up` stops at what is plainly slower."""
+        found = Pairs()
+        with rig(self.subject, old) as before:
+            before.warm_up(self.seconds / 2)
+            if new is None:
+                found.old += [self._lap(before, found) for _ in range(self.pairs)]
+                return found
+            with rig(self.subject, new) as after:
+                after.warm_up(self.seconds / 2)
+                self._take_turns(before, after, found, give_up)
+        return found
+
+    def _take_turns(self, before: Rig, after: Rig, found: Pairs, give_up: bool) -> None:
+        for number in range(self.pairs):
+            # Whoever comes second in a pair comes first in the next.
+            both = [(before, found.old), (after, found.new)]
+            for run, rates in both if number % 2 == 0 else both[::-1]:
+                rates.append(self._lap(run, found))
+            if give_up and hopeless(found.old, found.new):
+                return
+
+    def _lap(self, run: Rig, found: Pairs) -> float:
+        lap = run.lap(self.seconds)
+        self.measured()
+        left = idle(lap.use.others)
+        if left is not None:
+            found.idle = left if found.idle is None else min(found.idle, left)
+        return self.by(lap)

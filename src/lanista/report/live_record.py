@@ -1,0 +1,154 @@
+"""What came of a live bot, read from its policy folder: who played, how well, what was decided.
+
+Reads the learner's book and the pointer's history; writes nothing. Knows nothing of how anything
+is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lanista.errors import LanistaError
+from lanista.evaluate.score import Estimate, Values, mean_score
+from lanista.live.files.policy_folder import POINTER, PolicyFolder
+from lanista.live.learner.ledger import NAME, Event, GameRow, Totals, reading
+from lanista.nets.policy_format import PolicyFileError, read_header
+
+LEARNER = "learner"
+DECIDED = ("published", "rejected", "void", "kept", "rolled_back", "vetoed", "superseded")
+
+
+@dataclass(frozen=True)
+class Service:
+    """One policy and its games."""
+
+    digest: str
+    update: int | None
+    """After which it was made; None: by nobody that the learner knows."""
+    stable: Estimate | None
+    """Its score as the stable policy."""
+    second: Estimate | None
+    """Its score as candidate, or while it was kept to compare a newer one with."""
+    published: bool
+    """Whether it ever was the stable policy."""
+    missing: int
+    """Games without a result."""
+
+
+@dataclass(frozen=True)
+class LiveStory:
+    """A policy folder and its learner, so far."""
+
+    name: str
+    game: str
+    stable: str
+    candidate: str | None
+    share: float
+    games: Sequence[GameRow]
+    events: Sequence[Event]
+    totals: Totals
+    services: Sequence[Service]
+    """In the order in which they were made."""
+    metrics: dict[str, list[tuple[int, float]]]
+
+    @property
+    def ladder(self) -> list[Service]:
+        """The policies that were stable and have results as such, in order."""
+        return [service for service in self.services if service.published and service.stable]
+
+    @property
+    def now(self) -> Service | None:
+        """The stable policy; None if it has not played yet."""
+        found = (service for service in self.services if service.digest == self.stable)
+        return next(found, None)
+
+    @property
+    def publications(self) -> list[Event]:
+        """When another policy became stable for the better, or by hand."""
+        return [event for event in self.events if event.kind == "published"]
+
+    @property
+    def by_hand(self) -> list[Event]:
+        """The moments when somebody else changed the stable policy."""
+        changed = [event for event in self.events if event.kind == "changed"]
+        return [event for event in changed if event.body["stable"] != event.body["before"]]
+
+
+def is_live(folder: Path) -> bool:
+    """Whether a folder is a policy folder that a learner has worked on."""
+    return (folder / POINTER).is_file() and (folder / LEARNER / NAME).is_file()
+
+
+def live_story(folder: Path) -> LiveStory:
+    """Return the story of a policy folder."""
+    if not is_live(folder):
+        raise LanistaError(
+            f"{folder} is no policy folder with a learner's book in it; name the folder that "
+            "`lanista learn --policy` was given."
+        )
+    policies = PolicyFolder(folder)
+    pointer = policies.pointer()
+    stable = {change.pointer.stable for change in policies.history()} | {pointer.stable}
+    with reading(folder / LEARNER / NAME) as ledger:
+        games, made = ledger.games(), ledger.policies()
+        shown = [name for name in ledger.metric_names() if _worth_showing(name)]
+        return LiveStory(
+            name=folder.resolve().name,
+            game=_game(policies, pointer.stable),
+            stable=pointer.stable,
+            candidate=pointer.candidate,
+            share=pointer.share,
+            # Of a backlog the newest games took effect first; the pointer's number tells when.
+            games=sorted(games, key=lambda row: row.serial),
+            events=ledger.events(),
+            totals=ledger.totals(),
+            services=_services(games, {digest: at for digest, (at, _) in made.items()}, stable),
+            metrics={name: ledger.metrics(name) for name in shown},
+        )
+
+
+def score_of(row: GameRow) -> float | None:
+    """Return a game's score: 1 won, ½ drawn, 0 lost; None without a result."""
+    return None if row.outcome is None else 0.5 + 0.5 * float(np.sign(row.outcome))
+
+
+def _services(games: Sequence[GameRow], made: dict[str, int], stable: set[str]) -> list[Service]:
+    # Of a backlog the newest games come first, so it is not who played first; one that the learner
+    # did not make or meet is older than it.
+    order = sorted(dict.fromkeys(row.policy for row in games), key=lambda d: made.get(d, -1))
+    found = []
+    for digest in order:
+        mine = [row for row in games if row.policy == digest]
+        found.append(
+            Service(
+                digest=digest,
+                update=made.get(digest),
+                stable=mean_score(_scores(row for row in mine if not row.candidate)),
+                second=mean_score(_scores(row for row in mine if row.candidate)),
+                published=digest in stable,
+                missing=sum(row.outcome is None for row in mine),
+            )
+        )
+    return found
+
+
+def _scores(rows: Iterable[GameRow]) -> Values:
+    known = [score_of(row) for row in rows]
+    return np.array([score for score in known if score is not None])
+
+
+def _game(policies: PolicyFolder, digest: str) -> str:
+    try:
+        return read_header(policies.path_of(digest)).game
+    except PolicyFileError:
+        return ""
+
+
+def _worth_showing(name: str) -> bool:
+    return name in ("loss", "value/loss", "policy/loss", "staleness", "policy/behaviour_kl") or (
+        name.startswith("policy/entropy")
+    )

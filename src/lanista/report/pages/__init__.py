@@ -1,0 +1,1 @@
+"""The HTML pages: one file each that needs no network."""

@@ -1,0 +1,80 @@
+"""The section on the last evaluation: the policy that was handed out, on deals of its own.
+
+Reads what `lanista evaluate` writes. Knows nothing of the run that made the policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lanista.evaluate.score import Estimate
+from lanista.report.pages.charts import count
+from lanista.report.pages.html import Section, Table, Words
+from lanista.report.pages.results import UNKNOWN, said, said_estimate
+
+Evaluation = Mapping[str, Any]
+
+
+def headline(evaluation: Evaluation) -> str:
+    """Return how strong the policy is, in a sentence."""
+    scored = sorted(
+        ((bout, found) for bout in evaluation["bouts"] if (found := _estimate(bout, "score"))),
+        key=lambda each: each[1].value,
+    )
+    if not scored:
+        return "The final policy met nobody in a match that counts."
+    sure = sum((found.low or 0.0) > 0.5 for _, found in scored)
+    (worst, low), (best, high) = scored[0], scored[-1]
+    games = count(float(worst["standing"]["matches"]))
+    return (
+        f"The final policy scores from {said_estimate(low)} against {worst['opponent']} to "
+        f"{said_estimate(high)} against {best['opponent']}, {evaluation['manner']}, {games} games "
+        f"each; against {sure} of {len(scored)} the whole 95 % interval is above one half."
+    )
+
+
+def evaluated(evaluation: Evaluation | None) -> Section | None:
+    """Return the table of the last evaluation; None where there was none."""
+    if not evaluation:
+        return None
+    rows = []
+    for bout in sorted(evaluation["bouts"], key=_by_score):
+        standing = bout["standing"]
+        rows.append(
+            (
+                bout["opponent"], said_estimate(_estimate(bout, "score")),
+                said_estimate(_estimate(bout, "win_rate")), count(float(standing["matches"])),
+                count(float(standing["wins"])), count(float(standing["draws"])),
+                count(float(standing["losses"])), _margin(_estimate(bout, "margin")),
+                said(standing["smallest_difference"]),
+            )
+        )  # fmt: skip
+    columns = (
+        "against", "score", "wins / games", "games", "wins", "draws", "losses", "margin",
+        "smallest seen",
+    )  # fmt: skip
+    lead = (
+        f"The policy that was handed out, {evaluation['manner']}, on deals that nothing was chosen "
+        "by; every deal in all seatings. The last column is the smallest difference of score that "
+        "so many games would show."
+    )
+    about = Words(f"Digest {str(evaluation['digest'])[:12]}, seed {evaluation['seed']}.")
+    return Section("Final evaluation", [Table(columns, rows), about], lead)
+
+
+def _estimate(bout: Mapping[str, Any], name: str) -> Estimate | None:
+    found = bout["standing"][name]
+    return None if found is None else Estimate(**found)
+
+
+def _margin(found: Estimate | None) -> str:
+    """Return points, hit points or chips: two places are enough, and the table stays narrow."""
+    if found is None or found.low is None or found.high is None:
+        return UNKNOWN if found is None else f"{found.value:+.2f}"
+    return f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
+
+
+def _by_score(bout: Mapping[str, Any]) -> float:
+    found = _estimate(bout, "score")
+    return 1.0 if found is None else found.value

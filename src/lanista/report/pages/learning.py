@@ -1,0 +1,285 @@
+"""The sections about learning: losses, entropy and KL, matchmaking, compute, settings, notices.
+
+Each takes the story and gives a section, or None where nothing was measured. Knows nothing of
+HTML or of ratings.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from lanista.report.pages.charts import Figure, Line, bars, chart, count, panel, stacked
+from lanista.report.pages.html import (
+    Chart,
+    Facts,
+    Folded,
+    Panels,
+    Part,
+    Section,
+    Swatches,
+    Table,
+    Words,
+)
+from lanista.report.pages.results import said
+from lanista.report.plot import COLOURS
+from lanista.report.run_record import Series, Story, owner
+
+CATEGORIES = ("self", "imitation", "past", "exploiter", "bot")
+MOST_ROWS, MOST_SPEEDS = 200, 100
+
+
+def _line(name: str, series: Series) -> Line:
+    return Line(name, [float(x) for x, _ in series], [y for _, y in series])
+
+
+def _wanted(story: Story, wanted: Callable[[str], bool]) -> dict[str, dict[str, Series]]:
+    """Return series by metric and learner; numbered parts (heads, members) are added up."""
+    found: dict[str, dict[str, Series]] = {}
+    for name, series in sorted(story.metrics.items()):
+        learner, own = owner(story.learners, name)
+        if not wanted(own):
+            continue
+        whole, _, number = own.rpartition("/")
+        own = whole if number.isdigit() else own
+        there = found.setdefault(own, {})
+        there[learner] = _added(there[learner], series) if learner in there else series
+    return found
+
+
+def _added(first: Series, second: Series) -> Series:
+    other = dict(second)
+    return tuple((update, value + other[update]) for update, value in first if update in other)
+
+
+def _panels(story: Story, found: Mapping[str, Mapping[str, Series]]) -> list[Part]:
+    """Return a small chart for each metric, a line for each learner."""
+    shades = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(story.learners)}
+    small = []
+    for name, by_learner in found.items():
+        lines = [
+            replace(_line(learner, series), shade=shades.get(learner, COLOURS[0]))
+            for learner, series in by_learner.items()
+        ]
+        ends = [series[-1][1] for series in by_learner.values() if series]
+        note = f"{ends[0]:.4g} at the end" if len(ends) == 1 else ""
+        small.append((name, note, panel(lines)))
+    several = len({who for by_learner in found.values() for who in by_learner}) > 1
+    return [*([Swatches(list(shades.items()))] if several else []), Panels(small)]
+
+
+def _is_loss(name: str) -> bool:
+    return name.endswith("/loss") or name == "loss"
+
+
+# The same number under another name.
+DOUBLES = {"policy/approx_kl": "policy/behaviour_kl", "entropy/entropy": "policy/entropy"}
+
+
+def _is_spread(name: str) -> bool:
+    word = [word for word in name.split("/") if not word.isdigit()][-1]
+    return word in ("entropy", "kl") or word.startswith("kl_") or word.endswith("_kl")
+
+
+def losses(story: Story) -> Section | None:
+    """Return the terms of the loss over updates."""
+    found = _wanted(story, _is_loss)
+    if not found:
+        return None
+    lead = "Each term before its weight is applied, over updates. The scales differ."
+    return Section("Loss terms", _panels(story, found), lead)
+
+
+def entropy_and_kl(story: Story) -> Section | None:
+    """Return how open the policy is and how far it moves."""
+    found = _wanted(story, _is_spread)
+    found = {name: rows for name, rows in found.items() if DOUBLES.get(name) not in found}
+    if not found:
+        return None
+    lead = (
+        "Entropy says how open the policy still is. KL says how far it is from what it is held to "
+        "or from the policy that played. In nats per decision, over all heads of a decision."
+    )
+    return Section("Entropy and KL", _panels(story, found), lead)
+
+
+def matchmaking(story: Story) -> Section | None:
+    """Return how the weights of the categories of opponents moved, for each learner."""
+    category = {player.name: player.category for player in story.players}
+    by_learner: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
+    for drawn in story.matchmaking:
+        shares = by_learner[drawn.learner].setdefault(drawn.update, defaultdict(float))
+        kind = category.get(drawn.opponent, "other")
+        # A learner of the run is of category self to itself alone.
+        other = kind == "self" and drawn.opponent != drawn.learner
+        shares["other learner" if other else kind] += drawn.weight
+    parts: list[Part] = []
+    for learner, by_update in by_learner.items():
+        x, y = _steps(by_update, story.updates)
+        figure = stacked(x, y, "share of matches")
+        parts.append(
+            Chart(figure, f"Matchmaking weights of {learner}", _whose(learner, by_learner))
+        )
+    if not parts:
+        return None
+    lead = "How likely each category of opponent was to be drawn, as recorded before it was used."
+    return Section("Matchmaking", parts, lead)
+
+
+def _whose(learner: str, among: Iterable[str]) -> str:
+    return f"Opponents of {learner}." if len(list(among)) > 1 else ""
+
+
+def _steps(
+    by_update: Mapping[int, Mapping[str, float]], last: int
+) -> tuple[list[float], dict[str, list[float | None]]]:
+    """Return shares by category at each update, the last of them held to the end of the run."""
+    updates = sorted(by_update)
+    rows = [by_update[update] for update in updates]
+    if last > updates[-1]:
+        updates, rows = [*updates, last], [*rows, rows[-1]]
+    seen = {name for row in rows for name in row}
+    names = [name for name in CATEGORIES if name in seen] + sorted(seen - set(CATEGORIES))
+    return [float(u) for u in updates], {n: [row.get(n, 0.0) for row in rows] for n in names}
+
+
+def win_rates(story: Story) -> Section | None:
+    """Return the learner's results in training by category of opponent."""
+    found = _wanted(story, lambda name: name.startswith("win_rate/"))
+    by_learner: dict[str, list[Line]] = defaultdict(list)
+    for name in sorted(found, key=_category_place):
+        for learner, series in found[name].items():
+            by_learner[learner].append(_line(name.removeprefix("win_rate/"), series))
+    parts: list[Part] = [
+        Chart(
+            chart(lines, "win rate", share=True, even=0.5, digits=".2f"),
+            "Win rate in training by category",
+            _whose(learner, by_learner),
+        )
+        for learner, lines in sorted(by_learner.items(), key=lambda pair: _place(story, pair[0]))
+    ]
+    if not parts:
+        return None
+    lead = (
+        "In training games, against opponents that change with the matchmaking: a lower rate "
+        "can mean harder opponents."
+    )
+    return Section("Win rate by category", parts, lead)
+
+
+def _place(story: Story, learner: str) -> int:
+    return story.learners.index(learner) if learner in story.learners else 0
+
+
+def _category_place(name: str) -> tuple[int, str]:
+    category = name.removeprefix("win_rate/")
+    known = category in CATEGORIES
+    return (CATEGORIES.index(category) if known else len(CATEGORIES)), category
+
+
+def compute(story: Story) -> Section | None:
+    """Return where the CPU seconds went and what came of them."""
+    parts: list[Part] = []
+    totals = {name: value for name, value in story.compute.items() if value}
+    if pairs := _totals(totals):
+        parts.append(Facts(pairs))
+    split = {n: v for n, v in totals.items() if n.startswith("cpu_seconds/")}
+    if split:
+        parts.append(Chart(_spent(story, split), "CPU seconds by stage"))
+    if speed := _speed(story):
+        title = "decisions per CPU second"
+        figure = chart([speed], title, height=260, digits=",.0f", from_zero=True)
+        parts.append(Chart(figure, f"{title} over updates"))
+    return Section("Where the compute went", parts) if parts else None
+
+
+def _totals(totals: Mapping[str, float]) -> list[tuple[str, str]]:
+    found = [
+        (title, count(totals[name]))
+        for name, title in (
+            ("decisions", "Decisions"), ("matches", "Matches"), ("cpu_seconds", "CPU seconds"),
+            ("wall_seconds", "Seconds by the clock"),
+        )
+        if name in totals
+    ]  # fmt: skip
+    if "decisions" in totals and "cpu_seconds" in totals:
+        rate = totals["decisions"] / totals["cpu_seconds"]
+        found.append(("Decisions per CPU second", count(rate)))
+    return found
+
+
+def _spent(story: Story, split: Mapping[str, float]) -> Figure:
+    """Return a bar for each learner, and for each part that is no learner's."""
+    cells: dict[str, dict[str, float]] = defaultdict(dict)
+    for name, value in split.items():
+        own = name.removeprefix("cpu_seconds/")
+        row = next((who for who in story.learners if own.startswith(f"{who}/")), own)
+        cells[row][own.removeprefix(row).strip("/") or "play and learning"] = value
+    rows = sorted(cells, key=lambda row: -sum(cells[row].values()))
+    stages = list(dict.fromkeys(stage for row in rows for stage in cells[row]))
+    parts = {stage: [cells[row].get(stage) for row in rows] for stage in stages}
+    return bars(rows, parts, "CPU seconds")
+
+
+def _speed(story: Story) -> Line | None:
+    """Return decisions per CPU second of the whole run, between updates that have both totals."""
+    seconds = dict(story.metrics.get("cpu_seconds", ()))
+    both = [(u, d, seconds[u]) for u, d in story.metrics.get("decisions", ()) if u in seconds]
+    both = both[:: max(1, len(both) // MOST_SPEEDS)]
+    x, y = [], []
+    for (_, before, start), (update, after, end) in pairwise(both):
+        if end > start:
+            x.append(float(update))
+            y.append((after - before) / (end - start))
+    return Line("decisions per CPU second", x, y) if x else None
+
+
+def settings(story: Story) -> Section | None:
+    """Return the settings as the run resolved them."""
+    if not story.settings.strip():
+        return None
+    lead = "As the run resolved them: files by digest, defaults written out."
+    return Section("Settings", [Folded("config.yaml", story.settings)], lead)
+
+
+def events(story: Story) -> Section | None:
+    """Return what happened and what the user was told, newest last."""
+    rows = [
+        (event.update, event.kind.replace("_", " "), event.player, _body(event.body))
+        for event in story.events
+    ]
+    rows += [(update, "notice", "", sentence) for update, sentence in story.notices]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: row[0])
+    cells = [(str(update), kind, player, body) for update, kind, player, body in rows[-MOST_ROWS:]]
+    parts: list[Part] = [Table(("update", "what", "player", "more"), cells, words=(1, 2, 3))]
+    if len(rows) > MOST_ROWS:
+        parts.insert(0, Words(f"The newest {MOST_ROWS} of {len(rows)}."))
+    return Section("Events and notices", parts)
+
+
+def _body(body: Mapping[str, Any]) -> str:
+    """Return what an event says beside its kind: what is unknown or long is left to the tables."""
+    found = []
+    for name, value in body.items():
+        if (words := _short(value)) is not None:
+            found.append(f"{name.replace('_', ' ')} {words}")
+    return ", ".join(found)
+
+
+def _short(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, str):
+        return value[:12] if len(value) == 64 else value
+    if isinstance(value, Mapping) and isinstance(value.get("value"), float):
+        return said(value["value"], value.get("low"), value.get("high"))
+    return None

@@ -1,0 +1,297 @@
+"""The page of a live bot: how its score went, who played, what the gate decided.
+
+One HTML file that opens without a network. Knows nothing of where the numbers come from.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lanista.evaluate.score import Estimate, mean_score
+from lanista.files import write_text
+from lanista.live.learner.ledger import Event
+from lanista.report.live_record import DECIDED, LiveStory, Service, score_of
+from lanista.report.pages.charts import GREY, Figure, Line, chart, count, panel
+from lanista.report.pages.html import (
+    Chart,
+    Facts,
+    Folded,
+    Panels,
+    Part,
+    Section,
+    Table,
+    Words,
+    document,
+)
+
+_WINDOWS = 40
+"""Most points of the curve of the score."""
+_LEAST_WINDOW = 50
+"""Games of a point, if there are as many."""
+
+
+def live_page(story: LiveStory) -> str:
+    """Return the page as HTML."""
+    sections = [_score(story), _policies(story), _decisions(story), _learning(story)]
+    title = " · ".join(part for part in (story.game, story.name) if part)
+    return document(title, headline(story), [_facts(story)], sections)
+
+
+def write_live_report(story: LiveStory, output: Path) -> list[Path]:
+    """Write the page and its numbers into a folder; return their paths."""
+    paths = [output / "summary.json", output / "report.html"]
+    numbers = {"made_by": "lanista report", **live_summary(story)}
+    write_text(paths[0], json.dumps(numbers, indent=1) + "\n")
+    write_text(paths[1], live_page(story))
+    return paths
+
+
+def headline(story: LiveStory) -> list[str]:
+    """Return what came of it in two sentences."""
+    ladder = story.ladder
+    played = f"{story.totals.games:,} {_plural(story.totals.games, 'game')} took effect."
+    if not ladder:
+        return ["No policy has a result in service yet.", played]
+    first, steps = ladder[0], _steps(story)
+    said = f"The first policy scores {_said(first.stable)} in service"
+    if story.stable == first.digest:
+        again = f"after {steps} it is the one in service again"
+        return [f"{said}; {again if steps else 'none was better so far'}.", played]
+    now = None if story.now is None else story.now.stable
+    scores = "has no result yet" if now is None else f"scores {_said(now)}"
+    later = f", {steps} later," if steps else ""
+    return [f"{said}; the policy in service now{later} {scores}.", played]
+
+
+def _steps(story: LiveStory) -> str:
+    """Return how often the stable policy changed, and by whom."""
+    counts = {"publication": len(story.publications), "change": len(story.by_hand)}
+    said = [f"{times} {_plural(times, what)}" for what, times in counts.items() if times]
+    return " and ".join(said) + (" by hand" if story.by_hand else "")
+
+
+def _plural(number: int, word: str) -> str:
+    return word if number == 1 else f"{word}s"
+
+
+def live_summary(story: LiveStory) -> dict[str, Any]:
+    """Return the numbers of the page, for programs."""
+    return {
+        "game": story.game,
+        "stable": story.stable,
+        "candidate": story.candidate,
+        "share": story.share,
+        "games": story.totals.games,
+        "learned": story.totals.learned,
+        "publications": len(story.publications),
+        "batches": story.totals.batches,
+        "samples": story.totals.samples,
+        "average_loss": story.totals.loss,
+        "cpu_seconds": story.totals.cpu_seconds,
+        "policies": [
+            {
+                "digest": service.digest,
+                "update": service.update,
+                "published": service.published,
+                "in_service": _plain(service.stable),
+                "as_second": _plain(service.second),
+                "without_result": service.missing,
+            }
+            for service in story.services
+        ],
+        "events": [
+            {"update": event.update_number, "at": event.at, "kind": event.kind, **event.body}
+            for event in story.events
+        ],
+    }
+
+
+def _facts(story: LiveStory) -> Facts:
+    totals = story.totals
+    return Facts(
+        [
+            ("Games", count(totals.games)),
+            ("Publications", count(len(story.publications))),
+            ("Updates", count(totals.batches)),
+            ("Decisions learned from", count(totals.samples)),
+            ("Learner's CPU seconds", count(totals.cpu_seconds)),
+        ]
+    )
+
+
+def _score(story: LiveStory) -> Section:
+    """Return the score of all games in the order they took effect, whoever played them."""
+    scores = [(number, score_of(row)) for number, row in enumerate(story.games, 1)]
+    known = [(number, score) for number, score in scores if score is not None]
+    if len(known) < 2:
+        return Section("Score over games", [Words("There are too few games with a result.")])
+    points = max(1, min(_WINDOWS, len(known) // _LEAST_WINDOW))
+    parts = np.array_split(np.array(known), points)
+    x = [float(part[:, 0].mean()) for part in parts]
+    found = [mean for part in parts if (mean := mean_score(part[:, 1])) is not None]
+    line = Line(
+        "all games", x, [m.value for m in found], [m.low for m in found], [m.high for m in found]
+    )
+    figure = chart([line], "score", share=True, even=0.5, digits=".3f", x_name="game")
+    lines = _marked(story, figure)
+    width = len(known) // points
+    caption = f"Each point is {width:,} games in a row, or one more; the band is a 95 % interval."
+    if lines:
+        caption += " Upright lines: a policy was published."
+    says = "The live score over games, with its interval and the moments of publication."
+    return Section("Score over games", [Chart(figure, says, caption)])
+
+
+def _marked(story: LiveStory, figure: Figure) -> int:
+    """Draw an upright line at each publication; return how many."""
+    ends = np.array([row.update_number for row in story.games])
+    for event in story.publications:
+        at = int(np.searchsorted(ends, event.update_number, side="right"))
+        figure["layout"]["shapes"].append(
+            {
+                "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": at, "x1": at,
+                "line": {"color": GREY, "width": 1, "dash": "dash"}, "layer": "below",
+            }
+        )  # fmt: skip
+    return len(story.publications)
+
+
+def _policies(story: LiveStory) -> Section:
+    shown = {story.stable, story.candidate}
+    served = [each for each in story.services if each.published or each.digest in shown]
+    others = [_row(each, story) for each in story.services if each not in served]
+    parts: list[Part] = [Table(_COLUMNS, [_row(each, story) for each in served])]
+    if others:
+        title = f"{len(others):,} that were never in service"
+        parts.append(Folded(title, _lines(_COLUMNS, others)))
+    lead = (
+        "In service: as the stable policy. As second: as a candidate on trial, or kept beside a "
+        "newer one; a published policy's trial leans upwards, since it is why it was published."
+    )
+    return Section("Policies in service", parts, lead)
+
+
+_COLUMNS = ("policy", "made after update", "score in service", "score as second", "no result")
+
+
+def _row(service: Service, story: LiveStory) -> list[str]:
+    mark = " (stable)" if service.digest == story.stable else ""
+    mark = " (second)" if service.digest == story.candidate else mark
+    return [
+        f"{service.digest[:12]}{mark}",
+        "–" if service.update is None else f"{service.update:,}",
+        _said(service.stable),
+        _said(service.second),
+        f"{service.missing:,}",
+    ]
+
+
+def _lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as plain text."""
+    widths = [max(len(row[at]) for row in (columns, *rows)) for at in range(len(columns))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (columns, *rows)
+    )
+
+
+_TURNS = ("published", "kept", "rolled_back", "void", "changed", "broken")
+"""What changes who plays, or says that something is wrong; of the rest there is too much."""
+
+
+def _decisions(story: LiveStory) -> Section:
+    told = ("candidate", *DECIDED, "returned", "changed", "broken")
+    events = [event for event in story.events if event.kind in told]
+    if not events:
+        return Section("What the gate decided", [Words("No candidate was offered yet.")])
+    columns = ("update", "when", "what", "policy", "reason", "games", "difference")
+    turns = [_event(event) for event in events if event.kind in _TURNS]
+    parts: list[Part] = [Words(_counted(story))]
+    if turns:
+        parts.append(Table(columns, turns, words=(1, 2, 3, 4)))
+    parts.append(Folded("Everything in order", _lines(columns, [_event(e) for e in events])))
+    lead = "The difference is the new policy's score less the other's, as it was tested."
+    return Section("What the gate decided", parts, lead)
+
+
+def _counted(story: LiveStory) -> str:
+    """Say what became of the candidates."""
+    kinds = Counter(event.kind for event in story.events)
+    offered = kinds["candidate"] + kinds["vetoed"]
+    ends = [
+        (kinds["published"], "published"),
+        (kinds["rejected"], "rejected"),
+        (kinds["vetoed"], "vetoed by recorded games before they played"),
+        (kinds["superseded"], "replaced by newer weights before a decision"),
+    ]
+    said = ", ".join(f"{number:,} {what}" for number, what in ends if number)
+    return f"Candidates: {offered:,}" + (f"; {said}." if said else ".")
+
+
+def _event(event: Event) -> list[str]:
+    body = event.body
+    moment = datetime.datetime.fromtimestamp(event.at, datetime.UTC)
+    # Not broken over two lines.
+    when = moment.strftime("%Y-%m-%d\u00a0%H:%M:%S")
+    apart = body.get("difference")
+    said = "" if apart is None else f"{apart:+.3f} [{body['low']:+.3f}, {body['high']:+.3f}]"
+    reason = str(body.get("reason") or body.get("said") or body.get("sentence") or "")
+    who = str(body.get("digest") or body.get("stable") or "")[:12]
+    games = f"{body['games']:,}" if "games" in body else ""
+    kind = "changed by hand" if event.kind == "changed" else event.kind.replace("_", " ")
+    return [f"{event.update_number:,}", when, kind, who, reason, games, said]
+
+
+def _learning(story: LiveStory) -> Section:
+    panels = [
+        (name, f"{points[-1][1]:.3g}", panel([_line(name, points)]))
+        for name, points in _joined(story.metrics).items()
+        if len(points) > 1
+    ]
+    totals = story.totals
+    ratio = totals.trained / totals.samples if totals.samples else 0.0
+    loss = "not known yet" if totals.loss is None else f"{totals.loss:.4f}"
+    words = Words(
+        f"{totals.learned:,} games were learned from, {totals.stale:,} were of weights "
+        f"too old or too far, {totals.repeated:,} files were copies. Each "
+        f"decision was gone over {ratio:.2f} times on average; the average loss is {loss}."
+    )
+    return Section("The learner", [words, *([Panels(panels)] if panels else [])])
+
+
+def _joined(
+    metrics: Mapping[str, list[tuple[int, float]]],
+) -> dict[str, list[tuple[int, float]]]:
+    """Return the metrics, with the entropy of all heads as one."""
+    heads = [points for name, points in metrics.items() if name.startswith("policy/entropy")]
+    found = {k: v for k, v in metrics.items() if not k.startswith("policy/entropy")}
+    if heads:
+        sums: dict[int, float] = {}
+        for points in heads:
+            for update, value in points:
+                sums[update] = sums.get(update, 0.0) + value
+        found["entropy of all heads"] = sorted(sums.items())
+    return found
+
+
+def _line(name: str, points: Sequence[tuple[int, float]]) -> Line:
+    return Line(name, [float(at) for at, _ in points], [value for _, value in points])
+
+
+def _said(found: Estimate | None) -> str:
+    if found is None:
+        return "–"
+    if found.low is None or found.high is None:
+        return f"{found.value:.3f} ({found.n:,} games)"
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}] ({found.n:,} games)"
+
+
+def _plain(found: Estimate | None) -> dict[str, Any] | None:
+    return None if found is None else dict(vars(found))

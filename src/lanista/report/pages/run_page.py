@@ -1,0 +1,65 @@
+"""The report page: one HTML file that opens without a network.
+
+Decides what the page says first and in which order its sections come. What was not measured is
+named at the end, never shown empty. Knows nothing of how anything is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lanista.report.pages import learning as learning
+from lanista.report.pages import strength as strength
+from lanista.report.pages.charts import count
+from lanista.report.pages.evaluation import evaluated
+from lanista.report.pages.evaluation import headline as evaluated_in_short
+from lanista.report.pages.exploitability import exploitability, worst_case
+from lanista.report.pages.family_tree import family
+from lanista.report.pages.html import Facts, Section, Words, document
+from lanista.report.run_record import Story
+
+Summary = Mapping[str, Any]
+
+
+def page(story: Story, summary: Summary) -> str:
+    """Return the page as HTML; `summary` is what summary.json holds."""
+    evaluation = summary.get("evaluation")
+    found: dict[str, Section | None] = {
+        "score against each bot": strength.against_bots(story, summary),
+        "ratings": strength.rated(story, summary),
+        "payoff": strength.payoff(story, summary),
+        "exploitability": exploitability(story, summary),
+        "family tree": family(story),
+        "matchmaking weights": learning.matchmaking(story),
+        "win rate by category": learning.win_rates(story),
+        "loss terms": learning.losses(story),
+        "entropy and KL": learning.entropy_and_kl(story),
+        "compute": learning.compute(story),
+        "events and notices": learning.events(story),
+        "settings": learning.settings(story),
+    }
+    sections = [section for section in found.values() if section is not None]
+    if (last := evaluated(evaluation)) is not None:  # Pipelines alone end in one.
+        sections.insert(0, last)
+    missing = [name for name, section in found.items() if section is None]
+    if missing:
+        words = Words(f"Not measured: {', '.join(missing)}.")
+        sections.append(Section("What is not here", [words]))
+    title = " · ".join(part for part in (story.game, story.name) if part) or "Report"
+    trained, *strong = strength.headline(story, summary)
+    if evaluation:  # More games, and of what was handed out: the run's own are in their section.
+        strong = [evaluated_in_short(evaluation)]
+    headline = [trained, *strong, worst_case(story, summary)]
+    return document(title, headline, [_facts(story)], sections)
+
+
+def _facts(story: Story) -> Facts:
+    totals = {
+        "Updates": story.updates,
+        "Decisions": story.compute.get("decisions", 0.0),
+        "CPU seconds": story.compute.get("cpu_seconds", 0.0),
+        "Players": len(story.players),
+        "Evaluated matches": len(story.matches),
+    }
+    return Facts([(name, count(value)) for name, value in totals.items() if value])

@@ -1,0 +1,142 @@
+"""What a worker of a fleet does: builds a collector, meets opponents, plays chunks, is saved.
+
+The same object in this process, in a thread, or in a process of its own, so that who launched it
+changes no number. Knows nothing of where it runs and of learning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lanista.data.trajectory import Unrolls
+from lanista.games.bots import Player
+from lanista.games.contract import Spec
+from lanista.rollout.collector import Collector, Seating
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.client import RemoteActor
+from lanista.rollout.timing import TRANSFER
+
+Line = Connection | None
+"""What a worker asks for choices over; None: it has networks of its own."""
+Build = Callable[[Line], Collector]
+"""Makes a worker's collector; it may be sent to a process, so it must be a picklable function."""
+Make = Callable[[Spec], Player]
+"""Makes an opponent where it is needed; equal ones make the same opponent."""
+Weights = Sequence[Mapping[str, Tensor]]
+"""State of the policy, and of the critic where there is one."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A chunk to be played."""
+
+    how: str
+    """whole_matches or unrolls, of a collector."""
+    count: int
+    """How many of them."""
+    update: int
+    """The update that the weights come from."""
+    temperature: float
+    version: int
+    """Which of the published weights are to play."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A chunk that was played."""
+
+    unrolls: Unrolls
+    ended: Mapping[str, NDArray[Any]]
+    """Matches that ended, as `Tally.rows` gives them."""
+    next_match: int
+    """The id of the worker's next match."""
+    wall: Mapping[str, float]
+    """Seconds by phase."""
+    cpu: Mapping[str, float]
+    """CPU seconds by phase."""
+    cpu_seconds: float = 0.0
+    """Of the worker's own process; 0 where it has none."""
+
+
+class Crew:
+    """A collector with its opponents, as a worker holds them."""
+
+    collector: Collector
+
+    def __init__(self, line: Line = None) -> None:
+        self.line = line
+        self.players: dict[Make, Player] = {}
+
+    def build(self, build: Build) -> None:
+        self.collector = build(self.line)
+
+    def meet(self, told: tuple[Sequence[Make], Seating]) -> None:
+        makes, seating = told
+        spec = self.collector.game.spec
+        # Somebody who sits there already goes on with the matches in flight.
+        self.players = {make: self.players.get(make) or make(spec) for make in makes}
+        self.collector.meet([self.players[make] for make in makes], seating)
+
+    def collect(self, order: Order, weights: Weights, *, sends: bool = False) -> Played:
+        """Play a chunk; `sends`: what was played lies on the actor's device then."""
+        collector = self.collector
+        collector.phases.taken()  # What passed since the last chunk was nobody's work.
+        actor = collector.actor
+        if isinstance(actor, RemoteActor):
+            actor.version = order.version
+        else:
+            take_up(actor, weights)
+        collector.update, actor.temperature = order.update, order.temperature
+        collector.tally.clear()
+        unrolls = getattr(collector, order.how)(order.count)
+        if isinstance(actor, RemoteActor):
+            actor.rest()
+        elif sends:
+            with collector.phases(TRANSFER):
+                unrolls = actor.lane.send(unrolls)
+        ended = collector.tally.rows()
+        return Played(unrolls, ended, collector.next_match, *collector.phases.taken())
+
+    def seated(self, _: None) -> set[int]:
+        """Return the numbers of those who sit in matches in flight."""
+        collector = self.collector
+        return set(collector.seated.ravel().tolist()) if collector.streaming else set()
+
+    def go_on_from(self, number: int) -> None:
+        self.collector.next_match = number
+
+    def save(self, _: None) -> dict[str, Any]:
+        return self.collector.save()
+
+    def load(self, saved: Mapping[str, Any]) -> bool:
+        self.collector.load(saved)
+        return self.collector.streaming
+
+    def close(self) -> None:
+        if hasattr(self, "collector"):
+            self.collector.close()
+
+
+def modules_of(actor: Actor) -> list[torch.nn.Module]:
+    """Return the networks that an actor plays with."""
+    return [actor.policy] if actor.critic is None else [actor.policy, actor.critic]
+
+
+def weights_of(actor: Actor) -> Weights:
+    """Return an actor's weights as they are, not a copy."""
+    return [module.state_dict() for module in modules_of(actor)]
+
+
+def take_up(actor: Actor, weights: Weights) -> None:
+    """Let an actor play with these weights, in the tensors it has."""
+    with actor.taking_weights():
+        for module, given in zip(modules_of(actor), weights, strict=True):
+            held = module.state_dict()
+            torch._foreach_copy_([held[name] for name in given], list(given.values()))

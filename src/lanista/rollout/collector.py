@@ -1,0 +1,258 @@
+"""Plays matches for a learner and keeps what its seats saw, did and got.
+
+Either whole matches, all under one set of weights, or a stream of unrolls from matches that go on
+across updates. What is kept lies on a `Tape`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from operator import attrgetter
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.data.trajectory import Unrolls
+from lanista.errors import LanistaError
+from lanista.games.bots import Player
+from lanista.games.contract import Decisions, Game, Saved
+from lanista.games.python_game import PythonGame
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.client import RemoteActor
+from lanista.rollout.inference.device_transfer import Lanes
+from lanista.rollout.inference.opponent_batch import Others
+from lanista.rollout.outcome_counts import Tally
+from lanista.rollout.rows import by_player
+from lanista.rollout.timing import BATCH, OBSERVE, OPPONENTS, SIMULATE
+from lanista.rollout.trajectory_builder import Tape, refuse_draw
+
+LEARNER = 0
+"""The number of the learner in a seating; other numbers are its opponents, from 1."""
+
+_MOST_BROKEN = 20
+"""Matches a slot may play in vain, on average, before a stream is given up."""
+
+_digest = attrgetter("digest")
+
+Seating = Callable[[NDArray[np.int64]], NDArray[np.int32]]
+"""Match ids to players, `[matches, seats]`: a pure function, so nothing of it needs saving."""
+
+
+class Collector:
+    """A game with the learner and its opponents at it."""
+
+    def __init__(
+        self,
+        game: Game,
+        actor: Actor | RemoteActor,
+        opponents: Sequence[Player] = (),
+        seating: Seating | None = None,
+        *,
+        unroll_length: int,
+        shaping_scale: float = 0.0,
+        draw: float | None = None,
+        keep_log_probs: bool = False,
+        keep_privileged: bool = False,
+        first_match: int = 0,
+    ) -> None:
+        self.game, self.actor = game, actor
+        self.phases = actor.phases
+        if isinstance(game, PythonGame):
+            game.observing = partial(self.phases, OBSERVE)
+        self._lanes = Lanes(actor.lane) if isinstance(actor, Actor) else Lanes()
+        self._distinct: list[Player] = []
+        self._others = Others((), self._lanes)
+        self.meet(opponents, seating or self._alone)
+        self.next_match = first_match
+        self.update = 0
+        self.keep_privileged = keep_privileged
+        refuse_draw(draw, game.spec)
+        self.tape = Tape(game, unroll_length, shaping_scale, draw, keep_log_probs, keep_privileged)
+        self.seated = np.zeros((game.slots, game.spec.seats), np.int32)
+        self.match = np.zeros(game.slots, np.int64)
+        self.began = np.zeros(game.slots, np.int64)
+        """By slot: the learner's update count when its match began."""
+        self._every = np.arange(game.slots * game.spec.seats)
+        self.tally = Tally(game.spec.seats)
+        self.streaming = False
+        """Matches are in flight between two calls."""
+
+    def meet(self, opponents: Sequence[Player], seating: Seating) -> None:
+        """Let `seating` decide from now on; matches in flight keep whom they have.
+
+        Somebody may be there under several numbers, and answers all of them at once.
+        """
+        self.opponents, self.seating = tuple(opponents), seating
+        self.digests = tuple(player.digest for player in self.opponents)
+        distinct = list({id(player): player for player in self.opponents}.values())
+        if list(map(id, distinct)) != list(map(id, self._distinct)):
+            record = isinstance(self.actor, Actor) and self.actor.records
+            self._distinct, self._others = distinct, Others(distinct, self._lanes, record=record)
+        place = {id(player): at for at, player in enumerate(self._others.players, start=1)}
+        # By number: which of the distinct players it is; 0 is the learner.
+        self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])
+
+    def whole_matches(self, matches: int) -> Unrolls:
+        """Play `matches` fresh matches to their end and return all unrolls of the learner.
+
+        Should the learner not have had a single decision in them, as many more are played.
+        """
+        self._play_out(matches)
+        while not self.tape.rows:
+            self._play_out(matches)
+        with self.phases(BATCH):
+            unrolls = self.tape.harvest()
+        if not len(unrolls):
+            self._refuse_endless(matches)
+        return unrolls
+
+    def _play_out(self, matches: int) -> None:
+        left = matches
+        started = min(left, self.game.slots)
+        self._start(np.arange(started))
+        left -= started
+        ended = 0
+        while ended < matches:
+            over = self._step()
+            ended += len(over)
+            again = over[:left]
+            if len(again):
+                self._start(again)
+                left -= len(again)
+
+    def unrolls(self, count: int) -> Unrolls:
+        """Play on until at least `count` unrolls are complete, and return those."""
+        if not self.streaming:
+            self._start(np.arange(self.game.slots))
+            self.streaming = True
+        ended, most = 0, _MOST_BROKEN * self.game.slots
+        while self.tape.complete < count:
+            over = self._step()
+            if len(over):
+                self._start(over)
+            ended += len(over)
+            if ended > most and not self.tape.complete:
+                self._refuse_endless(ended)
+        with self.phases(BATCH):
+            return self.tape.harvest()
+
+    def _refuse_endless(self, matches: int) -> NoReturn:
+        raise LanistaError(
+            f"All of {matches} matches of {self.game.spec.name} were cut off before their end, so "
+            "there is nothing to learn from; let its matches be longer, or its unrolls shorter."
+        )
+
+    def save(self) -> dict[str, Any]:
+        """Return everything needed to go on exactly so: arrays and plain numbers.
+
+        Between whole matches nothing is in flight, and the next match's id says it all. Matches of
+        a game that cannot be saved are left where they are, and fresh ones begun when loading.
+        """
+        if not self.streaming or not self.game.spec.abilities.restorable:
+            return {"next_match": self.next_match}
+        memory = [actor.memory() for actor in self._actors()]
+        return {
+            "next_match": self.next_match,
+            "seated": self.seated.copy(),
+            "match": self.match.copy(),
+            "began": self.began.copy(),
+            "game": self.game.save(np.arange(self.game.slots)),
+            "tape": self.tape.save(),
+            **({"memory": memory} if any(memory) else {}),
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Take up what `save` put away."""
+        self.next_match = int(saved["next_match"])
+        self.streaming = "game" in saved
+        if not self.streaming:
+            return
+        for name in ("seated", "match", "began"):
+            getattr(self, name)[:] = saved[name]
+        self.tape.load(saved["tape"])
+        game: Saved = saved["game"]
+        self.game.load(np.arange(self.game.slots), game)
+        if "memory" in saved:
+            for actor, memory in zip(self._actors(), saved["memory"], strict=True):
+                actor.restore(memory)
+
+    def close(self) -> None:
+        """End whatever the game started outside this process."""
+        self.game.close()
+
+    def _actors(self) -> list[Actor | RemoteActor]:
+        """Return those at the table that may carry a recurrent state through a match."""
+        others = [actor for player in self._distinct for actor in getattr(player, "actors", ())]
+        return [self.actor, *others]
+
+    def _alone(self, matches: NDArray[np.int64]) -> NDArray[np.int32]:
+        return np.full((len(matches), self.game.spec.seats), LEARNER, np.int32)
+
+    def _start(self, slots: NDArray[Any]) -> None:
+        ids = np.arange(self.next_match, self.next_match + len(slots), dtype=np.int64)
+        self.next_match += len(slots)
+        self.seated[slots] = self.seating(ids)
+        self.match[slots], self.began[slots] = ids, self.update
+        with self.phases(SIMULATE):
+            self.game.start(slots, ids)
+
+    def _step(self) -> NDArray[np.int32]:
+        """Let everybody answer what is ready; return the slots whose match ended."""
+        phases, game = self.phases, self.game
+        self._refuse_swapped()
+        with phases(OBSERVE):
+            decisions = game.decisions()
+            phases.switch(BATCH)
+            players = 1 + len(self._distinct)
+            order, start = by_player(decisions, self.seated, self._player_of, players)
+            phases.switch(OPPONENTS)
+            answers = self._others.answer(decisions, order, start, phases)
+            phases.switch(BATCH)
+            if mine := start[1]:
+                answers.insert(0, self._own(decisions, order[:mine]))
+            actions = np.empty((len(order), len(game.spec.heads)), np.int32)
+            if answers:
+                actions[order] = np.concatenate(answers)
+            phases.switch(SIMULATE)
+            over = game.act(self._every[: len(order)], actions)
+            if len(over):
+                phases.switch(BATCH)
+                self.tape.close(over)
+                self._count(over)
+        return over
+
+    def _own(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.int32]:
+        """Return what the learner answers at `rows`, which are put on the tape."""
+        privileged = None
+        if self.keep_privileged:
+            with self.phases(OBSERVE):
+                privileged = self.game.privileged().take(rows, 0)
+        choice = self.actor.choose(decisions, rows, privileged)
+        self.tape.write(decisions, rows, choice, privileged, self.update)
+        return choice.action
+
+    def _refuse_swapped(self) -> None:
+        if tuple(map(_digest, self.opponents)) == self.digests:
+            return
+        for player, digest in zip(self.opponents, self.digests, strict=True):
+            if player.digest != digest:
+                raise LanistaError(
+                    f"Player {player.name} changed in the middle of a match, from {digest[:12]} to "
+                    f"{player.digest[:12]}; give the changed one matches of its own."
+                )
+
+    def _count(self, over: NDArray[np.int32]) -> None:
+        """Add the ended matches that have a result to the tally."""
+        # By columns: a reduction over the few seats of every match takes ten times as long.
+        broken = reduce(np.logical_or, self.game.cut_off.take(over, 0).T)
+        slots = over[~broken]
+        if len(slots):
+            self.tally.add(
+                self.seated.take(slots, 0),
+                self.game.place.take(slots, 0).astype(np.int32),
+                self.game.returns.take(slots, 0).astype(np.float32),
+                self.match.take(slots),
+                self.began.take(slots),
+            )

@@ -1,0 +1,1 @@
+"""Networks that act: actors, batched opponents, one inference server for many workers."""

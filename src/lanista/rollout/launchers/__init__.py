@@ -1,0 +1,1 @@
+"""How collecting workers run: in this process, in threads, or in processes of their own."""

@@ -1,0 +1,124 @@
+"""Workers of a fleet in this process: one after another, or each in a thread of its own.
+
+All workers answer in the order they are asked. Knows nothing of what is asked and of processes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+import torch
+
+from lanista.rollout.collect_worker import Crew, Weights, weights_of
+from lanista.rollout.inference.actor import Actor
+
+Do = Callable[[Crew, str, Any], Any]
+
+
+class Worker(Protocol):
+    """Somebody who plays chunks, as the fleet sees it."""
+
+    def ask(self, what: str, told: Any) -> None:
+        """Ask for something; answers come in the order of what was asked."""
+
+    def answer(self) -> Any:
+        """Wait for the oldest answer that was not fetched yet; a failure is raised here."""
+
+    def let_go(self) -> None:
+        """Tell it that nothing more will be asked."""
+
+    def end(self, last: float) -> None:
+        """Wait until `last` on the clock for its end."""
+
+
+class Published:
+    """The weights of the last updates, for workers in this process.
+
+    Without lag nobody plays while the learner learns, so its own tensors are handed out.
+    """
+
+    def __init__(self, actor: Actor, lag: int) -> None:
+        self.actor, self.lag = actor, lag
+        self._versions: dict[int, Weights] = {}
+
+    def publish(self, version: int) -> None:
+        """Keep the weights as they are now for the orders that name `version`."""
+        current = weights_of(self.actor)
+        if self.lag:
+            current = [{name: t.clone() for name, t in state.items()} for state in current]
+        kept = {old: held for old, held in self._versions.items() if old >= version - self.lag}
+        # At once: somebody may look up an older one meanwhile.
+        self._versions = {**kept, version: current}
+        if self.actor.device.type == "cuda":
+            # Workers have streams of their own, which do not wait for the learner's.
+            torch.cuda.current_stream(self.actor.device).synchronize()
+
+    def weights(self, version: int) -> Weights:
+        """Return the weights of `version`, one of the last."""
+        return self._versions[version]
+
+
+class Inline:
+    """A worker that works when its answer is wanted."""
+
+    def __init__(self, do: Do) -> None:
+        self._do, self._crew = do, Crew()
+        self._asked: deque[tuple[str, Any]] = deque()
+
+    def ask(self, what: str, told: Any) -> None:
+        self._asked.append((what, told))
+
+    def answer(self) -> Any:
+        return self._do(self._crew, *self._asked.popleft())
+
+    def let_go(self) -> None:
+        self._asked.clear()
+        self._crew.close()
+
+    def end(self, last: float) -> None:
+        pass
+
+
+class Threaded:
+    """A worker in a thread."""
+
+    def __init__(self, do: Do) -> None:
+        self._asked: SimpleQueue[tuple[str, Any] | None] = SimpleQueue()
+        self._answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        self._gone = False
+        # One that hangs in a game must not keep the whole program from ending.
+        self._thread = threading.Thread(target=self._work, args=(do,), daemon=True)
+        self._thread.start()
+
+    def ask(self, what: str, told: Any) -> None:
+        self._asked.put((what, told))
+
+    def answer(self) -> Any:
+        value, error = self._answers.get()
+        if error is not None:
+            raise error
+        return value
+
+    def let_go(self) -> None:
+        self._gone = True
+        self._asked.put(None)
+
+    def end(self, last: float) -> None:
+        self._thread.join(max(0.0, last - time.monotonic()))
+
+    def _work(self, do: Do) -> None:
+        crew = Crew()
+        # Autocast keeps converted weights for all threads together, and whoever leaves it last in
+        # a thread drops them: the learner's too, who may be using them.
+        with torch.autocast("cpu", enabled=False, cache_enabled=False):
+            while (asked := self._asked.get()) is not None and not self._gone:
+                try:
+                    self._answers.put((do(crew, *asked), None))
+                except BaseException as error:
+                    self._answers.put((None, error))
+            crew.close()

@@ -1,0 +1,274 @@
+"""Workers of a fleet in processes of their own, started again when they die.
+
+Weights and unrolls go through shared memory without a name, so nothing is left behind however a
+process ends. A process ends by itself when its parent is gone. Knows nothing of chunks and lag.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lanista.data.trajectory import from_arrays, to_arrays
+from lanista.errors import LanistaError
+from lanista.rollout.collect_worker import Crew, Line, Played, Weights, weights_of
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.launchers.restarts import Restarts
+from lanista.rollout.launchers.shared_memory import (
+    Inbox,
+    Layout,
+    Outbox,
+    Segment,
+    needed,
+    read,
+    write,
+)
+
+Message = tuple[str, Any]
+PATIENCE = 10.0
+"""How many seconds workers have to end by themselves when their work is over."""
+_NOT_THEIRS = (signal.SIGINT, signal.SIGTERM)
+"""Sent to all processes of a run at once; only the parent knows what must be saved first."""
+_ENDED = "ended:"
+"""What the names of a chunk's ended matches begin with, beside its unrolls."""
+
+
+class WorkerError(LanistaError):
+    """A process that plays dies again and again; what was saved is good."""
+
+    exit_code = 1
+
+
+class SharedWeights:
+    """The weights of the last updates, where processes can read them."""
+
+    def __init__(self, actor: Actor, lag: int) -> None:
+        self._actor = actor
+        arrays = self._arrays()
+        self.segments = [Segment.create(needed(arrays)) for _ in range(lag + 1)]
+        self.layout = write(self.segments[0], arrays)
+
+    def publish(self, version: int) -> None:
+        """Keep the weights as they are now for the orders that name `version`.
+
+        They take the place of those that nobody needs any more.
+        """
+        write(self.segments[version % len(self.segments)], self._arrays())
+
+    def close(self) -> None:
+        for segment in self.segments:
+            segment.close()
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            f"{number}:{name}": tensor.cpu().numpy()
+            for number, state in enumerate(weights_of(self._actor))
+            for name, tensor in state.items()
+        }
+
+
+class Apart:
+    """One process, as its parent sees it."""
+
+    def __init__(
+        self,
+        slots: int,
+        again: Callable[[], Sequence[Message]],
+        say: Callable[[str], None],
+        *,
+        shared: SharedWeights | None = None,
+        attach: Callable[[], Connection] | None = None,
+    ) -> None:
+        """Start a process that may be `slots` chunks ahead of what is fetched.
+
+        `again` gives what a process must be told that takes a dead one's place. It plays with the
+        `shared` weights, or asks somebody for its choices over what `attach` gives.
+        """
+        self._slots, self._again, self._say = slots, again, say
+        self._shared, self._attach = shared, attach
+        self._asked: deque[Message] = deque()
+        """What was asked and not answered, the oldest first."""
+        self._restarts = Restarts()
+        self._open()
+
+    def ask(self, what: str, told: Any) -> None:
+        self._asked.append((what, told))
+        self._send(what, told)
+
+    def answer(self) -> Any:
+        while True:
+            try:
+                arrays, (fine, value) = self._inbox.receive()
+            except (EOFError, OSError):
+                self._begin_again()
+                continue
+            what, _ = self._asked.popleft()
+            if not fine:
+                kind, told = value
+                raise kind(told)
+            if what != "collect":
+                return value
+            self._restarts.delivered()
+            return _chunk(arrays, value)
+
+    def let_go(self) -> None:
+        self.pipe.close()
+
+    def end(self, last: float) -> None:
+        """Wait until `last` on the clock, then end what still plays."""
+        self.process.join(max(0.0, last - time.monotonic()))
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        self._inbox.close()
+
+    def _open(self) -> None:
+        # From a server with a fresh interpreter: nothing of this one's threads and devices comes
+        # along, and who takes a dead one's place need not import torch again. What it is to build
+        # it is told later: a long message would wait here for it to come up.
+        context = get_context("forkserver")
+        context.set_forkserver_preload([__name__])
+        self.pipe, its = context.Pipe()
+        self._inbox = Inbox(self.pipe)
+        line = self._attach() if self._attach else None
+        told = (its, line, self._slots, dict(os.environ))
+        self.process = context.Process(target=_work, args=told, daemon=True)
+        with _held_back():
+            self.process.start()
+        its.close()
+        if line is not None:
+            line.close()  # So that its death is noticed.
+        # At its exit Python waits for processes; one that heeds no SIGTERM must see the pipe close.
+        Finalize(self, self.pipe.close, exitpriority=0)
+        segments = self._shared.segments if self._shared else ()
+        with contextlib.suppress(OSError):
+            self.pipe.send((self._shared.layout if self._shared else (), len(segments)))
+            for segment in segments:
+                segment.send(self.pipe)
+
+    def _send(self, what: str, told: Any) -> None:
+        # Whether it is gone is found out when its answer is waited for.
+        with contextlib.suppress(OSError):
+            self.pipe.send((what, told))
+
+    def _begin_again(self) -> None:
+        """Start a process in the dead one's place and ask it what was not answered."""
+        self._bury()
+        time.sleep(self._restarts.pause)
+        self._open()
+        asked, self._asked = list(self._asked), deque()
+        building = bool(asked) and asked[0][0] == "build"
+        for what, told in [] if building else self._again():
+            self.ask(what, told)
+            self.answer()
+        for what, told in asked:
+            self.ask(what, told)
+
+    def _bury(self) -> None:
+        self.end(time.monotonic() + PATIENCE)
+        self.pipe.close()
+        code = self.process.exitcode
+        self._restarts.ended(code)
+        if self._restarts.hopeless:
+            codes = self._restarts.codes
+            raise WorkerError(
+                f"A process that plays matches died {len(codes)} times without having played "
+                f"anything, with the codes {', '.join(map(str, codes))}, and is given up; what was "
+                "saved is good, so mend what its messages say (-9: often too little memory), and "
+                "resume the run."
+            )
+        self._say(
+            f"A process that plays matches ended with code {code} and was started again; the "
+            "matches it had under way are begun anew."
+        )
+
+
+def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, Any, Any, float]) -> Played:
+    """Return a chunk of its own: the shared memory will be written again."""
+    own = {name: array.copy() for name, array in arrays.items()}
+    ended = {name.removeprefix(_ENDED): own.pop(name) for name in arrays if name[:6] == _ENDED}
+    return Played(from_arrays(own), ended, *rest)
+
+
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """Hold signals back here and in processes started meanwhile, until those can ignore them."""
+    resource_tracker.ensure_running()  # It would let them through when it is first started.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_THEIRS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(pipe: Connection, line: Line, slots: int, environment: Mapping[str, str]) -> None:
+    """Answer until nobody asks any more."""
+    os.environ.update(environment)  # The server has that of the moment when it was started.
+    for number in _NOT_THEIRS:  # The parent is told, and ends this process.
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _NOT_THEIRS)  # Held back since its start.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(1)
+    crew = Crew(line)
+    # Nobody is there any more. Other faults of the system are told where they arise.
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        layout, many = pipe.recv()
+        weights = [Segment.receive(pipe) for _ in range(many)]
+        outbox = Outbox(pipe, slots)
+        while True:
+            what, told = pipe.recv()
+            outbox.send(*_answer(crew, what, told, weights, layout))
+    crew.close()
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent was killed, also in the middle of a match."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _answer(
+    crew: Crew, what: str, told: Any, segments: Sequence[Segment], layout: Layout
+) -> tuple[dict[str, NDArray[Any]], tuple[bool, Any]]:
+    began = time.process_time()
+    try:
+        if what != "collect":
+            return {}, (True, getattr(crew, what)(told))
+        version = segments[told.version % len(segments)] if segments else None
+        weights = [] if version is None else _weights(read(version, layout))
+        played = crew.collect(told, weights)
+    except LanistaError as error:
+        return {}, (False, (type(error), str(error)))
+    except Exception:
+        told = f"A process that plays matches failed: {traceback.format_exc()}"
+        return {}, (False, (LanistaError, told))
+    arrays = to_arrays(played.unrolls) | {f"{_ENDED}{k}": v for k, v in played.ended.items()}
+    spent = time.process_time() - began
+    rest = (played.next_match, played.wall, played.cpu, spent)
+    return arrays, (True, rest)
+
+
+def _weights(arrays: dict[str, NDArray[Any]]) -> Weights:
+    states: list[dict[str, torch.Tensor]] = []
+    for key, array in arrays.items():
+        number, _, name = key.partition(":")
+        if int(number) == len(states):
+            states.append({})
+        states[int(number)][name] = torch.from_numpy(np.asarray(array))
+    return states

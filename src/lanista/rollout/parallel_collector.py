@@ -1,0 +1,324 @@
+"""Plays for a learner with several workers: one after another, in threads or in processes.
+
+Every worker has a collector of its own, with its own game, opponents, networks and match ids. An
+order goes to all of them with the same weights, each plays its share, and what they made is joined
+in a fixed order: as many workers give the same numbers, whoever launched them. With a lag of L,
+chunks are ordered L ahead of the learner: while it learns, the workers play, always with exactly
+the weights of L orders before. Knows nothing of learning.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from lanista.data.trajectory import Unrolls, from_arrays, join, to_arrays
+from lanista.errors import LanistaError
+from lanista.rollout.collect_worker import Build, Crew, Make, Order, Played, take_up
+from lanista.rollout.collector import LEARNER, Seating
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.server import Central
+from lanista.rollout.launchers.in_process import Inline, Published, Threaded, Worker
+from lanista.rollout.launchers.processes import PATIENCE, Apart, SharedWeights
+from lanista.rollout.opponent_sampler import Company
+from lanista.rollout.outcome_counts import Tally
+from lanista.rollout.timing import BATCH, WAIT, add_up
+
+Launcher = Literal["serial", "threads", "processes"]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where processes ask for choices."""
+
+    actor: Actor
+    """With networks of its own, which take up the weights that are published."""
+    batch: int
+    """Rows that one inference has at most to wait for."""
+    deadline: float
+    """Seconds that a request waits for others at most."""
+
+    def opened(self, workers: int, published: Published) -> Central:
+        """Return somebody who answers `workers` with the weights that their orders name."""
+
+        def prepare(version: int) -> None:
+            take_up(self.actor, published.weights(version))
+
+        batch, deadline = self.batch, self.deadline
+        return Central(self.actor, workers, batch=batch, deadline=deadline, prepare=prepare)
+
+
+class Fleet:
+    """Several workers with the calls of one `Collector`."""
+
+    def __init__(
+        self,
+        builds: Sequence[Build],
+        first_matches: Sequence[int],
+        actor: Actor,
+        seats: int,
+        *,
+        launcher: Launcher = "serial",
+        lag: int = 0,
+        desk: Desk | None = None,
+        sends: bool = False,
+    ) -> None:
+        """Have a worker for each of `builds`, with match ids from `first_matches` on.
+
+        `actor` has the weights they play with. They are started when they are first needed. With a
+        `desk` processes have no networks and ask there. `sends`: workers within this process put
+        what they played on the actor's device, where the parts are joined.
+        """
+        self.actor, self.builds, self.launcher, self.lag = actor, tuple(builds), launcher, lag
+        self.update = 0
+        self.tally = Tally(seats)
+        self.phases = actor.phases
+        """Where the time of the thread goes that asks; `elsewhere` has the workers'."""
+        self.elsewhere: list[tuple[dict[str, float], dict[str, float]]] = [({}, {}) for _ in builds]
+        """By worker: seconds by phase, on the wall and on the CPU."""
+        self.cpu_seconds = 0.0
+        """What processes have spent, those of their games not counted."""
+        self.notices: list[str] = []
+        """What the user should know; whoever tells it takes it out."""
+        self._desk, self._sends = desk, sends
+        self._central: Central | None = None
+        self._next = list(first_matches)
+        self._workers: list[Worker] = []
+        self._published: Published | SharedWeights | None = None
+        self._waiting: list[deque[Played]] = [deque() for _ in builds]
+        """By worker: chunks that were played and not asked for yet."""
+        self._asked = 0
+        """Chunks under way with every worker."""
+        self._version = 0
+        self._streaming = False
+        self.seating: Seating = Company((LEARNER,), (1.0,), seats, 0)
+        """Who sits where; until somebody is met, the learner in every seat."""
+        self._company: tuple[list[Make], Seating] | None = None
+
+    @property
+    def streaming(self) -> bool:
+        """Matches, or chunks whose players are known by number, are in flight between calls."""
+        return self._streaming or self.lag > 0
+
+    def meet(self, opponents: Sequence[Make], seating: Seating) -> None:
+        """Let `seating` decide from the next order on; every worker makes its own opponents."""
+        self._land()  # A worker that takes a dead one's place must meet those whom it met.
+        self.seating = seating
+        self._company = (list(opponents), seating)
+        if self._workers:
+            self._all("meet", self._company)
+
+    def in_flight(self) -> set[int]:
+        """Return the numbers of those who sit in matches in flight, or in chunks played ahead."""
+        self._land()
+        chunks = [played for waiting in self._waiting for played in waiting]
+        ahead = [set(played.ended["seated"].ravel().tolist()) for played in chunks]
+        return set().union(*ahead, *(self._all("seated") if self._workers else ()))
+
+    def whole_matches(self, matches: int) -> Unrolls:
+        """Play at least `matches` fresh matches to their end; return all unrolls of the learner."""
+        return self._collect("whole_matches", matches)
+
+    def unrolls(self, count: int) -> Unrolls:
+        """Play on until at least `count` unrolls are complete, and return those."""
+        self._streaming = True
+        return self._collect("unrolls", count)
+
+    @property
+    def next_match(self) -> list[int]:
+        """The id of each worker's next match."""
+        self._land()
+        return list(self._next)
+
+    @next_match.setter
+    def next_match(self, numbers: Sequence[int]) -> None:
+        self._land()
+        self._next = list(numbers)
+        if self._workers:
+            self._each("go_on_from", self._next)
+
+    def save(self) -> dict[str, Any]:
+        """Return what every worker needs to go on exactly so, and the chunks played ahead."""
+        if not self._workers:
+            return self.rested()
+        self._land()
+        ahead = [[_kept(played) for played in waiting] for waiting in self._waiting]
+        return {"workers": self._all("save"), "ahead": ahead}
+
+    def rested(self) -> dict[str, Any]:
+        """Return what `load` takes to go on behind the last chunks that came in, asking nobody.
+
+        For a fleet with a worker that is given up. What is in flight or played ahead is left out.
+        """
+        return {"workers": [{"next_match": number} for number in self._next], "ahead": []}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Take up what `save` put away."""
+        # One worker has the state of a collector in the learner's thread.
+        parts = saved.get("workers", [saved])
+        if len(parts) != len(self.builds):
+            raise LanistaError(
+                f"The run was saved with {len(parts)} rollouts.workers and is resumed with "
+                f"{len(self.builds)}; set rollouts.workers to what it was."
+            )
+        self._next = [int(part["next_match"]) for part in parts]
+        self._start()
+        self._streaming = any(self._each("load", parts))
+        if ahead := saved.get("ahead"):
+            self._waiting = [deque(_taken(each) for each in chunks) for chunks in ahead]
+
+    def close(self) -> None:
+        """End the workers; a second call does nothing."""
+        workers, self._workers = self._workers, []
+        self._asked, self._waiting = 0, [deque() for _ in self.builds]
+        with ExitStack() as stack:  # One that cannot be closed does not keep the others.
+            last = time.monotonic() + PATIENCE
+            for worker in workers:
+                stack.callback(worker.end, last)
+            for worker in workers:
+                stack.callback(worker.let_go)
+        if isinstance(self._published, SharedWeights):
+            self._published.close()
+        if self._central is not None:
+            self._central.close()
+            self._central = None
+
+    def desk_times(self) -> tuple[dict[str, float], dict[str, float]] | None:
+        """Return the seconds by phase of central inference since the last call, without waiting.
+
+        None where there is none.
+        """
+        if self._central is None:
+            return None
+        wall, cpu = self._central.taken()
+        for part in (wall, cpu):
+            part.pop(WAIT, None)
+        return wall, cpu
+
+    def measured(self) -> dict[str, float]:
+        """Return metrics of central inference since the last call; none where there is none."""
+        return {} if self._central is None else self._central.measured()
+
+    def _start(self) -> None:
+        if self._workers:
+            return
+        try:
+            self._launch()
+            self._each("build", self.builds)
+            self._each("go_on_from", self._next)
+            if self._company is not None:
+                self._all("meet", self._company)
+        except BaseException:
+            self.close()
+            raise
+
+    def _launch(self) -> None:
+        if self.launcher == "processes":
+            self._launch_processes()
+            return
+        published = self._published = Published(self.actor, self.lag)
+
+        def do(crew: Crew, what: str, told: Any) -> Any:
+            if what == "collect":
+                return crew.collect(told, published.weights(told.version), sends=self._sends)
+            return getattr(crew, what)(told)
+
+        kind = Inline if self.launcher == "serial" else Threaded
+        for _ in self.builds:
+            self._workers.append(kind(do))
+
+    def _launch_processes(self) -> None:
+        if self._desk is None:
+            shared = self._published = SharedWeights(self.actor, self.lag)
+        else:
+            shared, published = None, Published(self.actor, self.lag)
+            self._published = published
+            self._central = self._desk.opened(len(self.builds), published)
+        for number in range(len(self.builds)):
+            attach = partial(self._central.attach, number) if self._central else None
+            told = (self.lag + 1, self._again(number), self.notices.append)
+            self._workers.append(Apart(*told, shared=shared, attach=attach))
+
+    def _again(self, number: int) -> Callable[[], list[tuple[str, Any]]]:
+        """Return what gives all that a worker must be told when it begins again."""
+
+        def told() -> list[tuple[str, Any]]:
+            messages = [("build", self.builds[number]), ("go_on_from", self._next[number])]
+            return messages if self._company is None else [*messages, ("meet", self._company)]
+
+        return told
+
+    def _collect(self, how: str, count: int) -> Unrolls:
+        self._start()
+        share = -(-count // len(self._workers))
+        self._version += 1
+        assert self._published is not None
+        self._published.publish(self._version)
+        order = Order(how, share, self.update, self.actor.temperature, self._version)
+        while self._asked + len(self._waiting[0]) <= self.lag:
+            for worker in self._workers:
+                worker.ask("collect", order)
+            self._asked += 1
+        if not self._waiting[0]:
+            self._land(1)
+        with self.phases(BATCH):
+            return self._joined([waiting.popleft() for waiting in self._waiting])
+
+    def _joined(self, parts: Sequence[Played]) -> Unrolls:
+        for number, played in enumerate(parts):
+            self.tally.extend(played.ended)
+            self.cpu_seconds += played.cpu_seconds
+            for mine, theirs in zip(self.elsewhere[number], (played.wall, played.cpu), strict=True):
+                add_up(mine, theirs)
+        return join([played.unrolls for played in parts])
+
+    def _land(self, most: int | None = None) -> None:
+        """Wait for chunks under way: all, or so many of every worker."""
+        with self.phases(WAIT):
+            for _ in range(self._asked if most is None else most):
+                self._asked -= 1
+                for number, played in enumerate(self._answers()):
+                    self._waiting[number].append(played)
+                    self._next[number] = played.next_match
+
+    def _all(self, what: str, told: Any = None) -> list[Any]:
+        return self._each(what, [told] * len(self._workers))
+
+    def _each(self, what: str, told: Sequence[Any]) -> list[Any]:
+        for worker, each in zip(self._workers, told, strict=True):
+            worker.ask(what, each)
+        with self.phases(WAIT):
+            return self._answers()
+
+    def _answers(self) -> list[Any]:
+        """Return everybody's oldest answer; a failure is raised when all were fetched.
+
+        Otherwise the next call would read what belongs to this one.
+        """
+        found, failed = [], None
+        for worker in self._workers:
+            try:
+                found.append(worker.answer())
+            except Exception as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return found
+
+
+def _kept(played: Played) -> dict[str, Any]:
+    """Return a chunk as arrays and numbers; its times are not part of a run's state."""
+    return {
+        "unrolls": to_arrays(played.unrolls),
+        "ended": dict(played.ended),
+        "next_match": played.next_match,
+    }
+
+
+def _taken(kept: Mapping[str, Any]) -> Played:
+    return Played(from_arrays(kept["unrolls"]), kept["ended"], int(kept["next_match"]), {}, {})

@@ -1,0 +1,245 @@
+"""What a learner's seats saw, did and got, a row for each decision, cut into unrolls.
+
+A decision's reward is what came to its seat until its next decision or the end. What a match that
+nobody won is worth there can be said in the game's place. Knows nothing of who plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.data.trajectory import Unrolls
+from lanista.errors import LanistaError
+from lanista.games.contract import Decisions, Game, Spec
+from lanista.rollout.inference.actor import Choice
+from lanista.rollout.linking import link
+from lanista.rollout.rows import copy_rows
+
+
+def refuse_draw(draw: float | None, spec: Spec) -> None:
+    """Refuse to say what a draw is worth where equal places need not mean that nobody won."""
+    if draw is not None and not (spec.facts.zero_sum and spec.seats > 1):
+        raise LanistaError(
+            f"A draw is to be worth {draw:g}, and {spec.name} is not a zero-sum game of two or "
+            "more seats, in which equal places mean that nobody won; leave rollouts.draw (--draw) "
+            "out."
+        )
+
+
+class Tape:
+    """The learner's decisions so far, a row each, linked into unrolls."""
+
+    def __init__(
+        self,
+        game: Game,
+        length: int,
+        shaping_scale: float,
+        draw: float | None,
+        log_probs: bool,
+        privileged: bool,
+    ) -> None:
+        self.game, self.length, self.shaping_scale = game, length, shaping_scale
+        self.draw = draw
+        self.keep_log_probs, self.keep_privileged = log_probs, privileged
+        self.seats = game.spec.seats
+        self.last = np.full(game.slots * self.seats, -1, np.int64)
+        """By slot and seat: the row of its last decision in this match."""
+        self._usual = 1024
+        """Rows for which there is room from the start: about as many as were there before."""
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rows = 0
+        self.lanes = 0
+        self.complete = 0
+        self.columns: dict[str, NDArray[Any]] = {}
+        self.broken: list[NDArray[np.int64]] = []
+        self.lane_state: list[NDArray[np.float32]] = []
+
+    def write(
+        self,
+        decisions: Decisions,
+        mine: NDArray[Any],
+        choice: Choice,
+        privileged: NDArray[Any] | None,
+        update: int,
+    ) -> None:
+        """Add decisions, and settle what came of each seat's decision before."""
+        self._grow(len(mine), decisions, choice, privileged)
+        columns, first, lanes = self.columns, self.rows, self.lanes
+        came = self._came(...)
+        told = (self.last, columns, first, lanes, self.length, update)
+        fresh, continued = link(decisions, mine, came, *told)
+        self.lanes += fresh
+        self.complete += continued
+        if choice.state is not None:
+            here = slice(first, first + len(mine))
+            self.lane_state.append(choice.state[columns["step"][here] % self.length == 0])
+        seen = decisions.observation, decisions.mask
+        copy_rows([(seen[0], columns["observation"]), (seen[1], columns["mask"])], mine, first)
+        pairs = [(choice.action, columns["action"]), (choice.log_prob, columns["log_prob"])]
+        if "log_probs" in columns:
+            pairs.append((choice.log_probs, columns["log_probs"]))
+        if choice.value is not None:
+            pairs.append((choice.value, columns["value"]))
+        if privileged is not None:
+            pairs.append((privileged, columns["privileged"]))
+        copy_rows(pairs, None, first)
+        self.rows += len(mine)
+
+    def close(self, over: NDArray[np.int32]) -> None:
+        """Settle the last decisions of matches that ended."""
+        slot = np.repeat(over, self.seats)
+        seat = np.tile(np.arange(self.seats, dtype=np.int32), len(over))
+        place = slot.astype(np.int64) * self.seats + seat
+        before = self.last[place]
+        self.last[place] = -1
+        had = before >= 0
+        if not had.any():
+            return
+        rows = before[had]
+        self.columns["reward"][rows] = self._came_at_the_end(slot[had], seat[had])
+        self.columns["ended"][rows] = True
+        # What was broken off has no result to learn from and no position to judge instead.
+        broken = self.game.cut_off[slot[had], seat[had]]
+        self.broken.append(self.columns["lane"][rows[broken]])
+        self.complete += int((~broken).sum())
+
+    def _came(self, where: Any) -> NDArray[Any]:
+        """Return what came to seats since their last decision, by slot and seat."""
+        reward: NDArray[Any] = self.game.reward[where]
+        if self.shaping_scale:
+            reward = reward + self.shaping_scale * self.game.shaping[where]
+        return reward
+
+    def _came_at_the_end(self, slot: NDArray[Any], seat: NDArray[Any]) -> NDArray[Any]:
+        """Return what came to seats since their last decision, of matches that ended.
+
+        Where nobody won it is made so that all rewards of a seat come to `draw`, not its return.
+        """
+        came, game = self._came((slot, seat)), self.game
+        if self.draw is None:
+            return came
+        place = game.place[slot]
+        drawn = (place == place[:, :1]).all(1) & ~game.cut_off[slot].any(1)
+        return np.where(drawn, came + (np.float32(self.draw) - game.returns[slot, seat]), came)
+
+    def harvest(self) -> Unrolls:
+        """Return the complete unrolls and keep the rest, renumbered."""
+        # Somewhat more than there were: memory that is not written to costs nothing.
+        rows, self._usual = slice(0, self.rows), max(self.rows + self.rows // 8, 1024)
+        lane, step = self.columns["lane"][rows], self.columns["step"][rows] % self.length
+        done = np.zeros(self.lanes, np.bool_)
+        ended = self.columns["ended"][rows]
+        full = (step == self.length - 1) & (self.columns["next"][rows] >= 0)
+        done[lane[ended | full]] = True
+        whole = done.copy()
+        for lanes in self.broken:
+            whole[lanes] = False
+        unrolls = self._unrolls(whole, lane, step)
+        self._keep(~done[lane], done)
+        return unrolls
+
+    def _unrolls(self, done: NDArray[np.bool_], lane: NDArray[Any], step: NDArray[Any]) -> Unrolls:
+        take = np.flatnonzero(done[lane])
+        rank = np.cumsum(done) - 1
+        index = np.full((self.length, int(done.sum())), -1, np.int32)
+        index[step[take], rank[lane[take]]] = np.arange(len(take), dtype=np.int32)
+        longest = int((index >= 0).any(1).sum())
+        index = index[:longest]
+        columns = self.columns
+        # Where nothing is kept, as between whole matches, the memory itself is handed over.
+        everything = len(take) == self.rows
+        chosen: dict[str, Any] = {
+            name: column[: self.rows] if everything else column.take(take, 0)
+            for name, column in columns.items()
+            if name not in ("next", "step", "lane")
+        }
+        # The row after an unroll's last one, where the match went on.
+        last = np.zeros(index.shape[1], np.int64)
+        last[rank[lane[take]]] = take  # Rows come in order, so the last one written stays.
+        goes_on = ~columns["ended"][last]
+        after = columns["next"][last]
+        if goes_on.any():
+            for name in ("observation", "mask", "privileged", "value"):
+                if name in columns:
+                    following = columns[name].take(after, 0)
+                    following[~goes_on] = 0
+                    chosen[f"next_{name}"] = following
+        if self.lane_state:
+            chosen["state"] = np.concatenate(self.lane_state)[np.flatnonzero(done)]
+        return Unrolls(index=index, goes_on=goes_on, **chosen)
+
+    def _keep(self, rows: NDArray[np.bool_], done: NDArray[np.bool_]) -> None:
+        """Keep only the rows of unfinished unrolls."""
+        kept = np.flatnonzero(rows)
+        number = np.full(self.rows + 1, -1, np.int64)
+        number[kept] = np.arange(len(kept))
+        lane_number = np.cumsum(~done) - 1
+        columns = {name: column.take(kept, 0) for name, column in self.columns.items()}
+        states = np.concatenate(self.lane_state)[~done] if self.lane_state else None
+        self._clear()
+        self.last = np.where(self.last >= 0, number[self.last], -1)
+        self.rows, self.lanes = len(kept), int((~done).sum())
+        if len(kept):
+            columns["next"] = np.where(columns["next"] >= 0, number[columns["next"]], -1)
+            columns["lane"] = lane_number[columns["lane"]]
+            self.columns = columns
+        if states is not None:
+            self.lane_state = [states]
+
+    def _grow(
+        self, more: int, decisions: Decisions, choice: Choice, privileged: NDArray[Any] | None
+    ) -> None:
+        needed = self.rows + more
+        if self.columns and needed <= len(self.columns["lane"]):
+            return
+        size = max(needed, 2 * self.rows, self._usual)
+        spec = self.game.spec
+        shapes: dict[str, tuple[tuple[int, ...], Any]] = {
+            "observation": ((spec.observation.length,), spec.observation.dtype),
+            "mask": ((spec.choices,), np.bool_),
+            "action": ((len(spec.heads),), np.int32),
+            "log_prob": ((), np.float32),
+            "reward": ((), np.float32),
+            "ended": ((), np.bool_),
+            "seat": ((), np.int32),
+            "match": ((), np.int64),
+            "turn": ((), np.int32),
+            "update": ((), np.int32),
+            "next": ((), np.int64),
+            "step": ((), np.int64),
+            "lane": ((), np.int64),
+        }
+        if self.keep_log_probs:
+            shapes["log_probs"] = ((spec.choices,), np.float32)
+        if choice.value is not None:
+            shapes["value"] = ((), np.float32)
+        if privileged is not None:
+            shapes["privileged"] = (privileged.shape[1:], privileged.dtype)
+        for name, (shape, dtype) in shapes.items():
+            grown = np.empty((size, *shape), dtype)
+            if name in self.columns:
+                grown[: self.rows] = self.columns[name][: self.rows]
+            self.columns[name] = grown
+
+    def save(self) -> dict[str, Any]:
+        """Return the unfinished unrolls as arrays; called after a harvest."""
+        state = {"state": np.concatenate(self.lane_state)} if self.lane_state else {}
+        columns = {name: column[: self.rows].copy() for name, column in self.columns.items()}
+        return {"last": self.last.copy(), "columns": columns, **state}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Take up what `save` put away."""
+        self._clear()
+        self.last = saved["last"].copy()
+        self.columns = {name: column.copy() for name, column in saved["columns"].items()}
+        if self.columns:
+            self.rows = len(self.columns["lane"])
+            self.lanes = int(self.columns["lane"].max()) + 1
+        if "state" in saved:
+            self.lane_state = [saved["state"].copy()]

@@ -1,0 +1,1 @@
+"""A run on disk: its settings, its folder, run.db, checkpoints, resuming and slimming."""

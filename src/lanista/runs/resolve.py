@@ -1,0 +1,84 @@
+"""Settles what a new run depends on outside of itself: files become digests, defaults values."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+from lanista.errors import LanistaError
+from lanista.games import registry, trust
+from lanista.games.bot_files import is_bot_file, kept_bot
+from lanista.games.contract import Spec
+from lanista.games.trusted_names import remember_run
+from lanista.nets.policy_file import load_policy
+from lanista.nets.settings import Network
+from lanista.rollout.trajectory_builder import refuse_draw
+from lanista.runs.folder import bot_path, policy_path
+from lanista.runs.players import files_named
+from lanista.runs.settings import RunSettings
+
+
+def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
+    """Return settings with every file named by its digest, and the files that a run keeps."""
+    entry = registry.entry(settings.game)
+    chosen = registry.check_settings(entry, settings.game_settings)
+    spec = registry.spec_of(settings.game, seed=settings.seed, **chosen)
+    # The run is the user's own from here on: going on with it needs no leave again.
+    remember_run(settings.game, chosen)
+    digest = _same(settings.game, settings.game_digest or "", registry.file_digest(settings.game))
+    settings = replace(settings, game_settings=chosen, game_digest=digest or None)
+    refuse_draw(settings.rollouts.draw, spec)
+    digests: dict[str, str] = {}
+    data: dict[str, bytes] = {}
+    for word in files_named(settings):
+        digests[word], name, content = _kept(word, spec, settings.seed)
+        data[name] = content
+    return _with_digests(settings, digests, spec), data
+
+
+def _kept(word: str, spec: Spec, seed: int) -> tuple[str, str, bytes]:
+    """Return a file's digest, its name in a run's folder and its bytes; refuse a misfit."""
+    here = Path()
+    if is_bot_file(word):
+        bot, content = kept_bot(word, spec, seed)
+        trust.remember(trust.sha256(content), word)
+        return bot.digest, bot_path(here, bot.digest).name, content
+    load_policy(word, spec)  # Refuses what does not fit this game.
+    content = Path(word).read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return digest, policy_path(here, digest).name, content
+
+
+def _with_digests(settings: RunSettings, digests: dict[str, str], spec: Spec) -> RunSettings:
+    opponents = tuple(
+        replace(each, digest=_same(each.player, each.digest, digests.get(each.player, "")))
+        for each in settings.rollouts.opponents
+    )
+    settings = replace(settings, rollouts=replace(settings.rollouts, opponents=opponents))
+    bots = {word: digests[word] for word in settings.evaluation.bots if word in digests}
+    settings = replace(settings, evaluation=replace(settings.evaluation, digests=bots))
+    start = settings.supervised_checkpoint
+    if not start:
+        return settings
+    digest = _same(start, settings.supervised_digest, digests[start])
+    network = _network(settings.network, load_policy(start, spec).policy.network, start)
+    return replace(settings, supervised_digest=digest, network=network)
+
+
+def _same(file: str, wanted: str, found: str) -> str:
+    if wanted and wanted != found:
+        raise LanistaError(
+            f"{file} has the digest {found[:12] or 'of a bot'}, and the settings ask for "
+            f"{wanted[:12]}; give that file, or drop the digest from the settings."
+        )
+    return found
+
+
+def _network(asked: Network, given: Network, file: str) -> Network:
+    """Return the file's network; refuse settings that ask for another."""
+    if asked not in (Network(), given) and asked.resolved != given.resolved:
+        raise LanistaError(
+            f"The settings ask for another network than {file} has; drop `network` from them."
+        )
+    return given

@@ -1,0 +1,383 @@
+"""Everything a run can be told, with YAML in and out. Knows nothing of torch.
+
+A run folder holds the resolved settings, in which files are named by their digests too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from lanista.learn.schedules import parse_schedule
+from lanista.learn.settings import Learning
+from lanista.nets.settings import Network
+from lanista.runs.league_settings import League
+from lanista.runs.serialise import SettingsError, flat, load, overridden, plain
+
+MOST_WORKERS = 256
+MOST_LAG = 64
+SELF = "self"
+"""The opponent that is the learner itself."""
+
+
+@dataclass(frozen=True)
+class Opponent:
+    """Somebody the learner plays against."""
+
+    player: str
+    """self (the learner in every seat), a bot of the game, or a policy file."""
+    weight: float = 1.0
+    """How often it is met, relative to the others."""
+    digest: str = ""
+    """Of a policy file, fixed when the run begins."""
+
+    def __post_init__(self) -> None:
+        if not self.player:
+            raise SettingsError("An opponent has no name; write self, a bot or a policy file.")
+        if not 0 < self.weight < float("inf"):
+            raise SettingsError(
+                f"The weight of opponent {self.player!r} is {self.weight}; give one above 0."
+            )
+
+    @classmethod
+    def from_text(cls, text: str) -> Opponent:
+        """Read `name` or `name=weight`."""
+        name, equals, weight = text.rpartition("=")
+        if not equals:
+            return cls(text)
+        try:
+            return cls(name, float(weight))
+        except ValueError:
+            raise SettingsError(
+                f"Opponent {text!r} has no weight after '='; write NAME=NUMBER."
+            ) from None
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """How experience is made."""
+
+    mode: Literal["matches", "stream"] = "matches"
+    """matches: each iteration plays whole matches under one set of weights. stream: matches go on
+    across updates and are cut into unrolls."""
+    matches: int = 256
+    """Matches of an iteration (mode matches)."""
+    unrolls: int = 64
+    """Unrolls of an iteration, at least (mode stream)."""
+    unroll_length: int = 64
+    """Longest unroll, in decisions of one seat."""
+    slots: int = 0
+    """Matches played side by side; 0: as many as an iteration needs."""
+    workers: int = 1
+    """Into how many parts the play is split, each with its share of the slots. The numbers of a run
+    depend on it, and not on the launcher."""
+    launcher: Literal["serial", "threads", "processes"] = "serial"
+    """Where the workers play. serial: one after another. threads: at once, for compiled games, on
+    the learner's device. processes: at once, each in a process with the policy on the CPU, for
+    games in Python and simulators outside."""
+    lag: int = 0
+    """How many iterations old the weights that play are. 0: playing and learning take turns. 1 or
+    more: the workers play ahead while the learner learns."""
+    graphs: bool = False
+    """On a GPU: record the networks' work while playing, and repeat it without Python's delay."""
+    inference: Literal["worker", "central"] = "worker"
+    """Who runs the learner's networks for processes. worker: each for itself, on the CPU. central:
+    the learner's process on its device, in batches of the rows of all who wait."""
+    inference_batch: int = 0
+    """Central inference: answer when so many rows wait; 0: as many as all slots' seats."""
+    inference_deadline: float = 0.005
+    """Central inference: a request waits at most so many seconds for others."""
+    opponents: tuple[Opponent, ...] = (Opponent(SELF),)
+    """Who is met, and how often: names, NAME=WEIGHT, or keys player and weight."""
+    shaping_scale: float = 0.0
+    """Weight of the game's shaping beside its reward; 0: not used."""
+    draw: float | None = None
+    """What a match that nobody won (all seats share the place) is worth to each seat while
+    learning, in place of what the game says; none: what the game says. Scores stay as they are."""
+
+    def __post_init__(self) -> None:
+        for name in ("matches", "unrolls", "unroll_length"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give at least 1.")
+        if self.slots < 0:
+            raise SettingsError(f"rollouts.slots is {self.slots}; give 0 or more.")
+        if not 1 <= self.workers <= MOST_WORKERS:
+            raise SettingsError(f"rollouts.workers is {self.workers}; give 1 to {MOST_WORKERS}.")
+        if not 0 <= self.lag <= MOST_LAG:
+            raise SettingsError(f"rollouts.lag is {self.lag}; give 0 to {MOST_LAG}.")
+        if self.inference == "central" and self.launcher != "processes":
+            raise SettingsError(
+                f"rollouts.inference is central and the launcher {self.launcher}: its workers have "
+                "the networks at hand; set rollouts.launcher to processes, or inference to worker."
+            )
+        for name in ("inference_batch", "inference_deadline"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give 0 or more.")
+        if self.draw is not None and not math.isfinite(self.draw):
+            raise SettingsError(f"rollouts.draw is {self.draw}; give a number, or null.")
+        if not self.opponents:
+            raise SettingsError("rollouts.opponents is empty; name somebody, such as self.")
+        names = [opponent.player for opponent in self.opponents]
+        if len(set(names)) != len(names):
+            raise SettingsError(f"rollouts.opponents names somebody twice: {', '.join(names)}.")
+
+    @property
+    def streaming(self) -> bool:
+        return self.mode == "stream"
+
+    @property
+    def alone(self) -> bool:
+        """Whether the learner's own thread plays, with its own networks."""
+        return (self.workers, self.launcher, self.lag) == (1, "serial", 0)
+
+    def resolved_slots(self, seats: int) -> int:
+        """Return how many matches are played side by side in a game of `seats` seats."""
+        if self.slots:
+            return self.slots
+        return -(-self.unrolls // seats) if self.streaming else self.matches
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Whether and how unrolls are kept to be learnt from again."""
+
+    size: int = 0
+    """Most unrolls kept; 0: no replay, each is learnt from once, at once."""
+    minimum: int = 1
+    """An update waits until so many unrolls are kept."""
+    batch: int = 32
+    """Unrolls of an update."""
+    sampling: Literal["uniform", "prioritised"] = "uniform"
+    """prioritised: more often where the critic was more wrong while playing."""
+    priority_exponent: float = 0.6
+    """How much more often: chances grow with the error to this power."""
+    reuse: int = 0
+    """An unroll is dropped after so many uses; 0: never."""
+    staleness: int = 0
+    """An unroll is dropped when it is so many updates old; 0: never."""
+
+    def __post_init__(self) -> None:
+        for name in ("size", "reuse", "staleness", "priority_exponent"):
+            if getattr(self, name) < 0:
+                raise SettingsError(f"replay.{name} is {getattr(self, name)}; give 0 or more.")
+        for name in ("minimum", "batch"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"replay.{name} is {getattr(self, name)}; give at least 1.")
+        if self.size and self.minimum > self.size:
+            raise SettingsError(
+                f"replay.minimum is {self.minimum} and replay.size {self.size}, so no update would "
+                "ever begin; give a minimum of at most the size."
+            )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How the policy is judged on the way."""
+
+    every: int = 0
+    """Judge every so many iterations, and at the end; 0: never."""
+    exact: Literal["auto", "always", "never"] = "auto"
+    """NashConv: auto measures it where OpenSpiel knows the game; always refuses other games."""
+    bots: tuple[str, ...] = ()
+    """Bots or policy files to play against."""
+    matches: int = 400
+    """Matches against each, every deal in all seatings."""
+    pool: int = 6
+    """In a league: how many frozen players of its own to play against too, exploiters first, then
+    the newest."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Of those that are policy files, fixed when the run begins."""
+    greedy: bool = False
+    """Let the policy take its likeliest choice instead of drawing."""
+
+    def __post_init__(self) -> None:
+        if self.every < 0 or self.matches < 1:
+            raise SettingsError(
+                f"evaluation.every is {self.every} and evaluation.matches {self.matches}; give at "
+                "least 0 and 1."
+            )
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """When a run is saved, and what is kept."""
+
+    save_every: int = 50
+    """Save every so many iterations, and at the end."""
+    keep_last: int = 3
+    """Keep so many of the newest checkpoints."""
+    keep_every: int = 0
+    """Also keep those whose iteration is a multiple of this; 0: none."""
+    slim: bool = False
+    """Leave out the replay and matches in flight, so that a run is small enough to be moved; a
+    resumed run then begins fresh ones."""
+
+    def __post_init__(self) -> None:
+        if self.save_every < 1 or self.keep_last < 1 or self.keep_every < 0:
+            raise SettingsError(
+                f"checkpoints has save_every {self.save_every}, keep_last {self.keep_last} and "
+                f"keep_every {self.keep_every}; give at least 1, 1 and 0."
+            )
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """A whole run."""
+
+    game: str = "arena"
+    """A game's name, family:NAME, or a Python file."""
+    game_digest: str | None = None
+    """SHA-256 of a game's Python file, fixed when the run begins."""
+    game_settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the game is made with; see `lanista games GAME`."""
+    seed: int = 0
+    """Names everything that is random in the run."""
+    iterations: int = 100
+    """How many times experience is made and learnt from."""
+    learner_updates: int = 1
+    """Updates of an iteration; more than one needs a replay."""
+    supervised_checkpoint: str | None = None
+    """A policy file to begin from; the anchor terms pull to it for the whole run."""
+    supervised_digest: str = ""
+    """Its digest, fixed when the run begins."""
+    network: Network = field(default_factory=Network)
+    """The policy's network; with a supervised checkpoint it is that file's."""
+    learning: Learning = field(default_factory=Learning)
+    """How the policy is improved."""
+    rollouts: Rollouts = field(default_factory=Rollouts)
+    """How experience is made."""
+    replay: Replay = field(default_factory=Replay)
+    """Whether and how unrolls are learnt from again."""
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    """How the policy is judged on the way."""
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    """When the run is saved, and what is kept."""
+    league: League | None = None
+    """A pool of players that grows, and who is met when; none: opponents and weights stay."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the networks run; auto: on the GPU if there is one."""
+    threads: int = 1
+    """Threads of torch on the CPU; only one promises the same numbers on every machine."""
+
+    def __post_init__(self) -> None:
+        for name in ("iterations", "learner_updates", "threads"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name} is {getattr(self, name)}; give at least 1.")
+        if not 0 <= self.seed < 2**63:
+            raise SettingsError(f"seed is {self.seed}; give a number from 0 to 2**63 - 1.")
+        if self.learner_updates > 1 and not self.replay.size:
+            raise SettingsError(
+                f"learner_updates is {self.learner_updates} without a replay; set replay.size, or "
+                "learning.epochs to go over the same data again."
+            )
+        if self.learning.rnad and (self.rollouts.streaming or self.replay.size):
+            raise SettingsError(
+                "learning.eta needs whole matches; set rollouts.mode to matches, replay.size to 0."
+            )
+        if self.learning.rnad and self.league is not None:
+            raise SettingsError("learning.eta needs self-play alone; leave out the league.")
+        if self.learning.rnad and self.opponents != (SELF,):
+            raise SettingsError(
+                "learning.eta needs both seats' play: set rollouts.opponents to self alone."
+            )
+        if self.learning.rnad and self.rollouts.draw:
+            raise SettingsError(
+                f"learning.eta needs a game in which one wins what the other loses, and with "
+                f"rollouts.draw {self.rollouts.draw:g} both can lose; set it to null, or eta to 0."
+            )
+        if self.learning.critic_output == "outcome" and self.rollouts.draw:
+            raise SettingsError(
+                "learning.critic_output outcome takes a draw for 0, between a win and a loss, and "
+                f"rollouts.draw is {self.rollouts.draw:g}; set it to null, or critic_output to "
+                "value."
+            )
+        if self.learning.critic_output == "outcome" and self.rollouts.shaping_scale:
+            raise SettingsError(
+                "learning.critic_output outcome reads who won off the rewards, which "
+                "rollouts.shaping_scale would blur; set that to 0, or critic_output to value."
+            )
+        learners = 1 if self.league is None else len(self.league.learners)
+        if learners > 1 and not self.rollouts.alone:
+            raise SettingsError(
+                f"The league has {learners} learners who meet each other as they learn, so they "
+                "need one thread; set rollouts.workers to 1, launcher to serial and lag to 0."
+            )
+        for value in self.learning.terms.values():
+            parse_schedule(value)
+        _refuse_bounds("lr", self.learning.lr, lambda number: number >= 0, "0 or more")
+        _refuse_bounds("temperature", self.learning.temperature, lambda n: n > 0, "numbers above 0")
+
+    @property
+    def opponents(self) -> tuple[str, ...]:
+        return tuple(opponent.player for opponent in self.rollouts.opponents)
+
+    @property
+    def updates(self) -> int:
+        """Updates of the whole run."""
+        return self.iterations * self.learner_updates
+
+
+def _refuse_bounds(name: str, value: Any, fits: Callable[[float], bool], remedy: str) -> None:
+    """Refuse a schedule that begins or ends where it must not."""
+    schedule = parse_schedule(value)
+    for part in ("value", "start", "end"):
+        number = getattr(schedule, part, None)
+        if number is not None and not fits(number):
+            raise SettingsError(f"learning.{name} has the {part} {number}; give {remedy}.")
+
+
+def load_settings(source: str | Path | Mapping[str, Any]) -> RunSettings:
+    """Return the settings of a run in a YAML file or a mapping."""
+    return load(RunSettings, source)
+
+
+def to_yaml(settings: RunSettings) -> str:
+    """Return settings as YAML that `load_settings` reads back to equal ones."""
+    return yaml.safe_dump(plain(settings), sort_keys=False, allow_unicode=True)
+
+
+def apply_overrides(settings: RunSettings, overrides: Iterable[str]) -> RunSettings:
+    """Return settings of a run with `key=value` put in, such as `learning.lr=1e-3`."""
+    return overridden(settings, overrides)
+
+
+MAY_CHANGE = (
+    "iterations", "evaluation", "checkpoints", "device", "threads", "rollouts.launcher",
+    "rollouts.graphs",
+)  # fmt: skip
+"""Settings, by their key or its first part, that do not make it another run."""
+NEWER = {"rollouts.draw": None, "game_digest": None}
+"""Settings that came later, with the value that says what was done before there were any. With it
+they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:
+that is also what the record of a pipeline's stage has for a key that it lacks."""
+
+
+def may_change(key: str) -> bool:
+    """Whether a run stays the run it is when the setting `key` is changed."""
+    return key in MAY_CHANGE or key.partition(".")[0] in MAY_CHANGE
+
+
+def fingerprint(settings: RunSettings) -> str:
+    """Return a digest of all settings that make a run the run it is."""
+    kept = {
+        key: value
+        for key, value in flat(settings)
+        if not (may_change(key) or (key in NEWER and value == NEWER[key]))
+    }
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def differences(one: RunSettings, other: RunSettings) -> list[tuple[str, Any, Any]]:
+    """Return every dotted key whose values differ, with both; None where one lacks it."""
+    first, second = dict(flat(one)), dict(flat(other))
+    keys = [*first, *(key for key in second if key not in first)]
+    return [
+        (key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)
+    ]

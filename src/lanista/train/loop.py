@@ -1,0 +1,445 @@
+"""Trains policies from settings: who meets whom, iterate, judge, save; and resume where it ended.
+
+Owns the order of things in a run and what a fault costs. Knows nothing of how an iteration works
+and of what a league's rules say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lanista.errors import LanistaError, RefusedError
+from lanista.evaluate.evaluator import FIRST_MATCH, Evaluator, Judgement
+from lanista.evaluate.promotion import Champion
+from lanista.files import write_bytes
+from lanista.league.population import Squad
+from lanista.learn.learner import BrokenLossError
+from lanista.nets.policy_file import policy_bytes, save_policy
+from lanista.nets.policy_format import POLICY
+from lanista.runs.database import Row
+from lanista.runs.folder import (
+    CONFIG,
+    Run,
+    create,
+    folder_of,
+    policy_path,
+    refuse_renamed,
+)
+from lanista.runs.league_settings import League
+from lanista.runs.resolve import resolve
+from lanista.runs.resume import resumed_settings
+from lanista.runs.settings import RunSettings, fingerprint
+from lanista.runs.slim import exactness, filled, slimmed, write_needed
+from lanista.train.learner_loop import Values
+from lanista.train.observers import Observer, Observers
+
+if TYPE_CHECKING:
+    from lanista.exploit.league_exploiters import Tested
+
+INTERRUPTED = 130
+
+
+def train(
+    settings: RunSettings,
+    output: Path,
+    *,
+    folder: Path | None = None,
+    resume: bool = False,
+    checkpoint: Path | None = None,
+    stop: Callable[[], bool] | None = None,
+    observers: Sequence[Observer] = (),
+) -> int:
+    """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved.
+
+    A run that is resumed, at its newest good checkpoint or at `checkpoint`, must be given settings
+    that do not make it another run. `folder` is the run's, FILE.run beside the output unless given.
+    """
+    output = Path(output)
+    folder = folder or folder_of(output)
+    if resume or checkpoint is not None:
+        settings = resumed_settings(folder, settings)
+    else:
+        settings, policies = resolve(settings)
+        first = partial(_first_state, settings, output)
+        create(output, folder, settings, policies, first)
+    stop = stop or (lambda: False)
+    with Run(output, folder) as run, closing(Squad(settings, folder)) as squad:
+        code = _Trainer(run, settings, squad, Observers(observers), stop).go(checkpoint)
+    if settings.checkpoints.slim:
+        write_needed(output, folder)
+    return code
+
+
+def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str, Any]:
+    """Return the state a run begins with; what cannot be used is refused before it begins."""
+    from lanista.exploit.league_exploiters import start_of  # See `_wanted`.
+
+    with closing(Squad(settings, folder)) as squad:
+        squad.enter(0, squad.first_rows())
+        squad.meet(squad.matchmake())
+        Evaluator(settings, squad.spec, folder)
+        # What could not be saved at the end is refused now.
+        policy_bytes(squad.main.learner.best, squad.main.spec, **_about(settings, output))
+        if settings.league is not None:
+            start_of(settings, settings.league, folder)
+            if settings.league.exploiter_unit == "gain" and not squad.spec.facts.zero_sum:
+                raise LanistaError(
+                    f"league.exploiter_unit is gain, and in {squad.spec.name} what one wins "
+                    "another need not lose; admit exploiters by their score."
+                )
+        return {"settings": fingerprint(settings), "rows": 0, "learners": squad.state()}
+
+
+def _about(settings: RunSettings, output: Path) -> dict[str, Any]:
+    """Return what the policy file of a run says of its origin."""
+    parents = [settings.supervised_digest] if settings.supervised_digest else []
+    return {"name": output.stem, "parents": parents}
+
+
+class _Trainer:
+    """One process's work on a run."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: RunSettings,
+        squad: Squad,
+        observers: Observers,
+        stop: Callable[[], bool],
+    ) -> None:
+        self.run, self.settings, self.squad = run, settings, squad
+        self.observers, self.stop = observers, stop
+        self.evaluator = Evaluator(settings, self.squad.spec, run.folder)
+        self.champion = Champion()
+        self.saved = -1
+        self.next_match = FIRST_MATCH
+        """The id of the next match of fixed players."""
+        self.recorded = -1
+        """The iteration whose rows are all there, as long as its learners are as it left them."""
+
+    def go(self, checkpoint: Path | None) -> int:
+        squad = self.squad
+        iteration, state, said = self.run.state(checkpoint)
+        refuse_renamed(self.run.checkpoints.path(iteration), iteration, state)
+        if state["settings"] != fingerprint(self.settings):
+            raise RefusedError(
+                f"{self.run.folder / CONFIG} is not what the run was begun with: it was edited or "
+                "is damaged; put it back as it was."
+            )
+        if self.settings.iterations < iteration:
+            raise RefusedError(
+                f"The run {self.run.folder} has done {iteration} iterations, and iterations is "
+                f"{self.settings.iterations}; give at least {iteration}, or name an earlier "
+                "checkpoint."
+            )
+        self.run.keep_settings(self.settings)
+        update = iteration * self.settings.learner_updates
+        self.observers.started(self.settings, update)
+        # The first checkpoint is older than every row, those of the players at the start too.
+        said += self.run.forget_after(iteration, update if iteration else -1)
+        said.append(self._doubts(state["rows"]))
+        with self.run.metrics.reading():
+            squad.load(filled(state["learners"], squad), self.run.metrics)
+            self.champion.load(self.run.metrics)
+            self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
+        if not squad.roster:
+            rows = squad.first_rows()
+            self.run.metrics.add_rows("players", 0, rows)
+            squad.enter(0, rows)
+        self.saved = iteration
+        unkept = exactness(self.settings, squad.spec, slim=state.get("slim", False))
+        for sentence in [*said, self.evaluator.notice, unkept]:
+            self._say(sentence)
+        try:
+            return self._iterations()
+        except BrokenLossError as error:
+            raise BrokenLossError(
+                f"{error} The last good checkpoint is {self.run.checkpoints.path(self.saved)}."
+            ) from error
+        except Exception:
+            self._save_rest()
+            raise
+        finally:
+            self.run.metrics.try_flush()
+            self.observers.ended()
+
+    def _doubts(self, rows: int) -> str:
+        """Return a sentence where the tables are not what the run wrote; a league goes by them."""
+        if self.run.metrics.sum == rows:
+            return ""
+        what = (
+            f"{self.run.metrics.path} is not what the run wrote: some of its numbers are damaged "
+            "or missing."
+        )
+        if self.settings.league is not None:
+            raise RefusedError(f"{what} The league goes by them; put the file back as it was.")
+        return f"{what} Training does not depend on them and goes on."
+
+    def _iterations(self) -> int:
+        squad, total = self.squad, self.settings.iterations
+        while squad.iteration < total:
+            if not self._round():
+                return INTERRUPTED
+            *earlier, (number, values) = squad.iterate()
+            for entry in earlier:
+                self._log(*entry)
+            for sentence in squad.notices():
+                self._say(sentence)
+            games = squad.games()
+            self.run.metrics.add_rows("training_games", number, games)
+            found = self._evaluate()
+            for name, judgement in found.items():
+                prefix = "" if name == squad.main.name else f"{name}/"
+                values |= {f"{prefix}{key}": value for key, value in judgement.values.items()}
+            self._log(number, values | squad.weights())
+            squad.count(games, *self._kept(list(found.values())))
+            self._promote(found)
+            self.recorded = squad.iteration
+            stopping = self.stop()
+            if stopping or self._due(self.settings.checkpoints.save_every):
+                self._save(must=stopping or squad.iteration >= total)
+            if stopping and squad.iteration < total:
+                return INTERRUPTED
+        self._write_output()
+        return 0
+
+    def _round(self) -> bool:
+        """Let players join and learners begin anew where that is due, and settle who is met.
+
+        All of it belongs to the coming update: a run that ends here begins with it when resumed.
+        Returns False when the run was stopped meanwhile.
+        """
+        squad, update, league = self.squad, self.squad.update + 1, self.settings.league
+        begins = league is not None and squad.iteration % league.round == 0
+        why = "" if league is None else self._wanted(league)
+        if begins and squad.iteration:
+            self._join(update)
+        if why:
+            found = self._exploit(why, update)
+            if found is None:
+                return False
+            begins |= found
+        if begins or not squad.in_force:
+            rows = squad.matchmake()
+            self.run.metrics.add_rows("matchmaking", update, rows)
+            squad.meet(rows)
+        return True
+
+    def _wanted(self, league: League) -> str:
+        """Return why an exploiter is to be trained now, or nothing; the run is saved before it is.
+
+        That comes before anything of the coming update is recorded or done, since a resumed run
+        begins with all of it again.
+        """
+        # An exploiter is trained by a run of its own, so the two modules need each other.
+        from lanista.exploit.league_exploiters import wanted
+
+        why = wanted(league, self.squad.iteration, self.run.metrics)
+        if why and self.saved < self.squad.iteration:
+            # Whoever stops an exploiter is told that all is saved.
+            self._save(must=True)
+        return why
+
+    def _exploit(self, why: str, update: int) -> bool | None:
+        """Train and test an exploiter; return whether it joined. None: stopped, and saved."""
+        from lanista.exploit.league_exploiters import exploit  # See `_wanted`.
+
+        squad, metrics = self.squad, self.run.metrics
+        self._say(f"An exploiter of {squad.main.name} is trained ({why}).", update)
+        tested = exploit(
+            self.settings, squad, self.evaluator, self.next_match, self.stop, self.observers.said
+        )
+        if tested is None:
+            return None
+        self.next_match = tested.next_match
+        row, body = tested.frozen.row, dict(tested.frozen.body) | {"why": why}
+        write_bytes(policy_path(self.run.folder, row.digest), tested.frozen.data)
+        metrics.add_rows("lineups", update, tested.lineups)
+        metrics.add_rows("matches", update, tested.matches)
+        squad.count([], tested.lineups, tested.matches)
+        kind = "exploiter_admitted" if tested.admitted else "exploiter_refused"
+        self._event(update, kind, row.name, body)
+        self.champion.tested(row.name, body)
+        metrics.add(update, tested.values)
+        squad.spend(tested.values)
+        self._tell(update, tested)
+        if tested.admitted:
+            metrics.add_rows("players", update, [tested.frozen.as_row()])
+            squad.enter(update, [tested.frozen.as_row()])
+        return tested.admitted
+
+    def _tell(self, update: int, tested: Tested) -> None:
+        body, low = tested.frozen.body, tested.frozen.body["low"]
+        interval = "" if low is None else f" [{low:.3f}, {body['high']:.3f}]"
+        self._say(
+            f"The exploiter of iteration {self.squad.iteration} scores {body['score']:.3f}"
+            f"{interval} in {body['games']:,} games against its victim and gains "
+            f"{body['gain']:+.3f} per match after {body['budget_decisions']:,} decisions; it "
+            f"{'joins the pool' if tested.admitted else 'is not admitted'}.",
+            update,
+        )
+
+    def _promote(self, found: dict[str, Judgement]) -> None:
+        """Hand out the newest policies of a league that are not surely worse than before."""
+        if self.settings.league is None:
+            return
+        for name, judgement in found.items():
+            body = self.champion.challenged(judgement)
+            # What the disk had no room for cannot be handed out.
+            if body is not None and policy_path(self.run.folder, judgement.digest).is_file():
+                self._event(self.squad.update, "promotion", name, body)
+                self.champion.crowned(body)
+
+    def _join(self, update: int) -> None:
+        squad, metrics = self.squad, self.run.metrics
+        for frozen, reason in squad.snapshots():
+            learner = str(frozen.body["learner"])
+            write_bytes(policy_path(self.run.folder, frozen.row.digest), frozen.data)
+            metrics.add_rows("players", update, [frozen.as_row()])
+            squad.enter(update, [frozen.as_row()])
+            self._event(update, "snapshot", frozen.row.name, {"reason": reason})
+            target = squad.reset_after(learner)
+            if target is not None:
+                self._event(update, "reset", learner, {"to": target})
+                self.recorded = -1
+                squad.reset(learner, target)
+
+    def _event(self, update: int, kind: str, player: str, body: dict[str, Any]) -> None:
+        self.run.metrics.add_rows("events", update, [(kind, player, json.dumps(body))])
+
+    def _due(self, every: int) -> bool:
+        iteration = self.squad.iteration
+        return iteration % every == 0 or iteration >= self.settings.iterations
+
+    def _evaluate(self) -> dict[str, Judgement]:
+        """Judge every main, where that is due; by its name."""
+        every = self.settings.evaluation.every
+        if not every or not self._due(every):
+            return {}
+        found = {}
+        for training in self.squad.mains:
+            learner = training.learner
+            judgement = self.evaluator.measure(
+                learner.best,
+                self.squad.update,
+                self.next_match,
+                name=training.name,
+                pool=self.squad.pool(self.settings.evaluation.pool),
+            )
+            self.next_match = judgement.next_match
+            if judgement.score is not None:
+                learner.evaluated(judgement.score)
+                judgement.values["evaluation/score"] = judgement.score
+            found[training.name] = judgement
+        return found
+
+    def _kept(self, found: Sequence[Judgement]) -> tuple[list[Row], list[Row]]:
+        """Keep evaluations' matches, and first the policies that they name; return what is kept."""
+        lineups: list[Row] = []
+        matches: list[Row] = []
+        for judgement in found:
+            if not judgement.matches:
+                continue
+            update = self.squad.update
+            try:
+                write_bytes(policy_path(self.run.folder, judgement.digest), judgement.policy)
+            except OSError as error:
+                why = (error.strerror or str(error)).lower()
+                self._say(
+                    f"The policy of update {update} could not be kept: {why}; the matches it was "
+                    "judged by are left out of the run's database."
+                )
+                continue
+            self.run.metrics.add_rows("lineups", update, judgement.lineups)
+            self.run.metrics.add_rows("matches", update, judgement.matches)
+            lineups += judgement.lineups
+            matches += judgement.matches
+        return lineups, matches
+
+    def _log(self, number: int, values: Values) -> None:
+        self.run.metrics.add(number, values)
+        self.observers.updated(number, values)
+
+    def _save(self, must: bool) -> None:
+        """Save the run; a disk that is full now may not be at the next save."""
+        squad, asked = self.squad, self.settings.checkpoints
+        for training in squad.trainings.values():
+            training.refuse_broken()
+        try:
+            self.run.metrics.flush()
+            self.run.checkpoints.save(squad.iteration, self._state(squad.state()))
+            self.saved = squad.iteration
+            self.run.checkpoints.keep(asked.keep_last, asked.keep_every)
+            self._write_output()
+            if asked.slim:
+                write_needed(self.run.output, self.run.folder)
+        except OSError as error:
+            if must:
+                raise
+            why = (error.strerror or str(error)).lower()
+            self._say(
+                f"Iteration {squad.iteration} could not be saved: {why}; the run goes on and "
+                f"tries again after {asked.save_every} more."
+            )
+
+    def _save_rest(self) -> None:
+        """Save the last complete iteration, which a fault of the next one does not touch.
+
+        What was recorded for the coming update is dropped, as a resumed run would do first.
+        """
+        iteration, learners = self.squad.iteration, self.squad.rested_state()
+        if self.saved == iteration or self.recorded != iteration or learners is None:
+            return
+        try:
+            for training in self.squad.trainings.values():
+                training.refuse_broken()
+            self.run.metrics.flush()
+            self.run.metrics.forget_after(self.squad.update)
+            self.run.checkpoints.save(iteration, self._state(learners))
+            self.saved = iteration
+            self._write_output()
+        except (OSError, BrokenLossError) as error:
+            self._say(f"Iteration {iteration} could not be saved before the run ended: {error}.")
+            return
+        self._say(
+            f"The run ends with a fault; iteration {iteration} was saved first, and --resume goes "
+            f"on from it{self._lost()}."
+        )
+
+    def _lost(self) -> str:
+        rollouts = self.settings.rollouts
+        if rollouts.streaming or rollouts.lag:
+            return " with fresh matches for those in flight, so not exactly as the unbroken run"
+        return ""
+
+    def _state(self, learners: dict[str, Any]) -> dict[str, Any]:
+        """Return what a checkpoint holds; call it when all rows are written."""
+        state = {"settings": fingerprint(self.settings), "rows": self.run.metrics.sum}
+        if self.settings.checkpoints.slim:
+            return {**state, "slim": True, "learners": slimmed(learners)}
+        return {**state, "learners": learners}
+
+    def _write_output(self) -> None:
+        training = self.squad.main
+        if self.champion.digest:
+            path = policy_path(self.run.folder, self.champion.digest)
+            write_bytes(self.run.output, path.read_bytes(), POLICY)
+            return
+        save_policy(
+            self.run.output,
+            training.learner.best,
+            training.spec,
+            step=self.squad.update,
+            **_about(self.settings, self.run.output),
+        )
+
+    def _say(self, sentence: str, update: int | None = None) -> None:
+        """Tell the user; what belongs to the coming update is taken back with it."""
+        if sentence:
+            self.run.metrics.say(self.squad.update if update is None else update, sentence)
+            self.observers.said(sentence)

@@ -1,0 +1,103 @@
+"""What a learner's training matches came to: numbers for the log, and rows for the record.
+
+A tally knows players by their numbers; here they have names. Knows nothing of how matches are
+played and learned from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import combinations
+
+from lanista.rollout.collector import LEARNER
+from lanista.rollout.outcome_counts import Count
+from lanista.runs.database import Row
+
+Chair = tuple[str, str]
+"""An opponent, and why it is met."""
+
+
+def fared(
+    counts: Iterable[Count], name: str, chairs: Sequence[Chair], categories: Mapping[str, str]
+) -> dict[str, float]:
+    """Return mean returns by opponent, and scores by category of opponent, of the learner `name`.
+
+    For matches against itself the score is that of the first seat: ½ is no advantage.
+    """
+    returns: dict[str, list[float]] = {}
+    scores: dict[str, list[float]] = {}
+    for count in counts:
+        for seat, number in enumerate(count.seating):
+            if number != LEARNER:
+                continue
+            for other, met in enumerate(count.seating):
+                if other == seat or (met == LEARNER and seat):
+                    continue
+                opponent = name if met == LEARNER else chairs[met - 1][0]
+                won, drawn, _ = _pair(count, seat, other)
+                category = scores.setdefault(categories.get(opponent, "past"), [0.0, 0.0])
+                category[0] += won + drawn / 2
+                category[1] += count.matches
+                if met != LEARNER:
+                    mine = returns.setdefault(opponent, [0.0, 0.0])
+                    mine[0] += count.returns[seat]
+                    mine[1] += count.matches
+    return {f"return/{who}": total / n for who, (total, n) in returns.items()} | {
+        f"win_rate/{who}": total / n for who, (total, n) in scores.items()
+    }
+
+
+def game_rows(
+    counts: Iterable[Count],
+    name: str,
+    chairs: Sequence[Chair],
+    digests: Mapping[str, str],
+    own_reason: str,
+    earlier: int,
+) -> list[Row]:
+    """Return rows of the table `training_games`, without their update, in its order.
+
+    `digests` are the opponents' by name; `own_reason` is why the learner meets itself; `earlier`
+    updates are not in the learner's own count.
+    """
+    rows: list[Row] = []
+    for count in counts:
+        seated = [chairs[number - 1] for number in count.seating if number != LEARNER]
+        others = iter(seated)
+        names = [name if number == LEARNER else next(others)[0] for number in count.seating]
+        told = [
+            f"learner:{name}" if number == LEARNER else digests[who]
+            for number, who in zip(count.seating, names, strict=True)
+        ]
+        rows.append(
+            (
+                name,
+                json.dumps(names),
+                "+".join(reason for _, reason in seated) or own_reason,
+                json.dumps(told),
+                count.matches,
+                json.dumps(count.pairs),
+                json.dumps(count.returns),
+                count.first_match,
+                count.last_match,
+                earlier + count.first_update,
+            )
+        )
+    return sorted(rows, key=lambda row: tuple(map(str, row[:3])))
+
+
+def _pair(count: Count, seat: int, other: int) -> tuple[int, int, int]:
+    """Return wins, draws and losses of one seat against another."""
+    places = _places(len(count.seating))
+    if seat < other:
+        return count.pairs[places[seat, other]]
+    won, drawn, lost = count.pairs[places[other, seat]]
+    return lost, drawn, won
+
+
+@cache
+def _places(seats: int) -> dict[tuple[int, int], int]:
+    """Return where in `Count.pairs` each two seats are."""
+    return {pair: at for at, pair in enumerate(combinations(range(seats), 2))}
