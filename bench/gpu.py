@@ -112,7 +112,7 @@ def end_to_end(
             rig.warm_up(seconds / 2)
             return [rig.lap(seconds) for _ in range(repeats)]
         finally:
-            rig.squad.close()
+            rig.population.close()
 
 
 def ceilings(

@@ -160,7 +160,7 @@ def take_turns(
             settings = load_settings(values)
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             rigs[name] = Rig(Subject(name, settings), settings, Path(folder))
-            stack.callback(rigs[name].squad.close)
+            stack.callback(rigs[name].population.close)
             rigs[name].warm_up(seconds / 2)
         played = 0
         while played < most and len(rounds) < repeats:

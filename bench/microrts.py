@@ -22,13 +22,15 @@ from lanista.games import GameError, make, make_bot
 from lanista.games.microrts import MicroRTS
 from lanista.games.microrts.engine import start
 from lanista.games.microrts.engine_bots import SCRIPTS
+from lanista.league.matchmaking import Meeting
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.pipeline.recipes import settings_of
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
+from lanista.runs.league_settings import MAIN
 from lanista.runs.settings import SELF, RunSettings
-from lanista.train.learner_loop import MAIN, Met, Training
+from lanista.train.learner_loop import LearnerLoop
 
 PAIRS = (("random", "random"), ("worker_rush", "light_rush"), ("coac", "worker_rush"))
 TICKS = 200
@@ -162,9 +164,9 @@ class Clock:
 def training(settings: RunSettings, repeats: int = REPEATS) -> dict[str, Any]:
     """Measure iterations of a run as it goes: decisions learned from, and where the time went."""
     clock = Clock()
-    run = Training(settings, Path(), lambda name, device: _watched(clock, run, name))
+    run = LearnerLoop(settings, Path(), lambda name, device: _watched(clock, run, name))
     run.meet([
-        Met(MAIN if each.player == SELF else each.player, "", "", each.weight)
+        Meeting(MAIN if each.player == SELF else each.player, each.weight, "")
         for each in settings.rollouts.opponents
     ])  # fmt: skip
     collector = run.collector
@@ -189,7 +191,7 @@ def training(settings: RunSettings, repeats: int = REPEATS) -> dict[str, Any]:
     }
 
 
-def _watched(clock: Clock, run: Training, name: str) -> Any:
+def _watched(clock: Clock, run: LearnerLoop, name: str) -> Any:
     bot = make_bot("microrts", name, run.spec, run.settings.seed)
     clock.watch("bots", bot, "act")
     return bot

@@ -21,7 +21,7 @@ from kill_runs import arm, leftovers
 from safetensors.torch import load_file
 
 from lanista.games.streams import Stream
-from lanista.pipeline.recipe import load_story
+from lanista.pipeline.recipe import load_recipe
 from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import conduct
 
@@ -42,7 +42,7 @@ def start(folder: Path, calls: int = 0) -> int:
     try:
         if calls:
             arm(calls)
-        code = conduct(settled(load_story(yaml.safe_load(RECIPE.read_text()))), folder)
+        code = conduct(settled(load_recipe(yaml.safe_load(RECIPE.read_text()))), folder)
     finally:
         sys.stderr.flush()
         os._exit(code)
@@ -122,7 +122,7 @@ def kill_at_random(folder: Path, kills: int, seed: int) -> dict[str, object]:
     """Kill pipelines, each several times and then let it end, until there were enough kills."""
     stream = Stream.keyed(seed, 0, 0, "chance")
     # The parent does it once, so that no child spends its short life on imports.
-    arranged = settled(load_story(yaml.safe_load(RECIPE.read_text())))
+    arranged = settled(load_recipe(yaml.safe_load(RECIPE.read_text())))
     conduct(arranged, folder / "first")
     began = time.monotonic()
     conduct(arranged, folder / "whole")
@@ -148,7 +148,7 @@ def kill_at_random(folder: Path, kills: int, seed: int) -> dict[str, object]:
 
 def kill_at_calls(folder: Path, first: int, last: int, step: int) -> dict[str, object]:
     """Kill a pipeline at a certain write, for many writes; it must end as if never killed."""
-    conduct(settled(load_story(yaml.safe_load(RECIPE.read_text()))), folder / "whole")
+    conduct(settled(load_recipe(yaml.safe_load(RECIPE.read_text()))), folder / "whole")
     whole, kills, seen = contents(folder / "whole"), 0, set()
     for calls in range(first, last, step):
         broken = folder / f"at-{calls}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from lanista.cli.main import parse
 from lanista.games import registry
 from lanista.nets.policy import Policy
-from lanista.pipeline.recipe import load_story, read_story, with_overrides
+from lanista.pipeline.recipe import load_recipe, read_recipe, with_overrides
 from lanista.pipeline.recipes import find
 from lanista.pipeline.resolve_recipe import settled
 from lanista.rollout.parallel_collector import PATIENCE
@@ -23,7 +23,7 @@ def lines():
 
 
 def champion(overrides=()):
-    return settled(load_story(with_overrides(read_story(find("beastybar-champion")), overrides)))
+    return settled(load_recipe(with_overrides(read_recipe(find("beastybar-champion")), overrides)))
 
 
 def test_every_line_of_the_page_can_be_read_and_fits_the_recipe():

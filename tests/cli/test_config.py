@@ -3,11 +3,11 @@
 import pytest
 
 from lanista.cli import main as cli
-from lanista.pipeline.recipe import is_story, read_story
+from lanista.pipeline.recipe import is_pipeline, read_recipe
 from lanista.pipeline.recipes import find, recipe_names, settings_of
 from lanista.runs.settings import load_settings
 
-STORIES = [name for name in recipe_names() if is_story(read_story(find(name)))]
+STORIES = [name for name in recipe_names() if is_pipeline(read_recipe(find(name)))]
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def test_a_new_file_is_the_recipe_with_a_sentence_above_each_setting(recipe, tmp
 def test_a_new_file_of_a_pipeline_is_the_recipe_itself(recipe, tmp_path):
     assert cli.main(["config", "new", recipe]) == 0
     file = tmp_path / f"{recipe}.yaml"
-    assert read_story(file) == read_story(find(recipe))
+    assert read_recipe(file) == read_recipe(find(recipe))
     assert file.read_text().startswith(f"# Settings from {recipe}; use them with: lanista run ")
 
 

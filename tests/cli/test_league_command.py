@@ -8,10 +8,11 @@ import pytest
 from lanista.cli import main as cli
 from lanista.cli.main import parse
 from lanista.cli.train.league import LeagueCommand
-from lanista.league.population import Squad
+from lanista.league.population import Population
 from lanista.nets.policy_file import read_header, save_policy
 from lanista.runs.folder import saved_settings
 from lanista.runs.settings import load_settings
+from lanista.train.learner_loop import LearnerLoop
 
 TINY = [
     word
@@ -131,9 +132,11 @@ def test_a_folder_that_is_no_run_is_named_and_left_alone(tmp_path, capsys):
 
 
 def test_an_empty_folder_may_be_there(tmp_path):
-    squad = Squad(load_settings({"game": "kuhn", "network": {"width": 8, "layers": 1}}), tmp_path)
+    population = Population(
+        load_settings({"game": "kuhn", "network": {"width": 8, "layers": 1}}), tmp_path, LearnerLoop
+    )
     start = tmp_path / "pi_sup.pt"
-    save_policy(start, squad.main.learner.policy, squad.spec)
+    save_policy(start, population.main.learner.policy, population.spec)
     folder = tmp_path / "reports"
     folder.mkdir()
     words = ["--game", "kuhn", "--supervised-checkpoint", str(start), "--output-dir", str(folder),

@@ -14,7 +14,7 @@ import pytest
 
 from lanista.cli import main as cli
 from lanista.cli.common import interrupt
-from lanista.league.population import Squad
+from lanista.league.population import Population
 from lanista.profile import changes
 from lanista.profile.advice import FORMAT
 from lanista.profile.bottleneck import CENTRAL
@@ -118,7 +118,7 @@ def test_an_interrupt_leaves_what_was_measured(
 def test_being_told_to_end_twice_leaves_what_was_measured_and_no_folder(
     recipe, tmp_path, monkeypatch
 ):
-    done, usual, close = [], Rig.lap, Squad.close
+    done, usual, close = [], Rig.lap, Population.close
 
     def lap(self, seconds):
         if done:
@@ -131,7 +131,7 @@ def test_being_told_to_end_twice_leaves_what_was_measured_and_no_folder(
         close(self)
 
     monkeypatch.setattr(Rig, "lap", lap)
-    monkeypatch.setattr(Squad, "close", closed)
+    monkeypatch.setattr(Population, "close", closed)
     monkeypatch.setattr(interrupt, "ONE_INTERRUPT", 3600.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = signal.getsignal(signal.SIGTERM)

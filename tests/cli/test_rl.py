@@ -16,11 +16,11 @@ from lanista.cli import main as cli
 from lanista.cli.train import rl
 from lanista.cli.train.rl import RL, with_flags
 from lanista.errors import LanistaError
-from lanista.league.population import alone
 from lanista.nets.policy_file import read_header, save_policy
 from lanista.pipeline.recipes import alphastar
 from lanista.runs.folder import folder_of, saved_settings
 from lanista.runs.settings import load_settings
+from lanista.train.learner_loop import lone_learner
 
 KUHN = ["--config", str(Path(__file__).with_name("small_kuhn.yaml"))]
 PIPELINE = Path(__file__).with_name("small_pipeline.yaml")
@@ -34,7 +34,7 @@ def rows(output):
 
 def test_the_runbooks_smoke_command_works_as_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    training = alone(load_settings({"network": {"width": 8, "layers": 1}}), tmp_path)
+    training = lone_learner(load_settings({"network": {"width": 8, "layers": 1}}), tmp_path)
     save_policy("artifacts/alphastar/pi_sup.pt", training.learner.policy, training.spec)
     command = """
       --supervised-checkpoint artifacts/alphastar/pi_sup.pt

@@ -13,7 +13,7 @@ import yaml
 from lanista.cli import main as cli
 from lanista.cli.train.stage_view import StageBars, StageLines
 from lanista.pipeline import budget
-from lanista.pipeline.runner import saved_story
+from lanista.pipeline.runner import saved_recipe
 
 TINY = Path(__file__).with_name("small_pipeline.yaml")
 
@@ -45,14 +45,14 @@ def test_flags_reach_the_recipe(here):
     words = ["--seed", "9", "--cpu", "--set", "stages.rl.iterations=2",
              "--set", "stages.rl.learning.lr=1e-2"]  # fmt: skip
     assert cli.main(["run", str(TINY), "--output-dir", "out", *words]) == 0
-    story = saved_story(Path("out"))
+    story = saved_recipe(Path("out"))
     assert (story.seed, story.device) == (9, "cpu")
     settings = story.run_settings("rl")
     assert (settings.iterations, settings.learning.lr, settings.seed) == (2, 0.01, 9)
     assert story.stages.imitate.imitation.seed == 9
     # What it was begun with stays when it goes on.
     assert cli.main(["run", "out"]) == 0
-    assert saved_story(Path("out")) == story
+    assert saved_recipe(Path("out")) == story
 
 
 def test_slim_is_for_every_run_of_a_recipe_and_does_no_stage_again(here, capsys):
@@ -61,13 +61,13 @@ def test_slim_is_for_every_run_of_a_recipe_and_does_no_stage_again(here, capsys)
     assert cli.main(["run", "out", "--slim"]) == 0
     assert "done before" in capsys.readouterr().err
     assert not Path("out/aside").exists()
-    story = saved_story(Path("out"))
+    story = saved_recipe(Path("out"))
     runs = [name for name in ("rl", "league") if name in story.stages.names]
     assert runs
     assert all(story.run_settings(name).checkpoints.slim for name in runs)
     Path("one.yaml").write_text("game: kuhn\niterations: 2\nnetwork: {width: 8, layers: 1}\n")
     assert cli.main(["run", "one.yaml", "--cpu", "--slim"]) == 0
-    assert saved_story(Path("runs/one")).run_settings("rl").checkpoints.slim
+    assert saved_recipe(Path("runs/one")).run_settings("rl").checkpoints.slim
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_a_budget_is_settled_once_and_kept(here, capsys, monkeypatch):
     monkeypatch.setattr(budget.time, "perf_counter", lambda: 0.0)
     command = ["run", str(TINY), "--output-dir", "out", "--budget", "3s"]
     assert cli.main(command) == 0
-    story = saved_story(Path("out"))
+    story = saved_recipe(Path("out"))
     assert (story.budget.seconds, story.budget.rates) == (3.0, rates | {"rehearsal/seconds": 0.0})
     assert story.stages.record.matches == 40
     assert story.run_settings("rl").iterations == 2
     # The same command and the folder alone go on with these numbers, and measure nothing.
     for again in (command, command[:-2], ["run", "out"], ["run", "out", "--budget", "3s"]):
         assert cli.main(again) == 0
-    assert saved_story(Path("out")) == story
+    assert saved_recipe(Path("out")) == story
     assert len(measured) == 1
     capsys.readouterr()
     assert cli.main([*command[:-1], "4s"]) == 3
@@ -119,7 +119,7 @@ def test_a_budget_is_settled_once_and_kept(here, capsys, monkeypatch):
     assert cli.main([*command[:-2], "--seed", "8"]) == 3
     assert "for a time budget and another recipe" in capsys.readouterr().err
     assert cli.main(["run", "out", "--set", "stages.rl.iterations=3"]) == 0
-    assert saved_story(Path("out")).budget == story.budget
+    assert saved_recipe(Path("out")).budget == story.budget
 
 
 def test_a_pipeline_that_was_begun_without_a_budget_keeps_its_numbers(here, capsys):
@@ -190,7 +190,7 @@ def test_interrupted_once_it_saves_and_names_the_command_to_go_on(here, capsys):
     assert "Stopping after this iteration" in err
     capsys.readouterr()
     # Fewer iterations than were done cannot be asked for; what was done is kept.
-    done = saved_story(Path("runs/long"))
+    done = saved_recipe(Path("runs/long"))
     assert done.run_settings("rl").iterations == 1_000_000
     assert cli.main(["run", "runs/long", "--set", "stages.rl.iterations=1"]) == 0
     assert "aside/rl-1" in capsys.readouterr().err

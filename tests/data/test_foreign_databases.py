@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from lanista.errors import RefusedError
-from lanista.runs.database import Metrics
+from lanista.runs.database import RunDatabase
 from lanista.runs.sqlite_files import opened_to_read
 
 
@@ -22,7 +22,7 @@ def foreign(tmp_path):
 
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
 @pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])
-@pytest.mark.parametrize("opened", [opened_to_read, Metrics])
+@pytest.mark.parametrize("opened", [opened_to_read, RunDatabase])
 def test_what_is_no_file_of_its_own_is_refused_and_nothing_is_written(
     ending, kind, opened, foreign, tmp_path
 ):
@@ -31,7 +31,7 @@ def test_what_is_no_file_of_its_own_is_refused_and_nothing_is_written(
     here.mkdir()
     place = here / f"run.db{ending}"
     if ending:
-        Metrics(here / "run.db").close()
+        RunDatabase(here / "run.db").close()
     if kind == "pipe":
         os.mkfifo(place)
     elif kind == "folder":
@@ -45,11 +45,11 @@ def test_what_is_no_file_of_its_own_is_refused_and_nothing_is_written(
 
 
 def test_a_database_with_a_second_name_is_read_and_not_written(tmp_path):
-    Metrics(tmp_path / "run.db").close()
+    RunDatabase(tmp_path / "run.db").close()
     (tmp_path / "backup.db").hardlink_to(tmp_path / "run.db")
     before = (tmp_path / "backup.db").read_bytes()
     with pytest.raises(RefusedError, match="a hard link"):
-        Metrics(tmp_path / "run.db")
+        RunDatabase(tmp_path / "run.db")
     assert (tmp_path / "backup.db").read_bytes() == before
     opened_to_read(tmp_path / "run.db").close()
 
@@ -57,5 +57,5 @@ def test_a_database_with_a_second_name_is_read_and_not_written(tmp_path):
 def test_a_link_to_the_folder_is_the_users_own_word(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "link").symlink_to("run")
-    Metrics(tmp_path / "link" / "run.db").close()
+    RunDatabase(tmp_path / "link" / "run.db").close()
     opened_to_read(tmp_path / "link" / "run.db").close()

@@ -24,7 +24,7 @@ from lanista.nets.settings import Network
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor, Choice
 from lanista.rollout.inference.device_transfer import STEP, Lane
-from lanista.rollout.inference.opponent_batch import Panel
+from lanista.rollout.inference.opponent_batch import OpponentBatch
 from lanista.rollout.inference.policy_players import PolicyPlayer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -153,7 +153,7 @@ def test_opponents_answer_together_as_on_the_cpu(record: bool) -> None:
                 policy = Policy(game.spec, Network(width=32, layers=1)).to(device)
                 players.append(PolicyPlayer(f"p{number}", f"d{number}", Actor(policy, 7)))
             lane = Lane(players[0].actor.device)
-            panel = Panel(players, lane, record=record and device == "cuda")
+            panel = OpponentBatch(players, lane, record=record and device == "cuda")
             answers.append(panel.act(decisions, rows, [len(part) for part in parts]))
         assert (answers[0] == answers[1]).all(1).mean() > 0.98
 

@@ -150,7 +150,7 @@ def test_a_broken_loss_with_a_fine_gradient_is_not_followed_under_a_scaler(
     run.train(2)
     value = loss_terms.TERMS["value"]
 
-    def infinite(known: loss_terms.Known) -> Term:
+    def infinite(known: loss_terms.LossInputs) -> Term:
         return Term(value(known).loss + math.inf, {})
 
     monkeypatch.setitem(loss_terms.TERMS, "value", infinite)

@@ -16,9 +16,9 @@ from lanista.errors import LanistaError
 from lanista.games import Facts, Head, View
 from lanista.learn.batch import Batch
 from lanista.learn.forward import Forward
-from lanista.learn.loss_terms import Known
+from lanista.learn.loss_terms import LossInputs
 from lanista.learn.settings import Learning
-from lanista.learn.update_targets import known_of, scaled
+from lanista.learn.update_targets import loss_inputs, scaled
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic
 
@@ -44,7 +44,7 @@ def pass_bet_pass() -> Unrolls:
     )
 
 
-def aims(settings: Learning, unrolls: Unrolls, values: Any, **references: Any) -> Known:
+def aims(settings: Learning, unrolls: Unrolls, values: Any, **references: Any) -> LossInputs:
     """Return the targets where the policy is uniform and the critic says `values`."""
     heads = Heads((2,))
     log_probs = torch.full((unrolls.decisions, 2), math.log(0.5))
@@ -58,7 +58,7 @@ def aims(settings: Learning, unrolls: Unrolls, values: Any, **references: Any) -
         value=torch.tensor(values),
         next_value=torch.zeros(len(unrolls)),
     )
-    return known_of(heads, settings, Batch(unrolls, CPU), forward, references, {})
+    return loss_inputs(heads, settings, Batch(unrolls, CPU), forward, references, {})
 
 
 def test_bent_rewards_of_a_kuhn_match_by_hand() -> None:
@@ -93,7 +93,7 @@ def matches_of(unrolls: Unrolls) -> list[list[int]]:
     ]
 
 
-def moved_on(settings: Learning, **others: Any) -> tuple[Unrolls, Known]:
+def moved_on(settings: Learning, **others: Any) -> tuple[Unrolls, LossInputs]:
     """Return data of older weights, and what the learner makes of it now."""
     run = leduc_run(settings, **others)
     run.train(4)
@@ -121,7 +121,7 @@ def test_bent_rewards_agree_with_a_walk_through_each_match() -> None:
 
 
 def slow_rnad(
-    unrolls: Unrolls, known: Known, settings: Learning
+    unrolls: Unrolls, known: LossInputs, settings: Learning
 ) -> tuple[dict[int, float], dict[int, list[float]]]:
     """Return v̂ and q̂ of every decision, straight from the formulas, a match at a time."""
     eta, value_out, q_out = settings.eta, {}, {}

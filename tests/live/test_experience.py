@@ -15,7 +15,7 @@ from toy import agent_of, files_all, view
 
 from lanista.learn.learner import Learner
 from lanista.live.files.game_file import GameFile
-from lanista.live.learner.experience import Lesson, distances, predictions, unrolls_of
+from lanista.live.learner.experience import TrainingGame, distances, predictions, unrolls_of
 from lanista.live.learner.settings import LiveSettings
 from lanista.nets.settings import Network
 
@@ -24,13 +24,13 @@ ACTIONS = [(0, 0), (1, 1), (2, 0), (0, 1), (1, 0), (2, 1)]
 SETTINGS = settings_of()
 
 
-def lesson(game: GameFile, settings: LiveSettings = SETTINGS) -> Lesson:
-    return Lesson.of(game, settings, 0)
+def training_game(game: GameFile, settings: LiveSettings = SETTINGS) -> TrainingGame:
+    return TrainingGame.of(game, settings, 0)
 
 
 def known_of(learner: Learner, games: list[GameFile], settings: LiveSettings) -> Any:
     """Return the unrolls of games, and all that an update knows about them."""
-    unrolls = unrolls_of([lesson(game, settings) for game in games], settings, learner)
+    unrolls = unrolls_of([training_game(game, settings) for game in games], settings, learner)
     weights = {name: float(value) for name, value in settings.learning.terms.items()}
     return unrolls, learner._seen(unrolls, weights)
 
@@ -82,7 +82,7 @@ def test_each_reward_lies_on_the_action_that_caused_it(tmp_path: Path) -> None:
         game.act(view(2))
         game.end(0)
     (file,) = files_all(tmp_path)
-    assert lesson(file).rewards.tolist() == [1, 6, 0]
+    assert training_game(file).rewards.tolist() == [1, 6, 0]
 
 
 def test_what_overruled_steps_bring_goes_to_the_policys_decision_before_them(
@@ -97,7 +97,7 @@ def test_what_overruled_steps_bring_goes_to_the_policys_decision_before_them(
             game.reward(10**step)
         game.end(1)
     (file,) = files_all(tmp_path)
-    found = lesson(file)
+    found = training_game(file)
     assert found.own.tolist() == [1, 4]
     # What the rules brought before the policy did anything is nobody's.
     assert found.rewards.tolist() == [10 + 100 + 1000, 10**4 + 10**5 + 1]
@@ -106,12 +106,12 @@ def test_what_overruled_steps_bring_goes_to_the_policys_decision_before_them(
 def test_the_outcome_lies_at_the_last_own_decision_with_its_weight() -> None:
     settings = settings_of(outcome_weight=3.0, reward_weight=0.5)
     game = written(ACTIONS[:4], [2, 4, 0, 0], -1, overruled=[2, 3])
-    assert lesson(game, settings).rewards.tolist() == [1, 2 - 3]
-    assert lesson(game, settings).next is None
+    assert training_game(game, settings).rewards.tolist() == [1, 2 - 3]
+    assert training_game(game, settings).next is None
 
 
 def test_a_game_cut_off_is_never_a_loss_and_goes_on_at_its_last_decision() -> None:
-    found = lesson(written(ACTIONS[:4], [1, 2, 4, 8], None, overruled=[3]))
+    found = training_game(written(ACTIONS[:4], [1, 2, 4, 8], None, overruled=[3]))
     assert found.own.tolist() == [0, 1]
     assert found.rewards.tolist() == [1, 2]
     assert found.next == 2
@@ -119,13 +119,13 @@ def test_a_game_cut_off_is_never_a_loss_and_goes_on_at_its_last_decision() -> No
 
 
 def test_the_return_that_came_is_discounted_from_the_first_decision() -> None:
-    assert lesson(written(ACTIONS[:3], [1, 2, 4], -1)).came(0.5) == 1 + 0.5 * 2 + 0.25 * 3
+    assert training_game(written(ACTIONS[:3], [1, 2, 4], -1)).came(0.5) == 1 + 0.5 * 2 + 0.25 * 3
 
 
 def test_games_without_a_decision_of_the_policy_teach_nothing() -> None:
-    assert len(lesson(written(ACTIONS[:2], [0, 0], 1, overruled=[0, 1])).own) == 0
-    assert len(lesson(written(ACTIONS[:1], [5], None)).own) == 0
-    assert len(lesson(written([], [], 1)).own) == 0
+    assert len(training_game(written(ACTIONS[:2], [0, 0], 1, overruled=[0, 1])).own) == 0
+    assert len(training_game(written(ACTIONS[:1], [5], None)).own) == 0
+    assert len(training_game(written([], [], 1)).own) == 0
 
 
 def test_lanes_are_cut_at_the_unroll_length_and_name_the_decision_after_them(
@@ -224,7 +224,7 @@ def test_a_policy_that_remembers_judges_what_follows_with_its_memory(tmp_path: P
     # Lanes: step 0; 2 and 3; 4. What follows them: steps 2, 4 and 5.
     assert unrolls.index.T.tolist() == [[0, -1], [1, 2], [3, -1]]
     np.testing.assert_allclose(unrolls.next_value, [values[2], values[4], values[5]], atol=1e-6)
-    (expected,) = predictions([lesson(game, settings)], learner)
+    (expected,) = predictions([training_game(game, settings)], learner)
     assert expected == pytest.approx(values[0], abs=1e-6)
 
 
@@ -253,7 +253,7 @@ def test_what_was_overruled_and_what_is_padded_changes_no_loss(
 
 def updated(path: Path, network: Network, games: list[GameFile]) -> dict[str, float]:
     learner = learner_of(path, SETTINGS, network)
-    return learner.update(unrolls_of([lesson(game) for game in games], SETTINGS, learner))
+    return learner.update(unrolls_of([training_game(game) for game in games], SETTINGS, learner))
 
 
 def test_the_distance_of_a_policy_is_the_mean_estimate_of_the_divergence(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from practice import Bench, learner_of, numbered, policy_of, quick, settings_of,
 from toy import CHOICES
 
 from lanista.live.files.game_file import GameFile
-from lanista.live.learner.experience import Lesson, predictions, unrolls_of
+from lanista.live.learner.experience import TrainingGame, predictions, unrolls_of
 from lanista.live.learner.weights import Weights
 from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
@@ -42,10 +42,11 @@ def test_every_column_is_taken_from_the_policys_own_decisions(tmp_path: Path) ->
     settings = settings_of(unroll_length=2, reward_weight=0.5, outcome_weight=3.0)
     learner = learner_of(tmp_path, settings)
     played = games()
-    lessons = [
-        Lesson.of(game, settings, update) for game, update in zip(played, (4, 9, 2), strict=True)
+    training_games = [
+        TrainingGame.of(game, settings, update)
+        for game, update in zip(played, (4, 9, 2), strict=True)
     ]
-    found = unrolls_of(lessons, settings, learner)
+    found = unrolls_of(training_games, settings, learner)
     own = [(0, 1), (0, 2), (0, 4), (0, 5), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1)]
     for name, source in (("observation", "observations"), ("mask", "legal"), ("action", "actions")):
         wanted = np.array([getattr(played[game], source)[step] for game, step in own])
@@ -79,7 +80,7 @@ def test_a_prediction_is_the_critics_at_the_first_own_decision(
     settings = settings_of(learning={"critic_sees": sees})
     learner = learner_of(tmp_path, settings, network)
     played = [*games(), written(ACTIONS[:2], [0, 0], 1, overruled=[0, 1], seed=5)]
-    found = predictions([Lesson.of(game, settings, 0) for game in played], learner)
+    found = predictions([TrainingGame.of(game, settings, 0) for game in played], learner)
     assert found[-1] is None
     for game, value, first in zip(played, found, (1, 0, 0), strict=False):
         seen = torch.from_numpy(game.observations.copy())
@@ -102,8 +103,8 @@ def test_a_row_and_the_log_say_how_old_the_weights_were_and_what_was_expected(
         ages = []
         for number in range(4):
             game = numbered(number, first, 1.0, serial=1)
-            lesson = Lesson.of(game, learner.settings, 0)
-            (expected,) = predictions([lesson], learner.weights.learner)
+            training_game = TrainingGame.of(game, learner.settings, 0)
+            (expected,) = predictions([training_game], learner.weights.learner)
             bench.spool.write(game)
             learner.step()
             row = learner.ledger.games()[-1]
@@ -139,8 +140,8 @@ def test_weights_that_return_are_a_policys_in_every_copy_and_remember_no_step(
     bench = Bench(tmp_path, settings_of(learning={"average": 0.9, "lr": 0.05}))
     other = bench.folder.add(policy_of(3))
     weights = Weights(bench.folder, bench.settings, bench.stable)
-    lessons = [Lesson.of(game, bench.settings, 0) for game in games()]
-    weights.learner.update(unrolls_of(lessons, bench.settings, weights.learner))
+    training_games = [TrainingGame.of(game, bench.settings, 0) for game in games()]
+    weights.learner.update(unrolls_of(training_games, bench.settings, weights.learner))
     critic = {name: value.clone() for name, value in weights.learner.critic.state_dict().items()}
     assert not weights.are(bench.stable)
     weights.return_to(other)

@@ -239,9 +239,9 @@ def test_decisions_are_told_by_the_update_that_their_weights_were_made_by(
     updates: list[list[int]] = []
     usual = background_learner.unrolls_of
 
-    def unrolls_of(lessons: Any, *given: Any) -> Any:
-        updates.append([lesson.update for lesson in lessons])
-        return usual(lessons, *given)
+    def unrolls_of(training_games: Any, *given: Any) -> Any:
+        updates.append([training_game.update for training_game in training_games])
+        return usual(training_games, *given)
 
     bench = Bench(tmp_path, settings_of(batch_games=1))
     first = bench.stable

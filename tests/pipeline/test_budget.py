@@ -6,12 +6,12 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from pipeline_stories import TINY, story_of
+from pipeline_recipes import TINY, story_of
 
 from lanista.errors import LanistaError
 from lanista.pipeline import budget
 from lanista.pipeline.budget import Clock, digest_of, plan, read_budget, rehearse, within
-from lanista.pipeline.recipe import load_story, story_values, with_overrides
+from lanista.pipeline.recipe import load_recipe, recipe_values, with_overrides
 from lanista.pipeline.resolve_recipe import settled
 from lanista.runs.settings import load_settings
 
@@ -32,7 +32,7 @@ SHARES = {"record": 1, "imitate": 2, "rl": 6, "evaluate": 1}
 
 def story(**changes):
     values = {**TINY, "stages": {**TINY["stages"], "evaluate": {}}, "shares": SHARES, **changes}
-    return settled(load_story(values))
+    return settled(load_recipe(values))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_rates_and_the_recipe_it_was_for_are_written():
     assert planned.budget.seconds == 1000
     assert planned.budget.rates == RATES
     assert planned.budget.of == digest_of(before)
-    assert load_story(story_values(planned)) == planned
+    assert load_recipe(recipe_values(planned)) == planned
     # Where the networks run does not change the recipe; what is learned does.
     assert digest_of(replace(before, device="cuda")) == digest_of(before)
     assert digest_of(replace(before, seed=4)) != digest_of(before)

@@ -20,13 +20,13 @@ import pytest
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError, RefusedError
-from lanista.league.population import alone
 from lanista.pipeline import experiment as module
 from lanista.pipeline.experiment import Job, jobs_of, load_experiment, run_jobs
 from lanista.report.comparison import read_lines
 from lanista.runs.settings import apply_overrides
+from lanista.train.learner_loop import lone_learner
 
-STAND_IN = Path(__file__).with_name("stand_in_run.py")
+STAND_IN = Path(__file__).parents[1] / "helpers" / "stand_in_run.py"
 RECIPES = Path(__file__).parents[2] / "recipes" / "experiments"
 TEXT = """
 recipe: {game: kuhn, iterations: 5, learning: {lr: 0.25}}
@@ -125,7 +125,7 @@ ARMS = [
 def test_every_arm_that_comes_along_learns(file: Path, arm: str) -> None:
     settings = load_experiment(file).settings_of(arm, 1)
     settings = apply_overrides(settings, ["rollouts.matches=32", "threads=1"])
-    training = alone(settings, Path())
+    training = lone_learner(settings, Path())
     logs = [log for _ in range(2) for _, log in training.iterate()]
     assert logs[-1]["gradient_norm/policy"] > 0
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pipeline_stories import TINY, conducted, story_of
+from pipeline_recipes import TINY, conducted, story_of
 
 from lanista.data.replays import open_replays
 from lanista.errors import LanistaError, RefusedError
@@ -21,14 +21,14 @@ from lanista.games.registry import bot_names, entry
 from lanista.nets.policy_file import load_policy, read_header
 from lanista.pipeline.recipe import (
     Imitating,
-    load_story,
-    read_story,
-    story_yaml,
+    load_recipe,
+    read_recipe,
+    recipe_yaml,
     with_overrides,
 )
 from lanista.pipeline.recipes import find, recipe_names, settings_of
 from lanista.pipeline.resolve_recipe import settled
-from lanista.pipeline.runner import _digest, conduct, saved_story
+from lanista.pipeline.runner import _digest, conduct, saved_recipe
 from lanista.pipeline.stages import stages_of
 from lanista.runs.folder import saved_settings
 from lanista.train.imitate import Task
@@ -280,12 +280,12 @@ def test_a_record_names_what_was_read_and_made(finished):
 
 def test_the_recipe_in_the_folder_is_whole_and_reads_back_equal(finished):
     folder = finished[0]
-    story = saved_story(folder)
+    story = saved_recipe(folder)
     assert story == story_of(TINY)
     assert settled(story) == story
     written = yaml.safe_load((folder / "recipe.yaml").read_text())
     assert written["stages"]["rl"]["learning"]["gamma"] == 1.0
-    assert load_story(yaml.safe_load(story_yaml(story))) == story
+    assert load_recipe(yaml.safe_load(recipe_yaml(story))) == story
 
 
 def test_a_line_up_for_another_number_of_seats_is_refused(tmp_path):
@@ -308,7 +308,7 @@ def test_every_line_up_is_recorded_on_deals_of_its_own(tmp_path):
 
 def test_a_plain_run_is_a_pipeline_of_one_stage(tmp_path):
     plain = {"game": "kuhn", "seed": 7, "iterations": 1, "network": {"width": 8, "layers": 1}}
-    story = load_story({**plain, "rollouts": {"matches": 4}})
+    story = load_recipe({**plain, "rollouts": {"matches": 4}})
     assert story.stages.names == ["rl"]
     assert (story.game, story.seed) == ("kuhn", 7)
     settings = story.run_settings("rl")
@@ -363,7 +363,7 @@ def test_imitations_settings_are_those_of_its_task():
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_recipe_is_a_pipeline_that_can_be_done(name):
-    story = settled(load_story(read_story(find(name))))
+    story = settled(load_recipe(read_recipe(find(name))))
     assert [stage.name for stage in stages_of(story)] == story.stages.names
     for stage in ("rl", "league"):
         if stage in story.stages.names:
@@ -374,10 +374,10 @@ def test_every_recipe_is_a_pipeline_that_can_be_done(name):
 def test_the_agreed_pipelines_are_there_with_all_their_stages():
     every = ["record", "imitate", "rl", "league", "evaluate", "report"]
     for name in ("beastybar-quick", "arena-alphastar"):
-        story = load_story(read_story(find(name)))
+        story = load_recipe(read_recipe(find(name)))
         assert story.stages.names == every
         assert set(story.shares) == set(every) - {"report"}
-    nash = load_story(read_story(find("leduc-nash")))
+    nash = load_recipe(read_recipe(find("leduc-nash")))
     assert nash.stages.names == ["rl", "evaluate", "report"]
     # The same run as the recipe it says it does.
     assert nash.run_settings("rl") == settings_of("leduc-ppo")

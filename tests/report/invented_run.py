@@ -17,8 +17,8 @@ from lanista.report.run_record import (
     Lineup,
     Match,
     Member,
+    RunRecord,
     Series,
-    Story,
     TrainingGames,
     compute_of,
 )
@@ -29,7 +29,7 @@ BOTS = {
     "skunk": 0.0, "noisy": -0.1, "online": 0.3, "outcome": 0.8, NASTY: -0.6,
 }  # fmt: skip
 UPDATES, EVERY, MATCHES = 200, 25, 40
-EMPTY = Story(
+EMPTY = RunRecord(
     name="", game="", players=(), matches=(), training=(), metrics={}, events=(), matchmaking=(),
     notices=(), settings="", compute={},
 )  # fmt: skip
@@ -153,7 +153,7 @@ def matchmaking(players: Sequence[Member]) -> tuple[Drawn, ...]:
     return tuple(found)
 
 
-def invented() -> Story:
+def invented() -> RunRecord:
     """Return the whole run."""
     players = members()
     told = ((40, f"The learning rate was halved; see {NASTY}."),)
@@ -172,7 +172,7 @@ def invented() -> Story:
         happened += (Event(update, "reading", "main", reading),)
     found = metrics()
     learners = [player.name for player in players if player.kind == "learner"]
-    return Story(
+    return RunRecord(
         name="beastybar <quick>", game="beastybar", players=players, matches=matches(players),
         training=(
             TrainingGames(1, "main", ("main", "imitation"), "pfsp", ("learner:main", "ab"), 4,

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import numpy as np
 
-from lanista.runs.database import Metrics
+from lanista.runs.database import RunDatabase
 
 DIGEST = {name: f"{number:064x}" for number, name in enumerate(
     ("random", "aggressive", "imitation", "main/000010", "main/000020", "main@30", "hunter"), 1
@@ -94,7 +94,7 @@ def make_league(folder, deals=40):
     # One match of a unit is broken off, so its partner does not count either.
     update, match, lineup, deal, returns, places, _ = record.matches[-1]
     record.matches[-1] = (update, match, lineup, deal, returns, places, 1)
-    with closing(Metrics(folder / "run.db")) as metrics:
+    with closing(RunDatabase(folder / "run.db")) as metrics:
         database = metrics.connection
         fill(database, "players", [(*p[:6], json.dumps(p[6]), p[7], json.dumps(p[8]))
                                    for p in PLAYERS])  # fmt: skip

@@ -12,8 +12,8 @@ from recorded_league import make_league
 from lanista.cli.main import main
 from lanista.live.diagnosis.findings import Finding
 from lanista.report.diagnosis import examine_run
-from lanista.report.reading import story_of_run
-from lanista.report.run_record import Lineup, Match, Member, Story, TrainingGames
+from lanista.report.reading import read_run
+from lanista.report.run_record import Lineup, Match, Member, RunRecord, TrainingGames
 
 MAIN = Member("main", "", "learner", "self", "main", (), 1.0, 0, {})
 BOT = Member("rusher", "", "bot", "bot", "", (), 1.0, 0, {})
@@ -32,7 +32,7 @@ def evaluated(update: int, digest: str, cut_off: bool = False) -> Match:
     return Match(update, update, lineup, 0, (1.0, -1.0), (1, 2), cut_off)
 
 
-def sound() -> Story:
+def sound() -> RunRecord:
     """Return a run with two opponents, results of all kinds and an open mind."""
     updates = range(1, 21)
     return replace(
@@ -53,8 +53,8 @@ def sound() -> Story:
     )
 
 
-def only(story: Story, name: str) -> Finding:
-    findings = examine_run(story).findings
+def only(record: RunRecord, name: str) -> Finding:
+    findings = examine_run(record).findings
     assert [finding.name for finding in findings] == [name]
     return findings[0]
 
@@ -62,18 +62,18 @@ def only(story: Story, name: str) -> Finding:
 def test_sound_runs_have_no_finding(tmp_path: Path) -> None:
     assert examine_run(sound()).findings == ()
     assert examine_run(invented()).findings == ()
-    assert examine_run(story_of_run(make_league(tmp_path / "league"))).findings == ()
+    assert examine_run(read_run(make_league(tmp_path / "league"))).findings == ()
 
 
 def test_one_opponent_is_found(tmp_path: Path) -> None:
-    story = replace(sound(), training=tuple(games(u, "rusher", (6, 1, 3)) for u in range(20)))
-    finding = only(story, "one_opponent")
+    record = replace(sound(), training=tuple(games(u, "rusher", (6, 1, 3)) for u in range(20)))
+    finding = only(record, "one_opponent")
     assert (finding.evidence["opponent"], finding.evidence["matches"]) == ("rusher", 200)
 
 
 def test_playing_itself_is_not_one_opponent() -> None:
-    story = replace(sound(), training=tuple(games(u, "main", (6, 0, 4)) for u in range(20)))
-    assert examine_run(story).findings == ()
+    record = replace(sound(), training=tuple(games(u, "main", (6, 0, 4)) for u in range(20)))
+    assert examine_run(record).findings == ()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.learner.ledger import NAME, BatchRow, GameRow, Ledger, reading
 from lanista.live.sc2 import first_policy
-from lanista.report.live_record import live_story
+from lanista.report.live_record import read_live
 from lanista.report.pages.live_page import headline, live_page, live_summary
 
 T_8 = 2.30600
@@ -114,7 +114,7 @@ def figures(html: str) -> list[dict[str, Any]]:
 
 
 def test_scores_in_service_and_as_second_are_kept_apart_with_their_intervals(bot: Bot) -> None:
-    first, second, third = live_story(bot.folder.folder).services
+    first, second, third = read_live(bot.folder.folder).services
     assert [each.digest for each in (first, second, third)] == bot.digests
     assert first.stable is not None
     # Ten games of update 1, of which one has no result, and two of update 2.
@@ -134,7 +134,7 @@ def test_scores_in_service_and_as_second_are_kept_apart_with_their_intervals(bot
 def test_an_interval_is_students(tmp_path: Path) -> None:
     bot = Bot(tmp_path)
     bot.play(1, 0, "WWWDDLLLL-")
-    (only,) = live_story(bot.folder.folder).services
+    (only,) = read_live(bot.folder.folder).services
     bot.ledger.close()
     assert only.stable is not None
     found = (only.stable.value, only.stable.low, only.stable.high)
@@ -142,7 +142,7 @@ def test_an_interval_is_students(tmp_path: Path) -> None:
 
 
 def test_the_summary_holds_the_same_numbers(bot: Bot) -> None:
-    found = live_summary(live_story(bot.folder.folder))
+    found = live_summary(read_live(bot.folder.folder))
     assert (found["games"], found["learned"], found["batches"]) == (125, 125, 4)
     assert (found["samples"], found["publications"]) == (500, 1)
     # The mean over all samples, not over updates.
@@ -154,7 +154,7 @@ def test_the_summary_holds_the_same_numbers(bot: Bot) -> None:
 
 
 def test_the_curve_has_every_game_once_and_a_line_where_a_policy_was_published(bot: Bot) -> None:
-    chart = figures(live_page(live_story(bot.folder.folder)))[0]
+    chart = figures(live_page(read_live(bot.folder.folder)))[0]
     curve = chart["data"][-1]
     letters = "WWWDDLLLL" + "WWWWWWLL" + "WL" + "LL" + "WL" * 50 + "LLL"
     scores = [SCORES[letter] for letter in letters]
@@ -170,7 +170,7 @@ def test_the_curve_has_every_game_once_and_a_line_where_a_policy_was_published(b
 def test_the_page_needs_nothing_else_and_holds_the_numbers(bot: Bot) -> None:
     from plotly.offline import get_plotlyjs
 
-    html = live_page(live_story(bot.folder.folder)).replace(get_plotlyjs(), "")
+    html = live_page(read_live(bot.folder.folder)).replace(get_plotlyjs(), "")
     assert re.findall(r'(?:src|href)="(?!#|data:)', html) == []
     assert "default-src 'none'" in html
     text = html.replace("\u00a0", " ")
@@ -183,7 +183,7 @@ def test_the_page_needs_nothing_else_and_holds_the_numbers(bot: Bot) -> None:
 
 
 def said(bot: Bot) -> str:
-    return " ".join(headline(live_story(bot.folder.folder)))
+    return " ".join(headline(read_live(bot.folder.folder)))
 
 
 def test_the_headline_names_the_first_policy_and_the_one_of_now(bot: Bot) -> None:
@@ -201,11 +201,11 @@ def test_the_headline_names_the_first_policy_and_the_one_of_now(bot: Bot) -> Non
 def test_a_bot_at_its_beginning_has_a_page_too(tmp_path: Path) -> None:
     bot = Bot(tmp_path)
     assert said(bot) == "No policy has a result in service yet. 0 games took effect."
-    assert "too few games with a result" in live_page(live_story(bot.folder.folder))
+    assert "too few games with a result" in live_page(read_live(bot.folder.folder))
     bot.play(1, 0, "WL")
     bot.update(1, 2, 0.5)
     assert "none was better so far. 2 games took effect." in said(bot)
-    assert "No candidate was offered yet." in live_page(live_story(bot.folder.folder))
+    assert "No candidate was offered yet." in live_page(read_live(bot.folder.folder))
     bot.ledger.close()
 
 
@@ -218,14 +218,14 @@ def test_policies_stand_in_the_order_they_were_made_though_a_backlog_came_newest
     bot.play(2, 1, "WW")
     bot.play(3, 0, "LL")
     bot.play(3, 2, "D")  # Of a policy that the learner never made.
-    story = live_story(bot.folder.folder)
+    record = read_live(bot.folder.folder)
     bot.ledger.close()
-    assert [(each.digest, each.update) for each in story.services] == [
+    assert [(each.digest, each.update) for each in record.services] == [
         (bot.digests[2], None),
         (bot.digests[0], 0),
         (bot.digests[1], 1),
     ]
-    assert [each.digest for each in story.ladder] == bot.digests[:2]
+    assert [each.digest for each in record.ladder] == bot.digests[:2]
 
 
 def test_a_report_is_written_as_a_user_asks_for_it(bot: Bot, tmp_path: Path, capsys: Any) -> None:
@@ -251,7 +251,7 @@ def test_a_folder_without_a_book_is_refused_in_one_sentence(
         (folder / "learner").mkdir()
         Ledger(folder / "learner" / NAME, write=True).close()
     with pytest.raises(LanistaError, match="no policy folder with a learner's book in it"):
-        live_story(folder)
+        read_live(folder)
     assert main(["report", str(folder)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -285,11 +285,11 @@ def unwritable(folder: Path) -> Iterator[Path]:
 
 
 def test_a_book_can_be_read_where_nobody_may_write(bot: Bot) -> None:
-    wanted = live_summary(live_story(bot.folder.folder))
+    wanted = live_summary(read_live(bot.folder.folder))
     bot.ledger.close()
     assert not bot.path.with_name(f"{NAME}-wal").exists()
     with unwritable(bot.folder.folder) as copy:
-        assert live_summary(live_story(copy)) == wanted
+        assert live_summary(read_live(copy)) == wanted
         assert sorted(path.name for path in (copy / "learner").iterdir()) == [NAME]
 
 

@@ -16,7 +16,7 @@ from lanista.report.pages.charts import Line, thinned
 from lanista.report.pages.charts_league import apart
 from lanista.report.pages.run_page import page
 from lanista.report.pages.strength import spread
-from lanista.report.run_record import Event, Lineup, Match, Member, Story
+from lanista.report.run_record import Event, Lineup, Match, Member, RunRecord
 from lanista.report.summary import summarise
 
 SECTIONS = {
@@ -63,18 +63,18 @@ class Outline(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def story() -> Story:
+def record() -> RunRecord:
     return invented()
 
 
 @pytest.fixture(scope="module")
-def summary(story: Story) -> dict[str, Any]:
-    return summarise(story)
+def summary(record: RunRecord) -> dict[str, Any]:
+    return summarise(record)
 
 
 @pytest.fixture(scope="module")
-def html(story: Story, summary: dict[str, Any]) -> str:
-    return page(story, summary)
+def html(record: RunRecord, summary: dict[str, Any]) -> str:
+    return page(record, summary)
 
 
 def figures(html: str) -> list[dict[str, Any]]:
@@ -122,9 +122,9 @@ def test_nothing_measured_is_said_and_shows_no_empty_section() -> None:
     ],
 )
 def test_a_part_without_data_is_named_instead_of_shown(
-    name: str, changes: dict[str, Any], story: Story, summary: dict[str, Any]
+    name: str, changes: dict[str, Any], record: RunRecord, summary: dict[str, Any]
 ) -> None:
-    html = page(dataclasses.replace(story, **changes), summary)
+    html = page(dataclasses.replace(record, **changes), summary)
     assert SECTIONS[name] not in Outline(html).titles
     said = re.search(r"Not measured: ([^.]*)\.", html)
     assert said is not None
@@ -171,15 +171,15 @@ def test_every_figure_is_one_that_plotly_knows(html: str) -> None:
 
 
 def test_the_same_story_gives_the_same_page(
-    story: Story, summary: dict[str, Any], html: str
+    record: RunRecord, summary: dict[str, Any], html: str
 ) -> None:
-    assert page(story, summary) == html
+    assert page(record, summary) == html
 
 
-def score(story: Story, me: str, other: str) -> float:
+def score(record: RunRecord, me: str, other: str) -> float:
     """Return (wins + ½ draws) / games, counted from the matches."""
     points, games = 0.0, 0
-    for match in story.matches:
+    for match in record.matches:
         if {me, other} == set(match.lineup.names):
             mine = match.lineup.names.index(me)
             ahead, behind = match.places[mine], match.places[1 - mine]
@@ -189,22 +189,22 @@ def score(story: Story, me: str, other: str) -> float:
     return points / games
 
 
-def test_the_curve_against_a_bot_is_the_score_of_its_matches(story: Story, html: str) -> None:
+def test_the_curve_against_a_bot_is_the_score_of_its_matches(record: RunRecord, html: str) -> None:
     panels = charts(html, "score-against-each-bot")
     assert len(panels) == len(BOTS)
     last = f"main/{UPDATES:06d}"
-    hardest = min(BOTS, key=lambda bot: score(story, last, bot))
+    hardest = min(BOTS, key=lambda bot: score(record, last, bot))
     curve = panels[0]["data"][-1]
     assert curve["name"] == hardest
     assert curve["x"] == list(range(EVERY, UPDATES + 1, EVERY))
     for update, value in zip(curve["x"], curve["y"], strict=True):
-        assert value == pytest.approx(score(story, f"main/{int(update):06d}", hardest))
+        assert value == pytest.approx(score(record, f"main/{int(update):06d}", hardest))
 
 
-def test_the_map_is_the_same_seen_from_either_side(story: Story, html: str) -> None:
+def test_the_map_is_the_same_seen_from_either_side(record: RunRecord, html: str) -> None:
     figure = charts(html, "who-beats-whom")[0]["data"][0]
     names, cells = figure["y"], figure["z"]
-    fixed = {escape(p.name, quote=False) for p in story.players if p.kind != "learner"}
+    fixed = {escape(p.name, quote=False) for p in record.players if p.kind != "learner"}
     assert set(names) == fixed == set(figure["x"])
     assert sum(cell is not None for row in cells for cell in row) > len(names)
     for i in range(len(names)):
@@ -222,23 +222,23 @@ def test_players_who_never_met_have_no_number(html: str) -> None:
     assert figure["text"][one][other] == ""
 
 
-def test_the_headline_names_the_lowest_score_and_its_opponent(story: Story, html: str) -> None:
+def test_the_headline_names_the_lowest_score_and_its_opponent(record: RunRecord, html: str) -> None:
     last = f"main/{UPDATES:06d}"
-    met = [p.name for p in story.players if p.kind != "learner" and p.name != last]
-    lowest = min(met, key=lambda name: score(story, last, name))
+    met = [p.name for p in record.players if p.kind != "learner" and p.name != last]
+    lowest = min(met, key=lambda name: score(record, last, name))
     top = html[: html.index("</header>")]
     assert "Worst case: NashConv is 0.1" in top
     assert re.search(
         rf"the lowest score of {last} over {len(met)} players is "
-        rf"{score(story, last, lowest):.3f}\u00a0\[[^]]*\], against {lowest}\.",
+        rf"{score(record, last, lowest):.3f}\u00a0\[[^]]*\], against {lowest}\.",
         top,
     )
 
 
-def test_the_headline_is_about_the_policy_that_was_saved(story: Story) -> None:
+def test_the_headline_is_about_the_policy_that_was_saved(record: RunRecord) -> None:
     half = f"main/{UPDATES // 2:06d}"
     promoted = Event(UPDATES // 2, "promotion", "main", {"digest": digest(half)})
-    told = dataclasses.replace(story, events=(*story.events, promoted))
+    told = dataclasses.replace(record, events=(*record.events, promoted))
     html = page(told, summarise(told))
     top = html[: html.index("</header>")]
     assert f"{half}, the policy that was saved, scores from " in top
@@ -246,13 +246,13 @@ def test_the_headline_is_about_the_policy_that_was_saved(story: Story) -> None:
     assert f"{half} against everybody it met" in html
 
 
-def test_those_who_met_only_each_other_are_not_rated_beside_the_rest(story: Story) -> None:
+def test_those_who_met_only_each_other_are_not_rated_beside_the_rest(record: RunRecord) -> None:
     """An exploiter's test is such an island: the frozen main and the exploiter meet nobody else."""
     lineup = Lineup(120, "exploiter", ("main", "hunter"), ("d" * 64, "e" * 64), 0, 1, 1)
     island = [Match(120, 9000 + n, lineup, n, (1.0, -1.0), (1, 2), False) for n in range(20)]
     hunter = Member("hunter", "e" * 64, "policy", "exploiter", "", (), 1.0, 120, {})
-    players, matches = (*story.players, hunter), (*story.matches, *island)
-    told = dataclasses.replace(story, players=players, matches=matches)
+    players, matches = (*record.players, hunter), (*record.matches, *island)
+    told = dataclasses.replace(record, players=players, matches=matches)
     html = page(told, summarise(told))
     assert "no chain of matches links them: main@120, hunter." in html
     (figure,) = charts(html, "ratings")
@@ -284,42 +284,42 @@ def test_matchmaking_weights_add_up_at_every_update(html: str) -> None:
             assert sum(column) == pytest.approx(1, abs=1e-4)
 
 
-def test_the_tree_has_every_policy_and_a_line_from_its_parent(story: Story, html: str) -> None:
+def test_the_tree_has_every_policy_and_a_line_from_its_parent(record: RunRecord, html: str) -> None:
     (figure,) = charts(html, "family-tree")
     marks = [trace for trace in figure["data"] if trace["mode"] == "markers"]
     shown = {re.sub(r"</?b>|<br>.*", "", text) for trace in marks for text in trace["text"]}
-    policies = {player.name for player in story.players if player.kind == "policy"}
+    policies = {player.name for player in record.players if player.kind == "policy"}
     assert policies | {"reset 1"} == shown
     lines = {t["name"]: t["x"].count(None) for t in figure["data"] if t["mode"] == "lines"}
-    parents = sum(len(player.parents) for player in story.players)
+    parents = sum(len(player.parents) for player in record.players)
     assert lines == {"descent": parents, "trained to beat": 1}
 
 
-def test_the_pool_of_a_state_is_who_was_there_before_it(story: Story, html: str) -> None:
+def test_the_pool_of_a_state_is_who_was_there_before_it(record: RunRecord, html: str) -> None:
     curve = charts(html, "exploitability")[-1]["data"][-1]
-    entered = {p.name: p.update for p in story.players if p.kind != "learner"}
+    entered = {p.name: p.update for p in record.players if p.kind != "learner"}
     assert len(curve["x"]) > 2
     for update, value in zip(curve["x"], curve["y"], strict=True):
         me = f"main/{int(update):06d}"
         there = [name for name, since in entered.items() if since <= update and name != me]
-        assert value == pytest.approx(min(score(story, me, name) for name in there))
+        assert value == pytest.approx(min(score(record, me, name) for name in there))
 
 
 @pytest.mark.parametrize(
     ("to", "parent"), [("imitation", "imitation"), ("main/000050", "main"), ("scratch", None)]
 )
 def test_after_a_reset_descent_is_from_what_it_was_reset_to(
-    to: str, parent: str | None, story: Story, summary: dict[str, Any]
+    to: str, parent: str | None, record: RunRecord, summary: dict[str, Any]
 ) -> None:
     # The snapshot of update 75 names the one of update 25 as its parent, and was reset between.
     players = [
         dataclasses.replace(p, parents=("main_exploiter_1/000025",))
         if p.name == "main_exploiter_1/000075"
         else p
-        for p in story.players
+        for p in record.players
     ]
     events = (Event(25, "reset", "main_exploiter_1", {"to": to}),)
-    html = page(dataclasses.replace(story, players=tuple(players), events=events), summary)
+    html = page(dataclasses.replace(record, players=tuple(players), events=events), summary)
     (figure,) = charts(html, "family-tree")
     lanes = figure["layout"]["yaxis"]["ticktext"]
     (lines,) = [trace for trace in figure["data"] if trace["name"] == "descent"]
@@ -340,36 +340,36 @@ def test_another_learner_of_the_run_is_not_counted_as_self(html: str) -> None:
     assert "other learner" in [trace["name"] for trace in exploiter["data"]]
 
 
-def test_an_event_says_its_numbers_and_leaves_long_things_out(story: Story) -> None:
+def test_an_event_says_its_numbers_and_leaves_long_things_out(record: RunRecord) -> None:
     body = {
         "digest": "ab" * 32, "reading": {"value": 0.25, "low": 0.2, "high": 0.3}, "before": None,
         "scores": {"random": {"value": 1.0}}, "games": 1200, "share": 0.123456,
     }  # fmt: skip
-    html = page(dataclasses.replace(story, events=(Event(3, "promotion", "main", body),)), {})
+    html = page(dataclasses.replace(record, events=(Event(3, "promotion", "main", body),)), {})
     said = "digest abababababab, reading 0.250 [0.200, 0.300], games 1,200, share 0.1235"
     assert f"<td>{said}</td>" in html.replace("\u00a0", " ")
 
 
 def test_speed_is_what_the_whole_run_decided_per_cpu_second_since_the_update_before(
-    story: Story,
+    record: RunRecord,
 ) -> None:
     metrics = {
         "decisions": ((1, 100.0), (2, 400.0), (3, 500.0)),
         "cpu_seconds": ((1, 1.0), (2, 4.0), (3, 4.5)),
         "main/decisions": ((1, 50.0), (2, 150.0), (3, 200.0)),
     }
-    html = page(dataclasses.replace(story, metrics=metrics, compute={}), {})
+    html = page(dataclasses.replace(record, metrics=metrics, compute={}), {})
     (figure,) = charts(html, "where-the-compute-went")
     assert figure["data"][0]["x"] == [2, 3]
     assert figure["data"][0]["y"] == [100, 200]
 
 
-def test_compute_has_a_bar_for_each_learner_and_for_what_is_no_learners(story: Story) -> None:
+def test_compute_has_a_bar_for_each_learner_and_for_what_is_no_learners(record: RunRecord) -> None:
     compute = {
         "cpu_seconds": 60.0, "cpu_seconds/main": 30.0, "cpu_seconds/main_exploiter_1": 20.0,
         "cpu_seconds/exploiter": 10.0,
     }  # fmt: skip
-    html = page(dataclasses.replace(story, metrics={}, compute=compute), {})
+    html = page(dataclasses.replace(record, metrics={}, compute=compute), {})
     (figure,) = charts(html, "where-the-compute-went")
     (bars,) = figure["data"]
     assert dict(zip(bars["y"], bars["x"], strict=True)) == {
@@ -377,18 +377,18 @@ def test_compute_has_a_bar_for_each_learner_and_for_what_is_no_learners(story: S
     }  # fmt: skip
 
 
-def test_heads_of_one_decision_are_added_up(story: Story) -> None:
+def test_heads_of_one_decision_are_added_up(record: RunRecord) -> None:
     metrics = {
         "policy/entropy/0": ((1, 0.5), (2, 0.25)), "policy/entropy/1": ((1, 1.0), (2, 0.5)),
     }  # fmt: skip
-    html = page(dataclasses.replace(story, metrics=metrics), {})
+    html = page(dataclasses.replace(record, metrics=metrics), {})
     (figure,) = charts(html, "entropy-and-kl")
     assert figure["data"][0]["y"] == [1.5, 0.75]
 
 
-def test_a_long_list_of_events_says_how_much_of_it_is_shown(story: Story) -> None:
+def test_a_long_list_of_events_says_how_much_of_it_is_shown(record: RunRecord) -> None:
     many = tuple(Event(n, "snapshot", f"main/{n:06d}", {}) for n in range(500))
-    html = page(dataclasses.replace(story, events=many, notices=()), {})
+    html = page(dataclasses.replace(record, events=many, notices=()), {})
     assert "The newest 200 of 500." in html
     assert "<td>main/000300</td>" in html
     assert "<td>main/000299</td>" not in html

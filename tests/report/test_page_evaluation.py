@@ -43,10 +43,10 @@ def test_the_headline_names_the_worst_and_the_best_and_how_it_was_played(file):
 
 
 def test_it_takes_the_place_of_the_runs_own_numbers_at_the_top(file):
-    story = invented()
-    summary = summarise(story)
-    alone = page(story, summary)
-    html = page(story, {**summary, "evaluation": read_evaluation(file)})
+    record = invented()
+    summary = summarise(record)
+    alone = page(record, summary)
+    html = page(record, {**summary, "evaluation": read_evaluation(file)})
     top = html[: html.index("</header>")]
     assert "The final policy scores from" in top
     assert " scores from " in alone[: alone.index("</header>")]

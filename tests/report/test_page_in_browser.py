@@ -74,8 +74,8 @@ ASKED = """<script>addEventListener("load", () => {
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
     """Open the page once: what stands in it then, and what was said of it."""
-    story = invented()
-    text = page(story, summarise(story)).replace("</body>", f"{ASKED}</body>")
+    record = invented()
+    text = page(record, summarise(record)).replace("</body>", f"{ASKED}</body>")
     return _opened(text, tmp_path_factory.mktemp("browser"))
 
 
@@ -134,11 +134,11 @@ def test_names_are_shown_letter_by_letter(opened: Opened) -> None:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_page_is_no_wider_than_its_window(width: int, tmp_path: Path) -> None:
-    story = invented()
+    record = invented()
     measure = (
         "<script>document.title=document.documentElement.scrollWidth+' in '+innerWidth</script>"
     )
-    text = page(story, summarise(story)).replace("</body>", f"{measure}</body>")
+    text = page(record, summarise(record)).replace("</body>", f"{measure}</body>")
     # Chromium's own window is never narrower than 500 pixels; a frame can be.
     frame = f'<iframe src="page.html" style="width:{width}px;height:900px;border:0"></iframe>'
     ask = "<script>onload=()=>{document.title=frames[0].document.title}</script>"

@@ -8,9 +8,9 @@ from recorded_league import DIGEST, fill, make_league
 
 from lanista.errors import LanistaError
 from lanista.report.exports import LEAGUE_STATE, MATCHES, write_exports
-from lanista.report.reading import find_run, story_of_exports, story_of_run
+from lanista.report.reading import find_run, read_exports, read_run
 from lanista.report.run_record import compute_of
-from lanista.runs.database import Metrics
+from lanista.runs.database import RunDatabase
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def copy(league, tmp_path):
 
 @pytest.fixture
 def exported(league, tmp_path):
-    write_exports(story_of_run(league), tmp_path)
+    write_exports(read_run(league), tmp_path)
     return tmp_path / LEAGUE_STATE, tmp_path / MATCHES
 
 
@@ -35,30 +35,30 @@ def change(folder, statement):
 
 
 def test_a_story_has_what_the_tables_have(league):
-    story = story_of_run(league)
-    assert (story.name, story.game, story.updates) == ("league", "beastybar", 30)
-    assert story.learners == ("main", "main_exploiter_1")
-    assert len(story.matches) == 21 * 80
-    first = story.matches[0]
+    record = read_run(league)
+    assert (record.name, record.game, record.updates) == ("league", "beastybar", 30)
+    assert record.learners == ("main", "main_exploiter_1")
+    assert len(record.matches) == 21 * 80
+    first = record.matches[0]
     assert first.lineup.names == ("imitation", "main/000010")
     assert first.lineup.digests == (DIGEST["imitation"], DIGEST["main/000010"])
     assert (first.lineup.seed, first.lineup.rules_version) == (5, 1)
     assert first.lineup.observation_version == 2
-    assert sum(match.cut_off for match in story.matches) == 1
-    assert sum(games.matches for games in story.training) == 100
-    assert {games.pairs for games in story.training} >= {((5, 2, 13),)}
-    assert [drawn.weight for drawn in story.matchmaking] == [1.0, 0.25, 0.75]
-    assert story.events[1].body["budget_decisions"] == 5000
-    assert story.notices == ((30, "A sentence."),)
-    assert story.settings == "game: beastybar\nseed: 5\n"
+    assert sum(match.cut_off for match in record.matches) == 1
+    assert sum(games.matches for games in record.training) == 100
+    assert {games.pairs for games in record.training} >= {((5, 2, 13),)}
+    assert [drawn.weight for drawn in record.matchmaking] == [1.0, 0.25, 0.75]
+    assert record.events[1].body["budget_decisions"] == 5000
+    assert record.notices == ((30, "A sentence."),)
+    assert record.settings == "game: beastybar\nseed: 5\n"
 
 
 def test_unknown_numbers_are_left_out_of_a_series(league):
-    assert story_of_run(league).metrics["policy/loss"] == ((10, -0.1), (30, -0.2))
+    assert read_run(league).metrics["policy/loss"] == ((10, -0.1), (30, -0.2))
 
 
 def test_a_player_met_in_evaluation_alone_is_among_the_players(league):
-    (found,) = [p for p in story_of_run(league).players if p.name == "aggressive"]
+    (found,) = [p for p in read_run(league).players if p.name == "aggressive"]
     assert (found.kind, found.category) == ("bot", "bot")
     assert found.digest == DIGEST["aggressive"]
 
@@ -66,18 +66,18 @@ def test_a_player_met_in_evaluation_alone_is_among_the_players(league):
 def test_a_policy_met_in_evaluation_alone_is_told_from_a_bot_by_its_file(copy):
     (copy / "policies").mkdir()
     (copy / "policies" / f"{DIGEST['aggressive']}.safetensors").touch()
-    (found,) = [p for p in story_of_run(copy).players if p.name == "aggressive"]
+    (found,) = [p for p in read_run(copy).players if p.name == "aggressive"]
     assert (found.kind, found.category) == ("policy", "")
 
 
 def test_an_exploiter_that_was_not_admitted_is_no_bot(copy):
     change(copy, "UPDATE lineups SET reason = 'exploiter' WHERE names LIKE '%aggressive%'")
-    (found,) = [p for p in story_of_run(copy).players if p.name == "aggressive"]
+    (found,) = [p for p in read_run(copy).players if p.name == "aggressive"]
     assert (found.kind, found.category) == ("policy", "")
 
 
 def test_totals_and_their_parts_by_learner_are_the_newest(league):
-    compute = story_of_run(league).compute
+    compute = read_run(league).compute
     assert compute["cpu_seconds"] == 47
     assert compute["cpu_seconds/main"] == 30
     assert compute["cpu_seconds/main_exploiter_1"] == 12
@@ -97,18 +97,18 @@ def test_what_exploiters_cost_is_summed_over_them():
 
 
 def test_a_run_is_read_while_it_goes_on(copy):
-    with closing(Metrics(copy / "run.db")) as metrics:
+    with closing(RunDatabase(copy / "run.db")) as metrics:
         metrics.add(31, {"policy/loss": -0.3})
         metrics.flush()
-        assert story_of_run(copy).metrics["policy/loss"][-1] == (31, -0.3)
+        assert read_run(copy).metrics["policy/loss"][-1] == (31, -0.3)
         metrics.add(32, {"policy/loss": -0.4})
         metrics.flush()
-    assert story_of_run(copy).updates == 32
+    assert read_run(copy).updates == 32
 
 
 def test_reading_changes_nothing_in_the_database(copy):
     before = (copy / "run.db").read_bytes()
-    story_of_run(copy)
+    read_run(copy)
     assert (copy / "run.db").read_bytes() == before
 
 
@@ -132,32 +132,32 @@ def test_a_missing_run_is_refused(tmp_path):
     with pytest.raises(LanistaError, match=r"is no run: there is no run.db"):
         find_run(tmp_path)
     with pytest.raises(LanistaError, match=r"is no run: there is no run.db"):
-        story_of_run(tmp_path)
+        read_run(tmp_path)
 
 
 def test_an_empty_run_is_refused(tmp_path):
-    Metrics(tmp_path / "run.db").close()
+    RunDatabase(tmp_path / "run.db").close()
     with pytest.raises(LanistaError, match="is empty: it has no numbers and no matches yet"):
-        story_of_run(tmp_path)
+        read_run(tmp_path)
 
 
 def test_an_empty_file_is_no_database_of_a_run(copy):
     (copy / "run.db").write_bytes(b"")
     with pytest.raises(LanistaError, match="is no run's database, or is empty; put back a copy"):
-        story_of_run(copy)
+        read_run(copy)
 
 
 @pytest.mark.parametrize("version", [1, 99])
 def test_a_database_of_another_version_is_refused(copy, version):
     change(copy, f"PRAGMA user_version={version}")
     with pytest.raises(LanistaError, match=f"is of version {version}, and this program reads 2"):
-        story_of_run(copy)
+        read_run(copy)
 
 
 def test_a_database_that_is_none_is_refused(tmp_path):
     (tmp_path / "run.db").write_bytes(b"not a database at all" * 100)
     with pytest.raises(LanistaError, match=r"run.db is damaged: file is not a database"):
-        story_of_run(tmp_path)
+        read_run(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_database_that_is_none_is_refused(tmp_path):
 def test_damaged_rows_are_refused_in_one_sentence(copy, statement, why):
     change(copy, statement)
     with pytest.raises(LanistaError, match=f"run.db is damaged: .*{why}") as said:
-        story_of_run(copy)
+        read_run(copy)
     assert "\n" not in str(said.value)
 
 
@@ -182,11 +182,11 @@ def test_a_truncated_database_is_refused(copy):
     data = (copy / "run.db").read_bytes()
     (copy / "run.db").write_bytes(data[: len(data) // 2])
     with pytest.raises(LanistaError, match="is damaged"):
-        story_of_run(copy)
+        read_run(copy)
 
 
 def test_exported_files_tell_the_same_story(league, exported):
-    assert story_of_exports(*exported) == story_of_run(league)
+    assert read_exports(*exported) == read_run(league)
 
 
 def test_exported_matches_that_name_unknown_players_are_refused(exported):
@@ -194,14 +194,14 @@ def test_exported_matches_that_name_unknown_players_are_refused(exported):
     lines = matches.read_text().splitlines()
     matches.write_text("\n".join([*lines[:2], lines[2].replace("imitation", "nobody")]))
     with pytest.raises(LanistaError, match=r"names 'nobody' in line 3, whom .* does not know"):
-        story_of_exports(state, matches)
+        read_exports(state, matches)
 
 
 def test_exported_files_of_another_version_are_refused(exported):
     state, matches = exported
     state.write_text(json.dumps({**json.loads(state.read_text()), "version": 9}))
     with pytest.raises(LanistaError, match="is of version 9, and this program reads 1"):
-        story_of_exports(state, matches)
+        read_exports(state, matches)
 
 
 def test_damaged_exports_are_refused_in_one_sentence(exported, tmp_path):
@@ -215,23 +215,23 @@ def test_damaged_exports_are_refused_in_one_sentence(exported, tmp_path):
     ):
         matches.write_text(text)
         with pytest.raises(LanistaError, match=why):
-            story_of_exports(state, matches)
+            read_exports(state, matches)
     with pytest.raises(LanistaError, match="cannot be read: no such file"):
-        story_of_exports(state, tmp_path / "nothing.jsonl")
+        read_exports(state, tmp_path / "nothing.jsonl")
     whole = json.loads(state.read_text())
     del whole["events"]
     state.write_text(json.dumps(whole))
     matches.write_text("\n".join(good))
     with pytest.raises(LanistaError, match="is no league state: 'events' is missing"):
-        story_of_exports(state, matches)
+        read_exports(state, matches)
     state.write_text("nonsense")
     with pytest.raises(LanistaError, match="is not JSON"):
-        story_of_exports(state, matches)
+        read_exports(state, matches)
 
 
 def test_a_run_without_settings_or_learners_is_read(tmp_path):
-    with closing(Metrics(tmp_path / "run.db")) as metrics:
+    with closing(RunDatabase(tmp_path / "run.db")) as metrics:
         fill(metrics.connection, "metrics", [(1, "decisions", 10.0)])
-    story = story_of_run(tmp_path)
-    assert (story.game, story.settings, story.learners) == ("", "", ())
-    assert story.compute == {"decisions": 10.0}
+    record = read_run(tmp_path)
+    assert (record.game, record.settings, record.learners) == ("", "", ())
+    assert record.compute == {"decisions": 10.0}

@@ -10,19 +10,19 @@ from recorded_league import DIGEST, POOL, make_league
 from lanista.errors import LanistaError
 from lanista.evaluate.score import mean_score, wilson
 from lanista.report.pairs import Pair, counted, entrants, first_seat_units, linked
-from lanista.report.reading import story_of_run
+from lanista.report.reading import read_run
 from lanista.report.run_record import Lineup, Match, Member
 from lanista.report.summary import summarise
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory):
-    return story_of_run(make_league(tmp_path_factory.mktemp("leagues") / "league"))
+def record(tmp_path_factory):
+    return read_run(make_league(tmp_path_factory.mktemp("leagues") / "league"))
 
 
 @pytest.fixture(scope="module")
-def summary(story):
-    return summarise(story)
+def summary(record):
+    return summarise(record)
 
 
 def pair_of(summary, first, second, key="pairs"):
@@ -39,12 +39,12 @@ def played(match, names, places, *, deal=0, digests=None, update=1, cut_off=Fals
     return Match(update, match, lineup, deal, returns, tuple(places), cut_off)
 
 
-def told(story, matches):
-    """The story with other matches, between players that are bots unless it knows them."""
+def told(record, matches):
+    """The record with other matches, between players that are bots unless it knows them."""
     names = {name for match in matches for name in match.lineup.names}
-    known = {player.name for player in story.players}
+    known = {player.name for player in record.players}
     more = [Member(n, "", "bot", "bot", "", (), 1.0, 0, {}) for n in sorted(names - known)]
-    return replace(story, players=(*story.players, *more), matches=tuple(matches))
+    return replace(record, players=(*record.players, *more), matches=tuple(matches))
 
 
 def test_players_are_linked_over_any_number_of_steps():
@@ -72,7 +72,7 @@ def test_players_are_told_apart_by_digest(summary):
     assert labels["random"]["category"] == "bot"
 
 
-def test_a_learner_evaluated_as_it_is_when_snapped_is_that_snapshot(story):
+def test_a_learner_evaluated_as_it_is_when_snapped_is_that_snapshot(record):
     snapped = DIGEST["main/000020"]
     matches = [
         played(0, ("main", "random"), (1, 2), digests=(snapped, "r"), update=20),
@@ -80,16 +80,16 @@ def test_a_learner_evaluated_as_it_is_when_snapped_is_that_snapshot(story):
         played(2, ("main", "random"), (1, 2), digests=("d" * 64, "r"), update=21),
         played(3, ("main", "random"), (1, 2), digests=("e" * 64, "r"), update=21),
     ]
-    labels = [each.label for each in entrants(told(story, matches)).values()]
+    labels = [each.label for each in entrants(told(record, matches)).values()]
     assert labels == [
         "main/000020", "random", "main/000020 (greedy)", "main@21", f"main@21 {'e' * 8}",
     ]  # fmt: skip
 
 
-def test_a_pair_has_counts_score_by_units_and_wilson(story, summary):
+def test_a_pair_has_counts_score_by_units_and_wilson(record, summary):
     row = pair_of(summary, "main/000020", "hunter")
     results = {}
-    for match in story.matches:
+    for match in record.matches:
         if {*match.lineup.names} == {"main/000020", "hunter"}:
             mine = match.lineup.names.index("main/000020")
             place, other = match.places[mine], match.places[1 - mine]
@@ -126,12 +126,12 @@ def test_a_break_off_leaves_other_players_units_on_the_deal_alone():
     assert [match.match for match in counted(matches)] == [2, 3]
 
 
-def test_by_name_a_learners_states_are_one_player(story):
+def test_by_name_a_learners_states_are_one_player(record):
     matches = [
         played(0, ("main", "random"), (1, 2), digests=("d" * 64, "r"), update=1),
         played(1, ("main", "random"), (2, 1), digests=("e" * 64, "r"), update=2),
     ]
-    found = summarise(told(story, matches))
+    found = summarise(told(record, matches))
     assert len(found["pairs"]) == 2
     row = pair_of(found, "main", "random", "pairs_by_name")
     assert (row["wins"], row["losses"]) == (1, 1)
@@ -154,12 +154,12 @@ def test_ratings_rank_the_players_as_they_were_made(summary):
     assert row["expected"] == pytest.approx(1 / (1 + 10 ** (-distance / 400)))
 
 
-def test_the_fixed_point_can_be_chosen(story):
-    found = summarise(story, anchor="random")["bradley_terry"]
+def test_the_fixed_point_can_be_chosen(record):
+    found = summarise(record, anchor="random")["bradley_terry"]
     assert found["anchor"] == "random"
     assert [row["value"] for row in found["ratings"] if row["player"] == "random"] == [0]
     with pytest.raises(LanistaError, match="'nobody' played no match"):
-        summarise(story, anchor="nobody")
+        summarise(record, anchor="nobody")
 
 
 def test_an_exploiter_out_of_line_is_unexplained_beyond_chance(summary):
@@ -168,19 +168,19 @@ def test_an_exploiter_out_of_line_is_unexplained_beyond_chance(summary):
     assert missed["beyond_chance"] == pytest.approx(missed["share"] - missed["by_chance"])
 
 
-def test_rock_paper_scissors_is_a_circle_and_half_unexplained(story):
+def test_rock_paper_scissors_is_a_circle_and_half_unexplained(record):
     matches = [
         played(40 * number + deal, who, (1, 2), deal=deal)
         for number, who in enumerate((("r", "s"), ("s", "p"), ("p", "r")))
         for deal in range(40)
     ]
-    found = summarise(told(story, matches))
+    found = summarise(told(record, matches))
     assert found["circles"] == [("p", "r", "s")]
     assert found["unexplained"]["share"] == pytest.approx(0.5)
 
 
-def test_only_fixed_digests_are_rated(story, summary):
-    without = summarise(replace(story, training=()))
+def test_only_fixed_digests_are_rated(record, summary):
+    without = summarise(replace(record, training=()))
     for key in ("elo", "bradley_terry", "openskill", "pairs", "unexplained", "first_seat"):
         assert without[key] == summary[key]
     assert without["training_matches"] == 0
@@ -209,11 +209,11 @@ def test_meter_readings_come_from_exact_numbers_and_exploiters_tests(summary):
     assert refused["value"] == 0.5
 
 
-def test_the_leagues_test_of_an_exploiter_stands_before_its_practice(story):
+def test_the_leagues_test_of_an_exploiter_stands_before_its_practice(record):
     practice = {"instrument": "learned", "unit": "gain", "value": 9.0, "rising": False,
                 "lower_bound": False, "curve": [{"decisions": 1, "value": 0.4}]}  # fmt: skip
-    body = {**story.events[1].body, "reading": practice}
-    changed = replace(story, events=(replace(story.events[1], body=body),))
+    body = {**record.events[1].body, "reading": practice}
+    changed = replace(record, events=(replace(record.events[1], body=body),))
     (found,) = [row for row in summarise(changed)["meter"] if row["instrument"] == "learned"]
     assert (found["value"], found["unit"], found["lower_bound"]) == (0.61, "score", False)
     assert found["curve"] == practice["curve"]
@@ -260,12 +260,12 @@ def test_exploiters_are_listed_with_victim_budget_and_result(summary):
     assert hunter["score"] == 0.61
 
 
-def test_three_seats_are_rated_by_pairwise_results(story):
+def test_three_seats_are_rated_by_pairwise_results(record):
     matches = [
         played(deal, ("a", "b", "c"), (1, 2, 3) if deal % 3 else (2, 1, 3), deal=deal)
         for deal in range(30)
     ]
-    found = summarise(told(story, matches))
+    found = summarise(told(record, matches))
     row = pair_of(found, "a", "b")
     assert (row["n"], row["wins"]) == (30, 20)
     assert [r["player"] for r in found["bradley_terry"]["ratings"]] == ["a", "b", "c"]
@@ -275,8 +275,8 @@ def test_three_seats_are_rated_by_pairwise_results(story):
 @pytest.mark.parametrize(
     "matches", [[], [played(0, ("a", "a"), (1, 2))], [played(0, ("a",), (1,))]]
 )
-def test_without_meetings_ratings_are_unknown_and_why_is_said(story, matches):
-    found = summarise(told(story, matches))
+def test_without_meetings_ratings_are_unknown_and_why_is_said(record, matches):
+    found = summarise(told(record, matches))
     assert found["elo"] is found["bradley_terry"] is found["openskill"] is None
     assert found["unexplained"] is None
     assert found["not_rated"].startswith("No two players met")

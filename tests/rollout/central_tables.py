@@ -19,7 +19,7 @@ from lanista.nets.settings import Network
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.client import RemoteActor
-from lanista.rollout.inference.server import Central
+from lanista.rollout.inference.server import InferenceServer
 
 CONTEXT = get_context("spawn")
 NEVER = 3600.0
@@ -75,7 +75,7 @@ def asking_twice(pipe, line):
 def answering(pipe):
     """The central side, which hangs at its first inference."""
     actor = actor_of()
-    central = Central(actor, 1, batch=1, deadline=NEVER)
+    central = InferenceServer(actor, 1, batch=1, deadline=NEVER)
 
     def hang(*_):
         pipe.send("running")

@@ -17,12 +17,12 @@ from lanista.games import Facts, PythonGame, Step, View, make, make_bot
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout import Table, play, rotations
-from lanista.rollout.collect_worker import Crew, Order, weights_of
+from lanista.rollout.collect_worker import CollectWorker, Order, weights_of
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers.in_process import Threaded
 from lanista.rollout.launchers.shared_memory import Segment
-from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.parallel_collector import ParallelCollector
 from lanista.rollout.timing import (
     BATCH,
     INFER,
@@ -96,7 +96,7 @@ def test_the_time_of_a_step_goes_to_what_is_done_in_it():
 
 def crew_of():
     game = make("kuhn", slots=4, seed=0)
-    crew = Crew()
+    crew = CollectWorker()
     crew.build(lambda line: Collector(game, actor_of(game.spec), unroll_length=4))
     return crew, Order("whole_matches", 8, 0, 1.0, 1)
 
@@ -112,7 +112,7 @@ def test_what_passes_between_two_chunks_is_nobody_s_work():
 def test_a_fleet_adds_up_what_its_workers_spent():
     crew, order = crew_of()
     played = crew.collect(order, weights_of(crew.collector.actor))
-    fleet = Fleet([None, None], [0, 0], crew.collector.actor, 2)
+    fleet = ParallelCollector([None, None], [0, 0], crew.collector.actor, 2)
     for seconds in (1.0, 10.0):
         parts = [
             dataclasses.replace(
@@ -128,7 +128,7 @@ def test_a_fleet_adds_up_what_its_workers_spent():
 
 def test_central_inference_is_asked_for_its_times_without_its_waiting():
     game = make("kuhn", slots=1, seed=0)
-    fleet = Fleet([], [], actor_of(game.spec), 2)
+    fleet = ParallelCollector([], [], actor_of(game.spec), 2)
     assert (fleet.desk_times(), fleet.measured()) == (None, {})
     times = {WAIT: 1.0, INFER: 2.0}, {WAIT: 3.0, INFER: 4.0}
     fleet._central = SimpleNamespace(taken=lambda: times, measured=lambda: {"x": 1.0})

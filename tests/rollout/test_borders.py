@@ -16,7 +16,7 @@ from lanista.rollout import RolloutError, Schedule, Table, play, rotations
 from lanista.rollout.inference import device_transfer
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lane, Records
-from lanista.rollout.inference.server import Central, part_of
+from lanista.rollout.inference.server import InferenceServer, part_of
 from lanista.rollout.launchers.processes import SharedWeights
 from lanista.rollout.launchers.shared_memory import Outbox, Segment
 from lanista.rollout.match_runner import _Tape
@@ -155,7 +155,7 @@ def test_the_first_match_of_all_is_remembered_like_any_other():
 
 def test_workers_that_come_at_the_same_moment_are_all_heard():
     actor, busy = actor_of(), threading.Event()
-    central = Central(actor, 3, batch=1, deadline=NEVER)
+    central = InferenceServer(actor, 3, batch=1, deadline=NEVER)
     try:
         (first,) = remotes(central, 1)
         hook = actor.policy.torso.register_forward_pre_hook(lambda *_: busy.wait())

@@ -33,7 +33,7 @@ from central_tables import (
 from lanista.data.trajectory import to_arrays
 from lanista.errors import LanistaError
 from lanista.rollout.inference.client import RemoteActor
-from lanista.rollout.inference.server import Central, Measures, joined, part_of
+from lanista.rollout.inference.server import InferenceServer, Measures, joined, part_of
 from lanista.rollout.timing import INFER, WAIT
 
 
@@ -43,7 +43,7 @@ def centrals():
     made = []
 
     def central(actor, workers=2, *, batch=10**6, deadline=NEVER, **more):
-        made.append(Central(actor, workers, batch=batch, deadline=deadline, **more))
+        made.append(InferenceServer(actor, workers, batch=batch, deadline=deadline, **more))
         return made[-1]
 
     yield central

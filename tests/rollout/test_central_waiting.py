@@ -11,7 +11,7 @@ from central_tables import NEVER, actor_of, both_play, open_files, remotes, star
 
 from lanista.rollout.inference import server as module
 from lanista.rollout.inference.client import CHOOSE, Note, RemoteActor
-from lanista.rollout.inference.server import Central
+from lanista.rollout.inference.server import InferenceServer
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def centrals():
     made = []
 
     def central(actor, workers=2, *, batch=10**6, deadline=NEVER, **more):
-        made.append(Central(actor, workers, batch=batch, deadline=deadline, **more))
+        made.append(InferenceServer(actor, workers, batch=batch, deadline=deadline, **more))
         return made[-1]
 
     yield central
@@ -38,7 +38,7 @@ def at(monkeypatch, now, *lines, batch=10, deadline=5.0):
     """Return for how long these workers may wait at this time, and why they need not."""
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
     some = SimpleNamespace(_lines=dict(enumerate(lines)), batch=batch, deadline=deadline)
-    return Central._patience(some), Central._closing(some)
+    return InferenceServer._patience(some), InferenceServer._closing(some)
 
 
 def test_the_oldest_request_waits_until_its_deadline_and_no_longer(monkeypatch):

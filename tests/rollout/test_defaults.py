@@ -10,7 +10,7 @@ from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout import play as play_matches
 from lanista.rollout import replay_recorder, schedule
-from lanista.rollout.collect_worker import Crew, Played
+from lanista.rollout.collect_worker import CollectWorker, Played
 from lanista.rollout.collector import LEARNER, Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.client import Note, RemoteActor
@@ -19,7 +19,7 @@ from lanista.rollout.inference.server import Measures
 from lanista.rollout.launchers import restarts, shared_memory
 from lanista.rollout.launchers.processes import PATIENCE, WorkerError
 from lanista.rollout.match_runner import Results, play_blocks
-from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.parallel_collector import ParallelCollector
 from lanista.rollout.schedule import rotations
 
 
@@ -66,11 +66,11 @@ def test_a_request_is_for_the_first_weights_at_temperature_1():
 
 
 def test_a_fleet_plays_in_turn_and_without_lag():
-    assert defaults(Fleet) == {"launcher": "serial", "lag": 0, "sends": False}
-    assert defaults(Crew.collect) == {"sends": False}
+    assert defaults(ParallelCollector) == {"launcher": "serial", "lag": 0, "sends": False}
+    assert defaults(CollectWorker.collect) == {"sends": False}
     assert defaults(Played) == {"cpu_seconds": 0.0}
     game = make("kuhn", slots=2, seed=0)
-    fleet = Fleet([], [], Actor(Policy(game.spec, Network()), 0), 2)
+    fleet = ParallelCollector([], [], Actor(Policy(game.spec, Network()), 0), 2)
     assert (fleet.update, fleet.cpu_seconds, fleet.streaming) == (0, 0.0, False)
     assert (PATIENCE, WorkerError("It died.").exit_code) == (10.0, 1)
     assert (restarts.MOST_BARREN, restarts.FIRST_PAUSE) == (5, 0.25)

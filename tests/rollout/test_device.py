@@ -16,7 +16,7 @@ from lanista.nets.policy import Critic
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.device_transfer import STEP, Found, Lane, Records, Rows
-from lanista.rollout.inference.opponent_batch import Panel
+from lanista.rollout.inference.opponent_batch import OpponentBatch
 from lanista.rollout.inference.policy_players import PolicyPlayer
 from lanista.rollout.timing import BATCH, INFER, SAMPLE, TRANSFER
 
@@ -379,7 +379,9 @@ def test_recorded_panels_answer_as_others_do(
         policy = policy_of(game)
         torch.nn.init.normal_(policy.head.weight)  # Sure of itself, not near uniform.
         players.append(PolicyPlayer(f"p{number}", "d", Actor(policy, 9, greedy=greedy)))
-    plain, again = (Panel(players, Lane(CPU), stack=True, record=do) for do in (False, True))
+    plain, again = (
+        OpponentBatch(players, Lane(CPU), stack=True, record=do) for do in (False, True)
+    )
     for decisions, rows in walk(game, 4):
         some = rows[::-1][: sum(sizes)].copy()
         cut = [*sizes[:-1], len(some) - sum(sizes[:-1])]

@@ -8,12 +8,12 @@ from lanista.data.trajectory import to_arrays
 from lanista.games import make, make_bot
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
-from lanista.rollout.collect_worker import Crew
+from lanista.rollout.collect_worker import CollectWorker
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers.in_process import Inline, Threaded
 from lanista.rollout.opponent_sampler import seating_of
-from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.parallel_collector import ParallelCollector
 
 torch.set_num_threads(1)
 NETWORK = Network(width=8, layers=1)
@@ -73,7 +73,9 @@ def test_every_chunk_is_played_with_the_weights_of_its_order_and_joined_by_worke
 ):
     own = networks()
     builds = [Build(first) for first in FIRSTS]
-    fleet = Fleet(builds, FIRSTS, Actor(own[0], 7, own[1]), 2, launcher=launcher, lag=lag)
+    fleet = ParallelCollector(
+        builds, FIRSTS, Actor(own[0], 7, own[1]), 2, launcher=launcher, lag=lag
+    )
     fleet.meet([random_bot], SEATING)
     alone = [build() for build in builds]
     for collector in alone:
@@ -109,7 +111,7 @@ def test_every_chunk_is_played_with_the_weights_of_its_order_and_joined_by_worke
 @pytest.mark.parametrize("kind", [Inline, Threaded])
 def test_a_worker_answers_in_the_order_it_was_asked_and_a_failure_in_its_place(kind):
     def do(crew, what, told):
-        assert isinstance(crew, Crew)
+        assert isinstance(crew, CollectWorker)
         if what == "fail":
             raise ZeroDivisionError(told)
         return what, told
@@ -128,7 +130,9 @@ def test_a_worker_answers_in_the_order_it_was_asked_and_a_failure_in_its_place(k
 
 def test_a_loaded_fleet_knows_where_its_workers_are():
     one, other = (
-        Fleet([Build(first) for first in FIRSTS], FIRSTS, Actor(networks()[0], 7, networks()[1]), 2)
+        ParallelCollector(
+            [Build(first) for first in FIRSTS], FIRSTS, Actor(networks()[0], 7, networks()[1]), 2
+        )
         for _ in range(2)
     )
     try:
@@ -149,7 +153,7 @@ def test_somebody_who_sits_there_already_goes_on_and_others_are_made_once():
         made.append(random_bot(spec))
         return made[-1]
 
-    crew = Crew()
+    crew = CollectWorker()
     crew.build(Build(0))
     crew.meet(([another, random_bot], SEATING))
     before = dict(crew.players)

@@ -11,7 +11,7 @@ from lanista.nets.settings import Network
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers import restarts
-from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.parallel_collector import ParallelCollector
 
 NETWORK = Network(width=8, layers=1)
 
@@ -45,7 +45,7 @@ def refuse():
 @pytest.fixture(params=["serial", "threads", "processes"])
 def fleet(request):
     builds = [Build(0, refuses=True), Build(1)]
-    fleet = Fleet(builds, [0, 1000], actor(), 2, launcher=request.param, lag=1)
+    fleet = ParallelCollector(builds, [0, 1000], actor(), 2, launcher=request.param, lag=1)
     yield fleet
     fleet.close()
 
@@ -86,7 +86,7 @@ def test_who_takes_a_dead_one_s_place_meets_whom_it_met(monkeypatch):
     monkeypatch.setattr(restarts, "FIRST_PAUSE", 0.0)
     found = []
     for dies in (False, True):
-        fleet = Fleet([Build(0)], [0], actor(), 2, launcher="processes", lag=1)
+        fleet = ParallelCollector([Build(0)], [0], actor(), 2, launcher="processes", lag=1)
         fleet.meet([random_player], against_random)
         fleet.whole_matches(5000)
         if dies:

@@ -12,10 +12,10 @@ from lanista.rollout.collect_worker import take_up, weights_of
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.device_transfer import Lane
-from lanista.rollout.inference.opponent_batch import Panel
+from lanista.rollout.inference.opponent_batch import OpponentBatch
 from lanista.rollout.inference.policy_players import PolicyPlayer
-from lanista.rollout.parallel_collector import Fleet
-from lanista.rollout.trajectory_builder import Tape
+from lanista.rollout.parallel_collector import ParallelCollector
+from lanista.rollout.trajectory_builder import TrajectoryBuilder
 
 torch.set_num_threads(1)
 PLAIN, RECURRENT = Network(width=8, layers=1), Network(kind="lstm", width=6)
@@ -82,7 +82,7 @@ def test_a_panel_is_told_how_many_rows_each_policy_has():
     players = [PolicyPlayer(f"p{n}", f"d{n}", actor_of(PLAIN, seed=n)) for n in range(2)]
     game = make("leduc", slots=4, seed=4)
     game.start(np.arange(4), np.arange(4))
-    panel = Panel(players, Lane(torch.device("cpu")))
+    panel = OpponentBatch(players, Lane(torch.device("cpu")))
     for sizes in ([4], [2, 1, 1]):
         with pytest.raises(ValueError, match=r"shorter|longer"):
             panel.act(game.decisions(), np.arange(4), sizes)
@@ -92,7 +92,7 @@ def test_a_fleet_is_told_the_next_match_of_every_worker():
     def build(line=None):
         return Collector(make("leduc", slots=2, seed=4), actor_of(PLAIN), unroll_length=2)
 
-    fleet = Fleet([build, build], [0, 100], actor_of(PLAIN), 2)
+    fleet = ParallelCollector([build, build], [0, 100], actor_of(PLAIN), 2)
     try:
         fleet.whole_matches(4)
         for numbers in ([7], [7, 8, 9]):
@@ -106,7 +106,7 @@ def test_a_tape_has_room_for_somewhat_more_rows_than_before_and_for_1024_at_leas
     game = make("leduc", slots=4, seed=4)
     rooms = []
 
-    class Watched(Tape):
+    class Watched(TrajectoryBuilder):
         def write(self, *told):
             before = self.rows
             super().write(*told)

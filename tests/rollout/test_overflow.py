@@ -29,7 +29,7 @@ from lanista.nets.portable import load_portable
 from lanista.nets.settings import Network
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.device_transfer import Lane
-from lanista.rollout.inference.opponent_batch import Panel
+from lanista.rollout.inference.opponent_batch import OpponentBatch
 from lanista.rollout.inference.policy_players import PolicyPlayer, ensemble_player, policy_player
 
 SLOTS = 24
@@ -73,7 +73,7 @@ def answers(path: Path) -> dict[str, Callable[[Game, Decisions], Any]]:
 
     def panel(stack: bool) -> Callable[[Game, Decisions], Any]:
         players = [PolicyPlayer(f"p{number}", f"d{number}", actor()) for number in range(2)]
-        return lambda _, d: Panel(players, Lane(torch.device("cpu")), stack=stack).act(
+        return lambda _, d: OpponentBatch(players, Lane(torch.device("cpu")), stack=stack).act(
             d, rows, [SLOTS // 2] * 2
         )
 
@@ -190,7 +190,7 @@ def test_a_panel_names_the_one_that_overflows_and_spares_one_without_rows(tmp_pa
     players = [policy_player(path, game.spec, 7) for path in (sound, broken)]
     rows = np.arange(SLOTS)
     for stack in (False, True):
-        panel = Panel(players, Lane(torch.device("cpu")), stack=stack)
+        panel = OpponentBatch(players, Lane(torch.device("cpu")), stack=stack)
         assert len(panel.act(decisions, rows, [SLOTS, 0])) == SLOTS
         with pytest.raises(NotFiniteError, match=r"\(broken\) gave no probabilities at 4 of 4"):
             panel.act(decisions, rows, [SLOTS - 4, 4])

@@ -12,7 +12,7 @@ from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.device_transfer import Lane, Lanes
-from lanista.rollout.inference.opponent_batch import Others, Panel
+from lanista.rollout.inference.opponent_batch import OpponentBatch, Others
 from lanista.rollout.inference.policy_players import PolicyPlayer
 from lanista.rollout.inference.stacked_networks import Stacked, shape_of
 from lanista.rollout.timing import Phases
@@ -44,7 +44,7 @@ def parts(*sizes: int) -> list[np.ndarray]:
     return np.split(rows, np.cumsum(sizes)[:-1])
 
 
-def act(panel: Panel, decisions: Decisions, rows: list[np.ndarray]) -> np.ndarray:
+def act(panel: OpponentBatch, decisions: Decisions, rows: list[np.ndarray]) -> np.ndarray:
     return panel.act(decisions, np.concatenate(rows), [len(own) for own in rows])
 
 
@@ -54,13 +54,13 @@ def test_each_policy_answers_its_rows_as_it_would_alone(game_name, manner):
     game, decisions = at_start(game_name)
     players = [player(game, number, **manner) for number in range(3)]
     rows = parts(20, 1, 30)
-    together = act(Panel(players, Lane(CPU)), decisions, rows)
+    together = act(OpponentBatch(players, Lane(CPU)), decisions, rows)
     alone = np.concatenate([p.act(decisions, own) for p, own in zip(players, rows, strict=True)])
     # A product of other shape may round otherwise; a draw on the very border is not worth a test.
     assert (together == alone).all(1).mean() > 0.97
     assert together.dtype == np.int32
     if manner:
-        usual = act(Panel([player(game, n) for n in range(3)], Lane(CPU)), decisions, rows)
+        usual = act(OpponentBatch([player(game, n) for n in range(3)], Lane(CPU)), decisions, rows)
         assert (together == usual).all(1).mean() < 0.95  # The manner can be seen at all.
 
 
@@ -74,7 +74,8 @@ def test_networks_that_run_as_one_answer_as_they_do_in_turn(game_name, manner):
     game, decisions = at_start(game_name)
     players, rows = alike(game, 4, **manner), parts(20, 0, 7, 30)
     in_turn, at_once = (
-        act(Panel(players, Lane(CPU), stack=stack), decisions, rows) for stack in (False, True)
+        act(OpponentBatch(players, Lane(CPU), stack=stack), decisions, rows)
+        for stack in (False, True)
     )
     assert at_once.dtype == np.int32
     # A product of other shape may round otherwise, as above.
@@ -84,7 +85,7 @@ def test_networks_that_run_as_one_answer_as_they_do_in_turn(game_name, manner):
 def test_networks_that_run_as_one_are_not_asked_in_turn(monkeypatch):
     game, decisions = at_start()
     players = alike(game, 3)
-    panel = Panel(players, Lane(CPU), stack=True)
+    panel = OpponentBatch(players, Lane(CPU), stack=True)
     for each in players:
         monkeypatch.setattr(each.actor.policy, "forward", None)
     assert act(panel, decisions, parts(10, 4, 5)).shape == (19, 1)
@@ -93,7 +94,7 @@ def test_networks_that_run_as_one_are_not_asked_in_turn(monkeypatch):
 def test_one_network_with_nearly_all_rows_is_not_waited_for_with_empty_ones():
     game, decisions = at_start()
     players, asked = alike(game, 6), []
-    panel = Panel(players, Lane(CPU), stack=True)
+    panel = OpponentBatch(players, Lane(CPU), stack=True)
     panel._stacked = lambda seen: asked.append(seen)
     assert act(panel, decisions, parts(40, 1, 1, 1, 1, 1)).shape == (45, 1)
     assert asked == []
@@ -106,8 +107,10 @@ def test_only_plain_networks_of_one_shape_run_as_one():
     assert shape_of(plain.actor.policy) != shape_of(wider.actor.policy)
     assert shape_of(player(game, 0, kind="residual").actor.policy) is None
     for players in ([plain, wider], [plain], [player(game, 5, kind="residual")] * 2):
-        assert Panel(players, Lane(CPU), stack=True)._stacked is None
-    assert Panel(alike(game, 2), Lane(CPU))._stacked is None  # Not on the CPU unless asked to.
+        assert OpponentBatch(players, Lane(CPU), stack=True)._stacked is None
+    assert (
+        OpponentBatch(alike(game, 2), Lane(CPU))._stacked is None
+    )  # Not on the CPU unless asked to.
 
 
 def test_stacked_networks_have_the_logits_of_each_also_of_choices_made_of_parts():
@@ -132,7 +135,7 @@ def test_a_policy_without_rows_is_not_asked(monkeypatch):
     game, decisions = at_start()
     players = [player(game, number) for number in range(3)]
     monkeypatch.setattr(players[1].actor.policy, "forward", None)
-    actions = act(Panel(players, Lane(CPU)), decisions, parts(10, 0, 5))
+    actions = act(OpponentBatch(players, Lane(CPU)), decisions, parts(10, 0, 5))
     assert actions.shape == (15, 1)
 
 
@@ -147,7 +150,7 @@ def test_each_network_is_asked_once_a_step(monkeypatch):
             "forward",
             lambda seen, number=number, whole=whole: asked.append(number) or whole(seen),
         )
-    act(Panel(players, Lane(CPU)), decisions, parts(10, 20, 3, 7))
+    act(OpponentBatch(players, Lane(CPU)), decisions, parts(10, 20, 3, 7))
     assert asked == [0, 1, 2, 3]
 
 
@@ -203,7 +206,7 @@ def test_a_table_without_others_has_no_answers():
 @pytest.mark.parametrize("stack", [False, True])
 def test_an_answer_stays_as_it_was_when_the_next_step_is_answered(stack):
     game, decisions = at_start("arena")
-    panel = Panel(alike(game, 2), Lane(CPU), stack=stack)
+    panel = OpponentBatch(alike(game, 2), Lane(CPU), stack=stack)
     rows = parts(20, 20)
     first = act(panel, decisions, rows)
     before = first.copy()

@@ -19,7 +19,7 @@ from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers.processes import WorkerError
 from lanista.rollout.launchers.restarts import Restarts
-from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.parallel_collector import ParallelCollector
 
 needs_proc = pytest.mark.skipif(sys.platform == "win32", reason="kills processes as Unix does")
 
@@ -92,7 +92,7 @@ class Clock:
 @needs_proc
 def test_a_worker_killed_after_every_delivery_goes_on_without_a_pause(tmp_path, pauses):
     build = Dying(tmp_path / "starts")
-    fleet = Fleet([build], [0], actor(), 2, launcher="processes")
+    fleet = ParallelCollector([build], [0], actor(), 2, launcher="processes")
     alone = Dying(tmp_path / "alone")()
     try:
         for _ in range(9):
@@ -111,7 +111,7 @@ def test_a_worker_killed_after_every_delivery_goes_on_without_a_pause(tmp_path, 
 @needs_proc
 def test_barren_starts_are_paused_ever_longer_and_forgotten_with_a_delivery(tmp_path, pauses):
     build = Dying(tmp_path / "starts", deaths=5)
-    fleet = Fleet([build], [0], actor(), 2, launcher="processes")
+    fleet = ParallelCollector([build], [0], actor(), 2, launcher="processes")
     try:
         assert len(fleet.whole_matches(8))
         assert build.starts == 6
@@ -126,7 +126,7 @@ def test_barren_starts_are_paused_ever_longer_and_forgotten_with_a_delivery(tmp_
 @needs_proc
 def test_six_barren_starts_are_the_end(tmp_path, pauses):
     build = Dying(tmp_path / "starts", deaths=6)
-    fleet = Fleet([build], [0], actor(), 2, launcher="processes")
+    fleet = ParallelCollector([build], [0], actor(), 2, launcher="processes")
     try:
         with pytest.raises(WorkerError, match=r"died 6 times .* codes -9, -9, -9, -9, -9, -9"):
             fleet.whole_matches(8)
@@ -149,7 +149,9 @@ def test_workers_have_the_environment_of_their_start(tmp_path, monkeypatch):
     """The server that they are forked from may have been there long before."""
     for word in ("one", "two"):
         monkeypatch.setenv("LANISTA_TEST_WORD", word)
-        fleet = Fleet([Environment(tmp_path / word)], [0], actor(), 2, launcher="processes")
+        fleet = ParallelCollector(
+            [Environment(tmp_path / word)], [0], actor(), 2, launcher="processes"
+        )
         fleet.whole_matches(8)
         fleet.close()
         assert (tmp_path / word).read_text() == word

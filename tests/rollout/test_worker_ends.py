@@ -18,7 +18,7 @@ from lanista.nets.settings import Network
 from lanista.rollout import parallel_collector as module
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
-from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.parallel_collector import ParallelCollector
 
 needs_unix = pytest.mark.skipif(sys.platform == "win32", reason="processes as Unix has them")
 torch.set_num_threads(1)
@@ -48,7 +48,7 @@ class Watched:
 @needs_unix
 @pytest.mark.parametrize("launcher", ["serial", "threads", "processes"])
 def test_a_worker_has_the_time_to_close_its_game(tmp_path, launcher):
-    fleet = Fleet([Watched(tmp_path / "end")], [0], actor(), 2, launcher=launcher)
+    fleet = ParallelCollector([Watched(tmp_path / "end")], [0], actor(), 2, launcher=launcher)
     fleet.whole_matches(8)
     worker = fleet._workers[0]
     fleet.close()
@@ -63,7 +63,9 @@ def test_a_worker_has_the_time_to_close_its_game(tmp_path, launcher):
 def test_a_process_that_does_not_end_is_killed_when_the_patience_is_over(tmp_path, monkeypatch):
     assert module.PATIENCE == 10
     monkeypatch.setattr(module, "PATIENCE", 0.1)
-    fleet = Fleet([Watched(tmp_path / "end", 600)], [0], actor(), 2, launcher="processes")
+    fleet = ParallelCollector(
+        [Watched(tmp_path / "end", 600)], [0], actor(), 2, launcher="processes"
+    )
     fleet.whole_matches(8)
     process = fleet._workers[0].process
     fleet.close()
@@ -89,7 +91,9 @@ class Signals:
 def test_a_process_ignores_the_signals_of_its_parent_and_holds_none_back(tmp_path):
     """What a game starts inherits what is held back, and could not be ended."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    fleet = Fleet([Signals(tmp_path / "signals")], [0], actor(), 2, launcher="processes")
+    fleet = ParallelCollector(
+        [Signals(tmp_path / "signals")], [0], actor(), 2, launcher="processes"
+    )
     fleet.whole_matches(8)
     fleet.close()
     assert (tmp_path / "signals").read_text() == "[] [True, True] 1"
@@ -105,7 +109,7 @@ class Parent:
 
 @needs_unix
 def test_a_worker_starts_no_process_that_would_outlive_it():
-    fleet = Fleet([Parent()], [0], actor(), 2, launcher="processes")
+    fleet = ParallelCollector([Parent()], [0], actor(), 2, launcher="processes")
     with pytest.raises(LanistaError, match="daemonic processes are not allowed"):
         fleet.whole_matches(8)
 
@@ -124,7 +128,7 @@ def test_a_thread_ends_with_the_program_and_leaves_the_learner_s_autocast():
         collector.actor.policy.torso.register_forward_pre_hook(look)
         return collector
 
-    fleet = Fleet([build], [0], actor(), 2, launcher="threads")
+    fleet = ParallelCollector([build], [0], actor(), 2, launcher="threads")
     with torch.autocast("cpu", torch.bfloat16):
         fleet.whole_matches(8)
     fleet.close()

@@ -16,7 +16,7 @@ from typing import Any
 from lanista.evaluate.evaluator import Judgement
 from lanista.evaluate.meter import Reading, pool_reading
 from lanista.evaluate.score import Estimate
-from lanista.runs.database import Metrics
+from lanista.runs.database import RunDatabase
 
 NASH_CONV = "exact/nash_conv"
 
@@ -80,7 +80,7 @@ class Champion:
                 1 - body["score"], 1 - body["high"], 1 - body["low"], body["games"] // 2
             )
 
-    def load(self, metrics: Metrics) -> None:
+    def load(self, metrics: RunDatabase) -> None:
         """Fold over the run's events."""
         for _, kind, player, body in metrics.select("events", "rowid"):
             said = json.loads(str(body))

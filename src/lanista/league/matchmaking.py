@@ -44,6 +44,8 @@ class Meeting:
     weight: float
     """Its share of the learner's seats to fill; the shares of all meetings sum to 1."""
     reason: str
+    category: str = ""
+    """What it counts as in the learner's numbers, as its population has it."""
 
 
 @dataclass(frozen=True)

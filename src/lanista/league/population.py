@@ -10,12 +10,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanista.errors import RefusedError
 from lanista.games.bot_files import is_bot_file
 from lanista.games.bots import Player
-from lanista.league.matchmaking import meetings
+from lanista.league.matchmaking import Meeting, meetings
 from lanista.league.payoff import Payoff
 from lanista.league.roles import (
     PlayerRow,
@@ -27,12 +27,14 @@ from lanista.league.roles import (
 )
 from lanista.league.roster import Frozen, LivePlayer, outcomes, player_row
 from lanista.nets.policy_file import load_policy, policy_bytes
-from lanista.runs.database import Metrics, Row
+from lanista.runs.database import Row, RunDatabase, Values
 from lanista.runs.folder import policy_path
-from lanista.runs.league_settings import League
+from lanista.runs.league_settings import MAIN, League
 from lanista.runs.players import is_bot, make_player
 from lanista.runs.settings import SELF, Opponent, RunSettings
-from lanista.train.learner_loop import MAIN, Met, Training, Values
+
+if TYPE_CHECKING:
+    from lanista.train.learner_loop import LearnerLoop
 
 IMITATION = "imitation"
 EXPLOITER = "exploiter"
@@ -41,14 +43,16 @@ SPENT = ("decisions", "matches", "cpu_seconds", "wall_seconds")
 """What is counted over all learners of a run, and its exploiters."""
 
 
-class Squad:
+class Population:
     """All that a run carries on, besides its folder."""
 
-    def __init__(self, settings: RunSettings, folder: Path) -> None:
+    def __init__(
+        self, settings: RunSettings, folder: Path, learner_loop: type[LearnerLoop]
+    ) -> None:
         self.settings, self.folder, self.league = settings, folder, settings.league
         self.roles = self.league.learners if self.league else {MAIN: "main"}
         self.trainings = {
-            name: Training(settings, folder, self.find, name=name, number=number)
+            name: learner_loop(settings, folder, self.find, name=name, number=number)
             for number, name in enumerate(self.roles)
         }
         self.spec = self.main.spec
@@ -70,11 +74,11 @@ class Squad:
             training.close()
 
     @property
-    def main(self) -> Training:
+    def main(self) -> LearnerLoop:
         return next(iter(self.trainings.values()))
 
     @property
-    def mains(self) -> list[Training]:
+    def mains(self) -> list[LearnerLoop]:
         return [self.trainings[name] for name, role in self.roles.items() if role == "main"]
 
     @property
@@ -199,7 +203,9 @@ class Squad:
             self.in_force[learner] = [row for row in rows if row[0] == learner]
             training.meet(
                 [
-                    Met(str(who), self._category(learner, str(who)), str(why), float(weight or 0))
+                    Meeting(
+                        str(who), float(weight or 0), str(why), self._category(learner, str(who))
+                    )
                     for _, who, why, weight in self.in_force[learner]
                 ]
             )
@@ -278,7 +284,7 @@ class Squad:
                 found.append((self.frozen(training), reason))
         return found
 
-    def frozen(self, training: Training) -> Frozen:
+    def frozen(self, training: LearnerLoop) -> Frozen:
         """Return a learner as it now is, to be kept."""
         learner, role = training.name, self.roles[training.name]
         name = f"{learner}/{self.iteration:06d}"
@@ -288,7 +294,7 @@ class Squad:
         body = {"learner": learner, "decisions": training.decisions, "iteration": self.iteration}
         return Frozen(row, self.parents.get(learner, self._imitation()), body, data)
 
-    def file_of(self, training: Training) -> tuple[bytes, str]:
+    def file_of(self, training: LearnerLoop) -> tuple[bytes, str]:
         """Return the policy file of a learner as it is evaluated, and its digest."""
         data = policy_bytes(training.learner.best, self.spec, step=self.update)
         return data, hashlib.sha256(data).hexdigest()
@@ -355,7 +361,7 @@ class Squad:
         states = {name: training.rested_state() for name, training in self.trainings.items()}
         return None if None in states.values() else states
 
-    def load(self, state: Mapping[str, Any], metrics: Metrics) -> None:
+    def load(self, state: Mapping[str, Any], metrics: RunDatabase) -> None:
         """Take up what `state` gave, and the rest from the tables."""
         resets: dict[int, list[tuple[str, str]]] = {}
         for update, _, learner, body in metrics.connection.execute(
@@ -383,14 +389,14 @@ class Squad:
         if recorded:
             self.meet(recorded)
 
-    def _recorded(self, metrics: Metrics) -> list[Row]:
+    def _recorded(self, metrics: RunDatabase) -> list[Row]:
         rows = metrics.connection.execute(
             "SELECT learner, opponent, reason, weight FROM matchmaking WHERE update_number = "
             "(SELECT MAX(update_number) FROM matchmaking) ORDER BY learner, opponent, reason"
         )
         return [tuple(row) for row in rows]
 
-    def _fold(self, metrics: Metrics, resets: Mapping[int, Sequence[str]]) -> None:
+    def _fold(self, metrics: RunDatabase, resets: Mapping[int, Sequence[str]]) -> None:
         games: dict[int, list[Row]] = {}
         lineups: dict[int, list[Row]] = {}
         matches: dict[int, list[Row]] = {}
@@ -410,11 +416,3 @@ class Squad:
             rest = [row for row in lineups.get(update, []) if row[1] != "exploiter"]
             self.count([], tests, matches.get(update, []))
             self.count(games.get(update, []), rest, matches.get(update, []))
-
-
-def alone(settings: RunSettings, folder: Path) -> Training:
-    """Return the main learner of a run without a league, ready to begin."""
-    squad = Squad(settings, folder)
-    squad.enter(0, squad.first_rows())
-    squad.meet(squad.matchmake())
-    return squad.main

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from lanista.league.roles import PlayerRow
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.outcome_counts import pair_results
 from lanista.runs.database import Row
-from lanista.train.learner_loop import Training
+
+if TYPE_CHECKING:
+    from lanista.train.learner_loop import LearnerLoop
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Frozen:
 class LivePlayer:
     """A learner of the run as somebody else's opponent, with the weights it has now."""
 
-    def __init__(self, training: Training) -> None:
+    def __init__(self, training: LearnerLoop) -> None:
         self.name, self.digest = training.name, f"learner:{training.name}"
         self._training = training
         self.actors = (Actor(training.learner.policy, training.settings.seed),)

@@ -21,7 +21,7 @@ from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.batch import Batch, to_device
 from lanista.learn.forward import Views, forward
-from lanista.learn.loss_terms import FILTERED, Known, term, weighted
+from lanista.learn.loss_terms import FILTERED, LossInputs, term, weighted
 from lanista.learn.losses import Term
 from lanista.learn.malloc import keep_freed_memory
 from lanista.learn.minibatches import Part, cut, cut_there
@@ -41,7 +41,7 @@ from lanista.learn.shards import (
     shuffled,
 )
 from lanista.learn.step_metrics import Readings, read
-from lanista.learn.update_targets import known_of, scaled, scales
+from lanista.learn.update_targets import loss_inputs, scaled, scales
 from lanista.nets.policy import Critic, Policy, ema_update
 from lanista.nets.settings import Network
 
@@ -241,7 +241,7 @@ class Learner:
 
     def _known(
         self, pieces: list[list[Unrolls]], weights: dict[str, float]
-    ) -> Iterator[list[Known]]:
+    ) -> Iterator[list[LossInputs]]:
         """Give what is known of each piece; advantages are scaled and chosen over all of them."""
         if len(pieces) == 1 or not scales(self.settings):
             for piece in pieces:
@@ -259,8 +259,8 @@ class Learner:
 
     def _all_seen(
         self, shards: list[Unrolls], weights: dict[str, float], *, learns: bool = True
-    ) -> list[Known]:
-        def seen(shard: Unrolls) -> Known:
+    ) -> list[LossInputs]:
+        def seen(shard: Unrolls) -> LossInputs:
             # Both hold for the thread that they were set in.
             with torch.set_grad_enabled(learns), self._alone():
                 return self._seen(shard, weights)
@@ -277,22 +277,22 @@ class Learner:
             return nullcontext()
         return torch.autocast(self.device.type, enabled=False, cache_enabled=False)
 
-    def _seen(self, unrolls: Unrolls, weights: dict[str, float]) -> Known:
+    def _seen(self, unrolls: Unrolls, weights: dict[str, float]) -> LossInputs:
         batch = Batch(unrolls, self.device)
         views = Views(batch, self.settings)
         precision = PRECISIONS[self.settings.precision]
         temperature = self.scheduled()["temperature"]
         found = forward(self.policy, self.critic, views, precision, self.slow_critic, temperature)
         references = self.references.log_probs(views, self.update_count)
-        return known_of(self.policy.heads, self.settings, batch, found, references, weights)
+        return loss_inputs(self.policy.heads, self.settings, batch, found, references, weights)
 
-    def _terms(self, known: Known, weights: dict[str, float]) -> dict[str, Term]:
+    def _terms(self, known: LossInputs, weights: dict[str, float]) -> dict[str, Term]:
         inside = PULLS if self.settings.policy == "neurd" else ()
         used = [name for name, weight in weights.items() if weight and name not in inside]
         return {name: term(name)(known) for name in used}
 
     def _learned(
-        self, weights: dict[str, float], measured: bool, known: Known, rows: float
+        self, weights: dict[str, float], measured: bool, known: LossInputs, rows: float
     ) -> Learned:
         """Return the gradient of a shard that has this share of the step's rows."""
         found = self._terms(known, weights)
@@ -380,7 +380,7 @@ def _critic(spec: Spec, network: Network, settings: Learning, policy: Policy) ->
 
 
 @torch.no_grad()
-def _acting(known: Known) -> dict[str, Tensor]:
+def _acting(known: LossInputs) -> dict[str, Tensor]:
     """Return what is logged of a policy whatever its loss."""
     kl = behaviour_kl_sampled(known.chosen, known.behaviour, known.everything).loss
     return {"behaviour_kl": kl, "entropy": known.entropy.mean(0)}

@@ -20,7 +20,7 @@ from lanista.nets.distribution import Heads
 
 
 @dataclass
-class Known:
+class LossInputs:
     """What a term may look at, all over the same rows `[N]`."""
 
     heads: Heads
@@ -63,116 +63,120 @@ class Known:
     """Log-probabilities of other policies, `[N, choices]`; the portfolio's `[K, N, choices]`."""
 
 
-def policy(known: Known) -> Term:
-    settings = known.settings
+def policy(inputs: LossInputs) -> Term:
+    settings = inputs.settings
     if settings.policy == "all_action":
-        assert known.critic is not None
+        assert inputs.critic is not None
         return losses.all_action(
-            known.heads, known.log_probs, known.critic, known.mask, known.valid
+            inputs.heads, inputs.log_probs, inputs.critic, inputs.mask, inputs.valid
         )
     if settings.policy == "neurd":
-        assert known.q_advantage is not None
+        assert inputs.q_advantage is not None
         return losses.neurd(
-            known.heads,
-            known.logits,
-            known.q_advantage,
-            known.mask,
-            known.valid,
+            inputs.heads,
+            inputs.logits,
+            inputs.q_advantage,
+            inputs.mask,
+            inputs.valid,
             threshold=settings.neurd_threshold,
             clip=settings.neurd_clip,
         )
-    assert known.advantage is not None
+    assert inputs.advantage is not None
     if settings.policy == "vtrace":
-        return losses.policy_gradient(known.chosen, known.advantage, known.valid)
+        return losses.policy_gradient(inputs.chosen, inputs.advantage, inputs.valid)
     return losses.ppo_clip(
-        known.chosen, known.behaviour, known.advantage, known.valid, clip=settings.clip
+        inputs.chosen, inputs.behaviour, inputs.advantage, inputs.valid, clip=settings.clip
     )
 
 
-def value(known: Known) -> Term:
-    settings = known.settings
-    assert known.critic is not None
+def value(inputs: LossInputs) -> Term:
+    settings = inputs.settings
+    assert inputs.critic is not None
     if settings.critic_output == "outcome":
-        assert known.outcome is not None
-        return losses.outcome_loss(known.critic, known.outcome, known.everything)
-    assert known.value_target is not None
+        assert inputs.outcome is not None
+        return losses.outcome_loss(inputs.critic, inputs.outcome, inputs.everything)
+    assert inputs.value_target is not None
     if settings.critic_output == "q":
         return losses.q_loss(
-            known.heads, known.critic, known.action, known.value_target, known.everything
+            inputs.heads, inputs.critic, inputs.action, inputs.value_target, inputs.everything
         )
-    if settings.value_clip and known.old_value is not None:
+    if settings.value_clip and inputs.old_value is not None:
         return losses.value_loss(
-            known.critic,
-            known.value_target,
-            known.everything,
-            old_value_t=known.old_value,
+            inputs.critic,
+            inputs.value_target,
+            inputs.everything,
+            old_value_t=inputs.old_value,
             clip=settings.value_clip,
         )
-    return losses.value_loss(known.critic, known.value_target, known.everything)
+    return losses.value_loss(inputs.critic, inputs.value_target, inputs.everything)
 
 
-def upgo(known: Known) -> Term:
-    assert known.upgo is not None
-    assert known.value is not None
+def upgo(inputs: LossInputs) -> Term:
+    assert inputs.upgo is not None
+    assert inputs.value is not None
     return losses.upgo_loss(
-        known.chosen,
-        known.behaviour,
-        known.value,
-        known.upgo,
-        known.valid,
-        rho_clip=known.settings.pg_rho_clip,
+        inputs.chosen,
+        inputs.behaviour,
+        inputs.value,
+        inputs.upgo,
+        inputs.valid,
+        rho_clip=inputs.settings.pg_rho_clip,
     )
 
 
-def entropy(known: Known) -> Term:
-    return losses.entropy_bonus(known.entropy, known.valid)
+def entropy(inputs: LossInputs) -> Term:
+    return losses.entropy_bonus(inputs.entropy, inputs.valid)
 
 
-def anchor_reverse(known: Known) -> Term:
+def anchor_reverse(inputs: LossInputs) -> Term:
     return regularisers.reverse_kl(
-        known.heads, known.log_probs, known.references["anchor"], known.mask, known.everything
+        inputs.heads, inputs.log_probs, inputs.references["anchor"], inputs.mask, inputs.everything
     )
 
 
-def anchor_forward(known: Known) -> Term:
+def anchor_forward(inputs: LossInputs) -> Term:
     return regularisers.forward_kl(
-        known.heads, known.log_probs, known.references["anchor"], known.mask, known.everything
+        inputs.heads, inputs.log_probs, inputs.references["anchor"], inputs.mask, inputs.everything
     )
 
 
-def reference(known: Known) -> Term:
+def reference(inputs: LossInputs) -> Term:
     return regularisers.reference_kl(
-        known.heads, known.log_probs, known.references["reference"], known.mask, known.everything
+        inputs.heads,
+        inputs.log_probs,
+        inputs.references["reference"],
+        inputs.mask,
+        inputs.everything,
     )
 
 
-def portfolio(known: Known) -> Term:
+def portfolio(inputs: LossInputs) -> Term:
     return regularisers.portfolio_kl(
-        known.heads,
-        known.log_probs,
-        known.references["portfolio"],
-        known.mask,
-        known.everything,
-        pull=known.settings.portfolio_pull,
+        inputs.heads,
+        inputs.log_probs,
+        inputs.references["portfolio"],
+        inputs.mask,
+        inputs.everything,
+        pull=inputs.settings.portfolio_pull,
     )
 
 
-def magnet(known: Known) -> Term:
-    return regularisers.magnet(known.heads, known.log_probs, known.mask, known.everything)
+def magnet(inputs: LossInputs) -> Term:
+    return regularisers.magnet(inputs.heads, inputs.log_probs, inputs.mask, inputs.everything)
 
 
-def behaviour(known: Known) -> Term:
-    if known.behaviour_log_probs is None:
+def behaviour(inputs: LossInputs) -> Term:
+    if inputs.behaviour_log_probs is None:
         raise LanistaError("The term behaviour needs the acting policy's log_probs in the data.")
     return regularisers.behaviour_kl(
-        known.heads, known.acting, known.behaviour_log_probs, known.mask, known.everything
+        inputs.heads, inputs.acting, inputs.behaviour_log_probs, inputs.mask, inputs.everything
     )
 
 
 FILTERED = ("policy", "upgo", "entropy")
 """Terms that learn from valid rows only; the others learn from all."""
 
-TERMS: dict[str, Callable[[Known], Term]] = {
+TERMS: dict[str, Callable[[LossInputs], Term]] = {
     "policy": policy,
     "value": value,
     "upgo": upgo,
@@ -186,13 +190,13 @@ TERMS: dict[str, Callable[[Known], Term]] = {
 }
 
 
-def term(name: str) -> Callable[[Known], Term]:
+def term(name: str) -> Callable[[LossInputs], Term]:
     """Return a term by name: ours, or an installed package's."""
     if name in TERMS:
         return TERMS[name]
     added = added_terms()
     if name in added:
-        found: Callable[[Known], Term] = added[name].load()
+        found: Callable[[LossInputs], Term] = added[name].load()
         return found
     raise LanistaError(f"There is no loss term {name!r}; {nearest(name, [*TERMS, *added])}")
 

@@ -12,7 +12,7 @@ from lanista.errors import LanistaError
 from lanista.learn import returns
 from lanista.learn.batch import Batch
 from lanista.learn.forward import Forward
-from lanista.learn.loss_terms import Known
+from lanista.learn.loss_terms import LossInputs
 from lanista.learn.losses import advantages, outcome_classes
 from lanista.learn.rnad import (
     between_own,
@@ -39,18 +39,18 @@ class Steps:
 
 
 @torch.no_grad()
-def known_of(
+def loss_inputs(
     heads: Heads,
     settings: Learning,
     batch: Batch,
     forward: Forward,
     references: dict[str, Tensor],
     weights: dict[str, float],
-) -> Known:
+) -> LossInputs:
     """Return all that the terms of the loss may look at; no target carries a gradient."""
     unrolls = batch.unrolls
     everything = returns.unpadded(forward.value)
-    known = Known(
+    known = LossInputs(
         heads=heads,
         settings=settings,
         logits=forward.logits,
@@ -85,7 +85,7 @@ def known_of(
     return known
 
 
-def _ppo(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+def _ppo(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """Advantages by GAE from the values at the time of acting, as PPO has them."""
     unrolls, settings = batch.unrolls, known.settings
     old = forward.value if unrolls.value is None else batch.tensor("value")
@@ -101,7 +101,7 @@ def _ppo(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
     )
 
 
-def _vtrace(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+def _vtrace(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """V-trace advantages; the critic learns TD(λ), as AlphaStar's does."""
     settings, value = known.settings, batch.steps(forward.value)
     ratio = batch.steps(known.chosen - known.behaviour)
@@ -122,7 +122,7 @@ def _vtrace(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known
     return replace(known, advantage=batch.rows(found.advantage), value_target=batch.rows(target))
 
 
-def _all_action(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+def _all_action(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """Q learns TD(λ) returns, with Σ π Q as the value of what follows."""
     value = batch.steps(forward.value)
     target = returns.td_lambda(
@@ -131,7 +131,7 @@ def _all_action(known: Known, steps: Steps, batch: Batch, forward: Forward) -> K
     return replace(known, value_target=batch.rows(target))
 
 
-def _neurd(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+def _neurd(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """The advantage of every choice by the Q critic, bent by the pulls.
 
     Following it on the logits is magnetic mirror descent (Sokota et al. 2023): the force on a
@@ -152,7 +152,7 @@ def _neurd(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
     return replace(known, q_advantage=advantages(heads, known.log_probs, value, mask))
 
 
-def _rnad(known: Known, steps: Steps, batch: Batch, forward: Forward) -> Known:
+def _rnad(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """Targets of the regularised game, from whole matches in the joint view."""
     _refuse_partial(batch)
     ratio = log_policy_ratio(known.log_probs, known.references["rnad"], known.mask)
@@ -195,7 +195,7 @@ def _refuse_partial(batch: Batch) -> None:
         raise LanistaError("eta needs whole matches, and some of the data's go on; collect those.")
 
 
-def _bent(known: Known, steps: Steps, batch: Batch) -> Steps:
+def _bent(known: LossInputs, steps: Steps, batch: Batch) -> Steps:
     """Return the steps with the regularised game's rewards, each seat's over its own decisions."""
     joint, eta = batch.joint, known.settings.eta
     reference = known.heads.joint(known.references["rnad"], known.action)
@@ -236,7 +236,7 @@ def scales(settings: Learning) -> bool:
 
 
 @torch.no_grad()
-def scaled(settings: Learning, pieces: list[Known]) -> list[Known]:
+def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
     """Return the pieces of one step, advantages chosen and normalised over all their rows."""
     if not scales(settings):
         return pieces

@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any
 
 from lanista.errors import LanistaError
-from lanista.pipeline.recipe import POLICIES, Budget, Story, story_values
+from lanista.pipeline.recipe import POLICIES, Budget, PipelineRecipe, recipe_values
 from lanista.pipeline.runner import Audience, conduct
 from lanista.pipeline.stage_play import opponents_of
 from lanista.runs.serialise import plain
@@ -48,82 +48,82 @@ def read_budget(text: str) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-def digest_of(story: Story) -> str:
+def digest_of(recipe: PipelineRecipe) -> str:
     """Return the digest of a recipe as it was before a budget changed its numbers."""
-    values = story_values(replace(story, budget=None, device="auto"))
+    values = recipe_values(replace(recipe, budget=None, device="auto"))
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def within(story: Story, seconds: float) -> Story:
+def within(recipe: PipelineRecipe, seconds: float) -> PipelineRecipe:
     """Return a settled pipeline with its numbers chosen so that it takes about `seconds`."""
     began = time.perf_counter()
-    rates = rehearse(story, min(_LONG_ENOUGH, seconds / 200))
-    return plan(story, seconds, rates | {_REHEARSAL: time.perf_counter() - began})
+    rates = rehearse(recipe, min(_LONG_ENOUGH, seconds / 200))
+    return plan(recipe, seconds, rates | {_REHEARSAL: time.perf_counter() - began})
 
 
-def plan(story: Story, seconds: float, rates: Rates) -> Story:
+def plan(recipe: PipelineRecipe, seconds: float, rates: Rates) -> PipelineRecipe:
     """Return the pipeline with numbers that fit into `seconds` at these rates.
 
     The rehearsal is part of that time, but takes no more than half of it from the rest.
     """
     asked, seconds = seconds, max(seconds / 2, seconds - rates.get(_REHEARSAL, 0.0))
-    names = [name for name in story.stages.names if name != "report"]
-    shares = {name: story.shares.get(name, 1.0) for name in names}
+    names = [name for name in recipe.stages.names if name != "report"]
+    shares = {name: recipe.shares.get(name, 1.0) for name in names}
     parts = {name: seconds * share / sum(shares.values()) for name, share in shares.items()}
-    stages = story.stages
+    stages = recipe.stages
     if stages.record:
-        stages = replace(stages, record=_recording(story, parts, rates))
-    planned = replace(story, stages=stages)
+        stages = replace(stages, record=_recording(recipe, parts, rates))
+    planned = replace(recipe, stages=stages)
     if stages.imitate:
         stages = replace(stages, imitate=_imitating(planned, parts["imitate"], rates))
     for name in ("rl", "league"):
         if getattr(stages, name) is not None:
-            stages = stages.with_run(name, _running(story, name, parts[name], rates))
+            stages = stages.with_run(name, _running(recipe, name, parts[name], rates))
     if stages.evaluate:
-        games = _even(parts["evaluate"] * rates["evaluate/matches"] / len(opponents_of(story)))
+        games = _even(parts["evaluate"] * rates["evaluate/matches"] / len(opponents_of(recipe)))
         stages = replace(stages, evaluate=replace(stages.evaluate, games=games))
     kept = {name: float(f"{value:.6g}") for name, value in rates.items()}
-    budget = Budget(seconds=asked, of=digest_of(story), rates=kept)
-    return replace(story, stages=stages, budget=budget)
+    budget = Budget(seconds=asked, of=digest_of(recipe), rates=kept)
+    return replace(recipe, stages=stages, budget=budget)
 
 
-def _recording(story: Story, parts: Mapping[str, float], rates: Rates) -> Any:
-    asked = story.stages.record
+def _recording(recipe: PipelineRecipe, parts: Mapping[str, float], rates: Rates) -> Any:
+    asked = recipe.stages.record
     assert asked is not None
     matches = parts["record"] * rates["record/matches"]
-    if story.stages.imitate:
-        epochs = min(_FEWEST_EPOCHS, story.stages.imitate.imitation.epochs)
+    if recipe.stages.imitate:
+        epochs = min(_FEWEST_EPOCHS, recipe.stages.imitate.imitation.epochs)
         one = rates["imitate/decisions_a_match"] * (
             1 / rates["imitate/gathered"] + epochs / rates["imitate/learned"]
         )
-        matches = min(matches, _time_to_learn(story, parts["imitate"], rates) / one)
+        matches = min(matches, _time_to_learn(recipe, parts["imitate"], rates) / one)
     # Imitation holds out one deal of two, and each is played in both seats.
-    fewest = 4 if story.stages.imitate else 2
+    fewest = 4 if recipe.stages.imitate else 2
     return replace(asked, matches=max(fewest, _even(matches / len(asked.seats))))
 
 
-def _imitating(story: Story, seconds: float, rates: Rates) -> Any:
+def _imitating(recipe: PipelineRecipe, seconds: float, rates: Rates) -> Any:
     """Return how often imitation goes over all that is recorded."""
-    asked, recorded = story.stages.imitate, story.stages.record
+    asked, recorded = recipe.stages.imitate, recipe.stages.record
     assert asked is not None
     matches = recorded.matches * len(recorded.seats) if recorded else rates["imitate/matches"]
     decisions = matches * rates["imitate/decisions_a_match"]
-    left = _time_to_learn(story, seconds, rates) - decisions / rates["imitate/gathered"]
+    left = _time_to_learn(recipe, seconds, rates) - decisions / rates["imitate/gathered"]
     epochs = max(1, int(left * rates["imitate/learned"] / decisions))
     return replace(asked, imitation=replace(asked.imitation, epochs=epochs))
 
 
-def _time_to_learn(story: Story, seconds: float, rates: Rates) -> float:
+def _time_to_learn(recipe: PipelineRecipe, seconds: float, rates: Rates) -> float:
     """Return what is left of imitation's time when its clone has played its matches."""
-    asked = story.stages.imitate
+    asked = recipe.stages.imitate
     assert asked is not None
     # Half of it at least is for learning, however much the recipe wants to be played.
     return max(seconds / 2, seconds - asked.evaluation_matches * rates["imitate/a_match_of_each"])
 
 
-def _running(story: Story, stage: str, seconds: float, rates: Rates) -> dict[str, Any]:
+def _running(recipe: PipelineRecipe, stage: str, seconds: float, rates: Rates) -> dict[str, Any]:
     """Return a run's settings with iterations that fit, and as many judgements as before."""
-    settings = story.run_settings(stage)
+    settings = recipe.run_settings(stage)
     every, before = settings.evaluation.every, settings.iterations
     judgements = -(-before // every) if every else 0
     left = max(seconds / 2, seconds - judgements * rates[f"{stage}/judgement_seconds"])
@@ -131,7 +131,7 @@ def _running(story: Story, stage: str, seconds: float, rates: Rates) -> dict[str
     exploiters = _exploiters(settings) / (rates[f"{stage}/decisions"] * before)
     # What exploiters are trained on grows with the run, so an iteration costs that much more.
     iterations = max(1, int(left * a_second / (1 + exploiters)))
-    values = dict(getattr(story.stages, stage))
+    values = dict(getattr(recipe.stages, stage))
     values["iterations"] = iterations
     if every:
         scaled = max(1, round(every * iterations / before))
@@ -165,36 +165,36 @@ def _even(number: float) -> int:
     return max(2, int(number) // 2 * 2)
 
 
-def rehearse(story: Story, long_enough: float = _LONG_ENOUGH) -> dict[str, float]:
+def rehearse(recipe: PipelineRecipe, long_enough: float = _LONG_ENOUGH) -> dict[str, float]:
     """Do the pipeline in small and return what was measured."""
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="lanista-rehearsal-") as place:
         size = _Size()
         for number in range(_MOST_TIMES):
             clock = Clock()
-            small = size.of(story)
+            small = size.of(recipe)
             conduct(small, Path(place) / f"{number}", audience=clock)
             found |= clock.rates(small)
             if min(clock.spent.get(name, long_enough) for name in _GROWING) >= long_enough:
                 break
-            if not {"record", "imitate"} & {*story.stages.names}:
+            if not {"record", "imitate"} & {*recipe.stages.names}:
                 break
             size = size.grown()
             # What learns by playing is measured once: its iterations do not change in size.
-            story = replace(story, stages=replace(story.stages, rl=None, league=None))
-            story = _without_missing(story)
+            recipe = replace(recipe, stages=replace(recipe.stages, rl=None, league=None))
+            recipe = _without_missing(recipe)
     return found
 
 
-def _without_missing(story: Story) -> Story:
+def _without_missing(recipe: PipelineRecipe) -> PipelineRecipe:
     """Return a pipeline whose evaluation names no policy that it does not make."""
-    asked = story.stages.evaluate
+    asked = recipe.stages.evaluate
     if asked is None:
-        return story
-    missing = {file for name, file in POLICIES.items() if name not in story.stages.names}
+        return recipe
+    missing = {file for name, file in POLICIES.items() if name not in recipe.stages.names}
     words = tuple(word for word in asked.opponents if word not in missing)
-    evaluate = replace(asked, opponents=words) if words and story.policy else None
-    return replace(story, stages=replace(story.stages, evaluate=evaluate))
+    evaluate = replace(asked, opponents=words) if words and recipe.policy else None
+    return replace(recipe, stages=replace(recipe.stages, evaluate=evaluate))
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,9 @@ class _Size:
     def grown(self) -> _Size:
         return _Size(self.matches * 4, self.games * 2)
 
-    def of(self, story: Story) -> Story:
+    def of(self, recipe: PipelineRecipe) -> PipelineRecipe:
         """Return the pipeline in this size."""
-        stages = story.stages
+        stages = recipe.stages
         if stages.record:
             stages = replace(stages, record=replace(stages.record, matches=self.matches))
         if stages.imitate:
@@ -228,7 +228,7 @@ class _Size:
                 stages = stages.with_run(name, values)
         if stages.evaluate:
             stages = replace(stages, evaluate=replace(stages.evaluate, games=self.games))
-        return replace(story, stages=replace(stages, report=None))
+        return replace(recipe, stages=replace(stages, report=None))
 
 
 @dataclass
@@ -263,7 +263,7 @@ class Clock(Audience):
     def _mark(self, what: str, count: int) -> None:
         self.marks[self.name].append((what, time.perf_counter(), count))
 
-    def rates(self, small: Story) -> dict[str, float]:
+    def rates(self, small: PipelineRecipe) -> dict[str, float]:
         """Return what this rehearsal of `small` says."""
         found: dict[str, float] = {}
         stages = small.stages
@@ -280,7 +280,7 @@ class Clock(Audience):
             found["evaluate/matches"] = matches / self.spent["evaluate"]
         return found
 
-    def _imitation(self, small: Story) -> dict[str, float]:
+    def _imitation(self, small: PipelineRecipe) -> dict[str, float]:
         asked, recorded = small.stages.imitate, small.stages.record
         assert asked is not None
         marks = self.marks["imitate"]
@@ -296,7 +296,7 @@ class Clock(Audience):
             "imitate/a_match_of_each": played if asked.evaluation_matches else 0.0,
         }
 
-    def _run(self, name: str, small: Story) -> dict[str, float]:
+    def _run(self, name: str, small: PipelineRecipe) -> dict[str, float]:
         """Return iterations a second, decisions of each, and what the last one's judgement took."""
         settings = small.run_settings(name)
         times = [mark[1] for mark in self.marks[name] if mark[0] == "at"]

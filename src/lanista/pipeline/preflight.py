@@ -13,8 +13,8 @@ from pathlib import Path
 
 from lanista.errors import LanistaError
 from lanista.games import registry
-from lanista.pipeline.recipe import POLICIES, RECIPE, Story
-from lanista.pipeline.runner import RECORDS, saved_story
+from lanista.pipeline.recipe import POLICIES, RECIPE, PipelineRecipe
+from lanista.pipeline.runner import RECORDS, saved_recipe
 from lanista.runs.players import player_of
 from lanista.runs.settings import SELF
 from lanista.train.collector_factory import device_of, refuse_graphs, refuse_without_gpu
@@ -23,41 +23,41 @@ _GIVEN = {SELF, "all", *POLICIES.values()}
 """Words for players that are always there, or that a stage before makes."""
 
 
-def refuse_unready(story: Story, folder: Path) -> None:
+def refuse_unready(recipe: PipelineRecipe, folder: Path) -> None:
     """Refuse a settled pipeline whose game cannot be made, or a player that is not there.
 
     Stages that `folder` has finished need nothing any more while the recipe stays the same. Words
     are read as in that folder.
     """
-    same = (folder / RECIPE).is_file() and saved_story(folder) == story
-    done = [name for name in story.stages.names if same and _finished(folder, name)]
-    due = [name for name in story.stages.names if name in _WORDS and name not in done]
+    same = (folder / RECIPE).is_file() and saved_recipe(folder) == recipe
+    done = [name for name in recipe.stages.names if same and _finished(folder, name)]
+    due = [name for name in recipe.stages.names if name in _WORDS and name not in done]
     if not due:
         return
-    _refuse_devices(story, due)
+    _refuse_devices(recipe, due)
     seen: set[str] = set()
     with chdir(folder) if folder.is_dir() else nullcontext():
-        spec = registry.spec_of(story.game, seed=story.seed, **story.game_settings)
+        spec = registry.spec_of(recipe.game, seed=recipe.seed, **recipe.game_settings)
         for name in due:
-            for word in dict.fromkeys(_WORDS[name](story)):
+            for word in dict.fromkeys(_WORDS[name](recipe)):
                 if word in _GIVEN or word in seen:
                     continue
                 try:
-                    player_of(story.game, word, spec, story.seed)
+                    player_of(recipe.game, word, spec, recipe.seed)
                 except LanistaError as error:
                     raise type(error)(f"stages.{name}: {error}") from error
                 seen.add(word)
 
 
-def _refuse_devices(story: Story, due: Iterable[str]) -> None:
+def _refuse_devices(recipe: PipelineRecipe, due: Iterable[str]) -> None:
     """Refuse a stage that learns on a GPU, or records work for one, where there is none."""
     for name in due:
         try:
             if name in ("rl", "league"):
-                settings = story.run_settings(name)
+                settings = recipe.run_settings(name)
                 device_of(settings)
                 refuse_graphs(settings)
-            elif name == "imitate" and story.device == "cuda":
+            elif name == "imitate" and recipe.device == "cuda":
                 refuse_without_gpu()
         except LanistaError as error:
             raise LanistaError(f"stages.{name}: {error}") from error
@@ -71,32 +71,32 @@ def _finished(folder: Path, stage: str) -> bool:
         return False  # One that is damaged is refused when its stage is looked at.
 
 
-def _recorded(story: Story) -> list[str]:
-    assert story.stages.record is not None
-    return [word for players in story.stages.record.lineups() for word in players]
+def _recorded(recipe: PipelineRecipe) -> list[str]:
+    assert recipe.stages.record is not None
+    return [word for players in recipe.stages.record.lineups() for word in players]
 
 
-def _imitated(story: Story) -> list[str]:
-    assert story.stages.imitate is not None
-    return list(story.stages.imitate.opponents)
+def _imitated(recipe: PipelineRecipe) -> list[str]:
+    assert recipe.stages.imitate is not None
+    return list(recipe.stages.imitate.opponents)
 
 
-def _met(story: Story, stage: str) -> list[str]:
-    settings = story.run_settings(stage)
+def _met(recipe: PipelineRecipe, stage: str) -> list[str]:
+    settings = recipe.run_settings(stage)
     start = settings.supervised_checkpoint
     return [*([start] if start else []), *settings.opponents, *settings.evaluation.bots]
 
 
-def _judges(story: Story) -> list[str]:
-    assert story.stages.evaluate is not None
-    return list(story.stages.evaluate.opponents)
+def _judges(recipe: PipelineRecipe) -> list[str]:
+    assert recipe.stages.evaluate is not None
+    return list(recipe.stages.evaluate.opponents)
 
 
-_WORDS: Mapping[str, Callable[[Story], list[str]]] = {
+_WORDS: Mapping[str, Callable[[PipelineRecipe], list[str]]] = {
     "record": _recorded,
     "imitate": _imitated,
-    "rl": lambda story: _met(story, "rl"),
-    "league": lambda story: _met(story, "league"),
+    "rl": lambda recipe: _met(recipe, "rl"),
+    "league": lambda recipe: _met(recipe, "league"),
     "evaluate": _judges,
 }
 """Whom each stage that plays needs."""

@@ -169,7 +169,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Story:
+class PipelineRecipe:
     """A whole pipeline."""
 
     game: str = "arena"
@@ -242,24 +242,24 @@ def run_folder(stage: str) -> str:
     return "league" if stage == "league" else f"{POLICIES[stage]}.run"
 
 
-def is_story(values: object) -> bool:
+def is_pipeline(values: object) -> bool:
     """Return whether plain values are those of a pipeline and not of a single run."""
     return isinstance(values, Mapping) and "stages" in values
 
 
-def load_story(values: Mapping[str, Any]) -> Story:
+def load_recipe(values: Mapping[str, Any]) -> PipelineRecipe:
     """Return the pipeline in plain values; a single run becomes one stage."""
-    if not is_story(values):
+    if not is_pipeline(values):
         settings = build(RunSettings, values)
         rest = {name: value for name, value in plain(settings).items() if name not in TOP}
         stage = "league" if rest.get("league") else "rl"
         top = {name: values[name] for name in TOP if name in values}
-        return build(Story, top | {"stages": {stage: rest}})
+        return build(PipelineRecipe, top | {"stages": {stage: rest}})
     stages = values["stages"]
     if isinstance(stages, Mapping):  # `report:` with nothing after it asks for the usual report.
         stages = {name: {} if each is None else each for name, each in stages.items()}
         stages = _with_seed(stages, values.get("seed", 0))
-    return build(Story, {**values, "stages": stages})
+    return build(PipelineRecipe, {**values, "stages": stages})
 
 
 def _with_seed(stages: dict[str, Any], seed: object) -> dict[str, Any]:
@@ -271,7 +271,7 @@ def _with_seed(stages: dict[str, Any], seed: object) -> dict[str, Any]:
     return {**stages, "imitate": {**imitate, "imitation": imitation}}
 
 
-def read_story(path: Path) -> dict[str, Any]:
+def read_recipe(path: Path) -> dict[str, Any]:
     """Return the plain values in a recipe's file."""
     values = read_yaml(path)
     if not isinstance(values, Mapping):
@@ -279,20 +279,20 @@ def read_story(path: Path) -> dict[str, Any]:
     return dict(values)
 
 
-def story_values(story: Story) -> dict[str, Any]:
+def recipe_values(recipe: PipelineRecipe) -> dict[str, Any]:
     """Return a pipeline as plain values, without the stages that are missing."""
-    values: dict[str, Any] = plain(story)
-    values["stages"] = {name: values["stages"][name] for name in story.stages.names}
-    if story.budget is None:
+    values: dict[str, Any] = plain(recipe)
+    values["stages"] = {name: values["stages"][name] for name in recipe.stages.names}
+    if recipe.budget is None:
         del values["budget"]
-    if story.stages.imitate and story.stages.imitate.imitation.seed == story.seed:
+    if recipe.stages.imitate and recipe.stages.imitate.imitation.seed == recipe.seed:
         del values["stages"]["imitate"]["imitation"]["seed"]
     return values
 
 
-def story_yaml(story: Story) -> str:
-    """Return a pipeline as YAML that `load_story` reads back to an equal one."""
-    return yaml.safe_dump(story_values(story), sort_keys=False, allow_unicode=True)
+def recipe_yaml(recipe: PipelineRecipe) -> str:
+    """Return a pipeline as YAML that `load_recipe` reads back to an equal one."""
+    return yaml.safe_dump(recipe_values(recipe), sort_keys=False, allow_unicode=True)
 
 
 def with_overrides(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from lanista.errors import LanistaError, nearest
 from lanista.importers.formats import plan_of
 from lanista.learn.settings import Learning
-from lanista.pipeline.recipe import RECIPE, Story, is_story, load_story, read_story
+from lanista.pipeline.recipe import RECIPE, PipelineRecipe, is_pipeline, load_recipe, read_recipe
 from lanista.runs.serialise import SettingsError
 from lanista.runs.settings import Replay, Rollouts, RunSettings, load_settings
 
@@ -76,13 +76,13 @@ def settings_of(word: str, stage: str = "rl") -> RunSettings:
     Where that has none, the league stage stands in for it, and the other way round.
     """
     path = find(word)
-    values = read_story(path)
-    if not is_story(values):
+    values = read_recipe(path)
+    if not is_pipeline(values):
         _refuse_plan(path, values)
         return load_settings(path)
     try:
-        story = load_story(values)
-        return story.run_settings(_stage(story, stage), start=None)
+        recipe = load_recipe(values)
+        return recipe.run_settings(_stage(recipe, stage), start=None)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
 
@@ -92,13 +92,13 @@ def taken_from(word: str, stage: str = "rl") -> str:
 
     A user may not know that the file is a pipeline's, and would miss what earlier stages make.
     """
-    values = read_story(find(word))
-    if not is_story(values):
+    values = read_recipe(find(word))
+    if not is_pipeline(values):
         return ""
-    story = load_story(values)
-    chosen = _stage(story, stage)
+    recipe = load_recipe(values)
+    chosen = _stage(recipe, stage)
     said = f"Taken is the stage {chosen} of the pipeline {word}"
-    before = story.stages.names[: story.stages.names.index(chosen)]
+    before = recipe.stages.names[: recipe.stages.names.index(chosen)]
     if not before:
         return f"{said}."
     return (
@@ -107,10 +107,10 @@ def taken_from(word: str, stage: str = "rl") -> str:
     )
 
 
-def _stage(story: Story, stage: str) -> str:
-    there = [name for name in (stage, "rl", "league") if name in story.stages.names]
+def _stage(recipe: PipelineRecipe, stage: str) -> str:
+    there = [name for name in (stage, "rl", "league") if name in recipe.stages.names]
     if not there:
-        names = ", ".join(story.stages.names)
+        names = ", ".join(recipe.stages.names)
         raise SettingsError(f"a pipeline of {names} has no rl stage; use `lanista run`.")
     return there[0]
 

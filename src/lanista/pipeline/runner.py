@@ -18,8 +18,8 @@ from lanista.errors import RefusedError
 from lanista.files import remove_leftovers, write_text
 from lanista.foreign import refuse_unsafe_folder
 from lanista.lock import LOCK, holding
-from lanista.pipeline.recipe import RECIPE, Story, load_story, read_story, story_yaml
-from lanista.pipeline.stage import Onlooker, Stage, Stop
+from lanista.pipeline.recipe import RECIPE, PipelineRecipe, load_recipe, read_recipe, recipe_yaml
+from lanista.pipeline.stage import Stage, StageObserver, Stop
 from lanista.pipeline.stages import stages_of
 from lanista.runs.serialise import SettingsError
 
@@ -27,7 +27,7 @@ RECORDS, ASIDE = Path("stages"), Path("aside")
 INTERRUPTED = 130
 
 
-class Audience(Onlooker):
+class Audience(StageObserver):
     """Is told which stage is at work too; this one looks away."""
 
     def planned(self, names: list[str]) -> None:
@@ -43,14 +43,18 @@ class Audience(Onlooker):
         """A stage is done and recorded."""
 
 
-def saved_story(folder: Path) -> Story:
+def saved_recipe(folder: Path) -> PipelineRecipe:
     """Return the pipeline that a folder holds."""
     refuse_unsafe_folder(folder)
-    return load_story(read_story(folder / RECIPE))
+    return load_recipe(read_recipe(folder / RECIPE))
 
 
 def conduct(
-    story: Story, folder: Path, *, audience: Audience | None = None, stop: Stop | None = None
+    recipe: PipelineRecipe,
+    folder: Path,
+    *,
+    audience: Audience | None = None,
+    stop: Stop | None = None,
 ) -> int:
     """Do all that is due of a settled pipeline; return 0, or 130 when stopped with all saved."""
     audience = audience or Audience()
@@ -60,8 +64,8 @@ def conduct(
         _refuse_foreign()
         for place in {path.parent for path in Path().rglob(".tmp-*.part")}:
             remove_leftovers(place)
-        _keep(story)
-        stages = stages_of(story)
+        _keep(recipe)
+        stages = stages_of(recipe)
         audience.planned([stage.name for stage in stages])
         for stage in stages:
             if not _attend(stage, audience, stop or (lambda: False)):
@@ -77,10 +81,10 @@ def _refuse_foreign() -> None:
         )
 
 
-def _keep(story: Story) -> None:
+def _keep(recipe: PipelineRecipe) -> None:
     """Write the recipe, where it is another one than the folder has."""
-    if not Path(RECIPE).exists() or saved_story(Path()) != story:
-        write_text(RECIPE, story_yaml(story))
+    if not Path(RECIPE).exists() or saved_recipe(Path()) != recipe:
+        write_text(RECIPE, recipe_yaml(recipe))
 
 
 def _attend(stage: Stage, audience: Audience, stop: Stop) -> bool:

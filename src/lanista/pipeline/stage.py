@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanista.pipeline.recipe import POLICIES, Story
+from lanista.pipeline.recipe import POLICIES, PipelineRecipe
 
 
-class Onlooker:
+class StageObserver:
     """Is told how far a stage is; this one looks away."""
 
     def begins(self, total: int, unit: str) -> None:
@@ -46,7 +46,7 @@ class Stage:
     """Files and folders whose bytes are what came of it."""
     keeps: tuple[str, ...]
     """Others that belong to it, such as run folders."""
-    work: Callable[[Onlooker, Stop], bool]
+    work: Callable[[StageObserver, Stop], bool]
     """Does it, or goes on with it; False: it was stopped, with all that is complete saved."""
     grows: str = ""
     """A setting of which more means that the stage goes on from what it made."""
@@ -54,18 +54,18 @@ class Stage:
     """Says of a setting, by its dotted key, whether it may change without another result."""
 
 
-def common_inputs(story: Story) -> dict[str, Any]:
+def common_inputs(recipe: PipelineRecipe) -> dict[str, Any]:
     """Return the settings that every stage depends on."""
     return {
-        "game": story.game,
-        "game_settings": dict(story.game_settings),
-        "seed": story.seed,
+        "game": recipe.game,
+        "game_settings": dict(recipe.game_settings),
+        "seed": recipe.seed,
     }
 
 
-def game_file(story: Story) -> tuple[str, ...]:
+def game_file(recipe: PipelineRecipe) -> tuple[str, ...]:
     """Return the file that the game comes from, where it is a Python file."""
-    return (story.game,) if story.game.endswith(".py") else ()
+    return (recipe.game,) if recipe.game.endswith(".py") else ()
 
 
 def policy_files(words: Iterable[str]) -> list[str]:

@@ -12,8 +12,15 @@ from typing import Any
 
 from lanista.data.demonstrations import Demonstrations, Indices
 from lanista.errors import RefusedError
-from lanista.pipeline.recipe import POLICIES, Story, run_folder
-from lanista.pipeline.stage import Onlooker, Stage, Stop, common_inputs, game_file, policy_files
+from lanista.pipeline.recipe import POLICIES, PipelineRecipe, run_folder
+from lanista.pipeline.stage import (
+    Stage,
+    StageObserver,
+    Stop,
+    common_inputs,
+    game_file,
+    policy_files,
+)
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import CONFIG, DATABASE, folder_of
 from lanista.runs.serialise import plain
@@ -27,9 +34,9 @@ _OTHER_RESULTS = ("iterations", "evaluation")
 league chooses the policy that it hands out."""
 
 
-def imitate_stage(story: Story) -> Stage:
+def imitate_stage(recipe: PipelineRecipe) -> Stage:
     """Return the stage that learns to play as others did."""
-    asked = story.stages.imitate
+    asked = recipe.stages.imitate
     assert asked is not None
     output = Path(POLICIES["imitate"])
     task = Task(
@@ -41,15 +48,15 @@ def imitate_stage(story: Story) -> Stage:
         irrelevant=asked.irrelevant,
         network=asked.network,
         imitation=asked.imitation,
-        game=story.game,
+        game=recipe.game,
         opponents=asked.opponents,
         evaluation_matches=asked.evaluation_matches,
         temperature=asked.temperature,
         threads=1,
-        device=story.device,
+        device=recipe.device,
     )
 
-    def work(onlooker: Onlooker, stop: Stop) -> bool:
+    def work(onlooker: StageObserver, stop: Stop) -> bool:
         run = folder_of(output)
         if run.exists() and not Checkpoints(run / CHECKPOINTS).numbers():
             shutil.rmtree(run)  # Killed before anything was learned.
@@ -62,16 +69,16 @@ def imitate_stage(story: Story) -> Stage:
             raise
 
     folders = (asked.data_dir, asked.feedback_dir, asked.reports_live_dir)
-    reads = (*game_file(story), *(folder for folder in folders if folder))
+    reads = (*game_file(recipe), *(folder for folder in folders if folder))
     makes = (str(output), str(json_path(output)))
-    settings = common_inputs(story) | plain(asked)
+    settings = common_inputs(recipe) | plain(asked)
     return Stage("imitate", settings, reads, makes, (str(folder_of(output)),), work)
 
 
 class _Watched(Watcher):
     """Tells an onlooker about imitation, and stops it when the user wants to."""
 
-    def __init__(self, task: Task, onlooker: Onlooker, stop: Stop) -> None:
+    def __init__(self, task: Task, onlooker: StageObserver, stop: Stop) -> None:
         self.task, self.onlooker, self.stop = task, onlooker, stop
 
     def _look(self) -> None:
@@ -108,12 +115,12 @@ class _Watched(Watcher):
         self._look()
 
 
-def run_stage(story: Story, name: str) -> Stage:
+def run_stage(recipe: PipelineRecipe, name: str) -> Stage:
     """Return the stage `rl` or `league`."""
-    settings, output = story.run_settings(name), Path(POLICIES[name])
+    settings, output = recipe.run_settings(name), Path(POLICIES[name])
     folder = Path(run_folder(name))
 
-    def work(onlooker: Onlooker, stop: Stop) -> bool:
+    def work(onlooker: StageObserver, stop: Stop) -> bool:
         code = train(
             settings,
             output,
@@ -124,7 +131,7 @@ def run_stage(story: Story, name: str) -> Stage:
         )
         return code == 0
 
-    reads = (*game_file(story), *_files(settings))
+    reads = (*game_file(recipe), *_files(settings))
     makes, keeps = (str(output),), (str(folder),)
     inputs = _run_inputs(settings)
     return Stage(name, inputs, reads, makes, keeps, work, grows="iterations", free=_free)
@@ -168,7 +175,7 @@ def _files(settings: RunSettings) -> list[str]:
 class _Observed:
     """Tells an onlooker about a run."""
 
-    def __init__(self, onlooker: Onlooker) -> None:
+    def __init__(self, onlooker: StageObserver) -> None:
         self.onlooker = onlooker
 
     def started(self, settings: RunSettings, update: int) -> None:

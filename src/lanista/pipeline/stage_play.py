@@ -21,8 +21,15 @@ from lanista.games.adapters.exact import OPENSPIEL_NAMES
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
 from lanista.nets.policy_file import load_policy
-from lanista.pipeline.recipe import DATA, EVALUATION, Evaluating, Recording, Story
-from lanista.pipeline.stage import Onlooker, Stage, Stop, common_inputs, game_file, policy_files
+from lanista.pipeline.recipe import DATA, EVALUATION, Evaluating, PipelineRecipe, Recording
+from lanista.pipeline.stage import (
+    Stage,
+    StageObserver,
+    Stop,
+    common_inputs,
+    game_file,
+    policy_files,
+)
 from lanista.rollout.inference.policy_players import policy_player
 from lanista.rollout.match_runner import Table, join, play
 from lanista.rollout.replay_recorder import Recorder, block_size
@@ -33,22 +40,24 @@ from lanista.runs.serialise import SettingsError, plain
 _SLOTS = 4096
 
 
-def record_stage(story: Story) -> Stage:
+def record_stage(recipe: PipelineRecipe) -> Stage:
     """Return the stage that plays matches to learn from."""
-    asked = story.stages.record
+    asked = recipe.stages.record
     assert asked is not None
     settings = plain(asked)
     del settings["threads"]
     words = policy_files(word for each in asked.lineups() for word in each)
 
-    def work(onlooker: Onlooker, stop: Stop) -> bool:
-        return _play_all(story, asked, onlooker, stop)
+    def work(onlooker: StageObserver, stop: Stop) -> bool:
+        return _play_all(recipe, asked, onlooker, stop)
 
-    reads = (*game_file(story), *words)
-    return Stage("record", common_inputs(story) | settings, reads, (DATA,), (), work)
+    reads = (*game_file(recipe), *words)
+    return Stage("record", common_inputs(recipe) | settings, reads, (DATA,), (), work)
 
 
-def _play_all(story: Story, asked: Recording, onlooker: Onlooker, stop: Stop) -> bool:
+def _play_all(
+    recipe: PipelineRecipe, asked: Recording, onlooker: StageObserver, stop: Stop
+) -> bool:
     """Record every line-up on deals of its own; blocks that are there are not played again."""
     first, plans = 0, []
     for players in asked.lineups():
@@ -57,17 +66,17 @@ def _play_all(story: Story, asked: Recording, onlooker: Onlooker, stop: Stop) ->
         first += len(schedule)
     onlooker.begins(first, "matches")
     for players, schedule in plans:
-        if not _play_lineup(story, asked, players, schedule, onlooker, stop):
+        if not _play_lineup(recipe, asked, players, schedule, onlooker, stop):
             return False
     return True
 
 
 def _play_lineup(
-    story: Story,
+    recipe: PipelineRecipe,
     asked: Recording,
     players: tuple[str, ...],
     schedule: Schedule,
-    onlooker: Onlooker,
+    onlooker: StageObserver,
     stop: Stop,
 ) -> bool:
     def ended(matches: int) -> None:
@@ -78,13 +87,13 @@ def _play_lineup(
     def seated(spec: Spec) -> tuple[Player, ...]:
         if spec.seats != len(players):
             raise SettingsError(
-                f"stages.record.seats names {','.join(players)}, and {story.game} has "
+                f"stages.record.seats names {','.join(players)}, and {recipe.game} has "
                 f"{spec.seats} seats; name one for each."
             )
-        return tuple(_player(story, spec, word) for word in players)
+        return tuple(_player(recipe, spec, word) for word in players)
 
     try:
-        with _tables(story, asked.threads, min(len(schedule), _SLOTS), seated) as tables:
+        with _tables(recipe, asked.threads, min(len(schedule), _SLOTS), seated) as tables:
             recorder = Recorder(DATA, tables[0].game, tables[0].players)
             for block in schedule.blocks(block_size(tables[0].game.spec)):
                 if recorder.path_of(block).exists():
@@ -101,48 +110,48 @@ def _play_lineup(
 
 @contextmanager
 def _tables(
-    story: Story, threads: int, slots: int, seated: Callable[[Spec], tuple[Player, ...]]
+    recipe: PipelineRecipe, threads: int, slots: int, seated: Callable[[Spec], tuple[Player, ...]]
 ) -> Iterator[list[Table]]:
     """Give a table with players of its own for each thread; close the games afterwards."""
     with ExitStack() as opened:
         tables = []
         for _ in range(threads or os.cpu_count() or 1):
-            game = registry.make(story.game, slots=slots, seed=story.seed, **story.game_settings)
+            game = registry.make(recipe.game, slots=slots, seed=recipe.seed, **recipe.game_settings)
             opened.callback(game.close)
             tables.append(Table(game, seated(game.spec)))
         yield tables
 
 
-def _player(story: Story, spec: Spec, word: str) -> Player:
-    if not is_bot(story.game, word) and Path(word).is_file():
-        return policy_player(word, spec, story.seed, name=Path(word).stem)
-    return registry.make_bot(story.game, word, spec, story.seed)
+def _player(recipe: PipelineRecipe, spec: Spec, word: str) -> Player:
+    if not is_bot(recipe.game, word) and Path(word).is_file():
+        return policy_player(word, spec, recipe.seed, name=Path(word).stem)
+    return registry.make_bot(recipe.game, word, spec, recipe.seed)
 
 
-def evaluate_stage(story: Story) -> Stage:
+def evaluate_stage(recipe: PipelineRecipe) -> Stage:
     """Return the stage that says how strong the last policy is."""
-    asked, policy = story.stages.evaluate, story.policy
+    asked, policy = recipe.stages.evaluate, recipe.policy
     assert asked is not None
     assert policy is not None
 
-    def work(onlooker: Onlooker, stop: Stop) -> bool:
-        found = _judge(story, asked, policy, onlooker, stop)
+    def work(onlooker: StageObserver, stop: Stop) -> bool:
+        found = _judge(recipe, asked, policy, onlooker, stop)
         if found is None:
             return False
         write_text(EVALUATION, json.dumps(found, indent=2, sort_keys=True) + "\n")
         return True
 
-    settings = common_inputs(story) | plain(asked)
+    settings = common_inputs(recipe) | plain(asked)
     del settings["threads"]
-    reads = (*game_file(story), *policy_files([policy, *asked.opponents]))
+    reads = (*game_file(recipe), *policy_files([policy, *asked.opponents]))
     return Stage("evaluate", settings, reads, (EVALUATION,), (), work)
 
 
 def _judge(
-    story: Story, asked: Evaluating, policy: str, onlooker: Onlooker, stop: Stop
+    recipe: PipelineRecipe, asked: Evaluating, policy: str, onlooker: StageObserver, stop: Stop
 ) -> dict[str, Any] | None:
     """Return what the policy's matches say, without clocks; None: stopped."""
-    words, name = opponents_of(story), Path(policy).stem
+    words, name = opponents_of(recipe), Path(policy).stem
 
     def ended(matches: int) -> None:
         onlooker.done(matches)
@@ -153,16 +162,16 @@ def _judge(
         mine = policy_player(
             policy,
             spec,
-            story.seed,
+            recipe.seed,
             greedy=asked.greedy,
             temperature=asked.temperature or 1.0,
             name=name,
         )
-        return (mine, *(_player(story, spec, word) for word in words))
+        return (mine, *(_player(recipe, spec, word) for word in words))
 
     slots = min(asked.games * len(words), _SLOTS)
     try:
-        with _tables(story, asked.threads, slots, seated) as tables:
+        with _tables(recipe, asked.threads, slots, seated) as tables:
             spec = tables[0].game.spec
             deals = -(-asked.games // spec.seats)
             onlooker.begins(deals * spec.seats * len(words), "matches")
@@ -172,7 +181,7 @@ def _judge(
             return None
         raise
     manner = "greedy" if asked.greedy else f"temperature {asked.temperature or 1:g}"
-    found = described(gauntlet_of(join(parts), [name, *words]), spec, story.seed, manner)
+    found = described(gauntlet_of(join(parts), [name, *words]), spec, recipe.seed, manner)
     for clock in ("wall_seconds", "cpu_seconds"):  # What is evaluated again is the same again.
         del found[clock]
     return found | {"exact": _exact(policy)}
@@ -192,10 +201,10 @@ def _exact(policy: str) -> dict[str, Any] | None:
         return None  # The program that could say is not installed; the run's notices tell.
 
 
-def opponents_of(story: Story) -> list[str]:
+def opponents_of(recipe: PipelineRecipe) -> list[str]:
     """Return whom the last policy is judged by, each once."""
-    asked = story.stages.evaluate
+    asked = recipe.stages.evaluate
     assert asked is not None
-    bots = registry.bot_names(registry.entry(story.game))
+    bots = registry.bot_names(registry.entry(recipe.game))
     words = [name for word in asked.opponents for name in (bots if word == "all" else [word])]
     return list(dict.fromkeys(words))

@@ -6,32 +6,32 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from lanista.pipeline.recipe import EVALUATION, POLICIES, REPORT, Story, run_folder
-from lanista.pipeline.stage import Onlooker, Stage, Stop
+from lanista.pipeline.recipe import EVALUATION, POLICIES, REPORT, PipelineRecipe, run_folder
+from lanista.pipeline.stage import Stage, StageObserver, Stop
 from lanista.pipeline.stage_learn import imitate_stage, is_whole, run_stage
 from lanista.pipeline.stage_play import evaluate_stage, record_stage
 from lanista.report.exports import write_report
-from lanista.report.reading import story_of_run
+from lanista.report.reading import read_run
 
 
-def report_stage(story: Story) -> Stage:
+def report_stage(recipe: PipelineRecipe) -> Stage:
     """Return the stage that writes the report of the last run."""
-    last = story.last_run
+    last = recipe.last_run
     assert last is not None
     folder = Path(run_folder(last))
 
-    def work(onlooker: Onlooker, stop: Stop) -> bool:
+    def work(onlooker: StageObserver, stop: Stop) -> bool:
         is_whole(last)  # Refuses one that was taken away since; its stage is done and skipped.
-        evaluation = Path(EVALUATION) if story.stages.evaluate else None
-        write_report(story_of_run(folder), Path(REPORT), evaluation=evaluation)
+        evaluation = Path(EVALUATION) if recipe.stages.evaluate else None
+        write_report(read_run(folder), Path(REPORT), evaluation=evaluation)
         return True
 
-    read = [POLICIES[last], *([EVALUATION] if story.stages.evaluate else [])]
-    settings = {"of": str(folder), "updates": story.run_settings(last).updates}
+    read = [POLICIES[last], *([EVALUATION] if recipe.stages.evaluate else [])]
+    settings = {"of": str(folder), "updates": recipe.run_settings(last).updates}
     return Stage("report", settings, tuple(read), (REPORT,), (), work)
 
 
-_MAKERS: dict[str, Callable[[Story], Stage]] = {
+_MAKERS: dict[str, Callable[[PipelineRecipe], Stage]] = {
     "record": record_stage,
     "imitate": imitate_stage,
     "rl": partial(run_stage, name="rl"),
@@ -41,6 +41,6 @@ _MAKERS: dict[str, Callable[[Story], Stage]] = {
 }
 
 
-def stages_of(story: Story) -> list[Stage]:
+def stages_of(recipe: PipelineRecipe) -> list[Stage]:
     """Return the stages of a settled pipeline, in order."""
-    return [_MAKERS[name](story) for name in story.stages.names]
+    return [_MAKERS[name](recipe) for name in recipe.stages.names]

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from lanista.evaluate.evaluator import Evaluator
-from lanista.league.population import Squad
+from lanista.league.population import Population
 from lanista.profile.bottleneck import (
     CENTRAL,
     Seconds,
@@ -31,12 +31,12 @@ from lanista.profile.bottleneck import (
 from lanista.profile.machine import Use, gpu_use, peak_memory, reading, used
 from lanista.profile.noise import Spread, spread
 from lanista.profile.subject import Subject, prepared
-from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.experience_source import ExperienceSource
 from lanista.rollout.timing import JUDGE, SAVE, WAIT, Phases, add_up
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.settings import Rollouts, RunSettings
 from lanista.train.collector_factory import device_of, prepare_torch
-from lanista.train.learner_loop import Training
+from lanista.train.learner_loop import LearnerLoop
 
 _FEWEST_TO_WARM_UP, _MOST_TO_WARM_UP = 2, 12
 _JUDGED = 128
@@ -84,24 +84,24 @@ class Rig:
     def __init__(self, subject: Subject, settings: RunSettings, folder: Path) -> None:
         self.settings, self.sentence = prepared(subject, settings, folder)
         self.folder = folder
-        self.squad = Squad(self.settings, folder)
+        self.population = Population(self.settings, folder, LearnerLoop)
         try:
-            self.squad.enter(0, self.squad.first_rows())
-            self.squad.meet(self.squad.matchmake())
+            self.population.enter(0, self.population.first_rows())
+            self.population.meet(self.population.matchmake())
         except BaseException:
-            self.squad.close()
+            self.population.close()
             raise
         self.device = device_of(self.settings)
 
     @property
-    def trainings(self) -> list[Training]:
-        return list(self.squad.trainings.values())
+    def trainings(self) -> list[LearnerLoop]:
+        return list(self.population.trainings.values())
 
     def iterate(self) -> None:
         """Do one iteration of every learner, and what a run does between two."""
-        for _ in self.squad.iterate():
+        for _ in self.population.iterate():
             pass
-        self.squad.count(self.squad.games(), [], [])
+        self.population.count(self.population.games(), [], [])
 
     def warm_up(self, seconds: float) -> None:
         """Iterate for so long, and until what is done only at the start is done.
@@ -137,7 +137,7 @@ class Rig:
     def save_once(self) -> Now:
         """Save as a run does."""
         began, cpu = time.perf_counter(), time.process_time()
-        Checkpoints(self.folder / "checkpoints").save(1, {"learners": self.squad.state()})
+        Checkpoints(self.folder / "checkpoints").save(1, {"learners": self.population.state()})
         every = self.settings.checkpoints.save_every
         return Now(time.perf_counter() - began, time.process_time() - cpu, every)
 
@@ -147,10 +147,12 @@ class Rig:
         if not asked.every:
             return None
         few = replace(asked, matches=min(asked.matches, _JUDGED))
-        evaluator = Evaluator(replace(self.settings, evaluation=few), self.squad.spec, self.folder)
+        evaluator = Evaluator(
+            replace(self.settings, evaluation=few), self.population.spec, self.folder
+        )
         began, cpu = time.perf_counter(), time.process_time()
-        for training in self.squad.mains:
-            evaluator.measure(training.learner.best, self.squad.update, name=training.name)
+        for training in self.population.mains:
+            evaluator.measure(training.learner.best, self.population.update, name=training.name)
         times = asked.matches / few.matches
         wall, spent = time.perf_counter() - began, time.process_time() - cpu
         return Now(wall * times, spent * times, asked.every)
@@ -172,26 +174,26 @@ class Rig:
             wall, spent = training.phases.taken()
             add_up(own, wall)
             add_up(cpu, spent)
-            if isinstance(training.collector, Fleet):
-                # On a GPU a phase may wait for what itself asked for.
-                waits = self.device != "cpu" or training.collector.launcher != "threads"
-                _add_fleet(training.collector, played, desk, cpu, waits=waits)
+            self._add_workers(training.collector, played, desk, cpu)
         return own, played, desk, cpu
 
-
-def _add_fleet(fleet: Fleet, played: Seconds, desk: Seconds, cpu: Seconds, *, waits: bool) -> None:
-    """Add what workers and central inference took since the last time; `waits`: phases have waits
-    of their own."""
-    for wall, spent in fleet.elsewhere:
-        add_up(played, wall if waits else by_work(wall, spent))
-        add_up(cpu, spent)
-        if fleet.launcher == "serial":  # The learner's thread counted that as waiting.
-            add_up(cpu, {WAIT: -sum(spent.values())})
-        wall.clear()
-        spent.clear()
-    if (times := fleet.desk_times()) is not None:
-        for into, taken in zip((desk, cpu), times, strict=True):
-            add_up(into, {f"{CENTRAL}/{phase}": seconds for phase, seconds in taken.items()})
+    def _add_workers(
+        self, collector: ExperienceSource, played: Seconds, desk: Seconds, cpu: Seconds
+    ) -> None:
+        """Add what workers and central inference took since the last time."""
+        launcher = self.settings.rollouts.launcher
+        # On a GPU a phase may wait for what itself asked for.
+        waits = self.device != "cpu" or launcher != "threads"
+        for wall, spent in collector.worker_times():
+            add_up(played, wall if waits else by_work(wall, spent))
+            add_up(cpu, spent)
+            if launcher == "serial":  # The learner's thread counted that as waiting.
+                add_up(cpu, {WAIT: -sum(spent.values())})
+            wall.clear()
+            spent.clear()
+        if (times := collector.server_times()) is not None:
+            for into, taken in zip((desk, cpu), times, strict=True):
+                add_up(into, {f"{CENTRAL}/{phase}": seconds for phase, seconds in taken.items()})
 
 
 def _cold(taken: list[float]) -> bool:
@@ -208,7 +210,7 @@ def rig(subject: Subject, settings: RunSettings) -> Iterator[Rig]:
         try:
             yield made
         finally:
-            made.squad.close()
+            made.population.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

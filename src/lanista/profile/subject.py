@@ -22,10 +22,10 @@ from lanista.pipeline.recipe import (
     POLICIES,
     RECIPE,
     WORDS,
-    Story,
-    is_story,
-    load_story,
-    read_story,
+    PipelineRecipe,
+    is_pipeline,
+    load_recipe,
+    read_recipe,
     with_overrides,
 )
 from lanista.pipeline.recipes import find, settings_of
@@ -62,40 +62,40 @@ def subject_of(word: str, overrides: Iterable[str] = (), stage: str | None = Non
     In a pipeline `stages.…` is set as for `lanista run`, and anything else in the stage's run.
     """
     path, overrides = find(word), list(overrides)
-    values = read_story(path)
-    if not is_story(values):
+    values = read_recipe(path)
+    if not is_pipeline(values):
         if stage is not None:
             raise LanistaError(f"{word} is a single run without stages; leave out --stage.")
         return Subject(word, apply_overrides(settings_of(word), overrides))
     whole = [text for text in overrides if text.startswith("stages.")]
     own = [text for text in overrides if not text.startswith("stages.")]
     try:
-        story = load_story(with_overrides(values, whole))
-        chosen = _stage(story, stage)
-        settings = apply_overrides(story.run_settings(chosen), own)
+        recipe = load_recipe(with_overrides(values, whole))
+        chosen = _stage(recipe, stage)
+        settings = apply_overrides(recipe.run_settings(chosen), own)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
     said = f"Profiled is the stage {chosen} of the pipeline {word}."
     home = path.parent if path.name == RECIPE else None
-    return Subject(word, settings, chosen, _network_before(story, chosen), home, (said,))
+    return Subject(word, settings, chosen, _network_before(recipe, chosen), home, (said,))
 
 
-def _stage(story: Story, asked: str | None) -> str:
-    there = [name for name in RUNS if name in story.stages.names]
+def _stage(recipe: PipelineRecipe, asked: str | None) -> str:
+    there = [name for name in RUNS if name in recipe.stages.names]
     if not there:
-        names = ", ".join(story.stages.names)
+        names = ", ".join(recipe.stages.names)
         raise SettingsError(f"a pipeline of {names} has no stage that learns by playing.")
     if asked is not None and asked not in there:
         raise SettingsError(f"there is no stage {asked!r}; name one of {', '.join(there)}.")
     return asked or there[0]
 
 
-def _network_before(story: Story, stage: str) -> Network | None:
+def _network_before(recipe: PipelineRecipe, stage: str) -> Network | None:
     """Return the network of the policies that the stages before `stage` make."""
-    if story.stages.imitate is not None:
-        return story.stages.imitate.network
-    if stage == "league" and story.stages.rl is not None:
-        return story.run_settings("rl").network
+    if recipe.stages.imitate is not None:
+        return recipe.stages.imitate.network
+    if stage == "league" and recipe.stages.rl is not None:
+        return recipe.run_settings("rl").network
     return None
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from lanista.live.diagnosis.findings import Examination, Finding, by_gravity, short
-from lanista.report.run_record import Series, Story, owner
+from lanista.report.run_record import RunRecord, Series, owner
 
 ENOUGH = 100
 """Matches without which "all of them" is no news."""
@@ -19,24 +19,24 @@ GONE = 0.01
 _LAST = 10
 
 
-def examine_run(story: Story) -> Examination:
+def examine_run(record: RunRecord) -> Examination:
     """Look at a run and return what is wrong with it."""
     found: list[Finding | None] = []
-    for learner in story.learners or ("",):
+    for learner in record.learners or ("",):
         found += [
-            weights_unchanged(story, learner),
-            results_all_alike(story, learner),
-            entropy_gone(story, learner),
-            one_opponent(story, learner),
+            weights_unchanged(record, learner),
+            results_all_alike(record, learner),
+            entropy_gone(record, learner),
+            one_opponent(record, learner),
         ]
-    found.append(no_results(story))
-    return Examination(tuple(_facts(story)), by_gravity(one for one in found if one is not None))
+    found.append(no_results(record))
+    return Examination(tuple(_facts(record)), by_gravity(one for one in found if one is not None))
 
 
-def opponents_of(story: Story, learner: str) -> Counter[str]:
+def opponents_of(record: RunRecord, learner: str) -> Counter[str]:
     """Count the training matches of a learner by those it met; itself among them."""
     met: Counter[str] = Counter()
-    for row in story.training:
+    for row in record.training:
         if row.learner == learner:
             others = [name for name in row.seating if name != learner] or [learner]
             for name in set(others):
@@ -44,15 +44,15 @@ def opponents_of(story: Story, learner: str) -> Counter[str]:
     return met
 
 
-def one_opponent(story: Story, learner: str) -> Finding | None:
+def one_opponent(record: RunRecord, learner: str) -> Finding | None:
     """All training games are against one opponent that does not change."""
-    met = opponents_of(story, learner)
+    met = opponents_of(record, learner)
     if len(met) != 1 or sum(met.values()) < ENOUGH:
         return None
     ((opponent, matches),) = met.items()
-    if opponent in story.learners:
+    if opponent in record.learners:
         return None  # One that learns too is another opponent after every update.
-    offered = sorted({row.opponent for row in story.matchmaking if row.learner == learner})
+    offered = sorted({row.opponent for row in record.matchmaking if row.learner == learner})
     return Finding(
         name="one_opponent",
         gravity="doubt",
@@ -64,9 +64,9 @@ def one_opponent(story: Story, learner: str) -> Finding | None:
     )
 
 
-def results_all_alike(story: Story, learner: str) -> Finding | None:
+def results_all_alike(record: RunRecord, learner: str) -> Finding | None:
     """Every training match of the second half ended alike."""
-    rows = [row for row in story.training if row.learner == learner]
+    rows = [row for row in record.training if row.learner == learner]
     rows = rows[len(rows) // 2 :]
     won = drawn = lost = 0
     for row in rows:
@@ -96,9 +96,9 @@ def results_all_alike(story: Story, learner: str) -> Finding | None:
     )
 
 
-def entropy_gone(story: Story, learner: str) -> Finding | None:
+def entropy_gone(record: RunRecord, learner: str) -> Finding | None:
     """The learner's policy no longer tries anything."""
-    series = _entropy(story, learner)
+    series = _entropy(record, learner)
     if len(series) < _LAST:
         return None
     first, last = (
@@ -118,21 +118,21 @@ def entropy_gone(story: Story, learner: str) -> Finding | None:
     )
 
 
-def _entropy(story: Story, learner: str) -> Series:
+def _entropy(record: RunRecord, learner: str) -> Series:
     """Return the entropy by update, all heads together."""
     total: dict[int, float] = {}
-    for metric, series in story.metrics.items():
-        whose, name = owner(story.learners, metric)
+    for metric, series in record.metrics.items():
+        whose, name = owner(record.learners, metric)
         if whose == learner and name.startswith("policy/entropy"):
             for update, value in series:
                 total[update] = total.get(update, 0.0) + value
     return tuple(sorted(total.items()))
 
 
-def weights_unchanged(story: Story, learner: str) -> Finding | None:
+def weights_unchanged(record: RunRecord, learner: str) -> Finding | None:
     """The learner was evaluated at several updates, and it was the same file each time."""
     seen: dict[int, str] = {}
-    for match in story.matches:
+    for match in record.matches:
         for name, digest in zip(match.lineup.names, match.lineup.digests, strict=True):
             if name == learner:
                 seen[match.update] = digest
@@ -153,31 +153,31 @@ def weights_unchanged(story: Story, learner: str) -> Finding | None:
     )
 
 
-def no_results(story: Story) -> Finding | None:
+def no_results(record: RunRecord) -> Finding | None:
     """Matches of fixed players are broken off."""
-    cut = sum(match.cut_off for match in story.matches)
-    if len(story.matches) < ENOUGH or cut < 0.9 * len(story.matches):
+    cut = sum(match.cut_off for match in record.matches)
+    if len(record.matches) < ENOUGH or cut < 0.9 * len(record.matches):
         return None
     return Finding(
         name="no_results",
         gravity="stops",
-        sentence=f"{cut:,} of {len(story.matches):,} matches of fixed players were broken off.",
+        sentence=f"{cut:,} of {len(record.matches):,} matches of fixed players were broken off.",
         meaning="A match that was broken off has no result, so nobody's strength is known.",
         remedy="See why the game's matches do not end; its time limit may be too short.",
-        evidence={"matches": len(story.matches), "cut_off": cut},
+        evidence={"matches": len(record.matches), "cut_off": cut},
     )
 
 
-def _facts(story: Story) -> Iterator[str]:
-    played = sum(row.matches for row in story.training)
+def _facts(record: RunRecord) -> Iterator[str]:
+    played = sum(row.matches for row in record.training)
     yield (
-        f"Run {story.name}: {story.game or 'unknown game'}, {story.updates:,} updates, "
-        f"{played:,} training matches, {len(story.matches):,} matches of fixed players."
+        f"Run {record.name}: {record.game or 'unknown game'}, {record.updates:,} updates, "
+        f"{played:,} training matches, {len(record.matches):,} matches of fixed players."
     )
-    for learner in story.learners:
-        met = opponents_of(story, learner).most_common(5)
+    for learner in record.learners:
+        met = opponents_of(record, learner).most_common(5)
         if met:
             yield f"{learner} met " + ", ".join(f"{name} {n:,}" for name, n in met) + "."
-    for update, sentence in story.notices[-3:]:
+    for update, sentence in record.notices[-3:]:
         yield f"At update {update} the run said: {sentence}"
     yield "A run keeps no observations, so nothing can be said of features."

@@ -1,6 +1,6 @@
-"""Writes a story to the files that people and other programs read, each whole or not at all.
+"""Writes a record to the files that people and other programs read, each whole or not at all.
 
-`league_state.json` and `matches.jsonl` together hold the whole story: a report made from them has
+`league_state.json` and `matches.jsonl` together hold the whole record: a report made from them has
 the numbers of the run they came from. Knows nothing of how the numbers are come by.
 """
 
@@ -18,7 +18,7 @@ from lanista.report.pages.html import GENERATOR
 from lanista.report.pages.run_page import page
 from lanista.report.pairs import counted, fold_pairs
 from lanista.report.reading import EXPORT_VERSION, POLICIES
-from lanista.report.run_record import Match, Story
+from lanista.report.run_record import Match, RunRecord
 from lanista.report.summary import exploiters, summarise
 
 LEAGUE_STATE, MATCHES, SUMMARY = "league_state.json", "matches.jsonl", "summary.json"
@@ -28,17 +28,17 @@ PAGE_KIND = Kind("a report", GENERATOR.encode())
 
 
 def write_report(
-    story: Story, folder: Path, *, anchor: str | None = None, evaluation: Path | None = None
+    record: RunRecord, folder: Path, *, anchor: str | None = None, evaluation: Path | None = None
 ) -> dict[str, Any]:
     """Write all five files into `folder` and return the numbers of summary.json.
 
     `evaluation` is the file of a last evaluation, as a pipeline makes it, where there is one.
     """
-    found = summarise(story, anchor=anchor)
+    found = summarise(record, anchor=anchor)
     if evaluation is not None and evaluation.is_file():
         found["evaluation"] = read_evaluation(evaluation)
-    write_exports(story, folder)
-    write_summary(story, found, folder / SUMMARY)
+    write_exports(record, folder)
+    write_summary(record, found, folder / SUMMARY)
     return found
 
 
@@ -52,20 +52,20 @@ def read_evaluation(path: Path) -> dict[str, Any]:
     return found
 
 
-def write_summary(story: Story, found: Mapping[str, Any], path: Path) -> None:
+def write_summary(record: RunRecord, found: Mapping[str, Any], path: Path) -> None:
     """Write the numbers to `path` and the page beside them."""
     marked = {"made_by": "lanista report", **found}
     write_text(path, json.dumps(marked, indent=1, allow_nan=False) + "\n")
-    write_text(path.parent / PAGE, page(story, found))
+    write_text(path.parent / PAGE, page(record, found))
 
 
-def write_exports(story: Story, folder: Path) -> None:
+def write_exports(record: RunRecord, folder: Path) -> None:
     """Write league_state.json, matches.jsonl and exploiter_registry.json into `folder`."""
-    write_text(folder / LEAGUE_STATE, league_state(story))
+    write_text(folder / LEAGUE_STATE, league_state(record))
     with replacing(folder / MATCHES) as file:
-        for match in story.matches:
+        for match in record.matches:
             file.write((json.dumps(match_line(match), allow_nan=False) + "\n").encode())
-    write_text(folder / REGISTRY, json.dumps(registry(story), indent=1, allow_nan=False) + "\n")
+    write_text(folder / REGISTRY, json.dumps(registry(record), indent=1, allow_nan=False) + "\n")
 
 
 def match_line(match: Match) -> dict[str, Any]:
@@ -87,37 +87,39 @@ def match_line(match: Match) -> dict[str, Any]:
     }
 
 
-def registry(story: Story) -> dict[str, Any]:
+def registry(record: RunRecord) -> dict[str, Any]:
     """Return the exploiters with their files, as other programs look for them."""
-    rows = [{**row, "file": f"{POLICIES}/{row['digest']}.safetensors"} for row in exploiters(story)]
-    return {"version": EXPORT_VERSION, "run": story.name, "exploiters": rows}
+    rows = [
+        {**row, "file": f"{POLICIES}/{row['digest']}.safetensors"} for row in exploiters(record)
+    ]
+    return {"version": EXPORT_VERSION, "run": record.name, "exploiters": rows}
 
 
-def league_state(story: Story) -> str:
+def league_state(record: RunRecord) -> str:
     """Return league_state.json: JSON with a row a line, so that two of them can be compared."""
-    weights = _newest_weights(story)
-    players = [{**asdict(p), "matchmaking": weights.get(p.name, {})} for p in story.players]
+    weights = _newest_weights(record)
+    players = [{**asdict(p), "matchmaking": weights.get(p.name, {})} for p in record.players]
     metrics = {
         name: {"update": [u for u, _ in series], "value": [v for _, v in series]}
-        for name, series in story.metrics.items()
+        for name, series in record.metrics.items()
     }
     parts = {
         "version": _line(EXPORT_VERSION),
-        "run": _line(story.name),
-        "game": _line(story.game),
-        "settings": _line(story.settings),
+        "run": _line(record.name),
+        "game": _line(record.game),
+        "settings": _line(record.settings),
         "players": _lines(players),
-        "payoff": _lines(payoff(story)),
-        "events": _lines(map(asdict, story.events)),
-        "notices": _lines(story.notices),
-        "matchmaking": _lines(map(asdict, story.matchmaking)),
-        "training_games": _lines(map(asdict, story.training)),
+        "payoff": _lines(payoff(record)),
+        "events": _lines(map(asdict, record.events)),
+        "notices": _lines(record.notices),
+        "matchmaking": _lines(map(asdict, record.matchmaking)),
+        "training_games": _lines(map(asdict, record.training)),
         "metrics": _named_lines(metrics),
     }
     return "{\n" + ",\n".join(f'"{name}": {text}' for name, text in parts.items()) + "\n}\n"
 
 
-def payoff(story: Story) -> list[dict[str, Any]]:
+def payoff(record: RunRecord) -> list[dict[str, Any]]:
     """Return wins, draws and losses of every two names that met, without decay.
 
     `fixed` are matches of fixed digests, `training` games of learners while they learnt.
@@ -125,10 +127,10 @@ def payoff(story: Story) -> list[dict[str, Any]]:
     rows = [
         {"first": pair.first, "second": pair.second, "games": "fixed",
          "wins": pair.wins, "draws": pair.draws, "losses": pair.losses}
-        for pair in fold_pairs(counted(story.matches), lambda lineup: lineup.names)
+        for pair in fold_pairs(counted(record.matches), lambda lineup: lineup.names)
     ]  # fmt: skip
     training: dict[tuple[str, str], list[int]] = {}
-    for game in story.training:
+    for game in record.training:
         seats = range(len(game.seating))
         places = [(a, b) for a in seats for b in seats if a < b]
         for (a, b), (wins, draws, losses) in zip(places, game.pairs, strict=True):
@@ -145,13 +147,13 @@ def payoff(story: Story) -> list[dict[str, Any]]:
     return rows
 
 
-def _newest_weights(story: Story) -> dict[str, dict[str, float]]:
+def _newest_weights(record: RunRecord) -> dict[str, dict[str, float]]:
     """Return how likely each learner is to meet a player now, by player."""
     newest: dict[str, int] = {}
-    for drawn in story.matchmaking:
+    for drawn in record.matchmaking:
         newest[drawn.learner] = max(drawn.update, newest.get(drawn.learner, 0))
     found: dict[str, dict[str, float]] = {}
-    for drawn in story.matchmaking:
+    for drawn in record.matchmaking:
         if drawn.update == newest[drawn.learner]:
             mine = found.setdefault(drawn.opponent, {})
             mine[drawn.learner] = mine.get(drawn.learner, 0.0) + drawn.weight

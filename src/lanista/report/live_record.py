@@ -40,7 +40,7 @@ class Service:
 
 
 @dataclass(frozen=True)
-class LiveStory:
+class LiveRecord:
     """A policy folder and its learner, so far."""
 
     name: str
@@ -83,8 +83,8 @@ def is_live(folder: Path) -> bool:
     return (folder / POINTER).is_file() and (folder / LEARNER / NAME).is_file()
 
 
-def live_story(folder: Path) -> LiveStory:
-    """Return the story of a policy folder."""
+def read_live(folder: Path) -> LiveRecord:
+    """Return the record of a policy folder."""
     if not is_live(folder):
         raise LanistaError(
             f"{folder} is no policy folder with a learner's book in it; name the folder that "
@@ -96,7 +96,7 @@ def live_story(folder: Path) -> LiveStory:
     with reading(folder / LEARNER / NAME) as ledger:
         games, made = ledger.games(), ledger.policies()
         shown = [name for name in ledger.metric_names() if _worth_showing(name)]
-        return LiveStory(
+        return LiveRecord(
             name=folder.resolve().name,
             game=_game(policies, pointer.stable),
             stable=pointer.stable,

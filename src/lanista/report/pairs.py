@@ -1,4 +1,4 @@
-"""Who played in a story's matches, and what every two of them came to.
+"""Who played in a record's matches, and what every two of them came to.
 
 An entrant is a digest, so two policies under one learner's name are two entrants. Matches that
 were broken off have no result: their whole unit is left out and counted. Knows nothing of ratings.
@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.report.run_record import Lineup, Match, Member, Story
+from lanista.report.run_record import Lineup, Match, Member, RunRecord
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,18 @@ class Pair:
         return self.wins + self.draws + self.losses
 
 
-def entrants(story: Story) -> dict[str, Entrant]:
+def entrants(record: RunRecord) -> dict[str, Entrant]:
     """Return who played, by digest, in the order of their first matches."""
-    members = {member.name: member for member in story.players}
+    members = {member.name: member for member in record.players}
     by_digest: dict[str, Member] = {}
-    for member in story.players:
+    for member in record.players:
         if member.digest and member.kind != "learner":
             by_digest.setdefault(member.digest, member)
     seen: dict[str, tuple[str, int]] = {}
-    for match in story.matches:
+    for match in record.matches:
         for name, digest in zip(match.lineup.names, match.lineup.digests, strict=True):
             seen.setdefault(digest, (name, match.update))
-    learners, taken = set(story.learners), set[str]()
+    learners, taken = set(record.learners), set[str]()
     found = {}
     for digest, (name, update) in seen.items():
         file, _, manner = digest.partition(":")

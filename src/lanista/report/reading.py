@@ -1,4 +1,4 @@
-"""Reads a run's story from its folder, or from the files it was exported to.
+"""Reads a run's record from its folder, or from the files it was exported to.
 
 A run's database is opened read-only and read in one transaction, so that a report can be made
 while the run goes on. Whatever cannot be read is refused in one sentence. Knows nothing of what
@@ -25,8 +25,8 @@ from lanista.report.run_record import (
     Lineup,
     Match,
     Member,
+    RunRecord,
     Series,
-    Story,
     TrainingGames,
     compute_of,
 )
@@ -75,8 +75,8 @@ def _inside(path: Path) -> list[Path]:
     return [path / "league", *sorted(each for each in path.glob("*.run") if each.is_dir())]
 
 
-def story_of_run(folder: Path) -> Story:
-    """Return the story of the run in `folder`."""
+def read_run(folder: Path) -> RunRecord:
+    """Return the record of the run in `folder`."""
     path = folder / DATABASE
     if not path.is_file():
         raise LanistaError(f"{folder} is no run: there is no {DATABASE} in it.")
@@ -91,12 +91,12 @@ def story_of_run(folder: Path) -> Story:
                     "program that wrote it."
                 )
             database.execute("BEGIN")  # All tables as they were at one moment.
-            story = _story(database, folder)
+            record = _record(database, folder)
     except (sqlite3.Error, ValueError, TypeError, KeyError, RecursionError) as error:
         raise LanistaError(f"{path} is damaged: {_why(error)}; put back a copy.") from error
-    if not (story.matches or story.training or story.metrics):
+    if not (record.matches or record.training or record.metrics):
         raise LanistaError(f"The run {folder} is empty: it has no numbers and no matches yet.")
-    return story
+    return record
 
 
 def _why(error: Exception) -> str:
@@ -104,7 +104,7 @@ def _why(error: Exception) -> str:
     return f"{error} is missing" if missing else str(error).rstrip(".") or type(error).__name__
 
 
-def _story(database: sqlite3.Connection, folder: Path) -> Story:
+def _record(database: sqlite3.Connection, folder: Path) -> RunRecord:
     def rows(table: str, columns: str, order: str = "update_number, rowid") -> Iterator[Any]:
         return database.execute(f"SELECT update_number, {columns} FROM {table} ORDER BY {order}")
 
@@ -147,9 +147,9 @@ def _assembled(
     events: Sequence[Event],
     matchmaking: Sequence[Drawn],
     notices: Sequence[tuple[int, str]],
-) -> Story:
+) -> RunRecord:
     learners = [player.name for player in players if player.kind == "learner"]
-    return Story(
+    return RunRecord(
         name=name,
         game=_game(name, settings),
         players=tuple(players),
@@ -243,8 +243,8 @@ def _kept(policies: Path, digest: str) -> bool:
     return is_digest(digest) and (policies / f"{digest}.safetensors").is_file()
 
 
-def story_of_exports(state: Path, matches: Path) -> Story:
-    """Return the story in league_state.json and matches.jsonl, as `exports` writes them."""
+def read_exports(state: Path, matches: Path) -> RunRecord:
+    """Return the record in league_state.json and matches.jsonl, as `exports` writes them."""
     found = _object(state, _text(state))
     version = found.get("version")
     if version != EXPORT_VERSION:

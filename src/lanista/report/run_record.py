@@ -1,6 +1,6 @@
 """What a report is made of, wherever it was read from.
 
-`Story` is the one thing that summary, exports and page are made from. Knows nothing of files,
+`RunRecord` is the one thing that summary, exports and page are made from. Knows nothing of files,
 ratings or how anything looks, and nothing of how runs are made.
 """
 
@@ -118,7 +118,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Story:
+class RunRecord:
     """All that is known of a run."""
 
     name: str
@@ -172,7 +172,7 @@ def owner(learners: Sequence[str], metric: str) -> tuple[str, str]:
 
 
 def compute_of(metrics: Mapping[str, Series], learners: Sequence[str]) -> dict[str, float]:
-    """Return the newest totals of a run and their parts, as `Story.compute` has them."""
+    """Return the newest totals of a run and their parts, as `RunRecord.compute` has them."""
     found: dict[str, float] = {}
     for metric, series in metrics.items():
         total = metric.partition("/")[0]

@@ -33,31 +33,31 @@ from lanista.report.pairs import (
     fold_pairs,
     linked,
 )
-from lanista.report.run_record import Match, Member, Story, owner
+from lanista.report.run_record import Match, Member, RunRecord, owner
 
 VERSION = 1
 Plain = dict[str, Any]
 
 
-def summarise(story: Story, *, anchor: str | None = None) -> Plain:
+def summarise(record: RunRecord, *, anchor: str | None = None) -> Plain:
     """Return all numbers; `anchor` is the player whose Bradley–Terry rating is 0.
 
     Without it the mean of all ratings is 0. Keys are described in docs/report.md.
     """
-    players = entrants(story)
-    matches = counted(story.matches)
+    players = entrants(record)
+    matches = counted(record.matches)
     names = by_label({digest: each.label for digest, each in players.items()})
     pairs = fold_pairs(matches, names)
     rated = _rated(pairs, matches, names, anchor)
     fit = rated.pop("fit")
     return {
         "version": VERSION,
-        "run": story.name,
-        "game": story.game,
-        "updates": story.updates,
+        "run": record.name,
+        "game": record.game,
+        "updates": record.updates,
         "matches": len(matches),
-        "left_out": len(story.matches) - len(matches),
-        "training_matches": sum(row.matches for row in story.training),
+        "left_out": len(record.matches) - len(matches),
+        "training_matches": sum(row.matches for row in record.training),
         "players": [_player(each) for each in players.values()],
         "win_rates": _crossed(pairs, lambda pair: (pair.wins, pair.losses)),
         "scores": _crossed(pairs, lambda p: (p.wins + p.draws / 2, p.losses + p.draws / 2)),
@@ -65,13 +65,13 @@ def summarise(story: Story, *, anchor: str | None = None) -> Plain:
         "pairs_by_name": [_pair(pair) for pair in fold_pairs(matches, lambda line: line.names)],
         **rated,
         "circles": circles(_sure_wins(pairs)),
-        "exploitability_proxy": _lowest(story, players, pairs, _is_past),
-        "lowest_over_pool": _lowest(story, players, pairs, lambda member: True),
-        "meter": _meter(story, players, pairs),
+        "exploitability_proxy": _lowest(record, players, pairs, _is_past),
+        "lowest_over_pool": _lowest(record, players, pairs, lambda member: True),
+        "meter": _meter(record, players, pairs),
         "first_seat": estimate(mean_score(first_seat_units(matches))),
-        "categories": _categories(story),
-        "exploiters": exploiters(story),
-        "compute": dict(story.compute),
+        "categories": _categories(record),
+        "exploiters": exploiters(record),
+        "compute": dict(record.compute),
     }
 
 
@@ -183,7 +183,7 @@ def _is_past(member: Member) -> bool:
 
 
 def _lowest(
-    story: Story, players: Mapping[str, Entrant], pairs: Sequence[Pair], wanted: Any
+    record: RunRecord, players: Mapping[str, Entrant], pairs: Sequence[Pair], wanted: Any
 ) -> dict[str, Plain | None]:
     """Return, for each learner, where its newest weights that met any of `wanted` did worst."""
     by_name = {each.label: each for each in players.values()}
@@ -193,7 +193,7 @@ def _lowest(
             if by_name[me].learner and wanted(by_name[other].member):
                 met.setdefault(me, []).append(_seen_from(me, pair))
     found: dict[str, Plain | None] = {}
-    for learner in story.learners:
+    for learner in record.learners:
         mine = [label for label in met if by_name[label].learner == learner]
         newest = max(mine, key=lambda label: by_name[label].update, default=None)
         found[learner] = None
@@ -215,16 +215,16 @@ def _seen_from(me: str, pair: Pair) -> Plain:
     }
 
 
-def _meter(story: Story, players: Mapping[str, Entrant], pairs: Sequence[Pair]) -> list[Plain]:
+def _meter(record: RunRecord, players: Mapping[str, Entrant], pairs: Sequence[Pair]) -> list[Plain]:
     """Return what worst-case meters read, in the order they did."""
     found: list[Plain] = []
-    for metric, series in story.metrics.items():
-        learner, own = owner(story.learners, metric)
+    for metric, series in record.metrics.items():
+        learner, own = owner(record.learners, metric)
         if own == "exact/nash_conv":
             for update, value in series:
                 reading = Reading("exact", learner, "", "nash_conv", value, value, value)
                 found.append({"update": update, **reading.to_json()})
-    for event in story.events:
+    for event in record.events:
         if event.kind in ("exploiter_admitted", "exploiter_refused"):
             found.append({"update": event.update, **_learned(event.player, event.body)})
         elif "instrument" in event.body:
@@ -259,14 +259,14 @@ def _scores_of(label: str, pairs: Iterable[Pair]) -> dict[str, Estimate | None]:
     return found
 
 
-def _categories(story: Story) -> dict[str, dict[str, Plain]]:
+def _categories(record: RunRecord) -> dict[str, dict[str, Plain]]:
     """Return how each learner fared in training against each category of opponent.
 
     Against itself the results are those of the earlier seat.
     """
-    category = {member.name: member.category for member in story.players}
+    category = {member.name: member.category for member in record.players}
     counts: dict[str, dict[str, list[int]]] = {}
-    for row in story.training:
+    for row in record.training:
         mine = counts.setdefault(row.learner, {})
         seats = range(len(row.seating))
         places = [(a, b) for a in seats for b in seats if a < b]
@@ -297,7 +297,7 @@ def _fared(wins: int, draws: int, losses: int) -> Plain:
     }
 
 
-def exploiters(story: Story) -> list[Plain]:
+def exploiters(record: RunRecord) -> list[Plain]:
     """Return the exploiters of the pool: whom they beat, by how much, at what cost."""
     return [
         {
@@ -309,6 +309,6 @@ def exploiters(story: Story) -> list[Plain]:
             "update": member.update,
             **member.body,
         }
-        for member in story.players
+        for member in record.players
         if member.category == "exploiter" and member.kind == "policy"
     ]

@@ -65,7 +65,7 @@ class Played:
     """Of the worker's own process; 0 where it has none."""
 
 
-class Crew:
+class CollectWorker:
     """A collector with its opponents, as a worker holds them."""
 
     collector: Collector

@@ -1,7 +1,7 @@
 """Plays matches for a learner and keeps what its seats saw, did and got.
 
 Either whole matches, all under one set of weights, or a stream of unrolls from matches that go on
-across updates. What is kept lies on a `Tape`.
+across updates. What is kept lies on a `TrajectoryBuilder`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,10 @@ from lanista.rollout.inference.opponent_batch import Others
 from lanista.rollout.outcome_counts import Tally
 from lanista.rollout.rows import by_player
 from lanista.rollout.timing import BATCH, OBSERVE, OPPONENTS, SIMULATE
-from lanista.rollout.trajectory_builder import Tape, refuse_draw
+from lanista.rollout.trajectory_builder import TrajectoryBuilder, refuse_draw
+
+if TYPE_CHECKING:
+    from lanista.rollout.experience_source import Opponent
 
 LEARNER = 0
 """The number of the learner in a seating; other numbers are its opponents, from 1."""
@@ -69,7 +72,9 @@ class Collector:
         self.update = 0
         self.keep_privileged = keep_privileged
         refuse_draw(draw, game.spec)
-        self.tape = Tape(game, unroll_length, shaping_scale, draw, keep_log_probs, keep_privileged)
+        self.tape = TrajectoryBuilder(
+            game, unroll_length, shaping_scale, draw, keep_log_probs, keep_privileged
+        )
         self.seated = np.zeros((game.slots, game.spec.seats), np.int32)
         self.match = np.zeros(game.slots, np.int64)
         self.began = np.zeros(game.slots, np.int64)
@@ -78,6 +83,33 @@ class Collector:
         self.tally = Tally(game.spec.seats)
         self.streaming = False
         """Matches are in flight between two calls."""
+        self.cpu_seconds = 0.0
+
+    plays_here = True
+
+    def seat(self, opponents: Sequence[Opponent], seating: Seating) -> None:
+        """Meet these opponents as players of this process."""
+        self.meet([opponent.player for opponent in opponents], seating)
+
+    def in_flight(self) -> set[int]:
+        """Return the numbers of those who sit in the slots."""
+        return set(self.seated.ravel().tolist())
+
+    def measured(self) -> dict[str, float]:
+        """Return nothing: all that is measured here the learner's thread measures itself."""
+        return {}
+
+    def worker_times(self) -> list[tuple[dict[str, float], dict[str, float]]]:
+        """Return nothing: there is no other worker."""
+        return []
+
+    def server_times(self) -> tuple[dict[str, float], dict[str, float]] | None:
+        """Return nothing: the networks are here."""
+        return None
+
+    def take_notices(self) -> list[str]:
+        """Return nothing: there is no worker that could die."""
+        return []
 
     def meet(self, opponents: Sequence[Player], seating: Seating) -> None:
         """Let `seating` decide from now on; matches in flight keep whom they have.
@@ -163,8 +195,13 @@ class Collector:
             **({"memory": memory} if any(memory) else {}),
         }
 
+    def rested(self) -> dict[str, Any]:
+        """Return what `load` takes to go on with the next match; matches in flight are left out."""
+        return {"next_match": self.next_match}
+
     def load(self, saved: Mapping[str, Any]) -> None:
-        """Take up what `save` put away."""
+        """Take up what `save` put away, here or in a lone worker."""
+        (saved,) = saved.get("workers", [saved])
         self.next_match = int(saved["next_match"])
         self.streaming = "game" in saved
         if not self.streaming:

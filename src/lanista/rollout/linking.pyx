@@ -1,7 +1,7 @@
 """Links a step's decisions to the ones before: one loop over the rows, without the interpreter.
 
 What came to a seat since its last decision is settled there, and the new row continues its unroll
-or begins one. `tape.Tape` owns the columns and says what they mean.
+or begins one. `tape.TrajectoryBuilder` owns the columns and says what they mean.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t

@@ -21,7 +21,7 @@ _BEFORE_THE_FIRST_TURN = -1
 
 
 @dataclass(frozen=True)
-class Company:
+class OpponentSampler:
     """Who sits where in a match, by the matches' ids."""
 
     numbers: tuple[int, ...]
@@ -57,4 +57,4 @@ class Company:
 
 def seating_of(numbers: Sequence[int], weights: Sequence[float], seats: int, seed: int) -> Seating:
     """Return who sits where in a match; can be sent to another process."""
-    return Company(tuple(numbers), tuple(weights), seats, seed)
+    return OpponentSampler(tuple(numbers), tuple(weights), seats, seed)

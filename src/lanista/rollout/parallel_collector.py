@@ -15,19 +15,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lanista.data.trajectory import Unrolls, from_arrays, join, to_arrays
 from lanista.errors import LanistaError
-from lanista.rollout.collect_worker import Build, Crew, Make, Order, Played, take_up
+from lanista.rollout.collect_worker import Build, CollectWorker, Make, Order, Played, take_up
 from lanista.rollout.collector import LEARNER, Seating
 from lanista.rollout.inference.actor import Actor
-from lanista.rollout.inference.server import Central
+from lanista.rollout.inference.server import InferenceServer
 from lanista.rollout.launchers.in_process import Inline, Published, Threaded, Worker
-from lanista.rollout.launchers.processes import PATIENCE, Apart, SharedWeights
-from lanista.rollout.opponent_sampler import Company
+from lanista.rollout.launchers.processes import PATIENCE, SharedWeights, WorkerProcess
+from lanista.rollout.opponent_sampler import OpponentSampler
 from lanista.rollout.outcome_counts import Tally
 from lanista.rollout.timing import BATCH, WAIT, add_up
+
+if TYPE_CHECKING:
+    from lanista.rollout.experience_source import Opponent
 
 Launcher = Literal["serial", "threads", "processes"]
 
@@ -43,17 +46,17 @@ class Desk:
     deadline: float
     """Seconds that a request waits for others at most."""
 
-    def opened(self, workers: int, published: Published) -> Central:
+    def opened(self, workers: int, published: Published) -> InferenceServer:
         """Return somebody who answers `workers` with the weights that their orders name."""
 
         def prepare(version: int) -> None:
             take_up(self.actor, published.weights(version))
 
         batch, deadline = self.batch, self.deadline
-        return Central(self.actor, workers, batch=batch, deadline=deadline, prepare=prepare)
+        return InferenceServer(self.actor, workers, batch=batch, deadline=deadline, prepare=prepare)
 
 
-class Fleet:
+class ParallelCollector:
     """Several workers with the calls of one `Collector`."""
 
     def __init__(
@@ -86,7 +89,7 @@ class Fleet:
         self.notices: list[str] = []
         """What the user should know; whoever tells it takes it out."""
         self._desk, self._sends = desk, sends
-        self._central: Central | None = None
+        self._central: InferenceServer | None = None
         self._next = list(first_matches)
         self._workers: list[Worker] = []
         self._published: Published | SharedWeights | None = None
@@ -96,7 +99,7 @@ class Fleet:
         """Chunks under way with every worker."""
         self._version = 0
         self._streaming = False
-        self.seating: Seating = Company((LEARNER,), (1.0,), seats, 0)
+        self.seating: Seating = OpponentSampler((LEARNER,), (1.0,), seats, 0)
         """Who sits where; until somebody is met, the learner in every seat."""
         self._company: tuple[list[Make], Seating] | None = None
 
@@ -112,6 +115,12 @@ class Fleet:
         self._company = (list(opponents), seating)
         if self._workers:
             self._all("meet", self._company)
+
+    plays_here = False
+
+    def seat(self, opponents: Sequence[Opponent], seating: Seating) -> None:
+        """Let every worker make these opponents for itself."""
+        self.meet([opponent.make for opponent in opponents], seating)
 
     def in_flight(self) -> set[int]:
         """Return the numbers of those who sit in matches in flight, or in chunks played ahead."""
@@ -188,7 +197,7 @@ class Fleet:
             self._central.close()
             self._central = None
 
-    def desk_times(self) -> tuple[dict[str, float], dict[str, float]] | None:
+    def server_times(self) -> tuple[dict[str, float], dict[str, float]] | None:
         """Return the seconds by phase of central inference since the last call, without waiting.
 
         None where there is none.
@@ -199,6 +208,15 @@ class Fleet:
         for part in (wall, cpu):
             part.pop(WAIT, None)
         return wall, cpu
+
+    def worker_times(self) -> list[tuple[dict[str, float], dict[str, float]]]:
+        """Return each worker's seconds by phase; whoever reads them clears them."""
+        return self.elsewhere
+
+    def take_notices(self) -> list[str]:
+        """Return what the user should know of the workers, each sentence once."""
+        sentences, self.notices[:] = list(self.notices), []
+        return sentences
 
     def measured(self) -> dict[str, float]:
         """Return metrics of central inference since the last call; none where there is none."""
@@ -223,7 +241,7 @@ class Fleet:
             return
         published = self._published = Published(self.actor, self.lag)
 
-        def do(crew: Crew, what: str, told: Any) -> Any:
+        def do(crew: CollectWorker, what: str, told: Any) -> Any:
             if what == "collect":
                 return crew.collect(told, published.weights(told.version), sends=self._sends)
             return getattr(crew, what)(told)
@@ -242,7 +260,7 @@ class Fleet:
         for number in range(len(self.builds)):
             attach = partial(self._central.attach, number) if self._central else None
             told = (self.lag + 1, self._again(number), self.notices.append)
-            self._workers.append(Apart(*told, shared=shared, attach=attach))
+            self._workers.append(WorkerProcess(*told, shared=shared, attach=attach))
 
     def _again(self, number: int) -> Callable[[], list[tuple[str, Any]]]:
         """Return what gives all that a worker must be told when it begins again."""

@@ -30,7 +30,7 @@ def refuse_draw(draw: float | None, spec: Spec) -> None:
         )
 
 
-class Tape:
+class TrajectoryBuilder:
     """The learner's decisions so far, a row each, linked into unrolls."""
 
     def __init__(

@@ -63,6 +63,8 @@ TABLES = (
 _SUMMED = tuple(table for table in TABLES if table != "notices")
 """What a checkpoint vouches for; what was said is not among it, since resuming says things too."""
 Row = tuple[int | str | float | None, ...]
+Values = dict[str, float]
+"""The numbers of an update, by name."""
 
 
 _MODULUS = 1 << 256
@@ -84,7 +86,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[str, str]
     return [(row[1], row[2]) for row in connection.execute(f"PRAGMA table_info({table})")]
 
 
-class Metrics:
+class RunDatabase:
     """The open database of a run."""
 
     def __init__(self, path: Path) -> None:

@@ -19,7 +19,7 @@ from lanista.files import remove_leftovers, write_bytes, write_text
 from lanista.foreign import checked_digest, refuse_unsafe_folder
 from lanista.lock import holding
 from lanista.runs.checkpoints import CheckpointError, Checkpoints, read_state
-from lanista.runs.database import Metrics
+from lanista.runs.database import RunDatabase
 from lanista.runs.settings import RunSettings, load_settings, to_yaml
 
 CONFIG, DATABASE, CHECKPOINTS, POLICIES = "config.yaml", "run.db", "checkpoints", "policies"
@@ -68,7 +68,7 @@ def create(
         for name, data in files.items():
             write_bytes(unborn / POLICIES / name, data)
         Checkpoints(unborn / CHECKPOINTS).save(0, first(unborn))
-        Metrics(unborn / DATABASE).close()
+        RunDatabase(unborn / DATABASE).close()
         _give_name(unborn, folder)
     except BaseException:
         shutil.rmtree(unborn, ignore_errors=True)
@@ -148,7 +148,7 @@ class Run:
             for place in (*inside, output.parent):
                 remove_leftovers(place)
             _remove_unborn(self.folder)
-            self.metrics = Metrics(self.folder / DATABASE)
+            self.metrics = RunDatabase(self.folder / DATABASE)
         except BaseException:
             self._held.close()
             raise

@@ -29,6 +29,8 @@ KINDS = {
     "main_exploiter": "the current mains; past mains instead of one that is too strong",
     "league_exploiter": "pfsp_hard over everybody who is frozen",
 }
+MAIN = "main"
+"""The name of a lone main learner."""
 AS_ROLE = "role"
 """The kind that stands for what the role usually has."""
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from lanista.files import write_text
 from lanista.games.contract import Spec
-from lanista.league.population import Squad
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import (
     CHECKPOINTS,
@@ -56,9 +55,9 @@ def _match_ids(saved: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def filled(learners: Mapping[str, Any], squad: Squad) -> dict[str, Any]:
+def filled(learners: Mapping[str, Any], settings: RunSettings) -> dict[str, Any]:
     """Return states in which a replay that was left out is an empty one."""
-    empty: dict[str, Any] = {} if squad.main.replay is None else {"replay": {}}
+    empty: dict[str, Any] = {"replay": {}} if settings.replay.size else {}
     return {name: empty | state for name, state in learners.items()}
 
 

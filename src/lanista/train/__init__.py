@@ -1,1 +1,1 @@
-"""Training: the loop of a run, one learner's loop, what observes it, and imitation."""
+"""LearnerLoop: the loop of a run, one learner's loop, what observes it, and imitation."""

@@ -1,14 +1,13 @@
 """One iteration of a learner: experience is made, and learnt from; and all that lies between two.
 
-`Training` is everything a learner carries on; its state is what a checkpoint holds. Whom it meets
-it is told. Nothing that affects learning reads the clock.
+`LearnerLoop` is everything a learner carries on; its state is what a checkpoint holds. Its
+opponents are drawn from recorded meetings. Nothing that affects learning reads the clock.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,17 @@ from lanista.data.replay_buffer import ReplayBuffer
 from lanista.data.trajectory import Unrolls
 from lanista.games import registry
 from lanista.games.bots import Player
+from lanista.league.matchmaking import Meeting
+from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.nets.policy import Policy
-from lanista.rollout.collector import LEARNER, Collector, Seating
+from lanista.rollout.collector import LEARNER, Seating
+from lanista.rollout.experience_source import ExperienceSource, Opponent
 from lanista.rollout.opponent_sampler import seating_of
-from lanista.rollout.parallel_collector import Fleet
+from lanista.rollout.parallel_collector import ParallelCollector
 from lanista.rollout.timing import LEARN, Phases
-from lanista.runs.database import Row
+from lanista.runs.database import Row, Values
+from lanista.runs.league_settings import MAIN
 from lanista.runs.players import is_bot
 from lanista.runs.settings import RunSettings
 from lanista.train.collector_factory import (
@@ -43,23 +46,11 @@ from lanista.train.collector_factory import (
 )
 from lanista.train.training_stats import Chair, fared, game_rows
 
-Values = dict[str, float]
-MAIN = "main"
 _MATCHES_EACH = 1 << 34
 """Match ids that each learner of a run has for itself."""
 
 
-@dataclass(frozen=True)
-class Met:
-    """Somebody a learner meets, as the run's record has it."""
-
-    opponent: str
-    category: str
-    reason: str
-    weight: float
-
-
-class Training:
+class LearnerLoop:
     """A learner with its experience, and the counters of a run."""
 
     def __init__(
@@ -108,7 +99,7 @@ class Training:
             threads=1 if settings.rollouts.launcher == "serial" else settings.rollouts.workers,
         )
 
-    def _collector(self) -> Collector | Fleet:
+    def _collector(self) -> ExperienceSource:
         settings, learner = self.settings, self.learner
         critic = learner.critic if self._values_while_acting else None
         actor = actor_of(settings, learner.policy, critic)
@@ -123,9 +114,9 @@ class Training:
         launcher, lag = rollouts.launcher, rollouts.lag
         desk = desk_of(settings, networks, seats)
         how: dict[str, Any] = {"launcher": launcher, "lag": lag, "sends": sends(settings)}
-        return Fleet(builds, firsts, actor, seats, desk=desk, **how)
+        return ParallelCollector(builds, firsts, actor, seats, desk=desk, **how)
 
-    def meet(self, meetings: Sequence[Met]) -> None:
+    def meet(self, meetings: Sequence[Meeting]) -> None:
         """Draw opponents from these meetings, which stand in the run's record, from now on."""
         if not self.collector.streaming:
             self.chairs = []  # Nobody sits any more.
@@ -154,23 +145,17 @@ class Training:
         if not coming:
             return
         staying = {number for number, chair in enumerate(self.chairs, start=1) if chair in chairs}
-        taken = staying | (self._in_flight() if self.chairs else set())
+        taken = staying | (self.collector.in_flight() if self.chairs else set())
         free = [number for number in range(1, 1 + len(self.chairs)) if number not in taken]
         for number, chair in zip(free, coming, strict=False):
             self.chairs[number - 1] = chair
         self.chairs += coming[len(free) :]
 
-    def _in_flight(self) -> set[int]:
-        if isinstance(self.collector, Fleet):
-            return self.collector.in_flight()
-        return set(self.collector.seated.ravel().tolist())
-
     def _meet(self, seating: Seating) -> None:
-        seated = self._seated()
-        if isinstance(self.collector, Fleet):
-            self.collector.meet([self._made_elsewhere(name) for name, _ in self.chairs], seating)
-        else:
-            self.collector.meet(seated, seating)
+        players = self._seated()
+        makes = [self._made_elsewhere(name) for name, _ in self.chairs]
+        opponents = [Opponent(*pair) for pair in zip(players, makes, strict=True)]
+        self.collector.seat(opponents, seating)
 
     def _made_elsewhere(self, name: str) -> Elsewhere:
         digest = "" if is_bot(self.settings.game, name) else self.players[name].digest
@@ -181,7 +166,7 @@ class Training:
         """Return the player of each chair; those that nobody needs any more are let go."""
         names = {opponent for opponent, _ in self.chairs}
         # Workers make those who sit down there themselves; here their digests are wanted.
-        device = "cpu" if isinstance(self.collector, Fleet) else device_of(self.settings)
+        device = device_of(self.settings) if self.collector.plays_here else "cpu"
         self.players = {
             name: self.players.get(name) or self.find(name, device) for name in sorted(names)
         }
@@ -231,7 +216,7 @@ class Training:
         """Make experience and learn from it; give the number and the log of each update."""
         cpu, wall = self._cpu(), time.perf_counter()
         self.collector.tally.clear()
-        self._rested = self._resting()
+        self._rested = self.collector.rested()
         unrolls = self._experience()
         self._rested = None
         for _ in range(self.settings.learner_updates):
@@ -249,12 +234,7 @@ class Training:
             yield self.learner.update_count, log | lag | self._counters()
             cpu, wall = self._cpu(), time.perf_counter()
         self.iteration += 1
-        self._rested = self._resting()
-
-    def _resting(self) -> dict[str, Any]:
-        if isinstance(self.collector, Fleet):
-            return self.collector.rested()
-        return {"next_match": self.collector.next_match}
+        self._rested = self.collector.rested()
 
     @property
     def phases(self) -> Phases:
@@ -263,14 +243,10 @@ class Training:
 
     def notices(self) -> list[str]:
         """Return what the user should know of the workers, each sentence once."""
-        if not isinstance(self.collector, Fleet):
-            return []
-        said, self.collector.notices[:] = list(self.collector.notices), []
-        return said
+        return self.collector.take_notices()
 
     def _cpu(self) -> float:
-        elsewhere = self.collector.cpu_seconds if isinstance(self.collector, Fleet) else 0.0
-        return time.process_time() + elsewhere
+        return time.process_time() + self.collector.cpu_seconds
 
     def _experience(self) -> Unrolls:
         rollouts, collector = self.settings.rollouts, self.collector
@@ -303,8 +279,7 @@ class Training:
         }
         if self.replay is not None:
             values["replay/size"] = len(self.replay)
-        if isinstance(self.collector, Fleet):
-            values |= self.collector.measured()
+        values |= self.collector.measured()
         counts = self.collector.tally.counts()
         return values | fared(counts, self.name, self.chairs, self.categories)
 
@@ -371,10 +346,7 @@ class Training:
         if "chairs" in state:
             self.chairs = [(str(who), str(reason)) for who, reason in state["chairs"]]
             self._meet(self.collector.seating)
-        collector = state["collector"]
-        if not isinstance(self.collector, Fleet):  # One worker has the state of a lone collector.
-            (collector,) = collector.get("workers", [collector])
-        self.collector.load(collector)
+        self.collector.load(state["collector"])
         if self.replay is not None:
             self.replay.load(state["replay"])
 
@@ -392,3 +364,11 @@ class Training:
                         f"The weights {name} are no longer finite at update "
                         f"{self.learner.update_count}; lower the learning rate."
                     )
+
+
+def lone_learner(settings: RunSettings, folder: Path) -> LearnerLoop:
+    """Return the main learner of a run without a league, ready to begin."""
+    population = Population(settings, folder, LearnerLoop)
+    population.enter(0, population.first_rows())
+    population.meet(population.matchmake())
+    return population.main

@@ -17,11 +17,11 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.evaluate.evaluator import FIRST_MATCH, Evaluator, Judgement
 from lanista.evaluate.promotion import Champion
 from lanista.files import write_bytes
-from lanista.league.population import Squad
+from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import policy_bytes, save_policy
 from lanista.nets.policy_format import POLICY
-from lanista.runs.database import Row
+from lanista.runs.database import Row, Values
 from lanista.runs.folder import (
     CONFIG,
     Run,
@@ -35,7 +35,7 @@ from lanista.runs.resolve import resolve
 from lanista.runs.resume import resumed_settings
 from lanista.runs.settings import RunSettings, fingerprint
 from lanista.runs.slim import exactness, filled, slimmed, write_needed
-from lanista.train.learner_loop import Values
+from lanista.train.learner_loop import LearnerLoop
 from lanista.train.observers import Observer, Observers
 
 if TYPE_CHECKING:
@@ -68,8 +68,11 @@ def train(
         first = partial(_first_state, settings, output)
         create(output, folder, settings, policies, first)
     stop = stop or (lambda: False)
-    with Run(output, folder) as run, closing(Squad(settings, folder)) as squad:
-        code = _Trainer(run, settings, squad, Observers(observers), stop).go(checkpoint)
+    with (
+        Run(output, folder) as run,
+        closing(Population(settings, folder, LearnerLoop)) as population,
+    ):
+        code = _Trainer(run, settings, population, Observers(observers), stop).go(checkpoint)
     if settings.checkpoints.slim:
         write_needed(output, folder)
     return code
@@ -79,20 +82,20 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
     """Return the state a run begins with; what cannot be used is refused before it begins."""
     from lanista.exploit.league_exploiters import start_of  # See `_wanted`.
 
-    with closing(Squad(settings, folder)) as squad:
-        squad.enter(0, squad.first_rows())
-        squad.meet(squad.matchmake())
-        Evaluator(settings, squad.spec, folder)
+    with closing(Population(settings, folder, LearnerLoop)) as population:
+        population.enter(0, population.first_rows())
+        population.meet(population.matchmake())
+        Evaluator(settings, population.spec, folder)
         # What could not be saved at the end is refused now.
-        policy_bytes(squad.main.learner.best, squad.main.spec, **_about(settings, output))
+        policy_bytes(population.main.learner.best, population.main.spec, **_about(settings, output))
         if settings.league is not None:
             start_of(settings, settings.league, folder)
-            if settings.league.exploiter_unit == "gain" and not squad.spec.facts.zero_sum:
+            if settings.league.exploiter_unit == "gain" and not population.spec.facts.zero_sum:
                 raise LanistaError(
-                    f"league.exploiter_unit is gain, and in {squad.spec.name} what one wins "
+                    f"league.exploiter_unit is gain, and in {population.spec.name} what one wins "
                     "another need not lose; admit exploiters by their score."
                 )
-        return {"settings": fingerprint(settings), "rows": 0, "learners": squad.state()}
+        return {"settings": fingerprint(settings), "rows": 0, "learners": population.state()}
 
 
 def _about(settings: RunSettings, output: Path) -> dict[str, Any]:
@@ -108,13 +111,13 @@ class _Trainer:
         self,
         run: Run,
         settings: RunSettings,
-        squad: Squad,
+        population: Population,
         observers: Observers,
         stop: Callable[[], bool],
     ) -> None:
-        self.run, self.settings, self.squad = run, settings, squad
+        self.run, self.settings, self.population = run, settings, population
         self.observers, self.stop = observers, stop
-        self.evaluator = Evaluator(settings, self.squad.spec, run.folder)
+        self.evaluator = Evaluator(settings, self.population.spec, run.folder)
         self.champion = Champion()
         self.saved = -1
         self.next_match = FIRST_MATCH
@@ -123,7 +126,7 @@ class _Trainer:
         """The iteration whose rows are all there, as long as its learners are as it left them."""
 
     def go(self, checkpoint: Path | None) -> int:
-        squad = self.squad
+        population = self.population
         iteration, state, said = self.run.state(checkpoint)
         refuse_renamed(self.run.checkpoints.path(iteration), iteration, state)
         if state["settings"] != fingerprint(self.settings):
@@ -144,15 +147,15 @@ class _Trainer:
         said += self.run.forget_after(iteration, update if iteration else -1)
         said.append(self._doubts(state["rows"]))
         with self.run.metrics.reading():
-            squad.load(filled(state["learners"], squad), self.run.metrics)
+            population.load(filled(state["learners"], self.settings), self.run.metrics)
             self.champion.load(self.run.metrics)
             self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
-        if not squad.roster:
-            rows = squad.first_rows()
+        if not population.roster:
+            rows = population.first_rows()
             self.run.metrics.add_rows("players", 0, rows)
-            squad.enter(0, rows)
+            population.enter(0, rows)
         self.saved = iteration
-        unkept = exactness(self.settings, squad.spec, slim=state.get("slim", False))
+        unkept = exactness(self.settings, population.spec, slim=state.get("slim", False))
         for sentence in [*said, self.evaluator.notice, unkept]:
             self._say(sentence)
         try:
@@ -181,29 +184,29 @@ class _Trainer:
         return f"{what} Training does not depend on them and goes on."
 
     def _iterations(self) -> int:
-        squad, total = self.squad, self.settings.iterations
-        while squad.iteration < total:
+        population, total = self.population, self.settings.iterations
+        while population.iteration < total:
             if not self._round():
                 return INTERRUPTED
-            *earlier, (number, values) = squad.iterate()
+            *earlier, (number, values) = population.iterate()
             for entry in earlier:
                 self._log(*entry)
-            for sentence in squad.notices():
+            for sentence in population.notices():
                 self._say(sentence)
-            games = squad.games()
+            games = population.games()
             self.run.metrics.add_rows("training_games", number, games)
             found = self._evaluate()
             for name, judgement in found.items():
-                prefix = "" if name == squad.main.name else f"{name}/"
+                prefix = "" if name == population.main.name else f"{name}/"
                 values |= {f"{prefix}{key}": value for key, value in judgement.values.items()}
-            self._log(number, values | squad.weights())
-            squad.count(games, *self._kept(list(found.values())))
+            self._log(number, values | population.weights())
+            population.count(games, *self._kept(list(found.values())))
             self._promote(found)
-            self.recorded = squad.iteration
+            self.recorded = population.iteration
             stopping = self.stop()
             if stopping or self._due(self.settings.checkpoints.save_every):
-                self._save(must=stopping or squad.iteration >= total)
-            if stopping and squad.iteration < total:
+                self._save(must=stopping or population.iteration >= total)
+            if stopping and population.iteration < total:
                 return INTERRUPTED
         self._write_output()
         return 0
@@ -214,20 +217,24 @@ class _Trainer:
         All of it belongs to the coming update: a run that ends here begins with it when resumed.
         Returns False when the run was stopped meanwhile.
         """
-        squad, update, league = self.squad, self.squad.update + 1, self.settings.league
-        begins = league is not None and squad.iteration % league.round == 0
+        population, update, league = (
+            self.population,
+            self.population.update + 1,
+            self.settings.league,
+        )
+        begins = league is not None and population.iteration % league.round == 0
         why = "" if league is None else self._wanted(league)
-        if begins and squad.iteration:
+        if begins and population.iteration:
             self._join(update)
         if why:
             found = self._exploit(why, update)
             if found is None:
                 return False
             begins |= found
-        if begins or not squad.in_force:
-            rows = squad.matchmake()
+        if begins or not population.in_force:
+            rows = population.matchmake()
             self.run.metrics.add_rows("matchmaking", update, rows)
-            squad.meet(rows)
+            population.meet(rows)
         return True
 
     def _wanted(self, league: League) -> str:
@@ -239,8 +246,8 @@ class _Trainer:
         # An exploiter is trained by a run of its own, so the two modules need each other.
         from lanista.exploit.league_exploiters import wanted
 
-        why = wanted(league, self.squad.iteration, self.run.metrics)
-        if why and self.saved < self.squad.iteration:
+        why = wanted(league, self.population.iteration, self.run.metrics)
+        if why and self.saved < self.population.iteration:
             # Whoever stops an exploiter is told that all is saved.
             self._save(must=True)
         return why
@@ -249,10 +256,15 @@ class _Trainer:
         """Train and test an exploiter; return whether it joined. None: stopped, and saved."""
         from lanista.exploit.league_exploiters import exploit  # See `_wanted`.
 
-        squad, metrics = self.squad, self.run.metrics
-        self._say(f"An exploiter of {squad.main.name} is trained ({why}).", update)
+        population, metrics = self.population, self.run.metrics
+        self._say(f"An exploiter of {population.main.name} is trained ({why}).", update)
         tested = exploit(
-            self.settings, squad, self.evaluator, self.next_match, self.stop, self.observers.said
+            self.settings,
+            population,
+            self.evaluator,
+            self.next_match,
+            self.stop,
+            self.observers.said,
         )
         if tested is None:
             return None
@@ -261,23 +273,23 @@ class _Trainer:
         write_bytes(policy_path(self.run.folder, row.digest), tested.frozen.data)
         metrics.add_rows("lineups", update, tested.lineups)
         metrics.add_rows("matches", update, tested.matches)
-        squad.count([], tested.lineups, tested.matches)
+        population.count([], tested.lineups, tested.matches)
         kind = "exploiter_admitted" if tested.admitted else "exploiter_refused"
         self._event(update, kind, row.name, body)
         self.champion.tested(row.name, body)
         metrics.add(update, tested.values)
-        squad.spend(tested.values)
+        population.spend(tested.values)
         self._tell(update, tested)
         if tested.admitted:
             metrics.add_rows("players", update, [tested.frozen.as_row()])
-            squad.enter(update, [tested.frozen.as_row()])
+            population.enter(update, [tested.frozen.as_row()])
         return tested.admitted
 
     def _tell(self, update: int, tested: Tested) -> None:
         body, low = tested.frozen.body, tested.frozen.body["low"]
         interval = "" if low is None else f" [{low:.3f}, {body['high']:.3f}]"
         self._say(
-            f"The exploiter of iteration {self.squad.iteration} scores {body['score']:.3f}"
+            f"The exploiter of iteration {self.population.iteration} scores {body['score']:.3f}"
             f"{interval} in {body['games']:,} games against its victim and gains "
             f"{body['gain']:+.3f} per match after {body['budget_decisions']:,} decisions; it "
             f"{'joins the pool' if tested.admitted else 'is not admitted'}.",
@@ -292,28 +304,28 @@ class _Trainer:
             body = self.champion.challenged(judgement)
             # What the disk had no room for cannot be handed out.
             if body is not None and policy_path(self.run.folder, judgement.digest).is_file():
-                self._event(self.squad.update, "promotion", name, body)
+                self._event(self.population.update, "promotion", name, body)
                 self.champion.crowned(body)
 
     def _join(self, update: int) -> None:
-        squad, metrics = self.squad, self.run.metrics
-        for frozen, reason in squad.snapshots():
+        population, metrics = self.population, self.run.metrics
+        for frozen, reason in population.snapshots():
             learner = str(frozen.body["learner"])
             write_bytes(policy_path(self.run.folder, frozen.row.digest), frozen.data)
             metrics.add_rows("players", update, [frozen.as_row()])
-            squad.enter(update, [frozen.as_row()])
+            population.enter(update, [frozen.as_row()])
             self._event(update, "snapshot", frozen.row.name, {"reason": reason})
-            target = squad.reset_after(learner)
+            target = population.reset_after(learner)
             if target is not None:
                 self._event(update, "reset", learner, {"to": target})
                 self.recorded = -1
-                squad.reset(learner, target)
+                population.reset(learner, target)
 
     def _event(self, update: int, kind: str, player: str, body: dict[str, Any]) -> None:
         self.run.metrics.add_rows("events", update, [(kind, player, json.dumps(body))])
 
     def _due(self, every: int) -> bool:
-        iteration = self.squad.iteration
+        iteration = self.population.iteration
         return iteration % every == 0 or iteration >= self.settings.iterations
 
     def _evaluate(self) -> dict[str, Judgement]:
@@ -322,14 +334,14 @@ class _Trainer:
         if not every or not self._due(every):
             return {}
         found = {}
-        for training in self.squad.mains:
+        for training in self.population.mains:
             learner = training.learner
             judgement = self.evaluator.measure(
                 learner.best,
-                self.squad.update,
+                self.population.update,
                 self.next_match,
                 name=training.name,
-                pool=self.squad.pool(self.settings.evaluation.pool),
+                pool=self.population.pool(self.settings.evaluation.pool),
             )
             self.next_match = judgement.next_match
             if judgement.score is not None:
@@ -345,7 +357,7 @@ class _Trainer:
         for judgement in found:
             if not judgement.matches:
                 continue
-            update = self.squad.update
+            update = self.population.update
             try:
                 write_bytes(policy_path(self.run.folder, judgement.digest), judgement.policy)
             except OSError as error:
@@ -367,13 +379,13 @@ class _Trainer:
 
     def _save(self, must: bool) -> None:
         """Save the run; a disk that is full now may not be at the next save."""
-        squad, asked = self.squad, self.settings.checkpoints
-        for training in squad.trainings.values():
+        population, asked = self.population, self.settings.checkpoints
+        for training in population.trainings.values():
             training.refuse_broken()
         try:
             self.run.metrics.flush()
-            self.run.checkpoints.save(squad.iteration, self._state(squad.state()))
-            self.saved = squad.iteration
+            self.run.checkpoints.save(population.iteration, self._state(population.state()))
+            self.saved = population.iteration
             self.run.checkpoints.keep(asked.keep_last, asked.keep_every)
             self._write_output()
             if asked.slim:
@@ -383,7 +395,7 @@ class _Trainer:
                 raise
             why = (error.strerror or str(error)).lower()
             self._say(
-                f"Iteration {squad.iteration} could not be saved: {why}; the run goes on and "
+                f"Iteration {population.iteration} could not be saved: {why}; the run goes on and "
                 f"tries again after {asked.save_every} more."
             )
 
@@ -392,14 +404,14 @@ class _Trainer:
 
         What was recorded for the coming update is dropped, as a resumed run would do first.
         """
-        iteration, learners = self.squad.iteration, self.squad.rested_state()
+        iteration, learners = self.population.iteration, self.population.rested_state()
         if self.saved == iteration or self.recorded != iteration or learners is None:
             return
         try:
-            for training in self.squad.trainings.values():
+            for training in self.population.trainings.values():
                 training.refuse_broken()
             self.run.metrics.flush()
-            self.run.metrics.forget_after(self.squad.update)
+            self.run.metrics.forget_after(self.population.update)
             self.run.checkpoints.save(iteration, self._state(learners))
             self.saved = iteration
             self._write_output()
@@ -425,7 +437,7 @@ class _Trainer:
         return {**state, "learners": learners}
 
     def _write_output(self) -> None:
-        training = self.squad.main
+        training = self.population.main
         if self.champion.digest:
             path = policy_path(self.run.folder, self.champion.digest)
             write_bytes(self.run.output, path.read_bytes(), POLICY)
@@ -434,12 +446,12 @@ class _Trainer:
             self.run.output,
             training.learner.best,
             training.spec,
-            step=self.squad.update,
+            step=self.population.update,
             **_about(self.settings, self.run.output),
         )
 
     def _say(self, sentence: str, update: int | None = None) -> None:
         """Tell the user; what belongs to the coming update is taken back with it."""
         if sentence:
-            self.run.metrics.say(self.squad.update if update is None else update, sentence)
+            self.run.metrics.say(self.population.update if update is None else update, sentence)
             self.observers.said(sentence)

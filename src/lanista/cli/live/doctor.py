@@ -65,14 +65,14 @@ class Doctor:
         kind = kind_of(inside or self.folder)
         if kind == "run":
             from lanista.report.diagnosis import examine_run
-            from lanista.report.reading import find_run, story_of_run
+            from lanista.report.reading import find_run, read_run
 
             if self.policy or self.spool or self.training:
                 raise LanistaError(
                     f"{self.folder} is a run, which has no spool; leave out --policy, --spool and "
                     "--training."
                 )
-            return examine_run(story_of_run(find_run(self.folder)))
+            return examine_run(read_run(find_run(self.folder)))
         spool = self.folder if kind == "spool" else self.spool
         policy = (inside or self.folder) if kind == "policy" else self.policy
         if spool is None and inside != self.folder and (self.folder / "spool").is_dir():

@@ -56,7 +56,7 @@ class LiveDemo:
 
         from lanista.cli.common.paths import refuse_unwritable_folder
         from lanista.pipeline.live_demo import Demo, kept_settings, prepare, run, settings_of
-        from lanista.report.live_record import live_story
+        from lanista.report.live_record import read_live
         from lanista.report.pages.live_page import headline, write_live_report
         from lanista.runs.serialise import overridden
 
@@ -70,10 +70,10 @@ class LiveDemo:
         say_on_error(f"{said}; Ctrl-C stops early, and nothing is lost.")
         with stopping() as stop:
             run(demo, settings, self.minutes * 60, stop, say_on_error, Ticker())
-        story = live_story(demo.policy)
-        for sentence in headline(story):
+        record = read_live(demo.policy)
+        for sentence in headline(record):
             print(sentence)
-        for path in write_live_report(story, self.output / "report"):
+        for path in write_live_report(record, self.output / "report"):
             print(path)
         return 0
 

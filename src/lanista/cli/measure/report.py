@@ -13,7 +13,7 @@ from lanista.cli.common.outputs import REPORT, Page, Writes
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
-    from lanista.report.run_record import Story
+    from lanista.report.run_record import RunRecord
 
 _MOST = 20
 """Players in the table on the terminal; summary.json has all."""
@@ -61,25 +61,25 @@ class Report:
     def _from_run(self, path: Path) -> int:
         from lanista.cli.common.paths import refuse_unwritable_folder
         from lanista.report import exports
-        from lanista.report.reading import find_run, policies_in, story_of_run
+        from lanista.report.reading import find_run, policies_in, read_run
 
         if (policies := policies_in(path)) is not None:
             return self._from_policies(policies, self.output_dir or path / "report")
         folder = find_run(path)
-        story = story_of_run(folder)
+        record = read_run(folder)
         output = self.output_dir or (path if path.is_dir() else folder) / "report"
         refuse_unwritable_folder("--output-dir", output)
         # Only a pipeline's folder holds an evaluation that is surely of this run's policy.
         last = path / "evaluation.json" if path.is_dir() and folder != path else None
-        found = exports.write_report(story, output, anchor=self.anchor, evaluation=last)
+        found = exports.write_report(record, output, anchor=self.anchor, evaluation=last)
         names = (exports.SUMMARY, exports.LEAGUE_STATE, exports.MATCHES, exports.REGISTRY)
-        say(story, found, [output / name for name in (*names, exports.PAGE)])
+        say(record, found, [output / name for name in (*names, exports.PAGE)])
         return 0
 
     def _from_policies(self, path: Path, output: Path) -> int:
         """Report on a live bot's policy folder."""
         from lanista.cli.common.paths import refuse_unwritable_folder
-        from lanista.report.live_record import is_live, live_story
+        from lanista.report.live_record import is_live, read_live
         from lanista.report.pages.live_page import headline, write_live_report
 
         if self.anchor is not None:
@@ -93,28 +93,28 @@ class Report:
                 f"--policy {path}`, and see `lanista policy list {path}` till then."
             )
         refuse_unwritable_folder("--output-dir", output)
-        story = live_story(path)
-        for sentence in headline(story):
+        record = read_live(path)
+        for sentence in headline(record):
             print(sentence)
-        for written in write_live_report(story, output):
+        for written in write_live_report(record, output):
             print(written)
         return 0
 
     def _from_exports(self, state: Path, matches: Path, output: Path) -> int:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.report import exports
-        from lanista.report.reading import story_of_exports
+        from lanista.report.reading import read_exports
         from lanista.report.summary import summarise
 
-        story = story_of_exports(state, matches)
+        record = read_exports(state, matches)
         refuse_unwritable("--output", output)
-        found = summarise(story, anchor=self.anchor)
-        exports.write_summary(story, found, output)
-        say(story, found, [output, output.parent / exports.PAGE])
+        found = summarise(record, anchor=self.anchor)
+        exports.write_summary(record, found, output)
+        say(record, found, [output, output.parent / exports.PAGE])
         return 0
 
 
-def say(story: Story, found: dict[str, Any], paths: list[Path]) -> None:
+def say(record: RunRecord, found: dict[str, Any], paths: list[Path]) -> None:
     """Print who is best, what is weak, and where the files are."""
     from lanista.cli.common.table import console, table
     from lanista.report.pages.strength import not_linked
@@ -136,7 +136,7 @@ def say(story: Story, found: dict[str, Any], paths: list[Path]) -> None:
         if sentence := not_linked(found):
             out.print(sentence)
         out.print(unexplained_line(found["unexplained"]))
-    for learner in story.learners:
+    for learner in record.learners:
         if line := lowest_line(learner, found):
             out.print(line)
     for path in paths:

@@ -69,7 +69,7 @@ class Config:
         from lanista.files import write_text
         from lanista.importers.formats import plan_of
         from lanista.importers.key_mapping import import_plan
-        from lanista.pipeline.recipe import read_story
+        from lanista.pipeline.recipe import read_recipe
         from lanista.runs.serialise import SettingsError, commented
 
         if len(self.names) != 1 or self.output is None:
@@ -81,7 +81,7 @@ class Config:
             raise LanistaError(f"There is no plan {str(plan)!r}; name a YAML file.")
         refuse_unwritable("--output", self.output)
         try:
-            values = read_story(plan)
+            values = read_recipe(plan)
             imported = import_plan(values, plan_of(values), done=self.done)
         except SettingsError as error:
             raise SettingsError(f"{plan}: {error}") from error
@@ -110,14 +110,14 @@ class Config:
 
 def _text_of(word: str, path: Path) -> tuple[str, str]:
     """Return the command that takes a recipe, and its text: a pipeline's as its author wrote it."""
-    from lanista.pipeline.recipe import is_story, load_story, read_story
+    from lanista.pipeline.recipe import is_pipeline, load_recipe, read_recipe
     from lanista.pipeline.recipes import settings_of
     from lanista.runs.serialise import commented
 
-    values = read_story(path)
-    if not is_story(values):
+    values = read_recipe(path)
+    if not is_pipeline(values):
         return "lanista rl --config", commented(settings_of(word))
-    load_story(values)
+    load_recipe(values)
     return "lanista run", path.read_text(encoding="utf-8")
 
 

@@ -83,9 +83,9 @@ class LeagueCommand:
 
     def _export(self) -> None:
         from lanista.report import exports
-        from lanista.report.reading import story_of_run
+        from lanista.report.reading import read_run
 
-        exports.write_report(story_of_run(self.output_dir), self.output_dir)
+        exports.write_report(read_run(self.output_dir), self.output_dir)
         for name in (exports.LEAGUE_STATE, exports.MATCHES, exports.SUMMARY, exports.PAGE):
             print(self.output_dir / name)
 

@@ -14,7 +14,7 @@ from lanista.cli.common.outputs import PIPELINE, Writes
 from lanista.errors import LanistaError, RefusedError
 
 if TYPE_CHECKING:
-    from lanista.pipeline.recipe import Budget, Story
+    from lanista.pipeline.recipe import Budget, PipelineRecipe
 
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
 RUNS = Path("runs")
@@ -50,14 +50,14 @@ class RunCommand:
         from lanista.pipeline.runner import conduct
 
         folder = self._folder()
-        story = self._story(folder)
+        recipe = self._recipe(folder)
         refuse_unwritable_folder("--output-dir", folder)
         with view() as screen, stopping(screen.said) as stop:
-            code = conduct(story, folder, audience=screen, stop=stop)
+            code = conduct(recipe, folder, audience=screen, stop=stop)
         if code:
             print(f"Interrupted, and saved; go on with: lanista run {folder}")
         else:
-            say(story, folder)
+            say(recipe, folder)
         return code
 
     def _folder(self) -> Path:
@@ -95,34 +95,34 @@ class RunCommand:
             f"{given} is the folder of a single run, not of a pipeline; go on with `{command}`."
         )
 
-    def _story(self, folder: Path) -> Story:
+    def _recipe(self, folder: Path) -> PipelineRecipe:
         """Return the pipeline that the words on the command line ask for, settled."""
         from lanista.pipeline.budget import digest_of, read_budget, within
         from lanista.pipeline.recipe import RECIPE
-        from lanista.pipeline.runner import saved_story
+        from lanista.pipeline.runner import saved_recipe
 
         seconds = None if self.budget is None else read_budget(self.budget)
-        saved = saved_story(folder) if (folder / RECIPE).is_file() else None
-        story = self._asked(folder)
+        saved = saved_recipe(folder) if (folder / RECIPE).is_file() else None
+        recipe = self._asked(folder)
         if saved is None:
             if seconds is None:
-                return story
+                return recipe
             print("Measuring how fast this machine is, to choose the numbers.", flush=True)
-            return within(story, seconds)
+            return within(recipe, seconds)
         self._refuse_other_budget(folder, saved.budget, seconds)
-        if saved.budget is None or story.budget is not None:
-            return story
-        if saved.budget.of != digest_of(story):
+        if saved.budget is None or recipe.budget is not None:
+            return recipe
+        if saved.budget.of != digest_of(recipe):
             raise RefusedError(
                 f"The numbers in {folder} were chosen for a time budget and another recipe; go on "
                 f"with `lanista run {folder}`, or choose another --output-dir."
             )
         return saved
 
-    def _asked(self, folder: Path) -> Story:
+    def _asked(self, folder: Path) -> PipelineRecipe:
         """Return the recipe, or what the folder has of it, with the flags put in."""
         from lanista.pipeline.preflight import refuse_unready
-        from lanista.pipeline.recipe import RECIPE, load_story, read_story, with_overrides
+        from lanista.pipeline.recipe import RECIPE, load_recipe, read_recipe, with_overrides
         from lanista.pipeline.recipes import find
         from lanista.pipeline.resolve_recipe import settled
 
@@ -134,12 +134,12 @@ class RunCommand:
         if self.cpu:
             overrides.append("device=cpu")
         try:
-            values = read_story(path)
+            values = read_recipe(path)
             if self.slim:
                 overrides += [f"{place}checkpoints.slim=true" for place in _runs_in(values)]
-            story = settled(load_story(with_overrides(values, overrides)))
-            refuse_unready(story, folder)
-            return story
+            recipe = settled(load_recipe(with_overrides(values, overrides)))
+            refuse_unready(recipe, folder)
+            return recipe
         except LanistaError as error:
             raise type(error)(f"{path}: {error}") from error
 
@@ -157,23 +157,23 @@ class RunCommand:
 
 def _runs_in(values: dict[str, Any]) -> list[str]:
     """Return what the keys of each run in a recipe begin with."""
-    from lanista.pipeline.recipe import is_story
+    from lanista.pipeline.recipe import is_pipeline
 
-    if not is_story(values):
+    if not is_pipeline(values):
         return [""]
     stages = values["stages"] if isinstance(values["stages"], dict) else {}
     return [f"stages.{name}." for name in ("rl", "league") if name in stages]
 
 
-def say(story: Story, folder: Path) -> None:
+def say(recipe: PipelineRecipe, folder: Path) -> None:
     """Print what a finished pipeline came to, and where it is."""
     from lanista.pipeline.recipe import EVALUATION, REPORT
 
-    if story.stages.evaluate:
+    if recipe.stages.evaluate:
         _say_evaluation(json.loads((folder / EVALUATION).read_text(encoding="utf-8")))
-    if story.policy:
-        print(f"policy: {folder / story.policy}")
-    if story.stages.report:
+    if recipe.policy:
+        print(f"policy: {folder / recipe.policy}")
+    if recipe.stages.report:
         print(f"report: {folder / REPORT / 'report.html'}")
 
 

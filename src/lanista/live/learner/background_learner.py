@@ -22,7 +22,7 @@ from lanista.learn.learner import BrokenLossError
 from lanista.live.files.game_file import GameFile
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool, refuse_one_folder
-from lanista.live.learner.experience import Lesson, distances, predictions, unrolls_of
+from lanista.live.learner.experience import TrainingGame, distances, predictions, unrolls_of
 from lanista.live.learner.full_disk import is_full
 from lanista.live.learner.intake import Intake, Taken
 from lanista.live.learner.ledger import NAME, BatchRow, GameRow, Ledger
@@ -169,16 +169,22 @@ class BackgroundLearner:
         learner = self.weights.learner
         age_of = {policy: self._age(policy) for policy in {game.header.policy for game in games}}
         ages = [age_of[game.header.policy] for game in games]
-        lessons = [
-            Lesson.of(game, self.settings, learner.update_count - max(age, 0))
+        training_games = [
+            TrainingGame.of(game, self.settings, learner.update_count - max(age, 0))
             for game, age in zip(games, ages, strict=True)
         ]
-        expected, apart = predictions(lessons, learner), self._distances(lessons)
+        expected, apart = predictions(training_games, learner), self._distances(training_games)
         rows = [
-            self._row(lesson, age, far, number, value)
-            for lesson, age, far, value in zip(lessons, ages, apart, expected, strict=True)
+            self._row(training_game, age, far, number, value)
+            for training_game, age, far, value in zip(
+                training_games, ages, apart, expected, strict=True
+            )
         ]
-        fresh = [lesson for lesson, row in zip(lessons, rows, strict=True) if row.use == "learned"]
+        fresh = [
+            training_game
+            for training_game, row in zip(training_games, rows, strict=True)
+            if row.use == "learned"
+        ]
         if not fresh:
             return rows, 0, {}
         unrolls = unrolls_of(fresh, self.settings, learner)
@@ -186,23 +192,23 @@ class BackgroundLearner:
         only = WARM_UP if new else None
         return rows, unrolls.decisions, learner.update(unrolls, only)
 
-    def _distances(self, lessons: Sequence[Lesson]) -> list[float]:
+    def _distances(self, training_games: Sequence[TrainingGame]) -> list[float]:
         """Return how far each game's policy is from the weights; 0 for one without decisions.
 
         All of a policy's games in the batch are judged together: alone, a short game would be left
         out for the actions that it happens to hold.
         """
-        known = [lesson for lesson in lessons if len(lesson.own)]
+        known = [training_game for training_game in training_games if len(training_game.own)]
         if not known:
-            return [0.0] * len(lessons)
+            return [0.0] * len(training_games)
         unrolls = unrolls_of(known, self.settings, self.weights.learner)
-        policies = [lesson.game.header.policy for lesson in known]
+        policies = [training_game.game.header.policy for training_game in known]
         names = sorted(set(policies))
         member = np.array([names.index(policy) for policy in policies])
         far = dict(
             zip(names, distances(unrolls, self.weights.learner, member).tolist(), strict=True)
         )
-        return [far.get(lesson.game.header.policy, 0.0) for lesson in lessons]
+        return [far.get(training_game.game.header.policy, 0.0) for training_game in training_games]
 
     def _age(self, policy: str) -> int:
         """Return how many updates ago the weights were a policy's; -1 if that is not known.
@@ -214,9 +220,14 @@ class BackgroundLearner:
         return -1 if then is None else self.ledger.learned_since(then)
 
     def _row(
-        self, lesson: Lesson, age: int, far: float, number: int, predicted: float | None
+        self,
+        training_game: TrainingGame,
+        age: int,
+        far: float,
+        number: int,
+        predicted: float | None,
     ) -> GameRow:
-        game, header = lesson.game, lesson.game.header
+        game, header = training_game.game, training_game.game.header
         stale = age > self.settings.staleness or far > self.settings.distance
         use = "stale" if stale else "learned"
         return GameRow(
@@ -235,9 +246,9 @@ class BackgroundLearner:
             staleness=age,
             # The book holds no NaN; what cannot be told is as far as can be.
             distance=math.inf if math.isnan(far) else far,
-            use=use if len(lesson.own) else "empty",
+            use=use if len(training_game.own) else "empty",
             predicted=predicted,
-            came=lesson.came(self.settings.learning.gamma),
+            came=training_game.came(self.settings.learning.gamma),
             at=time.time(),
             opponent=header.opponent,
         )

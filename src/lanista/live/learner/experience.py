@@ -28,7 +28,7 @@ _LARGEST_GAP = 40.0
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingGame:
     """A game, and what its decisions brought."""
 
     game: GameFile
@@ -42,7 +42,7 @@ class Lesson:
     """Of the weights that played."""
 
     @classmethod
-    def of(cls, game: GameFile, settings: LiveSettings, update: int) -> Lesson:
+    def of(cls, game: GameFile, settings: LiveSettings, update: int) -> TrainingGame:
         """Return what can be learned from a game; perhaps nothing."""
         own, after = game.decisions, None
         if game.header.cut_off and len(own):
@@ -63,31 +63,33 @@ class Lesson:
 class _Lane:
     """Consecutive own decisions of one game."""
 
-    lesson: int
+    training_game: int
     first: int
-    """Place of its first decision among the lesson's own."""
+    """Place of its first decision among the training_game's own."""
     end: int
     next: int | None
     """The step of the decision after it, if there is one."""
 
 
-def unrolls_of(lessons: Sequence[Lesson], settings: LiveSettings, learner: Learner) -> Unrolls:
+def unrolls_of(
+    training_games: Sequence[TrainingGame], settings: LiveSettings, learner: Learner
+) -> Unrolls:
     """Return games as unrolls, each a lane or several."""
     remembers = bool(learner.policy.state_size)
     lanes = [
         lane
-        for number, lesson in enumerate(lessons)
-        for lane in _lanes(number, lesson, settings.unroll_length, remembers)
+        for number, training_game in enumerate(training_games)
+        for lane in _lanes(number, training_game, settings.unroll_length, remembers)
     ]
-    columns = _rows(lessons) | _next(lessons, lanes)
+    columns = _rows(training_games) | _next(training_games, lanes)
     if remembers:
-        columns |= _memories(lessons, lanes, learner)
-    return Unrolls(index=_index(lessons, lanes), **columns)
+        columns |= _memories(training_games, lanes, learner)
+    return Unrolls(index=_index(training_games, lanes), **columns)
 
 
-def _lanes(number: int, lesson: Lesson, longest: int, remembers: bool) -> list[_Lane]:
+def _lanes(number: int, training_game: TrainingGame, longest: int, remembers: bool) -> list[_Lane]:
     """Cut a game; a policy that remembers begins anew after steps that were not its own."""
-    own, after = lesson.own, lesson.next
+    own, after = training_game.own, training_game.next
     cuts = list(range(0, len(own), longest))
     if remembers:
         cuts = [0]
@@ -102,47 +104,56 @@ def _lanes(number: int, lesson: Lesson, longest: int, remembers: bool) -> list[_
     ]
 
 
-def _rows(lessons: Sequence[Lesson]) -> dict[str, Any]:
-    sizes = [len(lesson.own) for lesson in lessons]
+def _rows(training_games: Sequence[TrainingGame]) -> dict[str, Any]:
+    sizes = [len(training_game.own) for training_game in training_games]
     ended = [np.zeros(size, np.bool_) for size in sizes]
-    for flags, lesson in zip(ended, lessons, strict=True):
+    for flags, training_game in zip(ended, training_games, strict=True):
         if len(flags):
-            flags[-1] = lesson.next is None
+            flags[-1] = training_game.next is None
 
     def joined(name: str) -> NDArray[Any]:
-        return np.concatenate([getattr(lesson.game, name)[lesson.own] for lesson in lessons])
+        return np.concatenate(
+            [
+                getattr(training_game.game, name)[training_game.own]
+                for training_game in training_games
+            ]
+        )
 
     return {
         "observation": joined("observations"),
         "mask": joined("legal"),
         "action": joined("actions"),
         "log_prob": joined("log_probs"),
-        "reward": np.concatenate([lesson.rewards for lesson in lessons]),
+        "reward": np.concatenate([training_game.rewards for training_game in training_games]),
         "ended": np.concatenate(ended),
         "seat": np.zeros(sum(sizes), np.int32),
-        "match": np.repeat(np.arange(len(lessons)), sizes),
-        "turn": np.concatenate([lesson.own for lesson in lessons]).astype(np.int32),
-        "update": np.repeat([lesson.update for lesson in lessons], sizes).astype(np.int32),
+        "match": np.repeat(np.arange(len(training_games)), sizes),
+        "turn": np.concatenate([training_game.own for training_game in training_games]).astype(
+            np.int32
+        ),
+        "update": np.repeat(
+            [training_game.update for training_game in training_games], sizes
+        ).astype(np.int32),
     }
 
 
-def _index(lessons: Sequence[Lesson], lanes: Sequence[_Lane]) -> NDArray[np.int32]:
-    starts = np.cumsum([0, *(len(lesson.own) for lesson in lessons)])
+def _index(training_games: Sequence[TrainingGame], lanes: Sequence[_Lane]) -> NDArray[np.int32]:
+    starts = np.cumsum([0, *(len(training_game.own) for training_game in training_games)])
     index = np.full((max(lane.end - lane.first for lane in lanes), len(lanes)), -1, np.int32)
     for column, lane in enumerate(lanes):
         size = lane.end - lane.first
-        index[:size, column] = starts[lane.lesson] + lane.first + np.arange(size)
+        index[:size, column] = starts[lane.training_game] + lane.first + np.arange(size)
     return index
 
 
-def _next(lessons: Sequence[Lesson], lanes: Sequence[_Lane]) -> dict[str, Any]:
+def _next(training_games: Sequence[TrainingGame], lanes: Sequence[_Lane]) -> dict[str, Any]:
     """Return the decision after each lane; zeros where there is none."""
-    first = lessons[0].game
+    first = training_games[0].game
     observation = np.zeros((len(lanes), first.observations.shape[1]), first.observations.dtype)
     mask = np.zeros((len(lanes), first.header.layout.choices), np.bool_)
     for row, lane in enumerate(lanes):
         if lane.next is not None:
-            game = lessons[lane.lesson].game
+            game = training_games[lane.training_game].game
             observation[row] = game.observations[lane.next]
             mask[row] = game.legal[lane.next]
     goes_on = np.array([lane.next is not None for lane in lanes])
@@ -151,7 +162,7 @@ def _next(lessons: Sequence[Lesson], lanes: Sequence[_Lane]) -> dict[str, Any]:
 
 @torch.no_grad()
 def _memories(
-    lessons: Sequence[Lesson], lanes: Sequence[_Lane], learner: Learner
+    training_games: Sequence[TrainingGame], lanes: Sequence[_Lane], learner: Learner
 ) -> dict[str, Any]:
     """Return what the policy remembers before each lane, and the value after it.
 
@@ -160,11 +171,11 @@ def _memories(
     """
     state = np.zeros((len(lanes), learner.policy.state_size), np.float32)
     value = np.zeros(len(lanes), np.float32)
-    for number, lesson in enumerate(lessons):
-        mine = [(row, lane) for row, lane in enumerate(lanes) if lane.lesson == number]
-        before = {int(lesson.own[lane.first]): row for row, lane in mine}
+    for number, training_game in enumerate(training_games):
+        mine = [(row, lane) for row, lane in enumerate(lanes) if lane.training_game == number]
+        before = {int(training_game.own[lane.first]): row for row, lane in mine}
         after = {lane.next: row for row, lane in mine if lane.next is not None}
-        seen = torch.from_numpy(lesson.game.observations.copy()).to(learner.device)
+        seen = torch.from_numpy(training_game.game.observations.copy()).to(learner.device)
         memory = torch.zeros((1, learner.policy.state_size), device=learner.device)
         for step in range(len(seen)):
             if step in before:
@@ -207,15 +218,17 @@ def distances(unrolls: Unrolls, learner: Learner, member: NDArray[np.intp]) -> N
 
 
 @torch.no_grad()
-def predictions(lessons: Sequence[Lesson], learner: Learner) -> list[float | None]:
+def predictions(training_games: Sequence[TrainingGame], learner: Learner) -> list[float | None]:
     """Return what the critic expects at each game's first decision."""
     found: list[float | None] = []
-    for lesson in lessons:
-        if not len(lesson.own):
+    for training_game in training_games:
+        if not len(training_game.own):
             found.append(None)
             continue
-        first = int(lesson.own[0])
-        rows = torch.from_numpy(lesson.game.observations[: first + 1].copy()).to(learner.device)
+        first = int(training_game.own[0])
+        rows = torch.from_numpy(training_game.game.observations[: first + 1].copy()).to(
+            learner.device
+        )
         if learner.critic.torso is not None:
             out = learner.critic(rows[-1:])
         elif not learner.policy.state_size:

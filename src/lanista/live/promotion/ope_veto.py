@@ -13,7 +13,7 @@ from lanista.learn.learner import Learner
 from lanista.live.files.game_file import read
 from lanista.live.files.game_header import GameFileError
 from lanista.live.files.spool import Spool
-from lanista.live.learner.experience import Lesson, log_probs_of, unrolls_of
+from lanista.live.learner.experience import TrainingGame, log_probs_of, unrolls_of
 from lanista.live.learner.ledger import GameRow, Ledger
 from lanista.live.learner.settings import LiveSettings
 from lanista.live.promotion.off_policy import LEAST, Opinion, opinion, per_game
@@ -38,20 +38,24 @@ def recorded_opinion(
     return _opinion(_lessons(spool, rows, settings), learner, settings)
 
 
-def _opinion(lessons: list[Lesson], learner: Learner, settings: LiveSettings) -> Opinion:
-    if not lessons:
+def _opinion(
+    training_games: list[TrainingGame], learner: Learner, settings: LiveSettings
+) -> Opinion:
+    if not training_games:
         nothing = np.zeros(0)
         return opinion(nothing, nothing, nothing, nothing)
-    unrolls = unrolls_of(lessons, settings, learner)
+    unrolls = unrolls_of(training_games, settings, learner)
     said = log_probs_of(unrolls, learner, learner.best)
-    count = len(lessons)
+    count = len(training_games)
     played = per_game(unrolls.log_prob, unrolls.match, count)
     asked = per_game(said, unrolls.match, count)
-    score = np.array([0.5 + 0.5 * np.sign(lesson.game.outcome[0]) for lesson in lessons])
+    score = np.array(
+        [0.5 + 0.5 * np.sign(training_game.game.outcome[0]) for training_game in training_games]
+    )
     return opinion(score, played, asked, played)
 
 
-def _lessons(spool: Spool, rows: Sequence[GameRow], settings: LiveSettings) -> list[Lesson]:
+def _lessons(spool: Spool, rows: Sequence[GameRow], settings: LiveSettings) -> list[TrainingGame]:
     """Return those of the games that are still archived and have a decision of the policy."""
     found = []
     for row in rows:
@@ -59,7 +63,7 @@ def _lessons(spool: Spool, rows: Sequence[GameRow], settings: LiveSettings) -> l
             game = read(spool.archived(row.content))
         except GameFileError:
             continue  # The archive is the operator's to tidy; what is gone says nothing.
-        lesson = Lesson.of(game, settings, 0)
-        if len(lesson.own):
-            found.append(lesson)
+        training_game = TrainingGame.of(game, settings, 0)
+        if len(training_game.own):
+            found.append(training_game)
     return found

@@ -1,4 +1,4 @@
-"""Whether poke-env is there. Apart from what imports it, so that one can ask first."""
+"""Whether poke-env is there. WorkerProcess from what imports it, so that one can ask first."""
 
 from __future__ import annotations
 

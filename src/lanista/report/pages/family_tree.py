@@ -11,22 +11,22 @@ from typing import Any
 from lanista.report.pages.charts import count
 from lanista.report.pages.charts_league import Edge, Node, family_tree
 from lanista.report.pages.html import Chart, Part, Section, Table
-from lanista.report.run_record import Event, Member, Story
+from lanista.report.run_record import Event, Member, RunRecord
 
 UNKNOWN = "—"
 
 
-def family(story: Story) -> Section | None:
+def family(record: RunRecord) -> Section | None:
     """Return the tree and the list of exploiters; None for a run without descendants."""
-    parents = {name for player in story.players for name in player.parents}
+    parents = {name for player in record.players for name in player.parents}
     if not parents:
         return None
     # Those of no category were met in a test and never joined.
-    joined = [p for p in story.players if p.kind == "policy" and p.category]
-    members = [*joined, *(p for p in story.players if p.name in parents and p not in joined)]
+    joined = [p for p in record.players if p.kind == "policy" and p.category]
+    members = [*joined, *(p for p in record.players if p.name in parents and p not in joined)]
     nodes = [_node(player) for player in _by_lane(members)]
-    nodes += [_reset(event, number) for number, event in _resets(story, members)]
-    figure = family_tree(nodes, [*_descent(story, members), *_victims(members)])
+    nodes += [_reset(event, number) for number, event in _resets(record, members)]
+    figure = family_tree(nodes, [*_descent(record, members), *_victims(members)])
     parts: list[Part] = [Chart(figure, "Family tree of the league's players", least_width=520)]
     exploiters = [player for player in members if _victim(player)]
     if exploiters:
@@ -74,9 +74,9 @@ def _node(player: Member) -> Node:
     return Node(player.name, _lane(player), float(player.update), _style(player), "\n".join(says))
 
 
-def _resets(story: Story, members: list[Member]) -> list[tuple[int, Event]]:
+def _resets(record: RunRecord, members: list[Member]) -> list[tuple[int, Event]]:
     known = {_lane(player) for player in members}
-    found = [event for event in story.events if event.kind == "reset" and event.player in known]
+    found = [event for event in record.events if event.kind == "reset" and event.player in known]
     return list(enumerate(found))
 
 
@@ -87,7 +87,7 @@ def _reset(event: Event, number: int) -> Node:
     return Node(f"reset {number + 1}", event.player, float(event.update), "reset", says)
 
 
-def _descent(story: Story, members: list[Member]) -> list[Edge]:
+def _descent(record: RunRecord, members: list[Member]) -> list[Edge]:
     """Return edges from parents to children.
 
     The first snapshot after a reset comes from what its learner was reset to, not from the
@@ -101,7 +101,7 @@ def _descent(story: Story, members: list[Member]) -> list[Edge]:
             since = entered.get(parent, 0)
             resets = [
                 str(event.body.get("to", ""))
-                for event in story.events
+                for event in record.events
                 if event.kind == "reset" and event.player == _lane(player)
                 if since <= event.update < player.update
             ]

@@ -1,6 +1,6 @@
 """The sections about learning: losses, entropy and KL, matchmaking, compute, settings, notices.
 
-Each takes the story and gives a section, or None where nothing was measured. Knows nothing of
+Each takes the record and gives a section, or None where nothing was measured. Knows nothing of
 HTML or of ratings.
 """
 
@@ -26,7 +26,7 @@ from lanista.report.pages.html import (
 )
 from lanista.report.pages.results import said
 from lanista.report.plot import COLOURS
-from lanista.report.run_record import Series, Story, owner
+from lanista.report.run_record import RunRecord, Series, owner
 
 CATEGORIES = ("self", "imitation", "past", "exploiter", "bot")
 MOST_ROWS, MOST_SPEEDS = 200, 100
@@ -36,11 +36,11 @@ def _line(name: str, series: Series) -> Line:
     return Line(name, [float(x) for x, _ in series], [y for _, y in series])
 
 
-def _wanted(story: Story, wanted: Callable[[str], bool]) -> dict[str, dict[str, Series]]:
+def _wanted(record: RunRecord, wanted: Callable[[str], bool]) -> dict[str, dict[str, Series]]:
     """Return series by metric and learner; numbered parts (heads, members) are added up."""
     found: dict[str, dict[str, Series]] = {}
-    for name, series in sorted(story.metrics.items()):
-        learner, own = owner(story.learners, name)
+    for name, series in sorted(record.metrics.items()):
+        learner, own = owner(record.learners, name)
         if not wanted(own):
             continue
         whole, _, number = own.rpartition("/")
@@ -55,9 +55,9 @@ def _added(first: Series, second: Series) -> Series:
     return tuple((update, value + other[update]) for update, value in first if update in other)
 
 
-def _panels(story: Story, found: Mapping[str, Mapping[str, Series]]) -> list[Part]:
+def _panels(record: RunRecord, found: Mapping[str, Mapping[str, Series]]) -> list[Part]:
     """Return a small chart for each metric, a line for each learner."""
-    shades = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(story.learners)}
+    shades = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(record.learners)}
     small = []
     for name, by_learner in found.items():
         lines = [
@@ -84,18 +84,18 @@ def _is_spread(name: str) -> bool:
     return word in ("entropy", "kl") or word.startswith("kl_") or word.endswith("_kl")
 
 
-def losses(story: Story) -> Section | None:
+def losses(record: RunRecord) -> Section | None:
     """Return the terms of the loss over updates."""
-    found = _wanted(story, _is_loss)
+    found = _wanted(record, _is_loss)
     if not found:
         return None
     lead = "Each term before its weight is applied, over updates. The scales differ."
-    return Section("Loss terms", _panels(story, found), lead)
+    return Section("Loss terms", _panels(record, found), lead)
 
 
-def entropy_and_kl(story: Story) -> Section | None:
+def entropy_and_kl(record: RunRecord) -> Section | None:
     """Return how open the policy is and how far it moves."""
-    found = _wanted(story, _is_spread)
+    found = _wanted(record, _is_spread)
     found = {name: rows for name, rows in found.items() if DOUBLES.get(name) not in found}
     if not found:
         return None
@@ -103,14 +103,14 @@ def entropy_and_kl(story: Story) -> Section | None:
         "Entropy says how open the policy still is. KL says how far it is from what it is held to "
         "or from the policy that played. In nats per decision, over all heads of a decision."
     )
-    return Section("Entropy and KL", _panels(story, found), lead)
+    return Section("Entropy and KL", _panels(record, found), lead)
 
 
-def matchmaking(story: Story) -> Section | None:
+def matchmaking(record: RunRecord) -> Section | None:
     """Return how the weights of the categories of opponents moved, for each learner."""
-    category = {player.name: player.category for player in story.players}
+    category = {player.name: player.category for player in record.players}
     by_learner: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
-    for drawn in story.matchmaking:
+    for drawn in record.matchmaking:
         shares = by_learner[drawn.learner].setdefault(drawn.update, defaultdict(float))
         kind = category.get(drawn.opponent, "other")
         # A learner of the run is of category self to itself alone.
@@ -118,7 +118,7 @@ def matchmaking(story: Story) -> Section | None:
         shares["other learner" if other else kind] += drawn.weight
     parts: list[Part] = []
     for learner, by_update in by_learner.items():
-        x, y = _steps(by_update, story.updates)
+        x, y = _steps(by_update, record.updates)
         figure = stacked(x, y, "share of matches")
         parts.append(
             Chart(figure, f"Matchmaking weights of {learner}", _whose(learner, by_learner))
@@ -146,9 +146,9 @@ def _steps(
     return [float(u) for u in updates], {n: [row.get(n, 0.0) for row in rows] for n in names}
 
 
-def win_rates(story: Story) -> Section | None:
+def win_rates(record: RunRecord) -> Section | None:
     """Return the learner's results in training by category of opponent."""
-    found = _wanted(story, lambda name: name.startswith("win_rate/"))
+    found = _wanted(record, lambda name: name.startswith("win_rate/"))
     by_learner: dict[str, list[Line]] = defaultdict(list)
     for name in sorted(found, key=_category_place):
         for learner, series in found[name].items():
@@ -159,7 +159,7 @@ def win_rates(story: Story) -> Section | None:
             "Win rate in training by category",
             _whose(learner, by_learner),
         )
-        for learner, lines in sorted(by_learner.items(), key=lambda pair: _place(story, pair[0]))
+        for learner, lines in sorted(by_learner.items(), key=lambda pair: _place(record, pair[0]))
     ]
     if not parts:
         return None
@@ -170,8 +170,8 @@ def win_rates(story: Story) -> Section | None:
     return Section("Win rate by category", parts, lead)
 
 
-def _place(story: Story, learner: str) -> int:
-    return story.learners.index(learner) if learner in story.learners else 0
+def _place(record: RunRecord, learner: str) -> int:
+    return record.learners.index(learner) if learner in record.learners else 0
 
 
 def _category_place(name: str) -> tuple[int, str]:
@@ -180,16 +180,16 @@ def _category_place(name: str) -> tuple[int, str]:
     return (CATEGORIES.index(category) if known else len(CATEGORIES)), category
 
 
-def compute(story: Story) -> Section | None:
+def compute(record: RunRecord) -> Section | None:
     """Return where the CPU seconds went and what came of them."""
     parts: list[Part] = []
-    totals = {name: value for name, value in story.compute.items() if value}
+    totals = {name: value for name, value in record.compute.items() if value}
     if pairs := _totals(totals):
         parts.append(Facts(pairs))
     split = {n: v for n, v in totals.items() if n.startswith("cpu_seconds/")}
     if split:
-        parts.append(Chart(_spent(story, split), "CPU seconds by stage"))
-    if speed := _speed(story):
+        parts.append(Chart(_spent(record, split), "CPU seconds by stage"))
+    if speed := _speed(record):
         title = "decisions per CPU second"
         figure = chart([speed], title, height=260, digits=",.0f", from_zero=True)
         parts.append(Chart(figure, f"{title} over updates"))
@@ -211,12 +211,12 @@ def _totals(totals: Mapping[str, float]) -> list[tuple[str, str]]:
     return found
 
 
-def _spent(story: Story, split: Mapping[str, float]) -> Figure:
+def _spent(record: RunRecord, split: Mapping[str, float]) -> Figure:
     """Return a bar for each learner, and for each part that is no learner's."""
     cells: dict[str, dict[str, float]] = defaultdict(dict)
     for name, value in split.items():
         own = name.removeprefix("cpu_seconds/")
-        row = next((who for who in story.learners if own.startswith(f"{who}/")), own)
+        row = next((who for who in record.learners if own.startswith(f"{who}/")), own)
         cells[row][own.removeprefix(row).strip("/") or "play and learning"] = value
     rows = sorted(cells, key=lambda row: -sum(cells[row].values()))
     stages = list(dict.fromkeys(stage for row in rows for stage in cells[row]))
@@ -224,10 +224,10 @@ def _spent(story: Story, split: Mapping[str, float]) -> Figure:
     return bars(rows, parts, "CPU seconds")
 
 
-def _speed(story: Story) -> Line | None:
+def _speed(record: RunRecord) -> Line | None:
     """Return decisions per CPU second of the whole run, between updates that have both totals."""
-    seconds = dict(story.metrics.get("cpu_seconds", ()))
-    both = [(u, d, seconds[u]) for u, d in story.metrics.get("decisions", ()) if u in seconds]
+    seconds = dict(record.metrics.get("cpu_seconds", ()))
+    both = [(u, d, seconds[u]) for u, d in record.metrics.get("decisions", ()) if u in seconds]
     both = both[:: max(1, len(both) // MOST_SPEEDS)]
     x, y = [], []
     for (_, before, start), (update, after, end) in pairwise(both):
@@ -237,21 +237,21 @@ def _speed(story: Story) -> Line | None:
     return Line("decisions per CPU second", x, y) if x else None
 
 
-def settings(story: Story) -> Section | None:
+def settings(record: RunRecord) -> Section | None:
     """Return the settings as the run resolved them."""
-    if not story.settings.strip():
+    if not record.settings.strip():
         return None
     lead = "As the run resolved them: files by digest, defaults written out."
-    return Section("Settings", [Folded("config.yaml", story.settings)], lead)
+    return Section("Settings", [Folded("config.yaml", record.settings)], lead)
 
 
-def events(story: Story) -> Section | None:
+def events(record: RunRecord) -> Section | None:
     """Return what happened and what the user was told, newest last."""
     rows = [
         (event.update, event.kind.replace("_", " "), event.player, _body(event.body))
-        for event in story.events
+        for event in record.events
     ]
-    rows += [(update, "notice", "", sentence) for update, sentence in story.notices]
+    rows += [(update, "notice", "", sentence) for update, sentence in record.notices]
     if not rows:
         return None
     rows.sort(key=lambda row: row[0])

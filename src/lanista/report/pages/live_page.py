@@ -17,7 +17,7 @@ import numpy as np
 from lanista.evaluate.score import Estimate, mean_score
 from lanista.files import write_text
 from lanista.live.learner.ledger import Event
-from lanista.report.live_record import DECIDED, LiveStory, Service, score_of
+from lanista.report.live_record import DECIDED, LiveRecord, Service, score_of
 from lanista.report.pages.charts import GREY, Figure, Line, chart, count, panel
 from lanista.report.pages.html import (
     Chart,
@@ -37,64 +37,64 @@ _LEAST_WINDOW = 50
 """Games of a point, if there are as many."""
 
 
-def live_page(story: LiveStory) -> str:
+def live_page(record: LiveRecord) -> str:
     """Return the page as HTML."""
-    sections = [_score(story), _policies(story), _decisions(story), _learning(story)]
-    title = " · ".join(part for part in (story.game, story.name) if part)
-    return document(title, headline(story), [_facts(story)], sections)
+    sections = [_score(record), _policies(record), _decisions(record), _learning(record)]
+    title = " · ".join(part for part in (record.game, record.name) if part)
+    return document(title, headline(record), [_facts(record)], sections)
 
 
-def write_live_report(story: LiveStory, output: Path) -> list[Path]:
+def write_live_report(record: LiveRecord, output: Path) -> list[Path]:
     """Write the page and its numbers into a folder; return their paths."""
     paths = [output / "summary.json", output / "report.html"]
-    numbers = {"made_by": "lanista report", **live_summary(story)}
+    numbers = {"made_by": "lanista report", **live_summary(record)}
     write_text(paths[0], json.dumps(numbers, indent=1) + "\n")
-    write_text(paths[1], live_page(story))
+    write_text(paths[1], live_page(record))
     return paths
 
 
-def headline(story: LiveStory) -> list[str]:
+def headline(record: LiveRecord) -> list[str]:
     """Return what came of it in two sentences."""
-    ladder = story.ladder
-    played = f"{story.totals.games:,} {_plural(story.totals.games, 'game')} took effect."
+    ladder = record.ladder
+    played = f"{record.totals.games:,} {_plural(record.totals.games, 'game')} took effect."
     if not ladder:
         return ["No policy has a result in service yet.", played]
-    first, steps = ladder[0], _steps(story)
+    first, steps = ladder[0], _steps(record)
     said = f"The first policy scores {_said(first.stable)} in service"
-    if story.stable == first.digest:
+    if record.stable == first.digest:
         again = f"after {steps} it is the one in service again"
         return [f"{said}; {again if steps else 'none was better so far'}.", played]
-    now = None if story.now is None else story.now.stable
+    now = None if record.now is None else record.now.stable
     scores = "has no result yet" if now is None else f"scores {_said(now)}"
     later = f", {steps} later," if steps else ""
     return [f"{said}; the policy in service now{later} {scores}.", played]
 
 
-def _steps(story: LiveStory) -> str:
+def _steps(record: LiveRecord) -> str:
     """Return how often the stable policy changed, and by whom."""
-    counts = {"publication": len(story.publications), "change": len(story.by_hand)}
+    counts = {"publication": len(record.publications), "change": len(record.by_hand)}
     said = [f"{times} {_plural(times, what)}" for what, times in counts.items() if times]
-    return " and ".join(said) + (" by hand" if story.by_hand else "")
+    return " and ".join(said) + (" by hand" if record.by_hand else "")
 
 
 def _plural(number: int, word: str) -> str:
     return word if number == 1 else f"{word}s"
 
 
-def live_summary(story: LiveStory) -> dict[str, Any]:
+def live_summary(record: LiveRecord) -> dict[str, Any]:
     """Return the numbers of the page, for programs."""
     return {
-        "game": story.game,
-        "stable": story.stable,
-        "candidate": story.candidate,
-        "share": story.share,
-        "games": story.totals.games,
-        "learned": story.totals.learned,
-        "publications": len(story.publications),
-        "batches": story.totals.batches,
-        "samples": story.totals.samples,
-        "average_loss": story.totals.loss,
-        "cpu_seconds": story.totals.cpu_seconds,
+        "game": record.game,
+        "stable": record.stable,
+        "candidate": record.candidate,
+        "share": record.share,
+        "games": record.totals.games,
+        "learned": record.totals.learned,
+        "publications": len(record.publications),
+        "batches": record.totals.batches,
+        "samples": record.totals.samples,
+        "average_loss": record.totals.loss,
+        "cpu_seconds": record.totals.cpu_seconds,
         "policies": [
             {
                 "digest": service.digest,
@@ -104,21 +104,21 @@ def live_summary(story: LiveStory) -> dict[str, Any]:
                 "as_second": _plain(service.second),
                 "without_result": service.missing,
             }
-            for service in story.services
+            for service in record.services
         ],
         "events": [
             {"update": event.update_number, "at": event.at, "kind": event.kind, **event.body}
-            for event in story.events
+            for event in record.events
         ],
     }
 
 
-def _facts(story: LiveStory) -> Facts:
-    totals = story.totals
+def _facts(record: LiveRecord) -> Facts:
+    totals = record.totals
     return Facts(
         [
             ("Games", count(totals.games)),
-            ("Publications", count(len(story.publications))),
+            ("Publications", count(len(record.publications))),
             ("Updates", count(totals.batches)),
             ("Decisions learned from", count(totals.samples)),
             ("Learner's CPU seconds", count(totals.cpu_seconds)),
@@ -126,9 +126,9 @@ def _facts(story: LiveStory) -> Facts:
     )
 
 
-def _score(story: LiveStory) -> Section:
+def _score(record: LiveRecord) -> Section:
     """Return the score of all games in the order they took effect, whoever played them."""
-    scores = [(number, score_of(row)) for number, row in enumerate(story.games, 1)]
+    scores = [(number, score_of(row)) for number, row in enumerate(record.games, 1)]
     known = [(number, score) for number, score in scores if score is not None]
     if len(known) < 2:
         return Section("Score over games", [Words("There are too few games with a result.")])
@@ -140,7 +140,7 @@ def _score(story: LiveStory) -> Section:
         "all games", x, [m.value for m in found], [m.low for m in found], [m.high for m in found]
     )
     figure = chart([line], "score", share=True, even=0.5, digits=".3f", x_name="game")
-    lines = _marked(story, figure)
+    lines = _marked(record, figure)
     width = len(known) // points
     caption = f"Each point is {width:,} games in a row, or one more; the band is a 95 % interval."
     if lines:
@@ -149,10 +149,10 @@ def _score(story: LiveStory) -> Section:
     return Section("Score over games", [Chart(figure, says, caption)])
 
 
-def _marked(story: LiveStory, figure: Figure) -> int:
+def _marked(record: LiveRecord, figure: Figure) -> int:
     """Draw an upright line at each publication; return how many."""
-    ends = np.array([row.update_number for row in story.games])
-    for event in story.publications:
+    ends = np.array([row.update_number for row in record.games])
+    for event in record.publications:
         at = int(np.searchsorted(ends, event.update_number, side="right"))
         figure["layout"]["shapes"].append(
             {
@@ -160,14 +160,14 @@ def _marked(story: LiveStory, figure: Figure) -> int:
                 "line": {"color": GREY, "width": 1, "dash": "dash"}, "layer": "below",
             }
         )  # fmt: skip
-    return len(story.publications)
+    return len(record.publications)
 
 
-def _policies(story: LiveStory) -> Section:
-    shown = {story.stable, story.candidate}
-    served = [each for each in story.services if each.published or each.digest in shown]
-    others = [_row(each, story) for each in story.services if each not in served]
-    parts: list[Part] = [Table(_COLUMNS, [_row(each, story) for each in served])]
+def _policies(record: LiveRecord) -> Section:
+    shown = {record.stable, record.candidate}
+    served = [each for each in record.services if each.published or each.digest in shown]
+    others = [_row(each, record) for each in record.services if each not in served]
+    parts: list[Part] = [Table(_COLUMNS, [_row(each, record) for each in served])]
     if others:
         title = f"{len(others):,} that were never in service"
         parts.append(Folded(title, _lines(_COLUMNS, others)))
@@ -181,9 +181,9 @@ def _policies(story: LiveStory) -> Section:
 _COLUMNS = ("policy", "made after update", "score in service", "score as second", "no result")
 
 
-def _row(service: Service, story: LiveStory) -> list[str]:
-    mark = " (stable)" if service.digest == story.stable else ""
-    mark = " (second)" if service.digest == story.candidate else mark
+def _row(service: Service, record: LiveRecord) -> list[str]:
+    mark = " (stable)" if service.digest == record.stable else ""
+    mark = " (second)" if service.digest == record.candidate else mark
     return [
         f"{service.digest[:12]}{mark}",
         "–" if service.update is None else f"{service.update:,}",
@@ -206,14 +206,14 @@ _TURNS = ("published", "kept", "rolled_back", "void", "changed", "broken")
 """What changes who plays, or says that something is wrong; of the rest there is too much."""
 
 
-def _decisions(story: LiveStory) -> Section:
+def _decisions(record: LiveRecord) -> Section:
     told = ("candidate", *DECIDED, "returned", "changed", "broken")
-    events = [event for event in story.events if event.kind in told]
+    events = [event for event in record.events if event.kind in told]
     if not events:
         return Section("What the gate decided", [Words("No candidate was offered yet.")])
     columns = ("update", "when", "what", "policy", "reason", "games", "difference")
     turns = [_event(event) for event in events if event.kind in _TURNS]
-    parts: list[Part] = [Words(_counted(story))]
+    parts: list[Part] = [Words(_counted(record))]
     if turns:
         parts.append(Table(columns, turns, words=(1, 2, 3, 4)))
     parts.append(Folded("Everything in order", _lines(columns, [_event(e) for e in events])))
@@ -221,9 +221,9 @@ def _decisions(story: LiveStory) -> Section:
     return Section("What the gate decided", parts, lead)
 
 
-def _counted(story: LiveStory) -> str:
+def _counted(record: LiveRecord) -> str:
     """Say what became of the candidates."""
-    kinds = Counter(event.kind for event in story.events)
+    kinds = Counter(event.kind for event in record.events)
     offered = kinds["candidate"] + kinds["vetoed"]
     ends = [
         (kinds["published"], "published"),
@@ -249,13 +249,13 @@ def _event(event: Event) -> list[str]:
     return [f"{event.update_number:,}", when, kind, who, reason, games, said]
 
 
-def _learning(story: LiveStory) -> Section:
+def _learning(record: LiveRecord) -> Section:
     panels = [
         (name, f"{points[-1][1]:.3g}", panel([_line(name, points)]))
-        for name, points in _joined(story.metrics).items()
+        for name, points in _joined(record.metrics).items()
         if len(points) > 1
     ]
-    totals = story.totals
+    totals = record.totals
     ratio = totals.trained / totals.samples if totals.samples else 0.0
     loss = "not known yet" if totals.loss is None else f"{totals.loss:.4f}"
     words = Words(

@@ -11,7 +11,7 @@ from typing import Any
 
 from lanista.evaluate.meter import Reading, pool_reading
 from lanista.evaluate.score import Estimate, wilson
-from lanista.report.run_record import Story
+from lanista.report.run_record import RunRecord
 
 UNKNOWN = "—"
 Summary = Mapping[str, Any]
@@ -50,7 +50,7 @@ class Results:
     """The label of the policy that the run saved, where it was promoted."""
 
     @classmethod
-    def of(cls, story: Story, summary: Summary) -> Results:
+    def of(cls, record: RunRecord, summary: Summary) -> Results:
         """Read them from a summary; one that has none gives none."""
         players = {row["player"]: row for row in summary.get("players", ())}
         met: dict[str, dict[str, Met]] = {name: {} for name in players}
@@ -61,16 +61,16 @@ class Results:
             met[first][second] = Met(second, row["n"], *counts, score, small)
             met[second][first] = Met(first, row["n"], *counts[::-1], turned(score), small)
         # A snapshot is older than the first match it is met in.
-        entered = {member.name: member.update for member in story.players}
+        entered = {member.name: member.update for member in record.players}
         since = {name: entered.get(name, int(row["update"])) for name, row in players.items()}
         judged = {
             digest
-            for match in story.matches
+            for match in record.matches
             if match.lineup.reason != "exploiter"
             for digest in match.lineup.digests
         }
         there = frozenset(name for name, row in players.items() if row["digest"] in judged)
-        return cls(players, met, since, there, _champion(story, players, met))
+        return cls(players, met, since, there, _champion(record, players, met))
 
     def is_bot(self, name: str) -> bool:
         return bool(self.players[name]["kind"] == "bot")
@@ -108,10 +108,12 @@ class Results:
 
 
 def _champion(
-    story: Story, players: Mapping[str, Mapping[str, Any]], met: Mapping[str, Mapping[str, Met]]
+    record: RunRecord,
+    players: Mapping[str, Mapping[str, Any]],
+    met: Mapping[str, Mapping[str, Met]],
 ) -> str | None:
     """Return who was promoted last; of its manners of play the one that met most."""
-    promoted = [e.body.get("digest") for e in story.events if e.kind == "promotion"]
+    promoted = [e.body.get("digest") for e in record.events if e.kind == "promotion"]
     if not promoted:
         return None
     mine = [n for n, row in players.items() if row["digest"].partition(":")[0] == promoted[-1]]

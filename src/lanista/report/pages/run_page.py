@@ -17,27 +17,27 @@ from lanista.report.pages.evaluation import headline as evaluated_in_short
 from lanista.report.pages.exploitability import exploitability, worst_case
 from lanista.report.pages.family_tree import family
 from lanista.report.pages.html import Facts, Section, Words, document
-from lanista.report.run_record import Story
+from lanista.report.run_record import RunRecord
 
 Summary = Mapping[str, Any]
 
 
-def page(story: Story, summary: Summary) -> str:
+def page(record: RunRecord, summary: Summary) -> str:
     """Return the page as HTML; `summary` is what summary.json holds."""
     evaluation = summary.get("evaluation")
     found: dict[str, Section | None] = {
-        "score against each bot": strength.against_bots(story, summary),
-        "ratings": strength.rated(story, summary),
-        "payoff": strength.payoff(story, summary),
-        "exploitability": exploitability(story, summary),
-        "family tree": family(story),
-        "matchmaking weights": learning.matchmaking(story),
-        "win rate by category": learning.win_rates(story),
-        "loss terms": learning.losses(story),
-        "entropy and KL": learning.entropy_and_kl(story),
-        "compute": learning.compute(story),
-        "events and notices": learning.events(story),
-        "settings": learning.settings(story),
+        "score against each bot": strength.against_bots(record, summary),
+        "ratings": strength.rated(record, summary),
+        "payoff": strength.payoff(record, summary),
+        "exploitability": exploitability(record, summary),
+        "family tree": family(record),
+        "matchmaking weights": learning.matchmaking(record),
+        "win rate by category": learning.win_rates(record),
+        "loss terms": learning.losses(record),
+        "entropy and KL": learning.entropy_and_kl(record),
+        "compute": learning.compute(record),
+        "events and notices": learning.events(record),
+        "settings": learning.settings(record),
     }
     sections = [section for section in found.values() if section is not None]
     if (last := evaluated(evaluation)) is not None:  # Pipelines alone end in one.
@@ -46,20 +46,20 @@ def page(story: Story, summary: Summary) -> str:
     if missing:
         words = Words(f"Not measured: {', '.join(missing)}.")
         sections.append(Section("What is not here", [words]))
-    title = " · ".join(part for part in (story.game, story.name) if part) or "Report"
-    trained, *strong = strength.headline(story, summary)
+    title = " · ".join(part for part in (record.game, record.name) if part) or "Report"
+    trained, *strong = strength.headline(record, summary)
     if evaluation:  # More games, and of what was handed out: the run's own are in their section.
         strong = [evaluated_in_short(evaluation)]
-    headline = [trained, *strong, worst_case(story, summary)]
-    return document(title, headline, [_facts(story)], sections)
+    headline = [trained, *strong, worst_case(record, summary)]
+    return document(title, headline, [_facts(record)], sections)
 
 
-def _facts(story: Story) -> Facts:
+def _facts(record: RunRecord) -> Facts:
     totals = {
-        "Updates": story.updates,
-        "Decisions": story.compute.get("decisions", 0.0),
-        "CPU seconds": story.compute.get("cpu_seconds", 0.0),
-        "Players": len(story.players),
-        "Evaluated matches": len(story.matches),
+        "Updates": record.updates,
+        "Decisions": record.compute.get("decisions", 0.0),
+        "CPU seconds": record.compute.get("cpu_seconds", 0.0),
+        "Players": len(record.players),
+        "Evaluated matches": len(record.matches),
     }
     return Facts([(name, count(value)) for name, value in totals.items() if value])

@@ -9,35 +9,35 @@ from lanista.report.pages.charts import Line, count, panel
 from lanista.report.pages.charts_league import Level, heat_map, ratings
 from lanista.report.pages.html import Chart, Panels, Part, Section, Table, Words
 from lanista.report.pages.results import Met, Results, Summary, said, said_estimate
-from lanista.report.run_record import Story
+from lanista.report.run_record import RunRecord
 
 MOST_IN_MAP = 40
 
 
-def mains(story: Story) -> list[str]:
+def mains(record: RunRecord) -> list[str]:
     """Return the learners that the run is about."""
-    by_role = [p.name for p in story.players if p.kind == "learner" and p.role == "main"]
-    return by_role or list(story.learners[:1])
+    by_role = [p.name for p in record.players if p.kind == "learner" and p.role == "main"]
+    return by_role or list(record.learners[:1])
 
 
-def headline(story: Story, summary: Summary) -> list[str]:
+def headline(record: RunRecord, summary: Summary) -> list[str]:
     """Return what was trained and how strong it is, in sentences."""
-    results = Results.of(story, summary)
-    found = [_trained(story)]
-    for learner in mains(story):
+    results = Results.of(record, summary)
+    found = [_trained(record)]
+    for learner in mains(record):
         found.append(_strong(results, learner))
     return found
 
 
-def _trained(story: Story) -> str:
-    names = story.learners
+def _trained(record: RunRecord) -> str:
+    names = record.learners
     what = f"{len(names)} learners ({', '.join(names)})" if len(names) > 1 else "One learner"
-    where = f" of {story.game}" if story.game else ""
-    spent = [f"{count(story.updates)} updates"]
-    if "decisions" in story.compute:
-        spent.append(f"{count(story.compute['decisions'])} decisions")
-    if "cpu_seconds" in story.compute:
-        spent.append(f"{count(story.compute['cpu_seconds'])} CPU seconds")
+    where = f" of {record.game}" if record.game else ""
+    spent = [f"{count(record.updates)} updates"]
+    if "decisions" in record.compute:
+        spent.append(f"{count(record.compute['decisions'])} decisions")
+    if "cpu_seconds" in record.compute:
+        spent.append(f"{count(record.compute['cpu_seconds'])} CPU seconds")
     return f"{what}{where}: {', '.join(spent)}."
 
 
@@ -61,16 +61,16 @@ def _strong(results: Results, learner: str) -> str:
     )
 
 
-def against_bots(story: Story, summary: Summary) -> Section | None:
+def against_bots(record: RunRecord, summary: Summary) -> Section | None:
     """Return each main's score against each bot over updates, and the table at the end."""
-    results = Results.of(story, summary)
+    results = Results.of(record, summary)
     parts: list[Part] = []
-    for learner in mains(story):
+    for learner in mains(record):
         newest = results.shown(learner)
         if newest is None:
             continue
         if panels := _bot_panels(results, learner):
-            parts += [*([Words(f"{learner}:")] if len(mains(story)) > 1 else []), Panels(panels)]
+            parts += [*([Words(f"{learner}:")] if len(mains(record)) > 1 else []), Panels(panels)]
         parts.append(Words(f"{newest} against everybody it met, hardest first:"))
         parts.append(_score_table(list(results.met[newest].values())))
     if not parts:
@@ -119,15 +119,15 @@ def _score_table(met: list[Met]) -> Table:
     return Table(columns, rows)
 
 
-def rated(story: Story, summary: Summary) -> Section | None:
+def rated(record: RunRecord, summary: Summary) -> Section | None:
     """Return Bradley–Terry ratings: learners over updates, everybody else as a line."""
     fit = summary.get("bradley_terry")
     if not fit:
         return None
-    results = Results.of(story, summary)
+    results = Results.of(record, summary)
     rating = {row["player"]: row for row in fit["ratings"] if row["linked"]}
     lines = []
-    for learner in story.learners:
+    for learner in record.learners:
         mine = [rating[name] for name in results.states(learner) if name in rating]
         if mine:
             x = [float(results.since[row["player"]]) for row in mine]
@@ -181,9 +181,9 @@ def _circles(summary: Summary) -> list[Part]:
     return [Words(f"Circles, each step with its whole interval above one half: {named}{more}.")]
 
 
-def payoff(story: Story, summary: Summary) -> Section | None:
+def payoff(record: RunRecord, summary: Summary) -> Section | None:
     """Return the heat map of who beats whom."""
-    results = Results.of(story, summary)
+    results = Results.of(record, summary)
     rows = (summary.get("bradley_terry") or {}).get("ratings", ())
     order = [row["player"] for row in sorted(rows, key=lambda row: not row["linked"])]
     shown = _chosen(results, order)

@@ -1,4 +1,4 @@
-"""An actor whose networks are elsewhere: a worker asks, a `Central` answers for all workers.
+"""An actor whose networks are elsewhere: workers ask, one `InferenceServer` answers all of them.
 
 Rows go out and choices come back through shared memory; the pipe says only that they lie there.
 Knows nothing of networks, and nothing of who else asks.
@@ -46,7 +46,7 @@ class RemoteActor:
     """Has the calls of an `Actor` that a collector needs."""
 
     def __init__(self, pipe: Connection, *, log_probs: bool = False) -> None:
-        """Ask over `pipe`, which `Central.attach` gave; for `log_probs` only where they are kept.
+        """Ask over `pipe`, of `InferenceServer.attach`; for `log_probs` only where they are kept.
 
         They are many numbers in a game of many choices.
         """

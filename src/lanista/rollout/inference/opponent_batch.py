@@ -30,7 +30,7 @@ _MOST_ROOM = 4
 """Rows that networks run as one may take for each true one; above that they run in turn."""
 
 
-class Panel:
+class OpponentBatch:
     """Policies that answer for themselves, all in the same manner."""
 
     def __init__(
@@ -170,11 +170,13 @@ class Others:
                 alike.setdefault(manner, []).append(player)
         self.players = list(self.apart)
         """Everybody, by number."""
-        self.panels: list[tuple[range, Panel]] = []
+        self.panels: list[tuple[range, OpponentBatch]] = []
         for members in alike.values():
             first = 1 + len(self.players)
             device = members[0].actor.device
-            panel = Panel(members, lanes.of(device), record=record and device.type == "cuda")
+            panel = OpponentBatch(
+                members, lanes.of(device), record=record and device.type == "cuda"
+            )
             self.panels.append((range(first, first + len(members)), panel))
             self.players += members
         self._phases = [f"{OPPONENTS}/{player.name}" for player in self.apart]

@@ -86,7 +86,7 @@ class _Line:
         self.outbox.close()
 
 
-class Central:
+class InferenceServer:
     """Answers the `RemoteActor`s of some workers with one actor."""
 
     def __init__(

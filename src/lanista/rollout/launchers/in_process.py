@@ -14,10 +14,10 @@ from typing import Any, Protocol
 
 import torch
 
-from lanista.rollout.collect_worker import Crew, Weights, weights_of
+from lanista.rollout.collect_worker import CollectWorker, Weights, weights_of
 from lanista.rollout.inference.actor import Actor
 
-Do = Callable[[Crew, str, Any], Any]
+Do = Callable[[CollectWorker, str, Any], Any]
 
 
 class Worker(Protocol):
@@ -67,7 +67,7 @@ class Inline:
     """A worker that works when its answer is wanted."""
 
     def __init__(self, do: Do) -> None:
-        self._do, self._crew = do, Crew()
+        self._do, self._crew = do, CollectWorker()
         self._asked: deque[tuple[str, Any]] = deque()
 
     def ask(self, what: str, told: Any) -> None:
@@ -112,7 +112,7 @@ class Threaded:
         self._thread.join(max(0.0, last - time.monotonic()))
 
     def _work(self, do: Do) -> None:
-        crew = Crew()
+        crew = CollectWorker()
         # Autocast keeps converted weights for all threads together, and whoever leaves it last in
         # a thread drops them: the learner's too, who may be using them.
         with torch.autocast("cpu", enabled=False, cache_enabled=False):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from lanista.data.trajectory import from_arrays, to_arrays
 from lanista.errors import LanistaError
-from lanista.rollout.collect_worker import Crew, Line, Played, Weights, weights_of
+from lanista.rollout.collect_worker import CollectWorker, Line, Played, Weights, weights_of
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers.restarts import Restarts
 from lanista.rollout.launchers.shared_memory import (
@@ -81,7 +81,7 @@ class SharedWeights:
         }
 
 
-class Apart:
+class WorkerProcess:
     """One process, as its parent sees it."""
 
     def __init__(
@@ -223,7 +223,7 @@ def _work(pipe: Connection, line: Line, slots: int, environment: Mapping[str, st
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _NOT_THEIRS)  # Held back since its start.
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
-    crew = Crew(line)
+    crew = CollectWorker(line)
     # Nobody is there any more. Other faults of the system are told where they arise.
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         layout, many = pipe.recv()
@@ -244,7 +244,7 @@ def _end_with_parent() -> None:
 
 
 def _answer(
-    crew: Crew, what: str, told: Any, segments: Sequence[Segment], layout: Layout
+    crew: CollectWorker, what: str, told: Any, segments: Sequence[Segment], layout: Layout
 ) -> tuple[dict[str, NDArray[Any]], tuple[bool, Any]]:
     began = time.process_time()
     try:

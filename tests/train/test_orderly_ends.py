@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pipeline_runs import KUHN, Listener, last_state, same, same_run, settings_of
-from test_fleet import processes_of
+from test_parallel_training import processes_of
 
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import load_policy
 from lanista.rollout.launchers import restarts
-from lanista.rollout.launchers.processes import Apart, WorkerError
+from lanista.rollout.launchers.processes import WorkerError, WorkerProcess
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of
 from lanista.train.loop import train
@@ -41,13 +41,13 @@ class Plague(Observer):
 
     def updated(self, update, values):
         if update == self.update:
-            opened = Apart._open
+            opened = WorkerProcess._open
 
             def doomed(worker):
                 opened(worker)
                 worker.process.kill()
 
-            self.monkeypatch.setattr(Apart, "_open", doomed)
+            self.monkeypatch.setattr(WorkerProcess, "_open", doomed)
             for process in set(processes_of(os.getpid())) - self.before:
                 os.kill(process, signal.SIGKILL)
 

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,12 +31,14 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import load_policy, read_header
 from lanista.runs import checkpoints as checkpoints
-from lanista.runs.database import Metrics
+from lanista.runs.database import RunDatabase
 from lanista.runs.folder import Run, folder_of, saved_settings
 from lanista.runs.resume import resumed_settings
-from lanista.train.learner_loop import Training
+from lanista.train.learner_loop import LearnerLoop
 from lanista.train.loop import train
 from lanista.train.progress_view import SHOWN
+
+HELPERS = Path(__file__).parents[1] / "helpers"
 
 QUICK = {**KUHN, "evaluation": {}, "iterations": 4, "checkpoints": {"save_every": 2}}
 
@@ -220,7 +223,7 @@ def test_files_larger_than_allowed_cost_checkpoints_and_the_run_goes_on(output):
 import resource, signal
 from pathlib import Path
 from pipeline_runs import KUHN, Listener, settings_of
-from lanista.train.learner_loop import Training
+from lanista.train.learner_loop import LearnerLoop
 from lanista.train.loop import train
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 settings = settings_of(KUHN, network={{"width": 64, "layers": 1}}, checkpoints={{"save_every": 2}})
@@ -238,7 +241,7 @@ print(sorted(listener.sentences))
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.path.dirname(__file__)},  # noqa: PTH120
+        env={**os.environ, "PYTHONPATH": str(HELPERS)},
     )
     assert done.returncode == 0, done.stderr
     assert "Iteration 4 could not be saved" in done.stdout
@@ -249,7 +252,7 @@ print(sorted(listener.sentences))
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(
     output, monkeypatch
 ):
-    update = Training.iterate
+    update = LearnerLoop.iterate
 
     def poisoned(self):
         if self.iteration == 3:
@@ -257,7 +260,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
                 next(self.learner.critic.parameters()).fill_(float("nan"))
         return update(self)
 
-    monkeypatch.setattr(Training, "iterate", poisoned)
+    monkeypatch.setattr(LearnerLoop, "iterate", poisoned)
     with pytest.raises(BrokenLossError, match=r"loss term \w+ is nan.*checkpoint is .*000002") as e:
         train(settings_of(QUICK), output)
     assert e.value.exit_code == 1
@@ -267,7 +270,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
 
 
 def test_weights_that_are_no_numbers_are_never_saved(output, monkeypatch):
-    step = Training.iterate
+    step = LearnerLoop.iterate
 
     def poisoned(self):
         yield from step(self)
@@ -275,7 +278,7 @@ def test_weights_that_are_no_numbers_are_never_saved(output, monkeypatch):
             with torch.no_grad():
                 next(self.learner.policy.parameters()).fill_(float("inf"))
 
-    monkeypatch.setattr(Training, "iterate", poisoned)
+    monkeypatch.setattr(LearnerLoop, "iterate", poisoned)
     with pytest.raises(BrokenLossError, match="no longer finite"):
         train(settings_of(QUICK), output)
     assert last_state(output)["iteration"] == 2
@@ -425,11 +428,11 @@ def test_a_changed_value_or_missing_row_in_the_database_is_said(output):
 
 
 def test_a_number_that_the_database_gives_back_without_its_sign_is_no_damage(tmp_path):
-    with closing(Metrics(tmp_path / "run.db")) as metrics:
+    with closing(RunDatabase(tmp_path / "run.db")) as metrics:
         metrics.add(1, {"nothing": -0.0, "something": -0.5})
         metrics.flush()
         written = metrics.sum
-    with closing(Metrics(tmp_path / "run.db")) as metrics:
+    with closing(RunDatabase(tmp_path / "run.db")) as metrics:
         metrics.forget_after(1)
         assert metrics.sum == written
 

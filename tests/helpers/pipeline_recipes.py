@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanista.pipeline.recipe import load_story
+from lanista.pipeline.recipe import load_recipe
 from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import Audience, conduct
 
@@ -52,7 +52,7 @@ class Listening(Audience):
 
 
 def story_of(values):
-    return settled(load_story(values))
+    return settled(load_recipe(values))
 
 
 def conducted(values, folder):

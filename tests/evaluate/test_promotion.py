@@ -5,7 +5,7 @@ import json
 from lanista.evaluate.evaluator import Judgement
 from lanista.evaluate.promotion import Champion
 from lanista.evaluate.score import Estimate
-from lanista.runs.database import Metrics
+from lanista.runs.database import RunDatabase
 
 
 def judged(digest, values=(), **scores):
@@ -98,7 +98,7 @@ def test_a_challenger_is_read_over_the_same_opponents_as_the_champion():
 def test_a_champion_is_a_fold_over_the_events(tmp_path):
     grown, _ = crowned(judged("a", random=0.6))
     body = {"victim_digest": "a", "score": 0.8, "low": 0.75, "high": 0.85, "games": 100}
-    metrics = Metrics(tmp_path / "run.db")
+    metrics = RunDatabase(tmp_path / "run.db")
     promotion = Champion().challenged(judged("a", random=0.6))
     metrics.add_rows("events", 2, [("promotion", "main", json.dumps(promotion))])
     metrics.add_rows("events", 3, [("exploiter_refused", "exploiter/000002", json.dumps(body))])

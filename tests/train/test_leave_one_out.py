@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pipeline_runs import ARENA, KUHN, LSTM, SMALL, same, settings_of
 
-from lanista.league.population import alone
+from lanista.train.learner_loop import lone_learner
 
 PORTFOLIO = {
     **KUHN,
@@ -77,7 +77,7 @@ def iterate(training, times):
 def unbroken(kind):
     """Return the fresh state, the state in the middle, and what came after it."""
     settings = settings_of(KINDS[kind])
-    training = alone(settings, Path())
+    training = lone_learner(settings, Path())
     fresh = copy.deepcopy(training.state())
     _, middle = iterate(training, 4)
     middle |= {"cpu_seconds": 1000.0, "wall_seconds": 1000.0}
@@ -85,7 +85,7 @@ def unbroken(kind):
 
 
 def resumed(kind, state):
-    training = alone(settings_of(KINDS[kind]), Path())
+    training = lone_learner(settings_of(KINDS[kind]), Path())
     training.load_state(copy.deepcopy(state))
     return iterate(training, 4)
 

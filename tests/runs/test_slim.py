@@ -23,7 +23,7 @@ from pipeline_runs import (
 )
 
 from lanista.games import registry
-from lanista.pipeline.recipe import load_story, read_story, with_overrides
+from lanista.pipeline.recipe import load_recipe, read_recipe, with_overrides
 from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import conduct
 from lanista.rollout.collector import Collector
@@ -243,8 +243,8 @@ def test_killed_in_mid_run_the_list_is_that_of_the_last_save(tmp_path):
 
 
 def test_a_pipeline_goes_on_exactly_from_what_docs_champion_says_to_take(tmp_path):
-    values = with_overrides(read_story(PIPELINE), ["stages.league.checkpoints.slim=true"])
-    story, whole, here, there = settled(load_story(values)), *map(tmp_path.joinpath, "abc")
+    values = with_overrides(read_recipe(PIPELINE), ["stages.league.checkpoints.slim=true"])
+    story, whole, here, there = settled(load_recipe(values)), *map(tmp_path.joinpath, "abc")
     assert conduct(story, whole) == 0
     reached = here / "league" / "checkpoints" / "000004"
     assert conduct(story, here, stop=reached.exists) == 130

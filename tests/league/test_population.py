@@ -8,12 +8,13 @@ from pipeline_runs import SMALL, killed, last_state, settings_of, untrained
 from pipeline_runs import same as same_state
 
 from lanista.games import make_bot, registry
-from lanista.league.population import Squad
+from lanista.league.matchmaking import Meeting
+from lanista.league.population import Population
 from lanista.nets.policy_file import load_policy
 from lanista.runs.checkpoints import Checkpoints, read_state
-from lanista.runs.database import Metrics
+from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of, saved_settings
-from lanista.train.learner_loop import Met, Training
+from lanista.train.learner_loop import LearnerLoop
 from lanista.train.loop import train
 
 VALUES = {
@@ -30,16 +31,19 @@ VALUES = {
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("squad")
+    folder = tmp_path_factory.mktemp("population")
     start = untrained({**VALUES, "learning": {}, "league": None}, folder / "start.pt")
     train(settings_of(VALUES, supervised_checkpoint=str(start)), folder / "p.pt")
     return folder_of(folder / "p.pt")
 
 
 @pytest.fixture
-def squad(played):
+def population(played):
     """Return the learners as the run left them."""
-    found, metrics = Squad(saved_settings(played), played), Metrics(played / "run.db")
+    found, metrics = (
+        Population(saved_settings(played), played, LearnerLoop),
+        RunDatabase(played / "run.db"),
+    )
     found.load(Checkpoints(played / "checkpoints").newest_good()[1]["learners"], metrics)
     metrics.close()
     return found
@@ -50,20 +54,20 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("target", ["main/000001", "imitation", "scratch"])
-def test_a_reset_learner_begins_from_its_target_with_nothing_else_left(target, squad):
-    training = squad.trainings["main_exploiter_1"]
-    anchor = squad.main.anchor.state_dict()
+def test_a_reset_learner_begins_from_its_target_with_nothing_else_left(target, population):
+    training = population.trainings["main_exploiter_1"]
+    anchor = population.main.anchor.state_dict()
     before = training.learner.policy.state_dict()
     assert len(training.replay) > 0
     decisions, following = training.decisions, training.collector.next_match
-    squad.reset("main_exploiter_1", target)
+    population.reset("main_exploiter_1", target)
     after = training.learner.policy.state_dict()
     if target == "scratch":
         assert not same(after, before)
         assert not same(after, anchor)
     else:
-        digest = squad.roster[target].digest
-        wanted = load_policy(squad.folder / "policies" / f"{digest}.safetensors").policy
+        digest = population.roster[target].digest
+        wanted = load_policy(population.folder / "policies" / f"{digest}.safetensors").policy
         assert same(after, wanted.state_dict())
     assert training.learner.update_count == 0
     assert not training.learner.optimiser.state
@@ -90,7 +94,7 @@ def test_whoever_is_frozen_or_fought_or_judged_is_the_averaged_policy_of_that_mo
     )  # fmt: skip
     train(settings, output)
     folder = folder_of(output)
-    metrics = Metrics(folder / "run.db")
+    metrics = RunDatabase(folder / "run.db")
     frozen = {str(row[1]): str(row[2]) for row in metrics.select("players", "name") if row[2]}
     (victim,) = {
         json.loads(str(row[3]))["victim_digest"]
@@ -128,7 +132,7 @@ def test_a_refused_exploiter_stays_out_of_the_pool(tmp_path):
               "exploiter_win_threshold": 0.99}  # fmt: skip
     output = tmp_path / "p.pt"
     train(settings_of(VALUES, learning={}, replay={}, league=league), output)
-    metrics = Metrics(folder_of(output) / "run.db")
+    metrics = RunDatabase(folder_of(output) / "run.db")
     ((update, kind, name, body),) = metrics.select("events", "rowid")
     assert (update, kind, name) == (2, "exploiter_refused", "exploiter/000001")
     assert json.loads(str(body))["low"] <= 0.99
@@ -150,8 +154,8 @@ def test_a_league_that_meets_a_bot_from_the_start_plays_ahead_and_is_resumed(tmp
     assert same_state(*(last_state(tmp_path / name / "p.pt") for name in "ab"))
 
 
-def test_the_logged_lag_is_the_mean_and_the_largest_age_of_the_weights_that_acted(squad):
-    learner, ages, logs = squad.main.learner, [], []
+def test_the_logged_lag_is_the_mean_and_the_largest_age_of_the_weights_that_acted(population):
+    learner, ages, logs = population.main.learner, [], []
     learn = learner.update
 
     def watched(unrolls):
@@ -159,9 +163,9 @@ def test_the_logged_lag_is_the_mean_and_the_largest_age_of_the_weights_that_acte
         return learn(unrolls)
 
     learner.update = watched
-    squad.meet(squad.matchmake())
+    population.meet(population.matchmake())
     for _ in range(3):
-        logs += [log for _, log in squad.main.iterate()]
+        logs += [log for _, log in population.main.iterate()]
     assert any(age.min() < age.max() for age in ages)
     wanted = [(float(age.mean()), float(age.max())) for age in ages]
     assert [(log["lag/mean"], log["lag/max"]) for log in logs] == wanted
@@ -178,7 +182,7 @@ def training_of(tmp_path):
 
         def make(rollouts, find=random_bot):
             values = {"game": "kuhn", "network": SMALL, "rollouts": {"slots": 7, **rollouts}}
-            return stack.enter_context(closing(Training(settings_of(values), tmp_path, find)))
+            return stack.enter_context(closing(LearnerLoop(settings_of(values), tmp_path, find)))
 
         yield make
 
@@ -190,9 +194,9 @@ def iterate(training):
 
 def test_a_match_in_flight_is_counted_under_the_reason_for_which_it_began(training_of):
     training = training_of({"mode": "stream", "unrolls": 9, "unroll_length": 2})
-    training.meet([Met("a", "bot", "first", 1.0)])
+    training.meet([Meeting("a", 1.0, "first", "bot")])
     iterate(training)
-    training.meet([Met("b", "bot", "second", 1.0)])
+    training.meet([Meeting("b", 1.0, "second", "bot")])
     following = training.collector.next_match
     iterate(training)
     reasons = set()
@@ -206,9 +210,9 @@ def test_a_match_in_flight_is_counted_under_the_reason_for_which_it_began(traini
 
 def test_after_whole_matches_those_who_are_met_no_more_are_let_go(training_of):
     training = training_of({"matches": 20})
-    training.meet([Met("a", "bot", "first", 1.0)])
+    training.meet([Meeting("a", 1.0, "first", "bot")])
     iterate(training)
-    training.meet([Met("b", "bot", "second", 1.0)])
+    training.meet([Meeting("b", 1.0, "second", "bot")])
     assert list(training.players) == ["b"]
     assert training.chairs == [("b", "second")]
     iterate(training)
@@ -224,27 +228,27 @@ def test_players_are_made_in_the_same_order_in_every_process(training_of):
         return random_bot(name, device)
 
     training = training_of({"matches": 20}, find)
-    training.meet([Met(name, "bot", "a reason", 1.0) for name in names])
+    training.meet([Meeting(name, 1.0, "a reason", "bot") for name in names])
     assert made == sorted(names)
 
 
 def test_a_chair_that_nobody_sits_on_any_more_is_given_to_whoever_comes(training_of):
     training = training_of({"mode": "stream", "unrolls": 9, "unroll_length": 2})
-    training.meet([Met("a", "bot", "first", 1.0), Met("b", "bot", "first", 1.0)])
+    training.meet([Meeting("a", 1.0, "first", "bot"), Meeting("b", 1.0, "first", "bot")])
     iterate(training)
-    training.meet([Met("b", "bot", "first", 1.0)])
+    training.meet([Meeting("b", 1.0, "first", "bot")])
     for _ in range(10):  # Until no match with a is left.
         iterate(training)
-    training.meet([Met("b", "bot", "first", 1.0), Met("c", "bot", "third", 1.0)])
+    training.meet([Meeting("b", 1.0, "first", "bot"), Meeting("c", 1.0, "third", "bot")])
     assert training.chairs == [("c", "third"), ("b", "first")]
-    training.meet([Met("b", "bot", "first", 1.0), Met("d", "bot", "third", 1.0)])
+    training.meet([Meeting("b", 1.0, "first", "bot"), Meeting("d", 1.0, "third", "bot")])
     iterate(training)
     assert {row[2] for row in training.games()} >= {"first", "third"}
 
 
-def test_players_of_a_league_are_found_on_the_device_that_is_asked_for(squad):
+def test_players_of_a_league_are_found_on_the_device_that_is_asked_for(population):
     where = {
-        device: next(squad.find("main/000001", device).actor.policy.parameters()).device.type
+        device: next(population.find("main/000001", device).actor.policy.parameters()).device.type
         for device in ("cpu", "meta")
     }
     assert where == {"cpu": "cpu", "meta": "meta"}

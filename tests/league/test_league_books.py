@@ -8,12 +8,13 @@ from itertools import pairwise
 import pytest
 from pipeline_runs import SMALL, settings_of
 
-from lanista.league import population as squad_module
+from lanista.league import population as population_module
 from lanista.league.payoff import Outcome, Payoff
-from lanista.league.population import Squad
+from lanista.league.population import Population
 from lanista.runs.checkpoints import Checkpoints, read_state
-from lanista.runs.database import Metrics
+from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of, saved_settings
+from lanista.train.learner_loop import LearnerLoop
 from lanista.train.loop import train
 
 LIMIT = {"main": 90, "main_exploiter": 120, "league_exploiter": 200}
@@ -206,12 +207,12 @@ def outcomes(rows, table):
 
 
 def test_the_payoff_is_the_sum_of_all_rows_since_a_player_began_anew(folder, rows):
-    metrics = Metrics(folder / "run.db")
-    squad = Squad(saved_settings(folder), folder)
-    squad.load(state(folder, 6), metrics)
+    metrics = RunDatabase(folder / "run.db")
+    population = Population(saved_settings(folder), folder, LearnerLoop)
+    population.load(state(folder, 6), metrics)
     metrics.close()
     resets = rows("events WHERE kind = 'reset'", "update_number, player")
-    for life, payoff in squad.payoffs.items():
+    for life, payoff in population.payoffs.items():
         expected = Payoff(life)
         # A learner begins anew in the round before the iteration whose updates follow.
         steps = [(update, -1, who) for update, who in resets]
@@ -223,43 +224,43 @@ def test_the_payoff_is_the_sum_of_all_rows_since_a_player_began_anew(folder, row
         assert payoff.table.keys() == expected.table.keys()
         for pair, counts in expected.table.items():
             assert payoff.table[pair] == pytest.approx(counts), pair
-    assert {*squad.payoffs} == {
-        squad.league.rules(role).matchmaking.half_life or float("inf") for role in LIMIT
+    assert {*population.payoffs} == {
+        population.league.rules(role).matchmaking.half_life or float("inf") for role in LIMIT
     }
-    squad.close()
+    population.close()
 
 
 def test_a_resumed_squad_has_all_that_the_tables_say_of_its_learners(folder, rows):
-    metrics = Metrics(folder / "run.db")
-    squad = Squad(saved_settings(folder), folder)
-    squad.load(state(folder, 6), metrics)
+    metrics = RunDatabase(folder / "run.db")
+    population = Population(saved_settings(folder), folder, LearnerLoop)
+    population.load(state(folder, 6), metrics)
     metrics.close()
     resets = [who for (who,) in rows("events WHERE kind = 'reset'", "player")]
-    assert squad.resets == {learner: resets.count(learner) for learner in LEARNERS}
+    assert population.resets == {learner: resets.count(learner) for learner in LEARNERS}
     last = {}
     for (body,) in rows("players ORDER BY rowid", "body"):
         told = json.loads(body)
         if "learner" in told:
             last[told["learner"]] = told["decisions"]
-    assert squad.snapshot_at == dict.fromkeys(LEARNERS, 0) | last
+    assert population.snapshot_at == dict.fromkeys(LEARNERS, 0) | last
     spent = rows("metrics WHERE name = 'exploiter/decisions'", "SUM(value)")[0][0]
-    assert squad.spent["decisions"] == spent > 0
-    squad.close()
+    assert population.spent["decisions"] == spent > 0
+    population.close()
 
 
 def test_the_next_round_is_told_how_often_each_category_was_met(folder, rows, monkeypatch):
-    told, real = {}, squad_module.meetings
+    told, real = {}, population_module.meetings
 
     def watched(rules, learner, found, payoff, previous):
         told[learner] = dict(previous)
         return real(rules, learner, found, payoff, previous)
 
-    monkeypatch.setattr(squad_module, "meetings", watched)
-    metrics = Metrics(folder / "run.db")
-    squad = Squad(saved_settings(folder), folder)
-    squad.load(state(folder, 6), metrics)
+    monkeypatch.setattr(population_module, "meetings", watched)
+    metrics = RunDatabase(folder / "run.db")
+    population = Population(saved_settings(folder), folder, LearnerLoop)
+    population.load(state(folder, 6), metrics)
     metrics.close()
-    squad.matchmake()
+    population.matchmake()
     category = dict(rows("players", "name, category"))
     newest = "matchmaking WHERE update_number = (SELECT MAX(update_number) FROM matchmaking)"
     wanted = {learner: {} for learner in LEARNERS}
@@ -269,17 +270,17 @@ def test_the_next_round_is_told_how_often_each_category_was_met(folder, rows, mo
     for learner in LEARNERS:
         assert told[learner] == pytest.approx(wanted[learner])
         assert sum(told[learner].values()) == pytest.approx(1)
-    squad.close()
+    population.close()
 
 
 def test_a_reset_from_scratch_is_another_network_every_time(folder):
-    squad = Squad(saved_settings(folder), folder)
-    squad.enter(0, squad.first_rows())
-    training = squad.trainings["main_exploiter_1"]
+    population = Population(saved_settings(folder), folder, LearnerLoop)
+    population.enter(0, population.first_rows())
+    training = population.trainings["main_exploiter_1"]
     seen = []
     for _ in range(3):
         seen.append({k: v.clone() for k, v in training.learner.policy.state_dict().items()})
-        squad.reset("main_exploiter_1", "scratch")
+        population.reset("main_exploiter_1", "scratch")
     seen.append(training.learner.policy.state_dict())
     assert not any(same(one, other) for i, one in enumerate(seen) for other in seen[:i])
-    squad.close()
+    population.close()

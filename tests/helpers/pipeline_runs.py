@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from lanista.league.population import alone
 from lanista.nets.policy_file import save_policy
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of
 from lanista.runs.settings import RunSettings, load_settings
+from lanista.train.learner_loop import lone_learner
 from lanista.train.loop import train
 
 CLOCKS = ("cpu_seconds", "wall_seconds")
@@ -156,6 +156,6 @@ def same_run(one: Path, other: Path) -> bool:
 
 def untrained(values: dict[str, Any], path: Path, seed: int = 5) -> Path:
     """Write the policy that a run of `values` would begin with."""
-    with closing(alone(load_settings({**values, "seed": seed}), path.parent)) as training:
+    with closing(lone_learner(load_settings({**values, "seed": seed}), path.parent)) as training:
         save_policy(path, training.learner.policy, training.spec)
     return path

@@ -14,14 +14,15 @@ from pipeline_runs import SMALL, Listener, killed, settings_of, untrained
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes
-from lanista.league.population import Squad
+from lanista.league.population import Population
 from lanista.learn.learner import Learner
 from lanista.nets.policy_file import load_policy
 from lanista.runs.checkpoints import Checkpoints
-from lanista.runs.database import TABLES, Metrics
+from lanista.runs.database import TABLES, RunDatabase
 from lanista.runs.folder import folder_of
 from lanista.runs.settings import Evaluation
 from lanista.train import loop
+from lanista.train.learner_loop import LearnerLoop
 from lanista.train.loop import train
 
 LEAGUE = {
@@ -112,19 +113,19 @@ def test_killed_between_checkpoints_and_resumed_equals_the_unbroken_league(
 
 def test_a_payoff_rebuilt_from_the_tables_is_the_one_that_grew_with_the_run(tmp_path, monkeypatch):
     grown = []
-    count = Squad.count
-    monkeypatch.setattr(Squad, "count", lambda self, *given: (count(self, *given),
+    count = Population.count
+    monkeypatch.setattr(Population, "count", lambda self, *given: (count(self, *given),
                                                               grown.append(self))[0])  # fmt: skip
     output = tmp_path / "p.pt"
     train(settings_of(LEAGUE), output)
-    squad = grown[-1]
-    again = Squad(settings_of(LEAGUE), folder_of(output))
-    metrics = Metrics(folder_of(output) / "run.db")
-    again.load(squad.state(), metrics)
+    population = grown[-1]
+    again = Population(settings_of(LEAGUE), folder_of(output), LearnerLoop)
+    metrics = RunDatabase(folder_of(output) / "run.db")
+    again.load(population.state(), metrics)
     metrics.close()
-    assert again.roster == squad.roster
-    (life,) = squad.payoffs
-    before, after = squad.payoffs[life], again.payoffs[life]
+    assert again.roster == population.roster
+    (life,) = population.payoffs
+    before, after = population.payoffs[life], again.payoffs[life]
     assert before.names == after.names
     pairs = [(a, b) for a in before.names for b in before.names]
     assert [before.counts(*pair) for pair in pairs] == [after.counts(*pair) for pair in pairs]

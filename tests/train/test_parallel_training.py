@@ -14,12 +14,12 @@ import torch
 from pipeline_runs import ARENA, KUHN, killed, last_state, same, same_run, settings_of
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.league.population import Squad
+from lanista.league.population import Population
 from lanista.nets.policy_file import load_policy
 from lanista.rollout.launchers import restarts
 from lanista.rollout.launchers.processes import WorkerError
 from lanista.runs.settings import SettingsError
-from lanista.train.learner_loop import Training
+from lanista.train.learner_loop import LearnerLoop
 from lanista.train.loop import train
 from lanista.train.observers import Observer
 
@@ -63,8 +63,8 @@ def test_every_launcher_gives_the_same_run(kind, lag, tmp_path):
 def test_shards_are_learned_from_at_once_wherever_workers_play_at_once(launcher, at_once, tmp_path):
     settings = launched(QUICK, launcher)
     sharded = replace(settings, learning=replace(settings.learning, shards=2))
-    with closing(Squad(sharded, tmp_path)) as squad:
-        assert [each.learner.threads.count for each in squad.trainings.values()] == [at_once]
+    with closing(Population(sharded, tmp_path, LearnerLoop)) as population:
+        assert [each.learner.threads.count for each in population.trainings.values()] == [at_once]
 
 
 @pytest.mark.slow
@@ -392,7 +392,7 @@ def children_of(parent: int) -> list[int]:
 @needs_proc
 @pytest.mark.parametrize("lag", ["2", pytest.param("0", marks=pytest.mark.slow)])
 def test_no_process_is_left_when_the_learner_is_killed(lag, tmp_path):
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parents[1] / "helpers")
     env = {**os.environ, "PYTHONPATH": here, "OMP_NUM_THREADS": "1"}
     learner = subprocess.Popen(
         [sys.executable, "-c", ENDLESS, str(tmp_path / "p.pt"), lag], env=env
@@ -425,14 +425,14 @@ def test_those_who_left_a_league_are_let_go_and_a_resumed_one_is_the_same(
 ):
     """A pool of two snapshots, a new one every iteration: chairs of those who left are reused."""
     chairs, digests = [], []
-    meet = Training.meet
+    meet = LearnerLoop.meet
 
     def watched(training, meetings):
         meet(training, meetings)
         chairs.append(len(training.chairs))
         digests.append(len(training.players))
 
-    monkeypatch.setattr(Training, "meet", watched)
+    monkeypatch.setattr(LearnerLoop, "meet", watched)
     values = {**POOL, "rollouts": {**POOL["rollouts"], **rollouts}}
     settings = launched(values, launcher, workers, lag)
     assert train(settings, tmp_path / "a" / "p.pt") == 0
@@ -440,7 +440,7 @@ def test_those_who_left_a_league_are_let_go_and_a_resumed_one_is_the_same(
     assert max(chairs) <= 8
     assert max(digests) <= 6
     with monkeypatch.context() as patched:
-        patched.setattr(Training, "meet", meet)
+        patched.setattr(LearnerLoop, "meet", meet)
         killed(settings, tmp_path / "b" / "p.pt", 8)
         assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
     assert same(last_state(tmp_path / "a" / "p.pt"), last_state(tmp_path / "b" / "p.pt"))

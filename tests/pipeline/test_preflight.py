@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from pipeline_stories import TINY, conducted, story_of
+from pipeline_recipes import TINY, conducted, story_of
 
 from lanista.errors import LanistaError
 from lanista.games import registry

@@ -12,18 +12,18 @@ from pipeline_runs import KUHN, SMALL, Listener, metrics, settings_of, untrained
 
 from lanista.evaluate.promotion import Champion
 from lanista.games import registry
-from lanista.league.population import Squad, alone
+from lanista.league.population import Population
 from lanista.league.roster import LivePlayer, outcomes
 from lanista.learn.learner import Learner
-from lanista.pipeline.stage import Onlooker
+from lanista.pipeline.stage import StageObserver
 from lanista.pipeline.stage_play import _judge
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.runs.checkpoints import Checkpoints
-from lanista.runs.database import Metrics
+from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of
 from lanista.runs.resolve import resolve
-from lanista.train.learner_loop import Training
+from lanista.train.learner_loop import LearnerLoop, lone_learner
 from lanista.train.loop import train
 
 PLAIN = {"game": "kuhn", "iterations": 4, "network": SMALL, "rollouts": {"matches": 32}}
@@ -91,18 +91,18 @@ def test_without_a_league_opponents_are_met_by_the_weights_of_the_settings(tmp_p
     (folder / "policies").mkdir(parents=True)
     for name, data in files.items():
         (folder / "policies" / name).write_bytes(data)
-    with closing(Squad(settings, folder)) as squad:
-        squad.enter(0, squad.first_rows())
-        weights = {name: row.weight for name, row in squad.roster.items()}
+    with closing(Population(settings, folder, LearnerLoop)) as population:
+        population.enter(0, population.first_rows())
+        weights = {name: row.weight for name, row in population.roster.items()}
         assert weights == {"main": 2.0, "random": 5.0, file: 9.0}
-        rows = squad.matchmake()
+        rows = population.matchmake()
         assert {who: weight for _, who, _, weight in rows} == {
             "main": 0.125, "random": 0.3125, file: 0.5625,
         }  # fmt: skip
-        squad.meet(rows)
-        seating = squad.main.collector.seating(np.arange(4000))
+        population.meet(rows)
+        seating = population.main.collector.seating(np.arange(4000))
         met = np.bincount(seating.sum(1), minlength=3) / 4000
-        numbers = {chair[0]: at for at, chair in enumerate(squad.main.chairs, start=1)}
+        numbers = {chair[0]: at for at, chair in enumerate(population.main.chairs, start=1)}
         assert met[0] == pytest.approx(0.125, abs=0.04)
         assert met[numbers["random"]] == pytest.approx(0.3125, abs=0.04)
 
@@ -132,7 +132,7 @@ def test_outcomes_are_the_matches_of_each_line_up_that_came_to_an_end():
 
 
 def test_a_live_player_plays_with_the_weights_that_its_learner_has_now(tmp_path):
-    with closing(alone(settings_of(PLAIN), tmp_path)) as training:
+    with closing(lone_learner(settings_of(PLAIN), tmp_path)) as training:
         player = LivePlayer(training)
         game = registry.make("kuhn", slots=64, seed=1)
         game.start(np.arange(64), np.arange(64))
@@ -162,7 +162,7 @@ def test_a_live_player_plays_with_the_weights_that_its_learner_has_now(tmp_path)
     ],
 )
 def test_values_are_kept_while_acting_where_a_later_step_needs_them(changes, wanted, tmp_path):
-    with closing(alone(settings_of(PLAIN, **changes), tmp_path)) as training:
+    with closing(lone_learner(settings_of(PLAIN, **changes), tmp_path)) as training:
         assert training._values_while_acting is wanted
 
 
@@ -170,7 +170,7 @@ def test_a_replay_is_what_its_settings_say(tmp_path):
     asked = {"size": 50, "batch": 5, "minimum": 9, "sampling": "prioritised", "reuse": 3,
              "staleness": 7, "priority_exponent": 0.25}  # fmt: skip
     settings = settings_of(PLAIN, seed=11, learning={"gamma": 0.5}, replay=asked)
-    with closing(alone(settings, tmp_path)) as training:
+    with closing(lone_learner(settings, tmp_path)) as training:
         replay = training.replay
         assert (replay.gamma, replay.exponent, replay.sampling) == (0.5, 0.25, "prioritised")
         assert (replay.minimum, replay.reuse, replay.staleness) == (9, 3, 7)
@@ -237,7 +237,7 @@ def test_the_champion_is_told_of_every_exploiter_s_test(tmp_path, monkeypatch):
 
 def test_what_is_unknown_is_null_and_the_sum_is_that_of_all_rows_over_many_flushes(tmp_path):
     path = tmp_path / "run.db"
-    one = Metrics(path)
+    one = RunDatabase(path)
     one.forget_after(10)
     for update in (1, 2, 3):
         one.add(update, {"known": 0.5, "unknown": float("nan")})
@@ -247,7 +247,7 @@ def test_what_is_unknown_is_null_and_the_sum_is_that_of_all_rows_over_many_flush
     assert [row[2] for row in found] == [0.5, None] * 3
     total = one.sum
     one.close()
-    again = Metrics(path)
+    again = RunDatabase(path)
     again.forget_after(10)
     assert again.sum == total != 0
     again.forget_after(2)
@@ -270,7 +270,7 @@ def test_the_last_word_on_a_policy_is_in_the_manner_asked_for(
     story = SimpleNamespace(
         game="kuhn", seed=2, game_settings={}, stages=SimpleNamespace(evaluate=asked)
     )
-    found = _judge(story, asked, str(file), Onlooker(), lambda: False)
+    found = _judge(story, asked, str(file), StageObserver(), lambda: False)
     assert found["digest"] == hashlib.sha256(file.read_bytes()).hexdigest() + ending
     assert found["manner"] == ("greedy" if greedy else f"temperature {temperature or 1:g}")
 
@@ -279,7 +279,9 @@ def test_every_learner_of_a_run_has_match_ids_of_its_own(tmp_path):
     settings = settings_of(KUHN)
     firsts = []
     for number in range(3):
-        training = Training(settings, tmp_path, lambda *_: None, name=f"l{number}", number=number)
+        training = LearnerLoop(
+            settings, tmp_path, lambda *_: None, name=f"l{number}", number=number
+        )
         with closing(training):
             firsts.append(training.collector.next_match)
     assert firsts == [0, 1 << 34, 2 << 34]

@@ -7,7 +7,7 @@ import pytest
 
 from lanista.errors import RefusedError
 from lanista.runs import database as module
-from lanista.runs.database import TABLES, VERSION, Metrics
+from lanista.runs.database import TABLES, VERSION, RunDatabase
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def written(path):
 
 def test_numbers_are_written_once_a_second_has_passed(tmp_path, clock):
     path = tmp_path / "run.db"
-    with closing(Metrics(path)) as metrics:
+    with closing(RunDatabase(path)) as metrics:
         clock[0] += 0.99
         metrics.add(1, {"loss": 0.5})
         assert written(path) == []
@@ -40,18 +40,18 @@ def test_numbers_are_written_once_a_second_has_passed(tmp_path, clock):
 
 def test_a_database_of_another_version_is_refused_and_ours_has_number_2(tmp_path):
     path = tmp_path / "run.db"
-    Metrics(path).close()
+    RunDatabase(path).close()
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA user_version").fetchone() == (2,) == (VERSION,)
         database.execute("PRAGMA user_version = 3")
     with pytest.raises(RefusedError, match="is of version 3, and this program reads 2"):
-        Metrics(path)
+        RunDatabase(path)
 
 
 def test_the_sum_of_all_rows_is_the_same_however_they_came_and_leaves_out_what_was_said(tmp_path):
     sums = []
     for name, order in (("a", (1, 2)), ("b", (2, 1))):
-        with closing(Metrics(tmp_path / name)) as metrics:
+        with closing(RunDatabase(tmp_path / name)) as metrics:
             for update in order:
                 metrics.add(update, {"loss": 0.5 * update})
                 metrics.add_rows("events", update, [("kind", "player", "{}")])
@@ -70,7 +70,7 @@ def test_the_sum_of_all_rows_is_the_same_however_they_came_and_leaves_out_what_w
 
 
 def test_the_highest_match_is_that_of_a_match_or_of_a_line_up_and_minus_1_without_any(tmp_path):
-    with closing(Metrics(tmp_path / "run.db")) as metrics:
+    with closing(RunDatabase(tmp_path / "run.db")) as metrics:
         assert metrics.last_match() == -1
         columns = {
             table: len(metrics.connection.execute(f"PRAGMA table_info({table})").fetchall())
