@@ -17,7 +17,7 @@ demo: build
 test: check $(VENV)/showdown
 	$(BIN)/pytest -n $(JOBS)
 
-# The long forms too; the outcome goes into docs/results.md.
+# The long forms too; the outcome goes into docs/results/results.md.
 test-slow: check $(VENV)/showdown
 	$(BIN)/python tests/record_slow.py -n $(JOBS)
 

@@ -7,7 +7,7 @@ out of four. Play, and then learn from what was played, again and again or at th
     lanista learn --spool my-bot/spool --policy my-bot/policy --once
     lanista policy list my-bot/policy
 
-See docs/live.md for the calls and docs/learner.md for the learner.
+See docs/guides/live.md for the calls and docs/guides/learner.md for the learner.
 """
 
 import argparse

@@ -5,7 +5,7 @@ in plain burnysc2. With StarCraft II installed, in the folder that holds policie
 
     python my_sc2_bot.py --map AcropolisLE --games 5
 
-See docs/starcraft.md for the learner that runs beside it.
+See docs/guides/starcraft.md for the learner that runs beside it.
 """
 
 import argparse

@@ -9,7 +9,8 @@ poke-env's players on a real server, and let it play on a server that runs on th
     lanista showdown serve --port 8000
     lanista showdown play examples/my_showdown_bot.py --server 127.0.0.1:8000 --accept 1 --team T
 
-A policy file of `lanista run` or `lanista rl` takes the same place. See docs/showdown-server.md.
+A policy file of `lanista run` or `lanista rl` takes the same place.
+See docs/guides/showdown-server.md.
 """
 
 import numpy as np

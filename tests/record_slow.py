@@ -1,5 +1,5 @@
 """`make test-slow`: runs every test, the long forms too, and writes what came of it into
-docs/results.md beside the commit that was tested."""
+docs/results/results.md beside the commit that was tested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from lanista.files import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "docs" / "results.md"
+RESULTS = ROOT / "docs" / "results" / "results.md"
 START, END = "<!-- test-slow: start -->", "<!-- test-slow: end -->"
 
 
@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def note(sentence: str) -> None:
-    """Put `sentence` between the marks in docs/results.md."""
+    """Put `sentence` between the marks in docs/results/results.md."""
     before, _, rest = RESULTS.read_text("utf-8").partition(START)
     _, _, after = rest.partition(END)
     write_text(RESULTS, f"{before}{START}\n{sentence}\n{END}{after}")

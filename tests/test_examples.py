@@ -17,7 +17,7 @@ from lanista.live.files.policy_folder import PolicyFolder
 
 ROOT = Path(__file__).parents[1]
 GAME = str(ROOT / "examples" / "my_game.py")
-PAGES = ["add-a-game.md", "add-a-bot.md"]
+PAGES = ["guides/add-a-game.md", "guides/add-a-bot.md"]
 
 
 def commands(page):

@@ -1,4 +1,4 @@
-"""docs/champion.md and its recipe: what is typed can be read, and what is claimed is so."""
+"""docs/results/champion.md and its recipe: what is typed can be read, and what is claimed is so."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from lanista.pipeline.recipes import find
 from lanista.pipeline.resolve_recipe import settled
 from lanista.rollout.parallel_collector import PATIENCE
 
-PAGE = (Path(__file__).parents[2] / "docs" / "champion.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "results" / "champion.md").read_text(encoding="utf-8")
 
 
 def lines():

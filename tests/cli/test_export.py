@@ -113,7 +113,7 @@ def test_a_policy_of_another_game_is_refused(
     assert "it plays 'kuhn', and this game is 'leduc'" in capsys.readouterr().err
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "policies.md"
 
 
 def test_every_line_of_the_page_runs(

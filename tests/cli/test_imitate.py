@@ -244,7 +244,7 @@ def test_the_commands_in_the_docs_are_understood():
     docs = Path(__file__).parents[2] / "docs"
     lines = [
         line
-        for page in ("imitation.md", "feedback.md")
+        for page in ("guides/imitation.md", "reference/feedback.md")
         for text in (docs / page).read_text().split("```")[1::2]
         for line in text.splitlines()
         if line.startswith("lanista ")

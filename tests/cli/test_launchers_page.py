@@ -1,4 +1,4 @@
-"""docs/launchers.md: its commands do what it says."""
+"""docs/guides/launchers.md: its commands do what it says."""
 
 import shlex
 import sqlite3
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lanista.cli.main import main
 
-PAGE = (Path(__file__).parents[2] / "docs" / "launchers.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "launchers.md").read_text(encoding="utf-8")
 
 
 def test_the_commands_train_with_the_lag_that_they_name(tmp_path, monkeypatch, capsys):

@@ -22,7 +22,7 @@ from lanista.profile.measure import Rig
 from lanista.rollout.timing import PHASES
 from lanista.runs.settings import load_settings
 
-PAGE = Path(__file__).parents[2] / "docs" / "profile.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "profile.md"
 SMALL = """
 game: kuhn
 network: {width: 8, layers: 1}

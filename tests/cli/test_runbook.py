@@ -16,7 +16,7 @@ from lanista.data.feedback import append_outcome
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
 from live_client import play_live
 
-TEXT = (Path(__file__).parents[2] / "docs" / "runbook.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "start" / "runbook.md").read_text(encoding="utf-8")
 SMALL = {
     "--iterations": "1",
     "--epochs": "1",

@@ -411,7 +411,7 @@ def test_a_live_client_the_recorder_and_the_rollout_see_one_vector(tmp_path):
     assert data.observation[live].tobytes() == b"".join(one.tobytes() for one, _, _ in seen)
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "feedback.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "feedback.md"
 
 
 def blocks(kind: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""docs/replays.md: its example is a replay, its code runs, its commands exist."""
+"""docs/reference/replays.md: its example is a replay, its code runs, its commands exist."""
 
 import gzip
 import re
@@ -11,7 +11,7 @@ from lanista.cli.play.watch import Watch
 from lanista.cli.tools.data import Data
 from lanista.data import read_replays, resimulate
 
-PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "replays.md"
 
 
 def blocks(kind: str) -> list[str]:

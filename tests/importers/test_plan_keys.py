@@ -15,7 +15,7 @@ from lanista.importers.key_mapping import Imported, import_plan
 from lanista.runs.serialise import SettingsError
 
 FILE = Path(__file__).with_name("plan_iter600.yaml")
-PAGE = Path(__file__).parents[2] / "docs" / "training.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "training.md"
 BOTS = registry.bot_names(registry.entry("beastybar"))
 
 

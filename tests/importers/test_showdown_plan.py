@@ -30,7 +30,7 @@ from lanista.runs.settings import load_settings
 FAST, PRODUCTION = (
     Path(__file__).with_name(f"plan_{name}.yaml") for name in ("fast_test", "production")
 )
-PAGE = Path(__file__).parents[2] / "docs" / "showdown-config.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "showdown-config.md"
 
 
 def plan(file: Path, **changes: Any) -> dict[str, Any]:

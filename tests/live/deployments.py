@@ -1,6 +1,6 @@
 """Simulated deployments: a stable policy and a candidate whose true scores are known.
 
-`python tests/live/deployments.py 1000` prints the numbers of docs/gate.md.
+`python tests/live/deployments.py 1000` prints the numbers of docs/explanation/gate.md.
 """
 
 import heapq
@@ -66,7 +66,7 @@ def paired_decisions(chances, count, rule=None, key=0):
 
 
 def table(count: int) -> None:
-    """Print the numbers of docs/gate.md."""
+    """Print the numbers of docs/explanation/gate.md."""
     print("score draws share  gain | published  worse  given up   median    90 %")
     for score, draws, share in SETTINGS:
         for gain in GAINS:

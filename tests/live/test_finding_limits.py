@@ -1,4 +1,4 @@
-"""Where each of the doctor's findings begins, by the table in docs/doctor.md.
+"""Where each of the doctor's findings begins, by the table in docs/guides/doctor.md.
 
 The evidence is written by hand; that it is gathered from folders as it lies there is tested beside.
 """

@@ -366,7 +366,7 @@ def test_of_200_published_equals_at_most_5_percent_are_rolled_back(world):
 def test_a_candidate_five_points_better_is_published(world):
     found = decisions(Trial, world, 60, key=2)
     assert published(found) >= 51
-    # docs/gate.md states the numbers; the spread of a median of 60 is about a tenth.
+    # docs/explanation/gate.md states the numbers; the spread of a median of 60 is about a tenth.
     median = np.median([decision.games for decision in found if decision.verdict == "publish"])
     stated = {0.5: 2800, 0.9: 740}[world.score]
     assert 0.7 * stated < median < 1.3 * stated

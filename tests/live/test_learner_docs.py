@@ -1,4 +1,4 @@
-"""docs/learner.md: its commands do what it says, and what it names is there."""
+"""docs/guides/learner.md: its commands do what it says, and what it names is there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lanista.live.learner.ledger import TABLES, reading
 from lanista.live.learner.settings import Gate, LiveSettings
 from lanista.runs.serialise import flat
 
-PAGE = (Path(__file__).parents[2] / "docs" / "learner.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "learner.md").read_text(encoding="utf-8")
 
 
 def commands() -> list[list[str]]:

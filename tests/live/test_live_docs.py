@@ -1,4 +1,4 @@
-"""docs/live.md: its code runs, its pointer is one, and its tables name what there is."""
+"""docs/guides/live.md: its code runs, its pointer is one, and its tables name what there is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lanista.live.files.game_file import ARRAYS, read
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.nets.policy_format import read_header
 
-PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "live.md").read_text(encoding="utf-8")
 
 
 def blocks(kind: str) -> list[str]:

@@ -57,7 +57,7 @@ def compact(value: Any) -> str:
 
 
 def sealed(about: dict[str, Any], table: dict[str, Any], data: bytes) -> bytes:
-    """Return a policy file with a seal that fits, made as docs/policies.md says."""
+    """Return a policy file with a seal that fits, made as docs/reference/policies.md says."""
     about = {name: value for name, value in about.items() if name != "sha256"}
     seal = hashlib.sha256(compact(about).encode())
     start = 0

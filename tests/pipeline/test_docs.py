@@ -1,4 +1,4 @@
-"""docs/training.md and docs/runs.md: every command runs, every setting and table is there."""
+"""The pages training.md and runs.md: every command runs, every setting and table is there."""
 
 import re
 import shlex
@@ -39,7 +39,7 @@ def words(line):
     return found
 
 
-@pytest.mark.parametrize("page", ["training.md", "runs.md"])
+@pytest.mark.parametrize("page", ["guides/training.md", "reference/runs.md"])
 def test_every_command_of_a_page_runs_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "artifacts" / "alphastar").mkdir(parents=True)
@@ -59,13 +59,13 @@ def test_every_command_of_a_page_runs_in_order(page, tmp_path, monkeypatch):
 
 
 def test_the_settings_on_the_page_train(tmp_path):
-    (text,) = blocks("training.md", "yaml")
+    (text,) = blocks("guides/training.md", "yaml")
     settings = load_settings(yaml.safe_load(text))
     assert train(settings, tmp_path / "p.pt") == 0
 
 
 def test_the_page_names_every_term_and_schedule():
-    text = (DOCS / "training.md").read_text()
+    text = (DOCS / "guides/training.md").read_text()
     assert all(f"`{name}`" in text for name in TERMS)
     (kinds,) = re.findall(r"`kind: ([^`]*)`", text)
     assert [*kinds.split(", ")] == [*KINDS]
@@ -73,7 +73,7 @@ def test_the_page_names_every_term_and_schedule():
 
 def test_the_page_names_only_settings_that_exist():
     known = dict(flat(RunSettings()))
-    for page, least in (("training.md", 10), ("runs.md", 1)):
+    for page, least in (("guides/training.md", 10), ("reference/runs.md", 1)):
         names = re.findall(
             r"`((?:rollouts|replay|evaluation|checkpoints|learning)\.\w+)\b",
             (DOCS / page).read_text(),
@@ -83,5 +83,5 @@ def test_the_page_names_only_settings_that_exist():
 
 
 def test_the_page_names_every_table():
-    text = (DOCS / "runs.md").read_text()
+    text = (DOCS / "reference/runs.md").read_text()
     assert all(f"| `{table}` |" in text for table in TABLES)

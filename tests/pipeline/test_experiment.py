@@ -324,7 +324,7 @@ def test_measurements_that_cannot_be_shown_beside_are_refused_at_once(
 
 
 def test_the_examples_in_the_docs_are_what_they_say(tmp_path: Path) -> None:
-    text = (RECIPES.parents[1] / "docs" / "experiments.md").read_text()
+    text = (RECIPES.parents[1] / "docs" / "guides" / "experiments.md").read_text()
     (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     found = load(tmp_path, example)
     assert list(found.arms) == ["no magnet", "magnet"]

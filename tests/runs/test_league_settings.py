@@ -124,7 +124,7 @@ def test_nonsense_is_refused_with_a_sentence_that_names_it(cls, given, named):
     assert sentence.endswith(".")
 
 
-PAGE = (Path(__file__).parents[2] / "docs" / "league.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "league.md").read_text(encoding="utf-8")
 
 
 def blocks(kind):

@@ -1,7 +1,8 @@
 """Imports battle logs of Showdown as feedback of a spectator, for imitation.
 
-Reads logs one by one and writes what they show as streams and manifests (docs/feedback.md), all
-marked as seen by a spectator. A log that cannot be used is counted with its reason and left alone.
+Reads logs one by one and writes what they show as streams and manifests
+(docs/reference/feedback.md), all marked as seen by a spectator. A log that cannot be used is
+counted with its reason and left alone.
 The folder appears whole or not at all. What a log shows is worked out by games.showdown.
 """
 
@@ -114,7 +115,9 @@ def import_logs(
     """
     files = find_logs(paths)
     if not files:
-        raise LanistaError("There is no battle log there; see docs/battle-logs.md for their kinds.")
+        raise LanistaError(
+            "There is no battle log there; see docs/guides/battle-logs.md for their kinds."
+        )
     if wanted.format is not None:
         format_named(wanted.format)
     if output.exists():

@@ -1,7 +1,7 @@
 """What a live client tells while it plays: a stream of steps, and outcomes of matches.
 
-`feedback_stream.jsonl` and `manifest.jsonl`, described in docs/feedback.md. Writes them, and reads
-them without trust. Which outcome belongs to which stream is for `sessions` to find out.
+`feedback_stream.jsonl` and `manifest.jsonl`, described in docs/reference/feedback.md. Writes them,
+and reads them without trust. Which outcome belongs to which stream is for `sessions` to find out.
 """
 
 from __future__ import annotations

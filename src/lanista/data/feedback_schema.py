@@ -1,7 +1,7 @@
 """What feedback says: the header and the steps of a stream, and the outcomes of a manifest.
 
 Turns JSON objects into checked values and columns, and refuses what does not fit the game's
-layout. Knows nothing of files; docs/feedback.md describes them.
+layout. Knows nothing of files; docs/reference/feedback.md describes them.
 """
 
 from __future__ import annotations

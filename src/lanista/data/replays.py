@@ -1,7 +1,8 @@
 """Replay files: a header, one line per match, and a last line that counts them.
 
-JSON lines, gzipped, written whole or not at all; docs/replays.md describes the format. Reading
-trusts nothing. Playing the matches again is in `resimulation`, and its names are given here too.
+JSON lines, gzipped, written whole or not at all; docs/reference/replays.md describes the format.
+Reading trusts nothing. Playing the matches again is in `resimulation`, and its names are given here
+too.
 """
 
 from __future__ import annotations

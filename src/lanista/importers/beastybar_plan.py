@@ -1,6 +1,6 @@
 """The keys of the Beasty Bar plan: PPO against a pool, weighed by win rate, with schedules.
 
-docs/training.md lists what becomes of each. Knows nothing of how keys are read and refused.
+docs/guides/training.md lists what becomes of each. Knows nothing of how keys are read and refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The keys of the Pokémon plan: R-NaD finetuning of a cloned policy against a pool of opponents.
 
-docs/showdown-config.md lists what becomes of each. Knows nothing of how keys are read and refused.
+docs/reference/showdown-config.md lists what becomes of each. Knows nothing of how keys
+are read and refused.
 """
 
 from __future__ import annotations

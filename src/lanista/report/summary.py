@@ -42,7 +42,7 @@ Plain = dict[str, Any]
 def summarise(record: RunRecord, *, anchor: str | None = None) -> Plain:
     """Return all numbers; `anchor` is the player whose Bradley–Terry rating is 0.
 
-    Without it the mean of all ratings is 0. Keys are described in docs/report.md.
+    Without it the mean of all ratings is 0. Keys are described in docs/reference/report.md.
     """
     players = entrants(record)
     matches = counted(record.matches)

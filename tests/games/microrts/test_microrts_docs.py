@@ -1,4 +1,4 @@
-"""docs/microrts.md: its commands run, its recipes are there, its bots and choices are so."""
+"""docs/guides/microrts.md: its commands run, its recipes are there, its bots and choices are so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanista.games.microrts.engine_bots import SCRIPTS
 from lanista.games.microrts.layout import CHOICES, describe
 from lanista.pipeline.recipes import settings_of
 
-PAGE = (Path(__file__).parents[3] / "docs" / "microrts.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "microrts.md").read_text(encoding="utf-8")
 
 
 def blocks(kind: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""docs/showdown.md: its commands run, and its formats, bots, pools and numbers are so."""
+"""docs/guides/showdown.md: its commands run, and its formats, bots, pools and numbers are so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lanista.nets.tokens import layout_of
 from lanista.pipeline.recipes import find
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "showdown.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "showdown.md").read_text(encoding="utf-8")
 
 
 def blocks(kind: str) -> list[str]:

@@ -34,7 +34,7 @@ class ExperimentCommand:
     """Run the arms and seeds of an experiment, and compare them in one table and one plot."""
 
     file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
-    """A YAML file with recipe, arms and seeds; see docs/experiments.md."""
+    """A YAML file with recipe, arms and seeds; see docs/guides/experiments.md."""
     output: Annotated[Path | None, optional("FOLDER"), Writes(EXPERIMENT)] = None
     """Where the runs and results go; FILE's name with .experiment, here, unless given."""
     jobs: Annotated[int | None, optional("N")] = None

@@ -232,7 +232,7 @@ def gate_never_passes(service: Service) -> Finding | None:
         + ("since the last publication " if passed else "")
         + f"none was published: {counted}.",
         meaning="The bot still plays with the policy of before, whatever was learned since.",
-        remedy=f"The commonest reason is {why!r}: {_WHY.get(why, 'see docs/gate.md')}.",
+        remedy=f"The commonest reason is {why!r}: {_WHY.get(why, 'see docs/explanation/gate.md')}.",
         evidence={
             "offered": offered,
             "judged": len(ended),

@@ -14,7 +14,7 @@ from torch import Tensor
 
 BLOCK = 64
 """Rows of a block of fixed players. A multiple of 32, so that vectorised loops leave no rest that
-is computed otherwise; docs/evaluation.md says what other sizes cost."""
+is computed otherwise; docs/guides/evaluation.md says what other sizes cost."""
 
 
 @contextmanager
