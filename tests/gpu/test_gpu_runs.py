@@ -50,4 +50,4 @@ def test_a_league_learns_and_goes_on_on_a_gpu(
     more = load_settings({**RUN, "iterations": 5, "rollouts": {**rollouts, "graphs": not graphs}})
     assert train(more, tmp_path / "p.pt", resume=True) == 0
     assert len(logs) == 5
-    assert logs[-1]["staleness"] == lag
+    assert logs[-1]["lag/mean"] == lag

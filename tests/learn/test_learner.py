@@ -322,12 +322,13 @@ def test_an_update_logs_what_a_person_looks_at() -> None:
         "policy/loss", "policy/clip_fraction", "policy/approx_kl", "policy/advantage",
         "value/loss", "value/explained_variance", "entropy/entropy/0", "behaviour/kl/0",
         "gradient_norm/policy", "gradient_norm_clipped/policy", "gradient_norm/critic",
-        "gradient_norm_clipped/critic", "staleness", "lr", "policy/weight", "behaviour/weight",
+        "gradient_norm_clipped/critic", "lag/mean", "lag/max", "lr", "policy/weight",
+        "behaviour/weight",
     }  # fmt: skip
     assert expected <= log.keys()
     assert all(math.isfinite(value) for value in log.values())
     assert 0 < log["entropy/entropy/0"] <= math.log(2)
-    assert log["staleness"] == 0.0
+    assert log["lag/mean"] == log["lag/max"] == 0.0
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -341,11 +342,13 @@ def test_entropy_and_distance_from_behaviour_are_logged_whatever_the_loss(loss: 
     assert 0 < log["policy/entropy/0"] < math.log(2)
 
 
-def test_staleness_is_how_many_updates_ago_the_weights_acted() -> None:
+def test_policy_lag_is_how_many_updates_ago_the_weights_acted() -> None:
     run = kuhn_run(Learning(terms=VALUE))
     old = run.play()
     run.train(3)
-    assert run.learner.update(old)["staleness"] == 3.0
+    log = run.learner.update(old)
+    assert log["lag/mean"] == log["lag/max"] == 3.0
+    assert "staleness" not in log
 
 
 @pytest.mark.parametrize("sees", ["features", "seat", "privileged"])

@@ -208,11 +208,13 @@ def assert_logged(found: Watched, twin: SlowTerms, log: dict[str, float]) -> Non
     for name in ("policy", "critic"):
         parts = [part.square().sum() for part in gradient(getattr(twin, name))]
         expected[f"gradient_norm/{name}"] = float(torch.stack(parts).sum().sqrt())
-    expected |= {"lr": RATE, "staleness": LATER - float(twin.unrolls.update.mean())}
+    acted_at = twin.unrolls.update
+    expected |= {"lr": RATE, "lag/mean": LATER - float(acted_at.mean())}
+    expected["lag/max"] = LATER - float(acted_at.min())
     if settings.accumulate > 1:  # What is no mean over rows is the mean of the pieces' own.
         expected.pop("value/explained_variance", None)
     for name, number in expected.items():
-        if name in log or name.startswith(("gradient", "lr", "stale", "policy/behaviour_kl")):
+        if name in log or name.startswith(("gradient", "lr", "lag", "policy/behaviour_kl")):
             assert log[name] == pytest.approx(number, rel=1e-3, abs=1e-5), name
     assert {f"policy/entropy/{head}" for head in range(len(found.spec.heads))} <= log.keys()
 

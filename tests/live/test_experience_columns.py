@@ -111,7 +111,7 @@ def test_a_row_and_the_log_say_how_old_the_weights_were_and_what_was_expected(
             assert row.predicted == pytest.approx(expected)
             ages.append(row.staleness)
         assert ages == [0, 1, 2, 3]
-        assert [age for _, age in learner.ledger.metrics("staleness")] == [0.0, 1.0, 2.0, 3.0]
+        assert [age for _, age in learner.ledger.metrics("lag/mean")] == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_a_candidate_is_the_averaged_weights_and_says_where_it_came_from(tmp_path: Path) -> None:

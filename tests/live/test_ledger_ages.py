@@ -40,6 +40,14 @@ def test_updates_count_as_age_only_if_they_learned_from_something(ledger: Ledger
     ledger.close()
 
 
+def test_numbers_under_a_former_name_are_read_under_the_one_of_now(ledger: Ledger) -> None:
+    ledger.add_metrics(1, {"staleness": 3.0, "loss": 1.0})
+    ledger.add_metrics(2, {"lag/mean": 4.0})
+    assert ledger.metrics("lag/mean") == [(1, 3.0), (2, 4.0)]
+    assert ledger.metric_names() == ["lag/mean", "loss"]
+    ledger.close()
+
+
 def test_totals_weigh_a_loss_by_what_was_trained_on(ledger: Ledger) -> None:
     ledger.add_batch(replace(BATCH, update_number=1, samples=10, passes=3, loss=2.0))
     ledger.add_batch(replace(BATCH, update_number=2, samples=30, passes=1, loss=4.0, repeated=5))

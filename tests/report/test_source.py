@@ -106,6 +106,22 @@ def test_a_run_is_read_while_it_goes_on(copy):
     assert read_run(copy).updates == 32
 
 
+def test_a_metric_of_an_older_run_is_read_under_the_name_it_has_now(copy, tmp_path):
+    with closing(RunDatabase(copy / "run.db")) as metrics:
+        metrics.add(31, {"staleness": 1.5, "main_exploiter_1/staleness": 3.0})
+        metrics.add(32, {"staleness": 9.0, "lag/mean": 2.5})
+        metrics.add(33, {"lag/mean": 0.5})
+    record = read_run(copy)
+    assert record.metrics["lag/mean"] == ((31, 1.5), (32, 2.5), (33, 0.5))
+    assert record.metrics["main_exploiter_1/lag/mean"] == ((31, 3.0),)
+    assert not [name for name in record.metrics if "staleness" in name]
+    write_exports(record, tmp_path)
+    state = tmp_path / LEAGUE_STATE
+    state.write_text(state.read_text().replace("main_exploiter_1/lag/mean", "staleness"))
+    older = read_exports(state, tmp_path / MATCHES)
+    assert older.metrics["lag/mean"] == ((31, 1.5), (32, 2.5), (33, 0.5))
+
+
 def test_reading_changes_nothing_in_the_database(copy):
     before = (copy / "run.db").read_bytes()
     read_run(copy)

@@ -158,7 +158,7 @@ class Learner:
                 stopped["stopped_after_epoch"] = epoch + 1
                 break
         log = self._read(steps, weights) | stopped
-        log["staleness"] = unrolls.age(self.update_count)[0]
+        log["lag/mean"], log["lag/max"] = unrolls.age(self.update_count)
         self.update_count += 1
         self._follow()
         return log | {"lr": values["lr"]} | {f"{k}/weight": v for k, v in weights.items()}

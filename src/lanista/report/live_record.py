@@ -149,6 +149,6 @@ def _game(policies: PolicyFolder, digest: str) -> str:
 
 
 def _worth_showing(name: str) -> bool:
-    return name in ("loss", "value/loss", "policy/loss", "staleness", "policy/behaviour_kl") or (
+    return name in ("loss", "value/loss", "policy/loss", "lag/mean", "policy/behaviour_kl") or (
         name.startswith("policy/entropy")
     )

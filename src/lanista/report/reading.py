@@ -30,6 +30,7 @@ from lanista.report.run_record import (
     TrainingGames,
     compute_of,
 )
+from lanista.runs.metric_names import with_current_names
 from lanista.runs.sqlite_files import opened_to_read
 from lanista.yaml_text import parse_yaml, text_of
 
@@ -149,6 +150,7 @@ def _assembled(
     notices: Sequence[tuple[int, str]],
 ) -> RunRecord:
     learners = [player.name for player in players if player.kind == "learner"]
+    metrics = with_current_names(metrics)
     return RunRecord(
         name=name,
         game=_game(name, settings),

@@ -222,16 +222,12 @@ class LearnerLoop:
         for _ in range(self.settings.learner_updates):
             if self.replay is not None:
                 unrolls = self._remembered()
-            update = self.learner.update_count
             with self.phases(LEARN):
                 log = self.learner.update(unrolls)
-            # Asked for later: on a device it waits for all that there is to do before.
-            mean, most = unrolls.age(update)
-            lag = {"lag/mean": mean, "lag/max": most}
             now_cpu, now_wall = self._cpu(), time.perf_counter()
             self.cpu_seconds += now_cpu - cpu
             self.wall_seconds += now_wall - wall
-            yield self.learner.update_count, log | lag | self._counters()
+            yield self.learner.update_count, log | self._counters()
             cpu, wall = self._cpu(), time.perf_counter()
         self.iteration += 1
         self._rested = self.collector.rested()

@@ -15,7 +15,7 @@ JUDGED = ("exact/", "score/")
 """How the names of judgements begin."""
 SHOWN = (
     "decisions", "policy/loss", "value/loss", "policy/behaviour_kl", "gradient_norm/policy",
-    "staleness",
+    "lag/mean",
 )  # fmt: skip
 
 

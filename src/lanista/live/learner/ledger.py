@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lanista.live.learner.ledger_file import BookFile
+from lanista.runs.metric_names import current_name, former_names
 
 NAME = "learn.db"
 _TABLES = """
@@ -234,18 +235,19 @@ class Ledger(BookFile):
         return [BatchRow(*row) for row in found]
 
     def metrics(self, name: str) -> list[tuple[int, float]]:
-        """Return what an update logged under a name, in order."""
-        found = self._select(
-            "SELECT update_number, value FROM metrics WHERE name = ? AND value IS NOT NULL "
-            "ORDER BY update_number",
-            (name,),
+        """Return what updates logged under a name or a former one of it, in order."""
+        names = (name, *former_names(name))
+        rows = self._select(
+            "SELECT update_number, value FROM metrics WHERE value IS NOT NULL "
+            f"AND name IN ({', '.join('?' * len(names))}) ORDER BY update_number",
+            names,
         )
-        return [(int(update), float(value)) for update, value in found]
+        return [(int(update), float(value)) for update, value in rows]
 
     def metric_names(self) -> list[str]:
-        """Return every name something was logged under."""
-        found = self._select("SELECT DISTINCT name FROM metrics ORDER BY name")
-        return [str(name) for (name,) in found]
+        """Return every name something was logged under, as it is called now."""
+        rows = self._select("SELECT DISTINCT name FROM metrics")
+        return sorted({current_name(str(name)) for (name,) in rows})
 
     def policies(self) -> dict[str, tuple[int, str | None]]:
         """Return the first update and the parent of every policy this learner made or met."""
