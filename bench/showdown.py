@@ -71,7 +71,7 @@ def _game(format: str, workers: int = 1) -> Showdown:
 
 
 class Rounds:
-    """Matches under random answers, begun anew as they end."""
+    """Matches under random answers, restarted as they end."""
 
     def __init__(self, game: Showdown) -> None:
         self.game, self.bot = game, RandomBot(game.spec, 1)

@@ -1,4 +1,4 @@
-"""A live bot for a small game of its own: from nothing to games that a learner takes up.
+"""A live bot for a small game of its own: from nothing to games that a learner ingests.
 
 Rock, paper, scissors over nine rounds, against somebody whose face shows the next throw three times
 out of four. Play, and then learn from what was played, again and again or at the same time:

@@ -54,7 +54,7 @@ def test_the_wall_is_named_and_everything_is_in_the_json(recipe, tmp_path, capsy
     file = tmp_path / "out" / "profile.json"
     assert run(recipe, *QUICK, "--repeats", "2", "--output", str(file)) == 0
     printed = capsys.readouterr().out
-    assert re.search(r"^The wall: .+, \d+% of the time\.$", printed, re.MULTILINE)
+    assert re.search(r"^Bottleneck: .+, \d+% of the time\.$", printed, re.MULTILINE)
     assert "decisions a second" in printed
     found = json.loads(file.read_text())
     assert found["format"] == FORMAT
@@ -111,7 +111,7 @@ def test_an_interrupt_leaves_what_was_measured(
     assert (found["sweep"] is not None) == (laps > 5)
     assert not file.exists()
     said = capsys.readouterr()
-    assert ("The wall: " in said.out) == profiled
+    assert ("Bottleneck: " in said.out) == profiled
     assert "was not written" in said.err
 
 

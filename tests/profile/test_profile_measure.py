@@ -63,20 +63,20 @@ def wall(given):
 def test_a_slow_observation_is_named(tmp_path):
     found = wall(subject(game_file(tmp_path, view=BURN)))
     assert found.phase == OBSERVE
-    assert wall_sentence(found, "planted.py").startswith("The wall: views and masks of planted, ")
+    assert wall_sentence(found, "planted.py").startswith("Bottleneck: views and masks of planted, ")
 
 
 def test_slow_rules_are_named(tmp_path):
     found = wall(subject(game_file(tmp_path, apply=BURN)))
     assert found.phase == SIMULATE
-    assert wall_sentence(found, "planted.py").startswith("The wall: the rules of planted, ")
+    assert wall_sentence(found, "planted.py").startswith("Bottleneck: the rules of planted, ")
 
 
 def test_a_slow_opponent_is_named(tmp_path):
     bot = bot_file(tmp_path, BURN)
     found = wall(subject(game_file(tmp_path), opponents=["self=0.2", bot, "random"]))
     assert found.phase == f"{OPPONENTS}/{bot}"
-    assert wall_sentence(found, "planted.py").startswith("The wall: the opponent ponderer, ")
+    assert wall_sentence(found, "planted.py").startswith("Bottleneck: the opponent ponderer, ")
     assert "rollouts.opponents" in remedy(found)
 
 
@@ -166,7 +166,7 @@ def test_workers_that_wait_for_central_inference_are_held_up_by_it():
     named = wall_of({phase: seconds / 12 for phase, seconds in found.items()}, "cuda", ASKING)
     assert named.phase == CENTRAL
     assert (
-        wall_sentence(named, "kuhn") == "The wall: central inference on the GPU, 42% of the time."
+        wall_sentence(named, "kuhn") == "Bottleneck: central inference on the GPU, 42% of the time."
     )
     assert "rollouts.inference worker" in remedy(named)
 

@@ -33,7 +33,7 @@ def evaluated(update: int, digest: str, cut_off: bool = False) -> Match:
 
 
 def sound() -> RunRecord:
-    """Return a run with two opponents, results of all kinds and an open mind."""
+    """Return a run with two opponents, results of all kinds and high entropy."""
     updates = range(1, 21)
     return replace(
         EMPTY,

@@ -133,7 +133,7 @@ class ReplayBuffer:
         return {"uses": np.array(self.uses, np.int64), "unrolls": to_arrays(join(self.lanes))}
 
     def load(self, saved: Mapping[str, Any]) -> None:
-        """Take up what `save` gave."""
+        """Restore what `save` gave."""
         self.lanes, self.uses, self.priority = [], [], []
         if saved:
             self.add(from_arrays(saved["unrolls"]))

@@ -57,7 +57,7 @@ class Judgement:
     policy: bytes = b""
     """Its file."""
     lineups: list[Row] = field(default_factory=list)
-    """Who met whom, for the run's database; each names the digests."""
+    """Line-ups of matches for the run's database; each names the digests."""
     matches: list[Row] = field(default_factory=list)
     """The matches of those line-ups."""
     next_match: int = 0

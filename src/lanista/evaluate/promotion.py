@@ -1,4 +1,4 @@
-"""Which of the policies a league has judged is handed out: the newest that is not surely worse.
+"""Which evaluated policy of a league is promoted: the newest that is not surely worse.
 
 Promotion reads the worst-case meter: NashConv where it is exact, the lowest score over the pool
 elsewhere. A policy takes over unless the whole interval of its worst case lies on the worse side of
@@ -23,7 +23,7 @@ NASH_CONV = "exact/nash_conv"
 
 @dataclass
 class Champion:
-    """The policy that is to be handed out, and what is known of it."""
+    """The promoted policy, and what is known of it."""
 
     digest: str = ""
     nash_conv: float | None = None
@@ -68,13 +68,13 @@ class Champion:
         )
 
     def crowned(self, body: Mapping[str, Any]) -> None:
-        """Take up a promotion as the record has it."""
+        """Apply a promotion from the record."""
         self.digest = str(body["digest"])
         self.nash_conv = body["nash_conv"]
         self.scores = {name: Estimate(**score) for name, score in body["scores"].items()}
 
     def tested(self, exploiter: str, body: Mapping[str, Any]) -> None:
-        """Take up an exploiter's test, where the champion was its victim."""
+        """Apply an exploiter's test, where the champion was its victim."""
         if body["victim_digest"] == self.digest and body["low"] is not None:
             self.scores[exploiter] = Estimate(
                 1 - body["score"], 1 - body["high"], 1 - body["low"], body["games"] // 2

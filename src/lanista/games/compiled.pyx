@@ -256,7 +256,7 @@ cdef class CompiledGame:
         return saved
 
     def load(self, slots, saved):
-        """Take up saved matches in `slots`."""
+        """Load saved matches into `slots`."""
         chosen = read_slots(slots, self.slots)
         layout = {name: (self.memory[name].shape[1:], self.memory[name].dtype) for name in _SAVED}
         refuse_foreign(self.spec, self.seed, saved, layout, len(chosen))

@@ -241,7 +241,7 @@ class Game(Protocol):
         ...
 
     def load(self, slots: Any, saved: Saved) -> None:
-        """Take up saved matches in `slots`."""
+        """Load saved matches into `slots`."""
 
     def draw(self, slot: int) -> str:
         """Return a picture of a match for a terminal."""

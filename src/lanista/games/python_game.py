@@ -244,7 +244,7 @@ class PythonGame(Results):
         }
 
     def load(self, slots: Any, saved: Saved) -> None:
-        """Take up saved matches in `slots` by playing their answers again."""
+        """Load saved matches into `slots` by playing their answers again."""
         chosen = read_slots(slots, self.slots).tolist()
         self._refuse_unfit(saved, len(chosen))
         matches = [self._matches[slot] for slot in chosen]

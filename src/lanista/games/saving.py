@@ -1,4 +1,4 @@
-"""Says whether saved matches can be taken up: by this game, and without harm.
+"""Says whether saved matches can be loaded: by this game, and without harm.
 
 A save is plain arrays that may come from any file. Knows nothing of what a match's own bytes mean.
 """

@@ -144,7 +144,7 @@ def _reference(work: Import) -> None:
         work.put("evaluation", {"every": added, "bots": list(_JUDGES)})
         work.notices.append(
             f"portfolio_update_strategy best: the best are those that scored best against "
-            f"{', '.join(_JUDGES)}, who are met every {added:,} updates."
+            f"{', '.join(_JUDGES)}, evaluated every {added:,} updates."
         )
 
 

@@ -1,1 +1,1 @@
-"""A league: its players and learners, who meets whom, snapshots, resets and exploiters."""
+"""A league: its players and learners, matchmaking, snapshots, resets and exploiters."""

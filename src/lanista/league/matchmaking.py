@@ -1,4 +1,4 @@
-"""Whom a learner meets next, and how often: pure functions of what was scored so far.
+"""The opponent mix of a learner: pure functions of what was scored so far.
 
 Every matchmaker gives weights that sum to 1, for any scores, with any number of opponents. Knows
 nothing of rosters, of rounds or of how a seat is drawn from the weights.
@@ -82,7 +82,7 @@ def meetings(
     payoff: Payoff,
     previous: Mapping[str, float],
 ) -> list[Meeting]:
-    """Return whom `learner` meets and how often; nobody of weight 0 is among them.
+    """Return the opponent mix of `learner`; nobody of weight 0 is in it.
 
     `previous` has the weights by category of the last round, and is empty in the first. An
     opponent or a category with too few games counts as an equal. An opponent may come up twice,

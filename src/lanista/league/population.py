@@ -61,7 +61,7 @@ class Population:
         """By learner: its decisions at its last snapshot."""
         self.resets = dict.fromkeys(self.roles, 0)
         self.parents: dict[str, tuple[str, ...]] = {}
-        """By learner: what it comes from, its last snapshot or what it began anew from."""
+        """By learner: what it comes from, its last snapshot or what it was reset to."""
         self.payoffs = {life: Payoff(life) for life in {self._half_life(r) for r in self.roles}}
         self.spent = dict.fromkeys(SPENT, 0.0) if self.league else {}
         """On exploiters in runs of their own."""
@@ -165,10 +165,10 @@ class Population:
         rows.sort(key=lambda row: (row.category != "exploiter", -row.update))
         return [(row.name, self.find(row.name)) for row in rows[:most]]
 
-    # Who meets whom.
+    # Matchmaking.
 
     def matchmake(self) -> list[Row]:
-        """Return whom each learner is to meet from now on, for the record."""
+        """Return each learner's opponent mix from now on, for the record."""
         rows: list[Row] = []
         for learner in self.roles:
             chosen = self._fixed() if self.league is None else self._chosen(self.league, learner)
@@ -264,7 +264,7 @@ class Population:
         return values
 
     def count(self, games: Sequence[Row], lineups: Sequence[Row], matches: Sequence[Row]) -> None:
-        """Add what an iteration's games came to; rows as in the tables, without their update."""
+        """Add the outcomes of an iteration's games; rows as in the tables, without their update."""
         for outcome in outcomes(games, lineups, matches):
             for payoff in self.payoffs.values():
                 payoff.add(outcome)
@@ -310,7 +310,7 @@ class Population:
         return lowest_bound(learner, meant_to_beat(role, found), payoff)
 
     def reset_after(self, learner: str) -> str | None:
-        """Return what a learner begins anew from after its snapshot; None: it goes on."""
+        """Return what a learner is reset to after its snapshot; None: no reset."""
         assert self.league is not None
         past = [
             row.name
@@ -323,7 +323,7 @@ class Population:
         )  # fmt: skip
 
     def reset(self, learner: str, target: str) -> None:
-        """Let a learner begin anew, as the record has it."""
+        """Reset a learner, as the record has it."""
         training = self.trainings[learner]
         self._begun_anew(learner, target)
         self._forget(learner)
@@ -362,7 +362,7 @@ class Population:
         return None if None in states.values() else states
 
     def load(self, state: Mapping[str, Any], metrics: RunDatabase) -> None:
-        """Take up what `state` gave, and the rest from the tables."""
+        """Restore what `state` gave, and the rest from the tables."""
         resets: dict[int, list[tuple[str, str]]] = {}
         for update, _, learner, body in metrics.connection.execute(
             "SELECT * FROM events WHERE kind = 'reset' ORDER BY rowid"
@@ -370,7 +370,7 @@ class Population:
             resets.setdefault(update, []).append((learner, json.loads(body)["to"]))
         for update, *row in metrics.select("players", "update_number, rowid"):
             self.enter(int(update or 0), [tuple(row)])
-            # A learner begins anew right after a snapshot of it.
+            # A learner is reset right after a snapshot of it.
             for learner, target in resets.get(int(update or 0), ()):
                 if str(row[0]).startswith(f"{learner}/"):
                     self._begun_anew(learner, target)
@@ -408,7 +408,7 @@ class Population:
             for update, *row in metrics.select(table, order):
                 rows.setdefault(int(update or 0), []).append(tuple(row))
         for update in sorted({*games, *lineups, *resets}):
-            # Learners begin anew and exploiters are tested before the iteration whose update
+            # Learners are reset and exploiters tested before the iteration whose update
             # their rows carry.
             for learner in resets.get(update, ()):
                 self._forget(learner)

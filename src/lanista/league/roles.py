@@ -1,4 +1,4 @@
-"""What a role asks for: whom a learner may meet, when it leaves a snapshot, when it begins anew.
+"""What a role asks for: a learner's candidate opponents, its snapshots, its resets.
 
 Pure functions of the roster's rows, the payoff and counters; what is random is drawn from a stream
 named by seed, update and learner. Whoever calls them records the answer and acts on it.
@@ -41,7 +41,7 @@ class PlayerRow:
 def candidates(
     role_name: str, learner: str, roster: Sequence[PlayerRow], past_members: int
 ) -> list[Candidate]:
-    """Return whom `learner` may meet, in the order of the roster.
+    """Return the candidate opponents of `learner`, in the order of the roster.
 
     main: every main as it now is, itself among them, and everybody frozen. main_exploiter: the
     current mains and past mains. league_exploiter: everybody frozen, and the current mains for as
@@ -130,7 +130,7 @@ def reset_target(
     past_mains: Sequence[str],
     has_imitation: bool,
 ) -> str | None:
-    """Return what a learner begins anew from after a snapshot, or None when it goes on.
+    """Return what a learner is reset to after a snapshot, or None when it goes on.
 
     The answer is "imitation", "scratch" or the name of a past main. Where the role asks for a past
     main and there is none yet, the imitation policy stands in; where a run has no imitation policy,

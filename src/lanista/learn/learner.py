@@ -354,7 +354,7 @@ class Learner:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take up what `state` gave."""
+        """Restore what `state` gave."""
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
         if self.slow_critic is not None:

@@ -1,7 +1,7 @@
 """Asks the C library to keep freed memory: the next update needs as much again.
 
 An update's tensors are freed all together; glibc would hand them back to the system, which then
-has to clear every page anew. On the CPU that took a fifth of the learning time. Threads take from
+has to clear every page again. On the CPU that took a fifth of the learning time. Threads take from
 the same memory, since what a thread has of its own is handed back whenever it is empty.
 """
 

@@ -54,7 +54,7 @@ def _cut_there(unrolls: Unrolls, parts: Sequence[NDArray[np.int64]]) -> Iterator
 
 def _taken(unrolls: Unrolls, index: Tensor, lanes: Tensor, decisions: int) -> Unrolls:
     """Return `lanes` of unrolls, whose rows `index` `[T, B]` has, as `Unrolls.take` does."""
-    # Rows are numbered anew, lane by lane.
+    # Rows are renumbered, lane by lane.
     there = index.T.flatten().long()
     valid = there >= 0
     number = valid.cumsum(0) - 1

@@ -128,7 +128,7 @@ class References:
         }
 
     def load_state(self, state: dict[str, Any], like: Policy) -> None:
-        """Take up what `state` gave."""
+        """Restore what `state` gave."""
         self.policies = {}
         for name, weights in state["policies"].items():
             policy = frozen(like)

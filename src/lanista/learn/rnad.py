@@ -210,7 +210,7 @@ def _scan(
         gain = reward + corrected + product * next_target - value
         gains.append(torch.where(own, gain, 0.0))
         targets.append(torch.where(own, target, 0.0))
-        # An own decision starts the sums anew; padding does, and forgets what follows too.
+        # An own decision restarts the sums; padding does, and forgets what follows too.
         other = valid & ~own
         corrected = torch.where(other, bonus + rho * (reward + corrected), 0.0)
         plain = torch.where(other, plain, 0.0)

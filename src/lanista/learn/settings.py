@@ -21,7 +21,7 @@ TERMS = {
     "policy": "makes what turned out well more likely (the setting `policy` says how)",
     "value": "trains the critic",
     "upgo": "imitates own play where it turned out better than expected",
-    "entropy": "rewards an open mind",
+    "entropy": "entropy bonus: keeps the policy exploring",
     "anchor_reverse": "KL(policy ‖ the fixed policy the run began from)",
     "anchor_forward": "KL(the fixed policy the run began from ‖ policy)",
     "reference": "KL(policy ‖ a snapshot of itself, renewed every `reference_every` updates)",
@@ -116,7 +116,7 @@ class Learning:
     reference_every: int = 100
     """Updates between two references (reference KL)."""
     eta: float = 0.0
-    """R-NaD: how strongly the reward is bent towards the reference; 0: no R-NaD."""
+    """Weight η of R-NaD's reward regularisation towards the reference; 0: no R-NaD."""
     fixed_point: tuple[int, ...] = (200,)
     """R-NaD: updates of each fixed-point iteration; the last one repeats."""
     target_average: float = 0.001
@@ -161,7 +161,7 @@ class Learning:
 
     @property
     def rnad(self) -> bool:
-        """Whether the reward is bent towards moving references."""
+        """Whether R-NaD regularises the reward towards moving references."""
         return self.eta > 0
 
     def uses(self, term: str) -> bool:

@@ -132,7 +132,7 @@ def _all_action(known: LossInputs, steps: Steps, batch: Batch, forward: Forward)
 
 
 def _neurd(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
-    """The advantage of every choice by the Q critic, bent by the pulls.
+    """The advantage of every choice by the Q critic, with the regularisers' force on it.
 
     Following it on the logits is magnetic mirror descent (Sokota et al. 2023): the force on a
     choice is Q(a) − Σ_i α_i log(π(a)/ρ_i(a)).

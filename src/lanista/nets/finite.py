@@ -34,7 +34,7 @@ def refuse_not_finite(numbers: NDArray[np.floating[Any]], who: str) -> None:
     raise NotFiniteError(
         f"{who} gave no probabilities at {wrong:,} of {rows:,} decisions: its weights, or what it "
         "was shown, are so large that its numbers overflow; take an earlier policy, or train it "
-        "anew."
+        "again."
     )
 
 

@@ -135,7 +135,7 @@ _Torso = Callable[[NDArray[Any], Floats], tuple[Floats, Floats]]
 
 
 class _Weights:
-    """A file's tensors, handed out by name and shape, each once."""
+    """A file's tensors by name and shape, each given once."""
 
     def __init__(self, arrays: Mapping[str, Floats]) -> None:
         self.left = dict(arrays)

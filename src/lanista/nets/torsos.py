@@ -35,7 +35,7 @@ class Torso(nn.Module):
         return self(observation), state
 
     def unroll(self, observation: Tensor, state: Tensor, fresh: Tensor) -> Tensor:
-        """Run `[T, B, length]` from `state [B, state_size]`, anew where `fresh [T, B]`."""
+        """Run `[T, B, length]` from `state [B, state_size]`, reset where `fresh [T, B]`."""
         steps, lanes = observation.shape[:2]
         features: Tensor = self(observation.flatten(0, 1))
         return features.view(steps, lanes, -1)

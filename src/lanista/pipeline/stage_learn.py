@@ -30,8 +30,8 @@ from lanista.train.loop import train
 from lanista.train.progress_view import JUDGED, number
 
 _OTHER_RESULTS = ("iterations", "evaluation")
-"""What may change in a run and yet changes what a stage makes: how long it learns, and by whom a
-league chooses the policy that it hands out."""
+"""What may change in a run and yet changes what a stage makes: how long it learns, and the
+opponents by which a league promotes a policy."""
 
 
 def imitate_stage(recipe: PipelineRecipe) -> Stage:

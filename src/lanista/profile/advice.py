@@ -1,4 +1,4 @@
-"""A profile and a sweep in words: the wall and what to do about it, tables, the written settings.
+"""A profile and a sweep in words: the bottleneck and its remedy, tables, the written settings.
 
 Everything a user reads of them, and the JSON of `--output`. Knows nothing of how it was measured.
 """
@@ -92,7 +92,7 @@ _GPU_WAITS = (
 
 def wall_sentence(wall: Wall, game: str) -> str:
     """Return what takes the most time, in one line."""
-    return f"The wall: {_name(wall.phase, game, wall.device)}, {wall.share:.0%} of the time."
+    return f"Bottleneck: {_name(wall.phase, game, wall.device)}, {wall.share:.0%} of the time."
 
 
 def remedy(wall: Wall, gpu: float | None = None) -> str:

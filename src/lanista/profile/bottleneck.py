@@ -19,7 +19,7 @@ _WAITS = 0.05
 
 
 def held_up(own: Seconds, played: Seconds, wall: float, rollouts: Rollouts) -> Seconds:
-    """Return the wall's seconds by phase, along what the run waits for.
+    """Return wall-clock seconds by phase, along what the run waits for.
 
     Where a learner waits for players, their phases stand for its wait. With lag both work at once:
     then it is those who do not wait for the other that hold the run up.

@@ -54,7 +54,7 @@ class Lap:
     use: Use
     """Of the machine; a little more than that time, since asking takes some."""
     own: Seconds
-    """Seconds by phase of the thread that learns, on the wall."""
+    """Wall-clock seconds by phase of the thread that learns."""
     played: Seconds
     """The same of those that play beside it, all together; none where it plays itself."""
     desk: Seconds

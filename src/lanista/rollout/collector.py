@@ -35,7 +35,7 @@ LEARNER = 0
 """The number of the learner in a seating; other numbers are its opponents, from 1."""
 
 _MOST_BROKEN = 20
-"""Matches a slot may play in vain, on average, before a stream is given up."""
+"""Matches a slot may end without a whole unroll, on average, before a stream is given up."""
 
 _digest = attrgetter("digest")
 
@@ -112,7 +112,7 @@ class Collector:
         return []
 
     def meet(self, opponents: Sequence[Player], seating: Seating) -> None:
-        """Let `seating` decide from now on; matches in flight keep whom they have.
+        """Let `seating` decide from now on; matches in flight keep their opponents.
 
         Somebody may be there under several numbers, and answers all of them at once.
         """
@@ -200,7 +200,7 @@ class Collector:
         return {"next_match": self.next_match}
 
     def load(self, saved: Mapping[str, Any]) -> None:
-        """Take up what `save` put away, here or in a lone worker."""
+        """Restore what `save` gave, here or in a lone worker."""
         (saved,) = saved.get("workers", [saved])
         self.next_match = int(saved["next_match"])
         self.streaming = "game" in saved

@@ -66,7 +66,7 @@ class ExperienceSource(Protocol):
         """Return metrics of how experience was made since the last call."""
 
     def worker_times(self) -> list[tuple[dict[str, float], dict[str, float]]]:
-        """Return seconds by phase, on the wall and on the CPU, of each worker that is not here."""
+        """Return wall-clock and CPU seconds by phase of each worker that is not here."""
 
     def server_times(self) -> tuple[dict[str, float], dict[str, float]] | None:
         """Return the same of central inference since the last call; None where there is none."""
@@ -81,7 +81,7 @@ class ExperienceSource(Protocol):
         """Return what it takes to go on behind the last complete call, asking nobody."""
 
     def load(self, saved: Mapping[str, Any]) -> None:
-        """Take up what `save` or `rested` gave."""
+        """Restore what `save` or `rested` gave."""
 
     def close(self) -> None:
         """End whatever was started outside this process."""

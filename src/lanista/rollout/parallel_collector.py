@@ -40,7 +40,7 @@ class Desk:
     """Where processes ask for choices."""
 
     actor: Actor
-    """With networks of its own, which take up the weights that are published."""
+    """With networks of its own, which load the weights that are published."""
     batch: int
     """Rows that one inference has at most to wait for."""
     deadline: float
@@ -83,7 +83,7 @@ class ParallelCollector:
         self.phases = actor.phases
         """Where the time of the thread goes that asks; `elsewhere` has the workers'."""
         self.elsewhere: list[tuple[dict[str, float], dict[str, float]]] = [({}, {}) for _ in builds]
-        """By worker: seconds by phase, on the wall and on the CPU."""
+        """By worker: wall-clock and CPU seconds by phase."""
         self.cpu_seconds = 0.0
         """What processes have spent, those of their games not counted."""
         self.notices: list[str] = []
@@ -110,7 +110,7 @@ class ParallelCollector:
 
     def meet(self, opponents: Sequence[Make], seating: Seating) -> None:
         """Let `seating` decide from the next order on; every worker makes its own opponents."""
-        self._land()  # A worker that takes a dead one's place must meet those whom it met.
+        self._land()  # A worker that takes a dead one's place must have its opponents.
         self.seating = seating
         self._company = (list(opponents), seating)
         if self._workers:
@@ -167,7 +167,7 @@ class ParallelCollector:
         return {"workers": [{"next_match": number} for number in self._next], "ahead": []}
 
     def load(self, saved: Mapping[str, Any]) -> None:
-        """Take up what `save` put away."""
+        """Restore what `save` gave."""
         # One worker has the state of a collector in the learner's thread.
         parts = saved.get("workers", [saved])
         if len(parts) != len(self.builds):

@@ -1,4 +1,4 @@
-"""Adds up where the time of playing and learning goes, by phase, on the wall and on the CPU.
+"""Adds up the wall-clock and CPU time of playing and learning, by phase.
 
 Times are exclusive: a phase entered within another pauses it. One `Phases` belongs to one thread;
 `add_up` joins those of several. Always on: a step of many matches costs some switches of about a
@@ -49,7 +49,7 @@ class Phases:
         return _Within(self, phase)
 
     def taken(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Return what was counted since the last time, on the wall and on the CPU."""
+        """Return the wall-clock and CPU time counted since the last call."""
         self.switch(self._now)
         found = self.wall, self.cpu
         self.wall, self.cpu = {}, {}

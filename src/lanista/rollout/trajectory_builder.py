@@ -234,7 +234,7 @@ class TrajectoryBuilder:
         return {"last": self.last.copy(), "columns": columns, **state}
 
     def load(self, saved: Mapping[str, Any]) -> None:
-        """Take up what `save` put away."""
+        """Restore what `save` gave."""
         self._clear()
         self.last = saved["last"].copy()
         self.columns = {name: column.copy() for name, column in saved["columns"].items()}

@@ -123,7 +123,7 @@ class Checkpoints:
         what = " ".join(sentence.removesuffix(" An earlier one is used.") for sentence in said)
         raise CheckpointError(
             f"{self.folder} has no checkpoint that can be used, and the run is not started over by "
-            f"itself; move the folder away to begin anew. {what}"
+            f"itself; move the folder away to start over. {what}"
         )
 
     def remove_leftovers(self) -> int:

@@ -62,7 +62,7 @@ def _not_negative(value: float) -> bool:
 
 @dataclass(frozen=True)
 class Matchmaking:
-    """Whom a learner meets, and how often."""
+    """A learner's matchmaking: its opponents, and how often each is played."""
 
     kind: str = AS_ROLE
     """role (what the learner's role usually has), fixed, uniform, pfsp_hard, pfsp_var, pfsp_linear,
@@ -90,7 +90,7 @@ class Matchmaking:
     """alphastar: a past player or an exploiter is lost to when the score against it is known and
     below this."""
     too_strong: float = 0.2
-    """main_exploiter: a main against whom the score is known and below this is left for past
+    """main_exploiter: a main against which the score is known and below this is left for past
     mains."""
     half_life: float = 2000.0
     """After so many further games of two players an old result of theirs counts half; 0: results
@@ -124,11 +124,11 @@ class Matchmaking:
 
 @dataclass(frozen=True)
 class Role:
-    """How a main learner meets the league, leaves snapshots in it and begins anew."""
+    """Matchmaking, snapshots and resets of a main learner."""
 
     usual: ClassVar[str] = "alphastar"
     matchmaking: Matchmaking = field(default_factory=Matchmaking)
-    """Whom the learner meets."""
+    """The learner's opponent mix."""
     snapshot_decisions: int = 500_000
     """A snapshot joins the league after so many decisions trained; 0: not for that."""
     snapshot_score: float = 0.0
@@ -137,11 +137,11 @@ class Role:
     snapshot_minimum: int = 0
     """No snapshot joins for its score before so many decisions since the last one."""
     reset_to: Literal["imitation", "main", "scratch"] = "imitation"
-    """Where a learner begins anew after a snapshot: the imitation policy (a fresh network in a run
+    """What a learner is reset to after a snapshot: the imitation policy (a fresh network in a run
     without one), a past main drawn at random (until there is one, the imitation policy), or a fresh
     network."""
     reset_probability: float = 0.0
-    """How likely it begins anew after a snapshot."""
+    """Probability of a reset after a snapshot."""
 
     def __post_init__(self) -> None:
         if self.matchmaking.kind == AS_ROLE:
@@ -166,7 +166,7 @@ class MainExploiter(Role):
     snapshot_minimum: int = 200_000
     """No snapshot joins for its score before so many decisions since the last one."""
     reset_probability: float = 1.0
-    """How likely it begins anew after a snapshot."""
+    """Probability of a reset after a snapshot."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class LeagueExploiter(MainExploiter):
     """A snapshot joins when the lower bound of the learner's score against every frozen player
     reaches this; 0: not for that."""
     reset_probability: float = 0.25
-    """How likely it begins anew after a snapshot."""
+    """Probability of a reset after a snapshot."""
 
 
 @dataclass(frozen=True)

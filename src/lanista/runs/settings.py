@@ -95,7 +95,7 @@ class Rollouts:
     inference_deadline: float = 0.005
     """Central inference: a request waits at most so many seconds for others."""
     opponents: tuple[Opponent, ...] = (Opponent(SELF),)
-    """Who is met, and how often: names, NAME=WEIGHT, or keys player and weight."""
+    """Opponent mix: names, NAME=WEIGHT, or keys player and weight."""
     shaping_scale: float = 0.0
     """Weight of the game's shaping beside its reward; 0: not used."""
     draw: float | None = None
@@ -260,7 +260,7 @@ class RunSettings:
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     """When the run is saved, and what is kept."""
     league: League | None = None
-    """A pool of players that grows, and who is met when; none: opponents and weights stay."""
+    """A pool of players that grows, and its matchmaking; none: the opponent mix stays."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the networks run; auto: on the GPU if there is one."""
     threads: int = 1

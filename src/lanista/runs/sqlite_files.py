@@ -1,4 +1,7 @@
-"""Opens SQLite files to read them, whoever writes them meanwhile; knows not what is inside."""
+"""Opens SQLite files to read them, whoever writes them meanwhile.
+
+Knows nothing of what is inside.
+"""
 
 from __future__ import annotations
 

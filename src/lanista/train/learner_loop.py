@@ -173,9 +173,9 @@ class LearnerLoop:
         return [self.players[opponent] for opponent, _ in self.chairs]
 
     def reset(self, start: Policy | None, times: int) -> None:
-        """Begin anew, for the `times`-th time, from another policy or from chance.
+        """Reset to another policy or to fresh weights, for the `times`-th time.
 
-        The counters go on; whom it meets it has to be told again.
+        The counters go on; its opponents must be set again.
         """
         self.learner.close()
         self.learner = self._learner(start, self.settings.seed + self.number + 1000 * times)
@@ -280,9 +280,9 @@ class LearnerLoop:
         return values | fared(counts, self.name, self.chairs, self.categories)
 
     def games(self) -> list[Row]:
-        """Return what this iteration's ended matches came to, by seating and reason."""
+        """Return the outcomes of this iteration's ended matches, by seating and reason."""
         digests = {name: player.digest for name, player in self.players.items()}
-        # A learner that began anew counts its updates anew; the record does not.
+        # A reset learner counts its updates from 0; the record does not.
         earlier = self.iteration * self.settings.learner_updates - self.learner.update_count
         counts, told = self.collector.tally.counts(), (self.own_reason, earlier)
         return game_rows(counts, self.name, self.chairs, digests, *told)
@@ -325,7 +325,7 @@ class LearnerLoop:
         return state if self.replay is None else state | {"replay": self.replay.save()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take up what `state` gave."""
+        """Restore what `state` gave."""
         for name in ("iteration", "decisions", "matches"):
             setattr(self, name, int(state[name]))
         self.cpu_seconds, self.wall_seconds = state["cpu_seconds"], state["wall_seconds"]

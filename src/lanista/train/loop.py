@@ -1,4 +1,4 @@
-"""Trains policies from settings: who meets whom, iterate, judge, save; and resume where it ended.
+"""Trains policies from settings: matchmaking, iterations, evaluation, checkpoints, resume.
 
 Owns the order of things in a run and what a fault costs. Knows nothing of how an iteration works
 and of what a league's rules say.
@@ -212,7 +212,7 @@ class _Trainer:
         return 0
 
     def _round(self) -> bool:
-        """Let players join and learners begin anew where that is due, and settle who is met.
+        """Let players join and learners reset where that is due, and set the opponent mix.
 
         All of it belongs to the coming update: a run that ends here begins with it when resumed.
         Returns False when the run was stopped meanwhile.
@@ -297,12 +297,12 @@ class _Trainer:
         )
 
     def _promote(self, found: dict[str, Judgement]) -> None:
-        """Hand out the newest policies of a league that are not surely worse than before."""
+        """Promote the newest policies of a league that are not surely worse than before."""
         if self.settings.league is None:
             return
         for name, judgement in found.items():
             body = self.champion.challenged(judgement)
-            # What the disk had no room for cannot be handed out.
+            # What the disk had no room for cannot be promoted.
             if body is not None and policy_path(self.run.folder, judgement.digest).is_file():
                 self._event(self.population.update, "promotion", name, body)
                 self.champion.crowned(body)

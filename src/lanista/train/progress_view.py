@@ -62,7 +62,7 @@ class Lines:
 
 
 class Live:
-    """A table that is drawn anew, with the last value of every number worth a look."""
+    """A table that is redrawn, with the last value of every number worth a look."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream

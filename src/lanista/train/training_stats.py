@@ -1,4 +1,4 @@
-"""What a learner's training matches came to: numbers for the log, and rows for the record.
+"""Training statistics of a learner's matches: numbers for the log, and rows for the record.
 
 A tally knows players by their numbers; here they have names. Knows nothing of how matches are
 played and learned from.

@@ -105,7 +105,7 @@ def tables_of(command: str) -> Kind:
 
 
 def write_json(path: Path, command: str, values: Mapping[str, Any], **how: Any) -> None:
-    """Write what a command found, marked as its own so that it may be written anew."""
+    """Write what a command found, marked as its own so that it may be overwritten."""
     marked = {MADE_BY: f"lanista {command}", **values}
     write_text(path, json.dumps(marked, **{"indent": 2, **how}) + "\n", numbers_of(command))
 

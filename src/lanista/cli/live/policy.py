@@ -59,7 +59,7 @@ class PolicyPublish:
     """Put a policy file into a policy folder and let bots play it from their next game on.
 
     A candidate's trial ends with it. A policy for another layout than that of the stable one is
-    refused, since bots could not take it up.
+    refused, since bots could not load it.
     """
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR"), Writes(POLICIES)]

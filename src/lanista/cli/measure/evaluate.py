@@ -30,7 +30,7 @@ class Evaluate:
     policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
     """A policy file (several with + between decide together), a bot's name, or file.py:Bot."""
     opponents: Annotated[str, tyro.conf.arg(metavar="A,B,...")] = ALL
-    """Whom it meets, with commas between: all (every bot of the game), names of bots, file.py:Bot,
+    """Opponents, with commas between: all (every bot of the game), names of bots, file.py:Bot,
     or policy files. In games of more than two seats the opponent has all the others."""
     games: Annotated[int, number(1000)] = 1000
     """Matches against each; rounded up so that every deal is played in all seats."""

@@ -69,7 +69,7 @@ class RL:
     pseudo_reward_scale: Annotated[float | None, optional("SCALE")] = None
     """Weight of the game's shaping beside its reward; 0 unless given."""
     opponents: Annotated[str | None, optional("A,B=WEIGHT")] = None
-    """Who is met, with commas between: self, bots, policy files; each with =WEIGHT if wanted."""
+    """Opponent mix, with commas between: self, bots, policy files; each with =WEIGHT if wanted."""
     resume: Annotated[bool, switch()] = False
     """Go on from the newest good checkpoint."""
     checkpoint: Annotated[Path | None, optional("FOLDER")] = None

@@ -32,7 +32,7 @@ class SeatEnv(gymnasium.Env):  # type: ignore[misc]
     """One seat of a game against a bot in all other seats.
 
     `seat=None` takes the seats in turn, each on the same deals. `opponent` is a bot's name or a
-    player. `reset(seed=...)` makes game and bot anew with that seed, `reset()` plays the next
+    player. `reset(seed=...)` makes a new game and bot with that seed, `reset()` plays the next
     match.
 
     Gymnasium's action spaces cannot say what is legal, and its own checker plays anything. So an

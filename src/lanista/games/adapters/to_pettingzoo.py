@@ -27,7 +27,7 @@ def aec_env(
 ) -> TurnsEnv:
     """Return a game as an environment whose agents choose one after another.
 
-    `reset(seed=...)` makes the game anew with that seed, `reset()` plays its next match and
+    `reset(seed=...)` makes a new game with that seed, `reset()` plays its next match and
     `reset(options={"match": 7})` a certain one. An agent stays until its match is over, since a
     game can pay a seat that is out.
     """

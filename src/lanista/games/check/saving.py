@@ -17,7 +17,7 @@ from lanista.games.streams import Stream
 
 SLOTS = 3
 ELSEWHERE_SLOTS = 240
-"""Copies that are taken up in one other game object before they are played to their end."""
+"""Copies that are loaded into one other game object before they are played to their end."""
 
 
 def save(trial: Trial) -> str:

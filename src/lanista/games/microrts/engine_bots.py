@@ -22,7 +22,7 @@ DRAWN = "drawn"
 """Draws at random, from the match's own stream, and remembers nothing."""
 FREE = "free"
 """Has dice without a seed, or searches for a tenth of a second by the clock: no two of its matches
-need be the same, and a match taken up again finds it without memory."""
+need be the same, and a match that is loaded finds it without memory."""
 
 PLAYOUTS = 100
 """What `naive_mcts` may spend on a decision, in place of its tenth of a second."""

@@ -180,7 +180,7 @@ class MicroRTS(Results):
         }
 
     def load(self, slots: Any, saved: Saved) -> None:
-        """Take up saved matches in `slots` by playing their orders again."""
+        """Load saved matches into `slots` by playing their orders again."""
         chosen = read_slots(slots, self.slots)
         if len(set(chosen.tolist())) != len(chosen):
             raise GameError("Saved matches were loaded into one slot twice.")

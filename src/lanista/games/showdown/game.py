@@ -2,7 +2,7 @@
 
 Two seats choose at the same time; a seat that the simulator lets wait is not asked. A choice that
 is refused because a request said "maybe" is a turn in which that seat alone is asked again. A match
-is saved as its answers and taken up by giving them again. A worker that dies costs its matches
+is saved as its answers and loaded by giving them again. A worker that dies costs its matches
 their result and nothing else.
 
 An action has two parts: `preview`, one of 90 team previews, and `turn`, one of the turn orders (see
@@ -193,7 +193,7 @@ class Showdown:
         return put_away(self.spec, self.seed, matches, self.cut_off[chosen, 0])
 
     def load(self, slots: Any, saved: Saved) -> None:
-        """Take up saved matches in `slots` by giving their answers again."""
+        """Load saved matches into `slots` by giving their answers again."""
         chosen = read_slots(slots, self.slots).tolist()
         if len(set(chosen)) != len(chosen):
             raise GameError("Saved matches were loaded into one slot twice.")

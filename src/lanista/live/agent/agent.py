@@ -62,7 +62,7 @@ class Report:
     games: Written
     """What became of games that ended."""
     refused: int
-    """Policies and pointers that were not taken up."""
+    """Policies and pointers that were not loaded."""
     refusals: tuple[str, ...]
     """The last of them, a sentence each."""
     late: int
@@ -81,7 +81,7 @@ class Agent:
         seed: int = 0,
         patience: float = 1.0,
     ) -> None:
-        """Take up the policy that plays now.
+        """Load the policy that plays now.
 
         With `spec` a policy for any other game is refused; without, one unlike the first.
         `seed` and a game's id name the random numbers it is played with. `patience` is how many

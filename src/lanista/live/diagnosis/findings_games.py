@@ -48,7 +48,7 @@ def other_policy(games: Sequence[Recorded], service: Service) -> Finding | None:
         meaning="The model that is trained is not the model that plays, so nothing that is "
         "learned is ever seen in a game.",
         remedy=f"Give the bot the policy folder {service.folder} and look at "
-        "agent.report().refusals, which says why a policy was not taken up; restart bots that "
+        "agent.report().refusals, which says why a policy was not loaded; restart bots that "
         "were started with another folder.",
         evidence={
             "games": of,

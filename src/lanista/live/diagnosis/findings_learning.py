@@ -195,7 +195,7 @@ def all_stale(service: Service) -> Finding | None:
         + (f", and {limit} are the most." if limit is not None else ".")
         + (f" {far} of them too far, the most being {farthest:g} nats." if far else ""),
         meaning="The bot plays with weights that the learner has left behind.",
-        remedy="See that candidates are published and that bots take them up; raise `staleness` "
+        remedy="See that candidates are published and that bots load them; raise `staleness` "
         "or `distance`, or let the learner wait for more games at a time.",
         evidence={
             "games": len(rows),

@@ -251,7 +251,7 @@ class PolicyFolder:
             return len(gone)
 
     def _refuse_other(self, digest: str, stable: str) -> None:
-        """Refuse a policy that is damaged, or that bots of the stable one could not take up."""
+        """Refuse a policy that is damaged, or that bots of the stable one could not load."""
         layout = Layout.of(policy_format.read(self.path_of(digest)).header)
         try:
             playing = Layout.of(policy_format.read_header(self.path_of(stable)))
@@ -350,7 +350,7 @@ def _refuse_share(share: float) -> None:
 
 
 def _refused(path: Path, reason: str) -> PolicyFolderError:
-    remedy = "publish a policy, which writes it anew"
+    remedy = "publish a policy, which rewrites it"
     if path.name != POINTER:
         remedy = "put it back, or move it away to go on without that change"
     return PolicyFolderError(f"{printable(path)} is refused: {reason}; {remedy}.")

@@ -279,7 +279,7 @@ class BackgroundLearner:
         )
 
     def _forget_batch(self) -> None:
-        """Undo what was learned and noted since the last checkpoint, and see the pointer anew."""
+        """Undo what was learned and noted since the last checkpoint, and read the pointer again."""
         self.ledger.forget_after(self.number)
         self._load(self.checkpoints.newest_good()[1])
         self.gatekeeper.carry_out(self.number)

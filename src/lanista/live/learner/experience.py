@@ -88,7 +88,7 @@ def unrolls_of(
 
 
 def _lanes(number: int, training_game: TrainingGame, longest: int, remembers: bool) -> list[_Lane]:
-    """Cut a game; a policy that remembers begins anew after steps that were not its own."""
+    """Cut a game; a recurrent policy's state is reset after steps that were not its own."""
     own, after = training_game.own, training_game.next
     cuts = list(range(0, len(own), longest))
     if remembers:

@@ -67,6 +67,6 @@ class Weights:
         return {"base": self.base, "learner": self.learner.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take up what `state` gave."""
+        """Restore what `state` gave."""
         self.begin(state["base"])
         self.learner.load_state(state["learner"])

@@ -61,7 +61,7 @@ class Deployment:
 
     @classmethod
     def found(cls, gate: Gate, folder: PolicyFolder) -> Deployment:
-        """Return what a folder has in service; a trial or watch found there begins anew."""
+        """Return what a folder has in service; a trial or watch found there restarts."""
         with folder.changing():
             pointer, change = folder.pointer(), folder.last_change()
         found = cls(gate, pointer)

@@ -164,14 +164,14 @@ class Sequential:
         return np.ones((len(keys), len(self.claims)), np.bool_)
 
     def _room(self) -> int:
-        """Return how many games may come before bets are made anew or the limit is reached."""
+        """Return how many games may come before bets are renewed or the limit is reached."""
         block = self.first_block
         while block <= self.games:
             block *= 2
         return min(block - self.games, self.rule.limit - self.games, _ONCE)
 
     def _wants_block(self, given: Mapping[str, float]) -> bool:
-        """Bets are made anew whenever the games have doubled, or what is given has changed."""
+        """Bets are renewed whenever the games have doubled, or what is given has changed."""
         if not self._purses.blocks:
             return True
         times, rest = divmod(self.games, self.first_block)
@@ -225,7 +225,7 @@ class Sequential:
         if state.get("format") != FORMAT or state.get("kind") != cls.kind:
             raise LanistaError(
                 f"A saved test of kind {state.get('kind')!r}, format {state.get('format')!r}, "
-                f"cannot go on as {cls.kind!r}, format {FORMAT}; begin it anew."
+                f"cannot go on as {cls.kind!r}, format {FORMAT}; start a new one."
             )
         test = cls(_rule(state["rule"]))
         for block in state["blocks"]:

@@ -1,6 +1,6 @@
 """Lets one player meet poke-env's own players on real servers, teams mirrored, sides swapped.
 
-Fixes beforehand who meets whom with which team on which side, plays that in lanes side by side, and
+Fixes the pairings beforehand, with team and side, plays that in lanes side by side, and
 hands over what came of each battle. How strong that makes anybody is reckoned elsewhere.
 """
 

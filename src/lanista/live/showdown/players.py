@@ -1,4 +1,4 @@
-"""Who decides in battles on a server: one player for all of them, or whom a policy folder names.
+"""Who decides in battles on a server: one player for all, or the policy that a folder names.
 
 A folder is asked when a battle begins and never within one, and its games go to a spool, in the
 files that `lanista learn` takes. Knows nothing of servers.
@@ -94,7 +94,7 @@ class Folder:
         greedy: bool = False,
         temperature: float = 1.0,
     ) -> None:
-        """Take up the policy that plays now; without a spool no game is kept."""
+        """Load the policy that plays now; without a spool no game is kept."""
         layout = Layout.of(PolicyHeader.of(spec, Network()))
         self._folder = PolicyFolder(policies)
         self._current = Current(self._folder, layout)
@@ -114,7 +114,7 @@ class Folder:
         """Return the policy that plays now; it plays the battle to its end."""
         loop = asyncio.get_running_loop()
         lineup = await loop.run_in_executor(None, self._current.lineup, PATIENCE)
-        # Servers count their battles anew when they start; the session tells ours apart.
+        # Servers count their battles from 1 when they start; the session tells ours apart.
         game_id = printable(f"{self._session}-{tag}", LONGEST_ID)
         decider, candidate = lineup.choose(game_id)
         hand = Hand(self._player(decider.digest), stream_of(game_id))

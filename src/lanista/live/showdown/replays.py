@@ -21,7 +21,7 @@ def save_replay(folder: Path, name: str, result: Result) -> Path:
     """Write a battle of the account `name` into a folder; never over one that is there."""
     stem = re.sub(r"[^A-Za-z0-9 -]", "_", f"{name} - {result.tag}")
     path = folder / f"{stem}.html"
-    # Servers count their battles anew when they start.
+    # Servers count their battles from 1 when they start.
     for copy in range(2, _MOST_COPIES):
         if not path.exists():
             break

@@ -1,4 +1,4 @@
-"""The section on the last evaluation: the policy that was handed out, on deals of its own.
+"""The section on the last evaluation: the promoted policy, on deals of its own.
 
 Reads what `lanista evaluate` writes. Knows nothing of the run that made the policy.
 """
@@ -55,7 +55,7 @@ def evaluated(evaluation: Evaluation | None) -> Section | None:
         "smallest seen",
     )  # fmt: skip
     lead = (
-        f"The policy that was handed out, {evaluation['manner']}, on deals that nothing was chosen "
+        f"The promoted policy, {evaluation['manner']}, on deals that nothing was chosen "
         "by; every deal in all seatings. The last column is the smallest difference of score that "
         "so many games would show."
     )

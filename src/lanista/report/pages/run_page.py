@@ -48,7 +48,7 @@ def page(record: RunRecord, summary: Summary) -> str:
         sections.append(Section("What is not here", [words]))
     title = " · ".join(part for part in (record.game, record.name) if part) or "Report"
     trained, *strong = strength.headline(record, summary)
-    if evaluation:  # More games, and of what was handed out: the run's own are in their section.
+    if evaluation:  # More games, and of the promoted policy: the run's own are in their section.
         strong = [evaluated_in_short(evaluation)]
     headline = [trained, *strong, worst_case(record, summary)]
     return document(title, headline, [_facts(record)], sections)

@@ -159,7 +159,7 @@ class Actor:
         return self._memory.save()
 
     def restore(self, memory: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what `memory` gave."""
+        """Restore what `memory` gave."""
         self._memory.load(memory)
 
     def _choose_far(

@@ -92,7 +92,7 @@ class RemoteActor:
         return {name: array.copy() for name, array in self._ask({}, Note(MEMORY)).items()}
 
     def restore(self, memory: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what `memory` gave."""
+        """Restore what `memory` gave."""
         self._ask(memory, Note(RESTORE))
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ class Memory:
         return {"match": self.match.copy(), "turn": self.turn.copy(), "state": self.state.copy()}
 
     def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what `save` put away."""
+        """Restore what `save` gave."""
         self._shape(0, 0)
         if saved:
             self.match = np.array(saved["match"], np.int64)

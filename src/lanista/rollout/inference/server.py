@@ -44,7 +44,7 @@ from lanista.rollout.timing import BATCH, WAIT, Phases, add_up
 FULL, EVERYBODY, DEADLINE = "full", "everybody", "deadline"
 """Why a batch was closed: enough rows, nobody left to wait for, or the oldest waited enough."""
 Times = tuple[dict[str, float], dict[str, float]]
-"""Seconds by phase, on the wall and on the CPU."""
+"""Wall-clock and CPU seconds by phase."""
 
 
 @dataclass

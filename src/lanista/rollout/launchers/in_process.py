@@ -39,7 +39,7 @@ class Worker(Protocol):
 class Published:
     """The weights of the last updates, for workers in this process.
 
-    Without lag nobody plays while the learner learns, so its own tensors are handed out.
+    Without lag nobody plays while the learner learns, so its own tensors are used.
     """
 
     def __init__(self, actor: Actor, lag: int) -> None:

@@ -193,7 +193,7 @@ class WorkerProcess:
             )
         self._say(
             f"A process that plays matches ended with code {code} and was started again; the "
-            "matches it had under way are begun anew."
+            "matches it had under way are restarted."
         )
 
 

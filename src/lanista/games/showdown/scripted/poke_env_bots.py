@@ -2,7 +2,7 @@
 
 Each seat of each match has a battle object of poke-env that hears what the seat hears; the player's
 method chooses, untouched; its words are read as the simulator reads them. What is random in them
-is seeded for each decision. A choice that the simulator would refuse is made anew as on a server.
+is seeded for each decision. A choice that the simulator would refuse is made again as on a server.
 Where poke-env itself fails, on a server its player falls silent; here the line is passed over or
 the simulator chooses, and a warning says so. No player here is ever connected.
 """

@@ -36,7 +36,7 @@ class Setup:
     team_seeds: tuple[str, str] | None = None
     """Where the format makes the teams: the seed of each; equal seeds give equal teams."""
     choices: tuple[tuple[int, str], ...] = ()
-    """Choices (seat, text) to be made at once: how a battle is taken up again."""
+    """Choices (seat, text) to be made at once: how a saved battle is loaded."""
     changes: Mapping[int, Changes] = field(default_factory=dict)
     """By seat: what is to be put otherwise in its team, such as another Tera type."""
 

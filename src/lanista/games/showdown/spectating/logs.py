@@ -163,7 +163,7 @@ def _tags(text: str, kind: str) -> Iterator[tuple[str, int]]:
     """Yield the insides of a page's tags of one kind, and where each ends.
 
     Every letter is looked at once: the search goes on where a tag ends, and ends with the first
-    that is not closed. A pattern with several open ends would begin anew at every tag.
+    that is not closed. A pattern with several open ends would restart at every tag.
     """
     at = 0
     while (start := text.find(f"<{kind}", at)) >= 0:
