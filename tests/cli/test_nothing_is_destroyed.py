@@ -16,9 +16,9 @@ from typing import get_args, get_type_hints
 
 import pytest
 
+from lanista.cli.commands import every_command
 from lanista.cli.common.outputs import Folder, flag_of, marked_fields
-from lanista.cli.main import commands, main, parse
-from lanista.cli.usage import Group
+from lanista.cli.main import main, parse
 
 # What each command is given besides the flag on trial: files that it reads are among `READ`.
 WORDS = {
@@ -85,12 +85,8 @@ OTHERS = {
 }
 
 
-def walk(table=None, before=()):
-    for name, command in (commands() if table is None else table).items():
-        if isinstance(command, Group):
-            yield from walk(command.commands, (*before, name))
-        else:
-            yield " ".join((*before, name)), command
+def walk():
+    return ((name, entry.load()) for name, entry in every_command())
 
 
 def outputs():

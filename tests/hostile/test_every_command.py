@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -16,8 +16,8 @@ import torch
 import yaml
 from hostile_world import SECRET, WATCH, Originals, World, first_match
 
-from lanista.cli.main import commands, main
-from lanista.cli.usage import Group
+from lanista.cli.commands import every_command
+from lanista.cli.main import main
 from lanista.games import trust
 from lanista.live.files.policy_folder import PolicyFolder
 
@@ -529,14 +529,6 @@ def pooled(world: World) -> object:
     return world.policy("showdown", format="gen9vgc2025regi", team_pool_path=str(world.outside))
 
 
-def command_names(table: object = None, before: str = "") -> Iterator[str]:
-    for name, command in (commands() if table is None else table).items():
-        if isinstance(command, Group):
-            yield from command_names(command.commands, f"{before}{name} ")
-        else:
-            yield f"{before}{name}"
-
-
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> Originals:
     torch.set_num_threads(1)
@@ -555,7 +547,7 @@ def world(tmp_path, originals, monkeypatch) -> World:
 
 
 def test_every_command_has_its_hostile_files():
-    assert set(CASES) == set(command_names())
+    assert set(CASES) == {name for name, _ in every_command()}
 
 
 ALL = [

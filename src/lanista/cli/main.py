@@ -8,24 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from lanista import __version__
 from lanista.errors import LanistaError
 from lanista.terminal import fit_streams
 from lanista.text import without_controls
-
-if TYPE_CHECKING:
-    from lanista.cli.usage import Group
-
-ABOUT = """Trains agents for competitive games, and says honestly how strong they are.
-
-With --debug, anywhere on the line, an error shows its trace. With --trust Python files that a
-settings file or a folder names are run, which you have not run here before. --version prints the
-version."""
 
 INTERRUPTED = 130
 # What a shell reports for a program that a closed pipe ended: 128 + SIGPIPE.
@@ -42,8 +32,6 @@ class Command(Protocol):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` (those of the process, unless given) ask for."""
-    from lanista.cli.common.outputs import refuse_unsafe
-
     _mend_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
@@ -55,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = 0
         else:
             command = parse(given)
-            from lanista.games.trust import guarding  # Help needs neither games nor numpy.
+            # Below, since help needs neither games nor numpy.
+            from lanista.cli.common.outputs import refuse_unsafe
+            from lanista.games.trust import guarding
 
             refuse_unsafe(command)
             with fit_streams(), guarding(given, trusting=trusting):
@@ -87,60 +77,7 @@ def parse(arguments: Sequence[str]) -> Command:
     """Return the command with its settings; refuse what cannot be read."""
     from lanista.cli.usage import read
 
-    return cast(Command, read(commands(), arguments, ABOUT))
-
-
-def commands() -> dict[str, Callable[..., Command] | Group]:
-    """Return every command and group of commands by name."""
-    from lanista.cli.live.doctor import Doctor
-    from lanista.cli.live.learn import Learn
-    from lanista.cli.live.live_demo import LiveDemo
-    from lanista.cli.live.policy import POLICY
-    from lanista.cli.measure.evaluate import Evaluate
-    from lanista.cli.measure.experiment import ExperimentCommand
-    from lanista.cli.measure.exploit import Exploit
-    from lanista.cli.measure.report import Report
-    from lanista.cli.measure.roundrobin import RoundRobin
-    from lanista.cli.play.games import Games
-    from lanista.cli.play.play import Play
-    from lanista.cli.play.replay import Replay
-    from lanista.cli.play.watch import Watch
-    from lanista.cli.showdown.verbs import SHOWDOWN
-    from lanista.cli.tools.check import Check
-    from lanista.cli.tools.config import Config
-    from lanista.cli.tools.data import Data
-    from lanista.cli.tools.export import Export
-    from lanista.cli.tools.profile import ProfileCommand
-    from lanista.cli.train.imitate import Imitate
-    from lanista.cli.train.league import LeagueCommand
-    from lanista.cli.train.rl import RL
-    from lanista.cli.train.run import RunCommand
-
-    return {
-        "games": Games,
-        "play": Play,
-        "roundrobin": RoundRobin,
-        "check": Check,
-        "data": Data,
-        "watch": Watch,
-        "export": Export,
-        "imitate": Imitate,
-        "rl": RL,
-        "league": LeagueCommand,
-        "learn": Learn,
-        "live-demo": LiveDemo,
-        "run": RunCommand,
-        "evaluate": Evaluate,
-        "replay": Replay,
-        "report": Report,
-        "exploit": Exploit,
-        "config": Config,
-        "experiment": ExperimentCommand,
-        "profile": ProfileCommand,
-        "policy": POLICY,
-        "doctor": Doctor,
-        "showdown": SHOWDOWN,
-    }
+    return cast(Command, read(arguments))
 
 
 def unusable(error: OSError) -> str:
@@ -164,6 +101,8 @@ def _mend_streams() -> None:
 def _say(sentence: str, code: int, debug: bool) -> int:
     with suppress(OSError):  # Where even this cannot be written, the exit code still tells.
         if debug:
+            import traceback
+
             print(without_controls(traceback.format_exc()), end="", file=sys.stderr)
         print(f"lanista: {without_controls(' '.join(sentence.split()))}", file=sys.stderr)
     return code

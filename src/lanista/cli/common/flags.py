@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import tyro
 
 SETTINGS = tyro.conf.arg(name="set", metavar="NAME=VALUE ...", help_behavior_hint="(repeatable)")
 """`--set`, for games' settings and matches' options."""
+
+
+@dataclass(frozen=True)
+class Suggests:
+    """Stands in the annotation of a flag whose values shell completion can list."""
+
+    what: str
+    """What values name: `games` or `recipes`."""
+
+
+GAMES = Suggests("games")
+RECIPES = Suggests("recipes")
 
 
 def optional(metavar: str, name: str | None = None) -> Any:

@@ -10,8 +10,6 @@ import tyro
 
 from lanista.cli.common.flags import optional
 from lanista.cli.common.outputs import POLICIES, Writes, numbers_of, write_json
-from lanista.cli.live.policy_ready import Ready
-from lanista.cli.usage import Group
 from lanista.errors import LanistaError, RefusedError
 
 if TYPE_CHECKING:
@@ -139,14 +137,3 @@ def _say(folder: PolicyFolder, pointer: Pointer) -> None:
         f"{folder.folder}: {pointer.stable[:_SHORT]} plays from the next game on, alone "
         f"(change {pointer.serial}; {way_back})"
     )
-
-
-POLICY = Group(
-    "Show which policies live bots play, publish one, roll back, or ask whether one is ready.",
-    {
-        "list": PolicyList,
-        "publish": PolicyPublish,
-        "rollback": PolicyRollback,
-        "ready": Ready,
-    },
-)
