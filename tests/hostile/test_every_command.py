@@ -485,6 +485,7 @@ CASES: dict[str, list[Case]] = {
         *hostile_folders(lambda world, folder: ["doctor", folder]),
         *unsafe_runs(lambda world, run: ["doctor", run]),
     ],
+    "completion": [],  # Takes no file.
     "showdown install": [],  # Takes no file.
     "showdown serve": [
         Case("code of others", lambda world: served(world, "code")),

@@ -91,6 +91,7 @@ FAMILIES: Mapping[str, Commands] = {
     "Showdown": {"showdown": SHOWDOWN},
     "Tools": {
         "check": Entry("tools.check:Check", "Check that a game obeys the contract."),
+        "completion": Entry("tools.completion:Completion", "Print a shell's completion script."),
         "config": Entry("tools.config:Config", "Write, compare and import settings files."),
         "data": Entry("tools.data:Data", "Check recorded play."),
         "export": Entry("tools.export:Export", "Write a policy for ONNX Runtime or NumPy."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import SETTINGS, number, optional, switch
+from lanista.cli.common.flags import GAMES, SETTINGS, number, optional, switch
 from lanista.cli.common.outputs import Writes, numbers_of, tables_of
 from lanista.errors import LanistaError
 
@@ -38,7 +38,7 @@ class Evaluate:
     """Let POLICY play its likeliest choice; otherwise it samples. Opponents sample."""
     temperature: Annotated[float | None, optional("T")] = None
     """What POLICY divides its logits by before it samples; 1 unless given."""
-    game: Annotated[str | None, optional("GAME")] = None
+    game: Annotated[str | None, optional("GAME"), GAMES] = None
     """The game, where POLICY is not a file that tells."""
     settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
     """Settings of the game; a policy file's own unless given."""

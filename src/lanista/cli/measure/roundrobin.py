@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import SETTINGS, number, optional, switch
+from lanista.cli.common.flags import GAMES, SETTINGS, number, optional, switch
 from lanista.cli.common.outputs import Writes, numbers_of
 from lanista.errors import LanistaError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class RoundRobin:
     """Let every two bots of a game meet and print the cross table of scores."""
 
-    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME"), GAMES]
     """A game's name, family:NAME, or a Python file."""
     bots: Annotated[str | None, optional("A,B,...")] = None
     """Which bots, with commas between: names, or file.py:Bot. All of the game's unless given."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import optional
+from lanista.cli.common.flags import GAMES, optional
 
 if TYPE_CHECKING:
     from lanista.games.contract import Spec
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Games:
     """List the games with their facts, settings and bots."""
 
-    game: Annotated[tyro.conf.Positional[str], optional("[GAME]")] = ""
+    game: Annotated[tyro.conf.Positional[str], optional("[GAME]"), GAMES] = ""
     """Only this one: a name, family:NAME, or a Python file."""
 
     def run(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import SETTINGS, number, optional, switch
+from lanista.cli.common.flags import GAMES, SETTINGS, number, optional, switch
 from lanista.cli.common.outputs import REPLAYS as REPLAYS_FOLDER
 from lanista.cli.common.outputs import Writes, numbers_of
 from lanista.errors import LanistaError
@@ -27,7 +27,7 @@ IDLE = ("random", "still")
 class Play:
     """Play bots and policies against each other and say who is stronger, and how surely."""
 
-    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME"), GAMES]
     """A game's name, family:NAME, or a Python file."""
     seats: Annotated[str | None, optional("A,B")] = None
     """Who plays, one for each seat, with commas between: names of bots, file.py:Bot, or policy

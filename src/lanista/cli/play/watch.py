@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import optional, switch
+from lanista.cli.common.flags import GAMES, optional, switch
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Watch:
     """Seconds between turns, on a terminal."""
     step: Annotated[bool, switch()] = False
     """Wait for Enter before each turn instead; q and Enter leave."""
-    game: Annotated[str | None, optional("GAME")] = None
+    game: Annotated[str | None, optional("GAME"), GAMES] = None
     """The game of a replay that was recorded from a Python file, as `examples/my_game.py`."""
 
     def run(self) -> int:

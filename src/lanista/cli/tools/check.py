@@ -7,14 +7,14 @@ from typing import Annotated
 
 import tyro
 
-from lanista.cli.common.flags import SETTINGS, number
+from lanista.cli.common.flags import GAMES, SETTINGS, number
 
 
 @dataclass(frozen=True)
 class Check:
     """Check that a game obeys the contract; exits with 1 if it does not."""
 
-    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME"), GAMES]
     """A game's name, family:NAME, or a Python file."""
     matches: Annotated[int, number(32)] = 32
     """How many matches each check plays; with more of them all checks look further, and the search

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from lanista.cli.common.flags import number, optional
+from lanista.cli.common.flags import RECIPES, number, optional
 from lanista.cli.common.outputs import NEW, Writes, refuse_file
 from lanista.errors import LanistaError
 
@@ -26,7 +26,9 @@ class Config:
         tyro.conf.Positional[Literal["new", "diff", "import"]], tyro.conf.arg(metavar="ACTION")
     ]
     """new, diff or import."""
-    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME ...")] = ()
+    names: Annotated[
+        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME ..."), RECIPES
+    ] = ()
     """new: a recipe, and the file to write. diff: two files, recipes or run folders. import: a
     plan."""
     output: Annotated[Path | None, optional("FILE"), Writes(NEW)] = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import number, optional
+from lanista.cli.common.flags import GAMES, number, optional
 from lanista.cli.common.outputs import Writes, numbers_of, write_json
 from lanista.errors import LanistaError
 
@@ -44,7 +44,7 @@ class Data:
         None
     )
     """Also write the whole summary to this file."""
-    game: Annotated[str | None, optional("GAME")] = None
+    game: Annotated[str | None, optional("GAME"), GAMES] = None
     """The game of replays that were recorded from a Python file, as `examples/my_game.py`."""
     slots: Annotated[int, number(256)] = 256
     """How many matches are played again side by side."""

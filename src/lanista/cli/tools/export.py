@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from lanista.cli.common.flags import optional
+from lanista.cli.common.flags import GAMES, optional
 from lanista.cli.common.outputs import NEW, ONNX, Writes
 from lanista.errors import LanistaError
 from lanista.files import Kind
@@ -28,7 +28,7 @@ class Export:
     """For ONNX Runtime, or for lanista.nets.portable, which needs NumPy only."""
     output: Annotated[Path, optional("FILE"), Writes(lambda asked: asked.makes())]
     """The file to write."""
-    game: Annotated[str | None, optional("GAME")] = None
+    game: Annotated[str | None, optional("GAME"), GAMES] = None
     """The game of a policy for a game from a Python file, as `examples/my_game.py`."""
 
     def makes(self) -> Kind:

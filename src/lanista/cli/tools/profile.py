@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from lanista.cli.common.flags import number, optional, switch
+from lanista.cli.common.flags import RECIPES, number, optional, switch
 from lanista.cli.common.interrupt import interrupted_once
 from lanista.cli.common.outputs import NEW, Writes, numbers_of, write_json
 from lanista.errors import LanistaError
@@ -33,7 +33,7 @@ class ProfileCommand:
     --sweep it tries changes one at a time, each against the settings before in turns, and keeps
     those that are faster outside the noise."""
 
-    recipe: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECIPE")]
+    recipe: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECIPE"), RECIPES]
     """A recipe's name, a settings file or a folder; of a pipeline, its stage that learns."""
     sweep: Annotated[bool, switch()] = False
     """Look for settings that are faster."""

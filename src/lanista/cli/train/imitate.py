@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import number, optional, switch
+from lanista.cli.common.flags import GAMES, number, optional, switch
 from lanista.cli.common.outputs import RunFile, Writes
 from lanista.errors import LanistaError
 from lanista.learn.imitation.settings import Imitation
@@ -49,7 +49,7 @@ class Imitate:
     """Matches against each bot, half in either seat; 0: none."""
     temperature: Annotated[float | None, optional("T")] = None
     """Play at this temperature too, beside sampled and greedy: below 1 the clone is surer."""
-    game: Annotated[str | None, optional("GAME")] = None
+    game: Annotated[str | None, optional("GAME"), GAMES] = None
     """The game of replays that were recorded from a Python file, as `examples/my_game.py`."""
     threads: Annotated[int, number(0)] = 0
     """Threads of the networks' arithmetic; 0: as many as torch takes."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import optional, switch
+from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
 from lanista.cli.common.outputs import RUN, Writes
 from lanista.errors import LanistaError
 
@@ -29,7 +29,7 @@ class LeagueCommand:
     output_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), Writes(RUN)]
     """The league's folder; the policy is main.safetensors in it, beside league_state.json,
     matches.jsonl, summary.json and report.html."""
-    game: Annotated[str | None, optional("GAME")] = None
+    game: Annotated[str | None, optional("GAME"), GAMES] = None
     """A game's name, family:NAME, or a Python file; arena unless given."""
     supervised_checkpoint: Annotated[str | None, optional("FILE")] = None
     """A policy file that all learners begin from; exploiters go back to it."""
@@ -42,7 +42,7 @@ class LeagueCommand:
     """Unrolls (or whole matches, if the settings say so) of an iteration, for each learner."""
     learner_updates: Annotated[int | None, optional("N")] = None
     """Updates of an iteration, for each learner."""
-    config: Annotated[str | None, optional("FILE")] = None
+    config: Annotated[str | None, optional("FILE"), RECIPES] = None
     """A settings file, or a recipe's name; of a pipeline its league stage."""
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
     """Any setting, such as league.mains=2."""

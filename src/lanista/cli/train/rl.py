@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import optional, switch
+from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
 from lanista.cli.common.interrupt import ONE_INTERRUPT, SIGNALS
 from lanista.cli.common.outputs import EVENTS, RunFile, Writes
 from lanista.errors import LanistaError
@@ -32,12 +32,12 @@ class RL:
 
     output: Annotated[Path, tyro.conf.arg(metavar="FILE"), Writes(RunFile())]
     """Where the policy goes; the run folder is FILE.run beside it."""
-    config: Annotated[str | None, optional("FILE")] = None
+    config: Annotated[str | None, optional("FILE"), RECIPES] = None
     """A settings file, or a recipe's name; see `lanista config new`. Of a pipeline, its stage rl
     alone (or league): what earlier stages make is not there; `lanista run` does them all."""
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
     """Any setting, such as learning.lr=1e-3."""
-    game: Annotated[str | None, optional("GAME")] = None
+    game: Annotated[str | None, optional("GAME"), GAMES] = None
     """A game's name, family:NAME, or a Python file; arena unless given."""
     supervised_checkpoint: Annotated[str | None, optional("FILE")] = None
     """A policy file to begin from, and to which --kl-coef pulls."""

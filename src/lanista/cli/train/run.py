@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import optional, switch
+from lanista.cli.common.flags import RECIPES, optional, switch
 from lanista.cli.common.outputs import PIPELINE, Writes
 from lanista.errors import LanistaError, RefusedError
 
@@ -26,7 +26,7 @@ class RunCommand:
 
     What is done is skipped, so the same command, or the folder alone, goes on after a stop."""
 
-    recipe: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECIPE_OR_FOLDER")]
+    recipe: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECIPE_OR_FOLDER"), RECIPES]
     """A recipe's name, a file, or the folder of a pipeline to go on with."""
     output_dir: Annotated[Path | None, optional("FOLDER"), Writes(PIPELINE)] = None
     """Where everything goes; runs/RECIPE unless given."""
