@@ -9,7 +9,7 @@ JOBS ?= 2
 COMPILED := $(shell find src -name '*.pyx' -o -name '*.pxd')
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow check mutants bench peers setup build lock audit clean
+.PHONY: demo test test-slow check docs mutants bench peers setup build lock audit clean
 
 demo: build
 	$(BIN)/lanista run beastybar-quick
@@ -26,6 +26,17 @@ check: build
 	$(BIN)/ruff format --check src tests bench mutants examples requirements setup.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The site, in build/site; a broken link or anchor ends it. Needs no network once its tools are there.
+DOCS := .venv-docs
+docs: $(DOCS)/ready
+	$(DOCS)/bin/mkdocs build --strict --quiet
+	@echo 'Open build/site/index.html.'
+
+$(DOCS)/ready: requirements/docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --no-deps --requirement $<
+	touch $@
 
 # Plants faults and counts those that tests notice; docs/reference/mutants.md is what came of it.
 mutants: build $(VENV)/showdown
@@ -106,6 +117,6 @@ $(VENV)/showdown: src/lanista/games/showdown/package-lock.json | $(VENV)/built
 	fi
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(TOOLS) build dist src/*.egg-info
+	rm -rf $(VENV) $(PEERS) $(TOOLS) $(DOCS) build dist src/*.egg-info
 	find src -name '*.so' -delete
 	find src -name '*.c' -delete
