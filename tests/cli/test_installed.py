@@ -81,6 +81,8 @@ def test_the_package_as_pip_installs_it_plays_in_an_empty_folder_and_in_spawned_
     copy, site = tmp_path / "copy", tmp_path / "site"
     sources = shutil.ignore_patterns("*.so", "*.c", "__pycache__", "*.egg-info")
     shutil.copytree(REPOSITORY / "src", copy / "src", ignore=sources)
+    for name in ("artifacts", "recipes"):
+        shutil.copytree(REPOSITORY / name, copy / name)
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(REPOSITORY / name, copy / name)
     subprocess.run(
@@ -90,3 +92,6 @@ def test_the_package_as_pip_installs_it_plays_in_an_empty_folder_and_in_spawned_
     )  # fmt: skip
     shutil.rmtree(copy)
     prove(site, folder)
+    against = ("--opponents", "random", "--games", "2")
+    text = run(site, folder, "-m", "lanista", "evaluate", "champion:beastybar", *against)
+    assert "champion:beastybar (be68cc3270f0)" in text

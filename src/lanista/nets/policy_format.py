@@ -23,6 +23,7 @@ from lanista.errors import LanistaError
 from lanista.files import Kind
 from lanista.games import trust
 from lanista.games.contract import Field, Head, Observation, Spec
+from lanista.nets.champions import policy_file
 from lanista.nets.header_checks import (
     MOST_DIMENSIONS,
     MOST_HEADER,
@@ -163,7 +164,7 @@ def encode(header: PolicyHeader, arrays: Arrays) -> bytes:
 
 def read(path: str | Path) -> PolicyContent:
     """Return the content of a policy file; refuse whatever else it is."""
-    path = Path(path)
+    path = policy_file(path)
     with _opened(path) as file, _about(path):
         header, table, start = _read_start(file)
         arrays, total = {}, hashlib.sha256(start)
@@ -178,7 +179,7 @@ def read(path: str | Path) -> PolicyContent:
 
 def read_header(path: str | Path) -> PolicyHeader:
     """Return what a policy file says of itself; the weights are not looked at."""
-    path = Path(path)
+    path = policy_file(path)
     with _opened(path) as file, _about(path):
         return _read_start(file)[0]
 

@@ -6,13 +6,13 @@ named without folder and suffix.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 
 from lanista.errors import LanistaError, nearest
 from lanista.importers.formats import plan_of
+from lanista.installed_files import shared_folders
 from lanista.learn.settings import Learning
 from lanista.pipeline.recipe import RECIPE, PipelineRecipe, is_pipeline, load_recipe, read_recipe
 from lanista.runs.serialise import SettingsError
@@ -36,16 +36,7 @@ def alphastar(game: str = "arena", *, anchored: bool = True) -> RunSettings:
 
 def folders() -> list[Path]:
     """Return where the program's own recipes may lie: beside its source, or where pip put them."""
-    import lanista
-
-    package = Path(lanista.__file__).resolve()
-    installed = Path("share", "lanista", "recipes")
-    # The last one is where `pip install --target` leaves them.
-    return [
-        package.parents[2] / "recipes",
-        Path(sys.prefix) / installed,
-        package.parents[1] / installed,
-    ]
+    return shared_folders("recipes")
 
 
 def recipe_names() -> list[str]:

@@ -18,6 +18,7 @@ from lanista.errors import RefusedError
 from lanista.files import remove_leftovers, write_text
 from lanista.foreign import refuse_unsafe_folder
 from lanista.lock import LOCK, holding
+from lanista.nets.champions import policy_file
 from lanista.pipeline.recipe import RECIPE, PipelineRecipe, load_recipe, read_recipe, recipe_yaml
 from lanista.pipeline.stage import Stage, StageObserver, Stop
 from lanista.pipeline.stages import stages_of
@@ -201,7 +202,7 @@ def _write(stage: Stage, record: Mapping[str, Any]) -> None:
 
 
 def _digests(paths: tuple[str, ...]) -> dict[str, str]:
-    return {path: _digest(Path(path)) for path in paths}
+    return {path: _digest(policy_file(path)) for path in paths}
 
 
 def _digest(path: Path) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from lanista.nets.champions import policy_file
 from lanista.pipeline.recipe import POLICIES, PipelineRecipe
 
 
@@ -71,4 +71,4 @@ def game_file(recipe: PipelineRecipe) -> tuple[str, ...]:
 def policy_files(words: Iterable[str]) -> list[str]:
     """Return those of `words` that are files of the user's, or a stage's, there or not yet."""
     made = set(POLICIES.values())
-    return list(dict.fromkeys(w for w in words if w in made or Path(w).is_file()))
+    return list(dict.fromkeys(w for w in words if w in made or policy_file(w).is_file()))

@@ -20,6 +20,7 @@ from lanista.games import registry
 from lanista.games.adapters.exact import OPENSPIEL_NAMES
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
+from lanista.nets.champions import policy_file
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline.recipe import DATA, EVALUATION, Evaluating, PipelineRecipe, Recording
 from lanista.pipeline.stage import (
@@ -123,7 +124,7 @@ def _tables(
 
 
 def _player(recipe: PipelineRecipe, spec: Spec, word: str) -> Player:
-    if not is_bot(recipe.game, word) and Path(word).is_file():
+    if not is_bot(recipe.game, word) and policy_file(word).is_file():
         return policy_player(word, spec, recipe.seed, name=Path(word).stem)
     return registry.make_bot(recipe.game, word, spec, recipe.seed)
 

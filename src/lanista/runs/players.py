@@ -12,6 +12,7 @@ from lanista.games import registry
 from lanista.games.bot_files import bot_from_file, bot_with_digest, is_bot_file, split_word
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
+from lanista.nets.champions import champion_names, policy_file
 from lanista.rollout.inference.policy_players import policy_player
 from lanista.rollout.inference.row_blocks import BLOCK
 from lanista.runs.folder import bot_path, policy_path
@@ -30,7 +31,7 @@ def files_named(settings: RunSettings) -> list[str]:
     for word in files:
         refuse_unknown(settings.game, word, SELF)
     start = settings.supervised_checkpoint
-    if start and not Path(start).is_file():
+    if start and not policy_file(start).is_file():
         raise LanistaError(
             f"There is no policy file {start!r} to begin from; make one with `lanista imitate`, or "
             "set supervised_checkpoint to another."
@@ -41,11 +42,11 @@ def files_named(settings: RunSettings) -> list[str]:
 
 def refuse_unknown(game: str, word: str, *more: str) -> None:
     """Refuse a word that is neither a bot of the game nor a file."""
-    file = split_word(word)[0] if is_bot_file(word) else Path(word)
+    file = split_word(word)[0] if is_bot_file(word) else policy_file(word)
     if reason := registry.entry(game).missing_bots.get(word):
         raise LanistaError(f"The bot {word!r} of {game} cannot be made here: {reason}")
     if not is_bot(game, word) and not file.is_file():
-        known = [*more, *registry.bot_names(registry.entry(game))]
+        known = [*more, *registry.bot_names(registry.entry(game)), *champion_names(game)]
         raise LanistaError(
             f"{word!r} is neither a bot of {game} nor a policy file nor a bot's .py file; "
             f"{nearest(word, known)}"

@@ -11,6 +11,7 @@ from lanista.games import registry, trust
 from lanista.games.bot_files import is_bot_file, kept_bot
 from lanista.games.contract import Spec
 from lanista.games.trusted_names import remember_run
+from lanista.nets.champions import policy_file
 from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
 from lanista.rollout.trajectory_builder import refuse_draw
@@ -45,7 +46,7 @@ def _kept(word: str, spec: Spec, seed: int) -> tuple[str, str, bytes]:
         trust.remember(trust.sha256(content), word)
         return bot.digest, bot_path(here, bot.digest).name, content
     load_policy(word, spec)  # Refuses what does not fit this game.
-    content = Path(word).read_bytes()
+    content = policy_file(word).read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     return digest, policy_path(here, digest).name, content
 

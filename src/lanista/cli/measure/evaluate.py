@@ -14,8 +14,8 @@ from lanista.cli.common.outputs import Writes, numbers_of, tables_of
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
-    from lanista.cli.common.lineup import Lineup
     from lanista.evaluate.gauntlet import Gauntlet
+    from lanista.evaluate.lineup import Lineup
     from lanista.evaluate.roundrobin import CrossTable
     from lanista.exploit.ceilings import Ceiling
     from lanista.rollout import Results
@@ -63,10 +63,10 @@ class Evaluate:
 
     def run(self) -> int:
         """Play, print, and return 0, or 130 when interrupted."""
-        from lanista.cli.common.interrupt import left_by_interrupt
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.main import INTERRUPTED
         from lanista.evaluate.gauntlet import gauntlet_of
+        from lanista.interrupt import left_by_interrupt
         from lanista.rollout import join
 
         mine, others = self._lineups()
@@ -115,11 +115,12 @@ class Evaluate:
         """Let the opponents meet each other, print the cross table and return it."""
         from lanista.cli.common.progress import progress_of
         from lanista.cli.common.summary import say_cross_table
+        from lanista.evaluate.lineup_matches import SLOTS
         from lanista.evaluate.roundrobin import cross_table, meetings
 
         count, each = len(others.players), self.games + self.games % 2
         total = count * (count - 1) // 2 * each
-        slots = others.slots(self.slots, 4096)
+        slots = others.slots(self.slots, SLOTS)
         with (
             others.tables(self.threads, slots, each) as tables,
             progress_of(total, "matches among opponents") as progress,
@@ -130,7 +131,7 @@ class Evaluate:
         return result
 
     def _deals(self, seats: int, opponents: int) -> int:
-        from lanista.cli.common.lineup import MOST_MATCHES
+        from lanista.evaluate.lineup import MOST_MATCHES
 
         most = MOST_MATCHES // opponents
         if not 1 <= self.games <= most:
@@ -148,27 +149,19 @@ class Evaluate:
 
         And how many matches have ended in all.
         """
-        from lanista.cli.common.interrupt import finishing
         from lanista.cli.common.progress import progress_of
-        from lanista.evaluate.gauntlet import play_gauntlet
+        from lanista.evaluate.lineup_matches import play_against
 
-        each = mine.spec.seats * len(others.players)
-        slots = others.slots(self.slots, 1024)
-        complete: list[Results] = []
-        with others.tables(self.threads, slots, deals * each) as tables:
-            both = [replace(table, players=(*mine.seated(), *table.players)) for table in tables]
-            with progress_of(deals * each, "matches") as progress:
-                try:
-                    for part in play_gauntlet(both, deals, progress=progress):
-                        with finishing():
-                            complete.append(part)
-                except KeyboardInterrupt:
-                    pass  # What is complete is summed up; the exit code tells.
+        total = deals * mine.spec.seats * len(others.players)
+        with progress_of(total, "matches") as progress:
+            complete = play_against(
+                mine, others, deals, slots=self.slots, threads=self.threads, progress=progress
+            )
         return complete, progress.done
 
     def _lineups(self) -> tuple[Lineup, Lineup]:
         """Return the player's line-up and that of its opponents, in the same game."""
-        from lanista.cli.common.lineup import Lineup, is_policy
+        from lanista.evaluate.lineup import Lineup, is_policy
 
         game, settings = self._game()
         if self.greedy and self.temperature is not None:
@@ -183,13 +176,13 @@ class Evaluate:
 
     def _game(self) -> tuple[str, dict[str, Any]]:
         """Return the game and its settings: as given, or as the policy's file says."""
-        from lanista.cli.common.lineup import game_played_by
+        from lanista.evaluate.lineup import game_played_by
 
         given = [value for group in self.settings for value in group]
         return game_played_by(self.policy, self.game, given)
 
     def _opponents(self, game: str) -> tuple[str, ...]:
-        from lanista.cli.common.lineup import every_bot, split_names
+        from lanista.evaluate.lineup import every_bot, split_names
 
         names: list[str] = []
         for word in split_names(self.opponents, "--opponents"):
@@ -197,7 +190,7 @@ class Evaluate:
         return tuple(dict.fromkeys(names))
 
     def _manner(self, mine: Lineup) -> str:
-        from lanista.cli.common.lineup import is_policy
+        from lanista.evaluate.lineup import is_policy
 
         if not is_policy(mine.game, self.policy):
             return "as its program says"

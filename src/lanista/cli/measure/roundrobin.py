@@ -13,8 +13,8 @@ from lanista.cli.common.outputs import Writes, numbers_of
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
-    from lanista.cli.common.lineup import Lineup
     from lanista.evaluate import Differences
+    from lanista.evaluate.lineup import Lineup
     from lanista.evaluate.roundrobin import Pair
     from lanista.rollout import Results
 
@@ -72,7 +72,7 @@ class RoundRobin:
         return 0 if whole else INTERRUPTED
 
     def _lineup(self) -> Lineup:
-        from lanista.cli.common.lineup import every_bot, lineup, refuse_count, split_names
+        from lanista.evaluate.lineup import every_bot, lineup, refuse_count, split_names
 
         refuse_count(self.matches)
         bots = split_names(self.bots, "--bots") if self.bots else every_bot(self.game)
@@ -89,22 +89,13 @@ class RoundRobin:
 
     def _play(self, lineup: Lineup) -> dict[Pair, Results]:
         from lanista.cli.common.progress import progress_of
-        from lanista.evaluate import meetings
+        from lanista.evaluate.lineup_matches import play_pairs
 
-        count = len(lineup.players)
-        total = count * (count - 1) // 2 * self._each()
-        slots = lineup.slots(self.slots, 4096)
-        played: dict[Pair, Results] = {}
-        with lineup.tables(self.threads, slots, self._each()) as tables:
-            try:
-                with progress_of(total, "matches") as progress:
-                    for pair, results in meetings(
-                        tables, self.matches, options=lineup.options, progress=progress
-                    ):
-                        played[pair] = results
-            except KeyboardInterrupt:
-                pass  # Pairs that are complete are printed; the exit code tells.
-        return played
+        count, each = len(lineup.players), self._each()
+        with progress_of(count * (count - 1) // 2 * each, "matches") as progress:
+            return play_pairs(
+                lineup, each, slots=self.slots, threads=self.threads, progress=progress
+            )
 
     def _differences(self, lineup: Lineup) -> Differences:
         from lanista.cli.common.progress import progress_of

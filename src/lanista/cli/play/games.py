@@ -33,6 +33,7 @@ class Games:
 def paragraph(name: str, *, refuse: bool = False) -> list[str]:
     """Return the lines about one game; one that cannot be used says why, or is refused."""
     from lanista.games import registry
+    from lanista.nets.champions import champion_names
 
     try:
         found, spec = _look_up(name)
@@ -55,6 +56,7 @@ def paragraph(name: str, *, refuse: bool = False) -> list[str]:
         options = [f"{o.name}={o.default} ({o.low} to {o.high}): {o.about}" for o in spec.options]
         lines += _listed("options", options)
     lines.append(f"  bots      {', '.join(registry.bot_names(found))}")
+    lines += _listed("policies", champion_names(name))
     missing = [f"{bot}: {reason}" for bot, reason in found.missing_bots.items()]
     return lines + _listed("missing", missing)
 

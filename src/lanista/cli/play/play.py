@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ from lanista.cli.common.outputs import Writes, numbers_of
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
-    from lanista.cli.common.lineup import Lineup
+    from lanista.evaluate.lineup import Lineup
     from lanista.rollout import Results, Schedule
 
 REPLAYS = Path("data/processed")
@@ -65,11 +65,11 @@ class Play:
 
     def run(self) -> int:
         """Play, print, and return 0, or 130 when interrupted."""
-        from lanista.cli.common.interrupt import left_by_interrupt
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.common.summary import say, write_json
         from lanista.cli.main import INTERRUPTED
         from lanista.evaluate import summarise
+        from lanista.interrupt import left_by_interrupt
         from lanista.rollout import join, rotations
 
         lineup = self._lineup()
@@ -100,43 +100,23 @@ class Play:
 
         And where they are recorded, and how many matches have ended in all.
         """
-        from lanista.cli.common.interrupt import finishing
-        from lanista.cli.common.paths import refuse_unwritable_folder
         from lanista.cli.common.progress import progress_of
-        from lanista.rollout import play_blocks
-        from lanista.rollout.replay_recorder import Recorder, block_size
+        from lanista.evaluate.lineup_matches import play_schedule
 
-        block = block_size(lineup.spec)
         folder = self.record or (REPLAYS if self.record_replay else None)
-        complete: list[Results] = []
-        with lineup.tables(
-            self.threads, lineup.slots(self.slots, 4096), min(len(schedule), block)
-        ) as tables:
-            recorder = None
-            if folder:
-                recorder = Recorder(folder, tables[0].game, tables[0].players, lineup.options)
-                recorder.refuse_existing(schedule.blocks(block))
-                refuse_unwritable_folder("--record", folder)
-            with progress_of(len(schedule), "matches") as progress:
-                try:
-                    for played in play_blocks(
-                        tables,
-                        schedule,
-                        block=block,
-                        options=lineup.options,
-                        record=recorder is not None,
-                        progress=progress,
-                    ):
-                        with finishing():
-                            if recorder:
-                                recorder.write(played)
-                            complete.append(replace(played, actions=None))
-                except KeyboardInterrupt:
-                    pass  # What is complete is on disk and is summed up; the exit code tells.
+        with progress_of(len(schedule), "matches") as progress:
+            complete = play_schedule(
+                lineup,
+                schedule,
+                slots=self.slots,
+                threads=self.threads,
+                folder=folder,
+                progress=progress,
+            )
         return complete, folder, progress.done
 
     def _lineup(self) -> Lineup:
-        from lanista.cli.common.lineup import lineup
+        from lanista.evaluate.lineup import lineup
         from lanista.games import registry
 
         values = [value for group in self.settings for value in group]
@@ -156,7 +136,7 @@ class Play:
         )
 
     def _players(self) -> list[str]:
-        from lanista.cli.common.lineup import split_names
+        from lanista.evaluate.lineup import split_names
         from lanista.games import registry
 
         bots = registry.bot_names(registry.entry(self.game))
@@ -176,7 +156,7 @@ class Play:
         return [scripted[i % len(scripted)] for i in range(self.num_scripted_bots)]
 
     def _count(self, seats: int) -> int:
-        from lanista.cli.common.lineup import refuse_count
+        from lanista.evaluate.lineup import refuse_count
 
         if self.matches is None:
             return seats if self.num_scripted_bots is not None else 1000

@@ -26,9 +26,9 @@ class Check:
 
     def run(self) -> int:
         """Print each check with its evidence."""
-        from lanista.cli.common.lineup import game_settings, refuse_count
         from lanista.cli.common.progress import progress_of
         from lanista.cli.common.table import console, table
+        from lanista.evaluate.lineup import game_settings, refuse_count
         from lanista.games import check_game
         from lanista.games.check import CHECKS
 

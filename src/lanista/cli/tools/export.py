@@ -23,7 +23,7 @@ class Export:
     """
 
     policy: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="POLICY")]
-    """The policy file."""
+    """The policy file, or champion:GAME."""
     to: Annotated[Literal["onnx", "numpy"], optional("onnx|numpy")]
     """For ONNX Runtime, or for lanista.nets.portable, which needs NumPy only."""
     output: Annotated[Path, optional("FILE"), Writes(lambda asked: asked.makes())]
@@ -46,18 +46,20 @@ class Export:
 
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.data.resimulation import set_up
+        from lanista.nets.champions import policy_file
         from lanista.nets.export import SLOTS, export_policy
         from lanista.nets.policy_file import load_policy, read_header, refused
 
         torch.set_num_threads(1)
         refuse_unwritable("--output", self.output)
-        header = read_header(self.policy)
+        policy = policy_file(self.policy)
+        header = read_header(policy)
         try:
             game = set_up(header.game, header.settings, slots=SLOTS, name=self.game)
         except LanistaError as error:
-            raise refused(self.policy, error) from error
+            raise refused(policy, error) from error
         try:
-            loaded = load_policy(self.policy, game.spec)
+            loaded = load_policy(policy, game.spec)
             exported = export_policy(self.output, loaded, game, self.to, self.makes())
         finally:
             game.close()

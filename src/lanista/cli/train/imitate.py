@@ -79,7 +79,7 @@ class Imitate:
         return INTERRUPTED if done.interrupted else 0
 
     def _task(self) -> Task:
-        from lanista.cli.common.lineup import split_names
+        from lanista.evaluate.lineup import split_names
         from lanista.train.imitate import Task
 
         if self.data_dir is None and self.feedback_dir is None:

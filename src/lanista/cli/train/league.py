@@ -59,7 +59,7 @@ class LeagueCommand:
     def run(self) -> int:
         """Train, write the exports, say where things are; return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable_folder
-        from lanista.cli.train.rl import stopping
+        from lanista.interrupt import stopping
         from lanista.train.loop import train
         from lanista.train.progress_view import display
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
-from lanista.cli.common.interrupt import ONE_INTERRUPT, SIGNALS
 from lanista.cli.common.outputs import EVENTS, RunFile, Writes
 from lanista.errors import LanistaError
 from lanista.nets.settings import Size
@@ -86,6 +81,7 @@ class RL:
     def run(self) -> int:
         """Train, print where the policy is, and return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable
+        from lanista.interrupt import stopping
         from lanista.train.loop import train
         from lanista.train.progress_view import display
         from lanista.train.trackers import mirrors
@@ -170,25 +166,3 @@ def with_flags(settings: RunSettings, flags: RL) -> RunSettings:
     if flags.batch_size is not None and not replay["size"]:
         raise LanistaError("--batch-size needs a replay to draw from; give --replay-size too.")
     return load_settings(values)
-
-
-@contextmanager
-def stopping(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
-    """Let an interrupt end the run after its iteration; a second one ends it at once."""
-    caught: list[float] = []
-
-    def caught_one(number: int, frame: object) -> None:
-        now = time.monotonic()
-        if caught:
-            if now - caught[0] > ONE_INTERRUPT:
-                raise KeyboardInterrupt
-            return
-        caught.append(now)
-        say("Stopping after this iteration, and saving; interrupt again to stop at once.")
-
-    before = [signal.signal(number, caught_one) for number in SIGNALS]
-    try:
-        yield lambda: bool(caught)
-    finally:
-        for number, handler in zip(SIGNALS, before, strict=True):
-            signal.signal(number, handler)

@@ -45,8 +45,8 @@ class RunCommand:
     def run(self) -> int:
         """Do what is due, say where things are, and return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable_folder
-        from lanista.cli.train.rl import stopping
         from lanista.cli.train.stage_view import view
+        from lanista.interrupt import stopping
         from lanista.pipeline.runner import conduct
 
         folder = self._folder()

@@ -23,6 +23,7 @@ from lanista.games.showdown.sim.battles import Battles
 from lanista.games.showdown.teams.pool import Pool, Team, load_pool, pool_folder
 from lanista.games.trusted_names import refuse_settings
 from lanista.live.files.policy_folder import PolicyFolder
+from lanista.nets.champions import champion_names, policy_file
 from lanista.nets.policy_format import PolicyHeader, read_header
 
 MIRROR = "mirror"
@@ -63,7 +64,7 @@ class Who:
 
 def who_is(word: str, format: str | None = None) -> Who:
     """Return who is meant by a policy file, a policy folder, a bot's name or file.py:Bot."""
-    path = Path(word)
+    path = policy_file(word)
     if is_bot_file(word) or word in registry.bot_names(registry.entry(NAME)):
         return Who(word, "bot", format_named(format or DEFAULT_FORMAT), {})
     if path.is_dir():
@@ -73,7 +74,7 @@ def who_is(word: str, format: str | None = None) -> Who:
     if not path.is_file():
         raise LanistaError(
             f"POLICY is {word!r}, which is no file, no policy folder and no bot of Showdown; "
-            f"{nearest(word, registry.bot_names(registry.entry(NAME)))}"
+            f"{nearest(word, [*registry.bot_names(registry.entry(NAME)), *champion_names(NAME)])}"
         )
     return _of_header(word, "file", read_header(path), format)
 

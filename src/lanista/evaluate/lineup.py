@@ -1,7 +1,7 @@
-"""From words on the command line to a game with its players seated.
+"""From words to a game with its players seated.
 
-Owns how seats, bots from files and `--set name=value` are written. Knows nothing of schedules
-and tables of results.
+Owns how seats, bots from files, policies and `--set name=value` are written. Knows nothing of
+schedules and tables of results.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from lanista.games import registry
 from lanista.games.bot_files import bot_from_file, is_bot_file
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
+from lanista.games.registry import MakeBot
 from lanista.games.trusted_names import installed_name, refuse_settings
+from lanista.nets.champions import is_champion, policy_file
 from lanista.rollout.match_runner import Table
 
 MOST_MATCHES = 10_000_000
 """Of one run; each takes some 260 bytes at the end."""
 MOST_THREADS = 1024
+Values = Iterable[str] | Mapping[str, Any]
+"""Settings as `name=value`, or by name as Python values."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -41,6 +45,8 @@ class Lineup:
     """Policies play their likeliest choice instead of sampling."""
     temperature: float = 1.0
     """What policies divide their logits by before they sample."""
+    made: Mapping[str, MakeBot] = field(default_factory=dict)
+    """Players that are no words but objects, by the name they have among `players`."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -86,6 +92,8 @@ class Lineup:
             yield [opened.enter_context(self.table(slots)) for _ in range(count)]
 
     def _player(self, word: str, spec: Spec) -> Player:
+        if word in self.made:
+            return self.made[word](spec, self.seed)
         if is_bot_file(word):
             return bot_from_file(word, spec, self.seed)
         if is_policy(self.game, word):
@@ -112,17 +120,19 @@ class Lineup:
 def lineup(
     game: str,
     players: Sequence[str],
-    values: Iterable[str],
+    values: Values,
     *,
     seats: int,
     seed: int,
     greedy: bool = False,
     temperature: float | None = None,
+    made: Mapping[str, MakeBot] | None = None,
 ) -> Lineup:
     """Return the line-up of `players` in a game of `seats` seats; refuse what does not fit.
 
-    `values` are `name=value` for the game's settings and its matches' options. Where the game has
-    a `seats` setting, it is `seats` unless given. `greedy` and `temperature` are for policies.
+    `values` are `name=value`, or names with values, for the game's settings and its matches'
+    options. Where the game has a `seats` setting, it is `seats` unless given. `greedy` and
+    `temperature` are for policies. `made` has the players that are objects and no words.
     """
     found = registry.entry(game)
     _refuse_manner(game, players, greedy, temperature)
@@ -131,8 +141,7 @@ def lineup(
     if "seats" in found.settings:
         settings.setdefault("seats", seats)
     rest = {name: text for name, text in given.items() if name not in found.settings}
-    plain = Lineup(game, tuple(players), seed, settings)
-    spec = plain.spec
+    spec = Lineup(game, tuple(players), seed, settings).spec
     known = {option.name: option.default for option in spec.options}
     for name in rest:
         if name not in known:
@@ -151,10 +160,11 @@ def lineup(
         options,
         greedy,
         1.0 if temperature is None else temperature,
+        made or {},
     )
 
 
-def game_settings(game: str, values: Iterable[str]) -> dict[str, Any]:
+def game_settings(game: str, values: Values) -> dict[str, Any]:
     """Return a game's settings from `name=value`; what is no setting of it is refused."""
     found, given = registry.entry(game), _given(values)
     for name in given:
@@ -163,7 +173,7 @@ def game_settings(game: str, values: Iterable[str]) -> dict[str, Any]:
     return _settings_in(found, given)
 
 
-def _settings_in(found: registry.Entry, given: Mapping[str, str]) -> dict[str, Any]:
+def _settings_in(found: registry.Entry, given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: _value(name, text, found.settings[name].default)
         for name, text in given.items()
@@ -194,26 +204,26 @@ def every_bot(game: str) -> list[str]:
 
 
 def is_policy(game: str, word: str) -> bool:
-    """Return whether a seat's word names a policy file, or several with `+` between.
+    """Return whether a seat's word names a policy, or several with `+` between.
 
     A game's bots come first; then whatever is a file, or is written like one.
     """
+    if is_champion(word):
+        return True
     if is_bot_file(word) or word in registry.bot_names(registry.entry(game)):
         return False
     first = Path(word.partition("+")[0])
     return Path(word).is_file() or first.is_file() or bool(first.suffix) or len(first.parts) > 1
 
 
-def game_played_by(
-    word: str, game: str | None, values: Iterable[str]
-) -> tuple[str, dict[str, Any]]:
+def game_played_by(word: str, game: str | None, values: Values) -> tuple[str, dict[str, Any]]:
     """Return the game that a player plays and its settings: as given, or as its file says."""
     from lanista.nets.policy_file import read_header
     from lanista.nets.policy_format import refused
 
-    file = Path(word if Path(word).is_file() else word.partition("+")[0])
+    file = policy_file(word if Path(word).is_file() else word.partition("+")[0])
     if file.is_file() and not is_bot_file(word):
-        header, values = read_header(file), list(values)
+        header, values = read_header(file), _given(values)
         try:
             name = installed_name(header.game, "a policy") if game is None else game
             given = game_settings(name, values)
@@ -252,8 +262,10 @@ def split_names(text: str, flag: str) -> list[str]:
     return names
 
 
-def _given(values: Iterable[str]) -> dict[str, str]:
-    given: dict[str, str] = {}
+def _given(values: Values) -> dict[str, Any]:
+    if isinstance(values, Mapping):
+        return dict(values)
+    given: dict[str, Any] = {}
     for text in values:
         name, equals, value = text.partition("=")
         if not equals or not name:
@@ -264,9 +276,11 @@ def _given(values: Iterable[str]) -> dict[str, str]:
     return given
 
 
-def _value(name: str, text: str, default: Any) -> Any:
-    """Return `text` as a value of the default's kind."""
+def _value(name: str, text: Any, default: Any) -> Any:
+    """Return `text` as a value of the default's kind; a value is passed on as it is."""
     kind = type(default)
+    if not isinstance(text, str):
+        return text
     if kind is bool:
         if text.lower() not in _YES + _NO:
             raise LanistaError(f"{name} is {text!r}; write true or false.")

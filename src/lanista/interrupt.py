@@ -1,6 +1,7 @@
-"""Puts off Ctrl-C while something must not be left half done, and says what it left.
+"""What Ctrl-C does: put off while something must not be left half done, or asked about by a run.
 
-Being told to end (SIGTERM) can be had as an interrupt too.
+Being told to end (SIGTERM) can be had as an interrupt too. Signals reach the main thread only;
+elsewhere nothing is changed.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 ONE_INTERRUPT = 1.0
@@ -53,6 +54,31 @@ def interrupted_once() -> Iterator[None]:
     before = [signal.signal(number, caught_one) for number in SIGNALS]
     try:
         yield
+    finally:
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)
+
+
+@contextmanager
+def stopping(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
+    """Let an interrupt end the run after its iteration; a second one ends it at once."""
+    caught: list[float] = []
+
+    def caught_one(number: int, frame: object) -> None:
+        now = time.monotonic()
+        if caught:
+            if now - caught[0] > ONE_INTERRUPT:
+                raise KeyboardInterrupt
+            return
+        caught.append(now)
+        say("Stopping after this iteration, and saving; interrupt again to stop at once.")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = [signal.signal(number, caught_one) for number in SIGNALS]
+    try:
+        yield lambda: bool(caught)
     finally:
         for number, handler in zip(SIGNALS, before, strict=True):
             signal.signal(number, handler)

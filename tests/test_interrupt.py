@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from lanista.cli.common.interrupt import finishing
+from lanista.interrupt import finishing
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,42 @@
+"""Policies that come with the project: `champion:GAME`, wherever a player can be named.
+
+Owns the names and where the files lie. Knows nothing of what is in them, and nothing of torch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lanista.errors import LanistaError
+from lanista.installed_files import shared_folders
+
+PREFIX = "champion:"
+CHAMPIONS = {"beastybar": "champion.safetensors", "showdown": "showdown-vgc.safetensors"}
+"""The file in artifacts/ of each game's best policy."""
+
+
+def champion_names(game: str | None = None) -> list[str]:
+    """Return the names of the policies that come with the project, or of one game's."""
+    return [f"{PREFIX}{name}" for name in CHAMPIONS if game in (None, name)]
+
+
+def is_champion(word: str | Path) -> bool:
+    """Return whether a word is written as the name of a policy that comes with the project."""
+    return str(word).startswith(PREFIX)
+
+
+def policy_file(word: str | Path) -> Path:
+    """Return the file of the policy that `word` names: a champion's, or the path itself."""
+    if not is_champion(word):
+        return Path(word)
+    file = CHAMPIONS.get(str(word).removeprefix(PREFIX))
+    if file is None:
+        known = ", ".join(champion_names())
+        raise LanistaError(f"There is no policy {str(word)!r}; known: {known}.")
+    for folder in shared_folders("artifacts"):
+        if (folder / file).is_file():
+            return folder / file
+    raise LanistaError(
+        f"The policy {str(word)!r} is not installed here: there is no artifacts/{file}; install "
+        "the whole package, or name a policy file."
+    )
