@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from lanista import interrupt
 from lanista.cli import main as cli
-from lanista.cli.train import rl
 from lanista.cli.train.rl import RL, with_flags
 from lanista.errors import LanistaError
 from lanista.nets.policy_file import read_header, save_policy
@@ -252,15 +252,15 @@ def test_slim_checkpoints_are_asked_for_once_and_may_be_left_again(tmp_path):
 
 def test_interrupts_that_come_together_are_one(monkeypatch):
     said = []
-    monkeypatch.setattr(rl, "ONE_INTERRUPT", 3600.0)
-    with rl.stopping(said.append) as stop:
+    monkeypatch.setattr(interrupt, "ONE_INTERRUPT", 3600.0)
+    with interrupt.stopping(said.append) as stop:
         assert not stop()
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop()
     assert len(said) == 1
-    monkeypatch.setattr(rl, "ONE_INTERRUPT", -1.0)
-    with rl.stopping(said.append):
+    monkeypatch.setattr(interrupt, "ONE_INTERRUPT", -1.0)
+    with interrupt.stopping(said.append):
         os.kill(os.getpid(), signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
