@@ -7,7 +7,8 @@ weights so that a softmax over the legal moves comes as near to it as a linear j
     lanista play beastybar --seats teacher.safetensors,outcome --matches 4000 --record replays
     python examples/distil_beastybar.py teacher.safetensors replays weights.py
 
-docs/results/results.md says which policy and which matches the bot of the package was fitted to.
+docs/results/measurements.md says which policy and which matches the bot of the package
+was fitted to.
 """
 
 from __future__ import annotations

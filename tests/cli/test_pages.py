@@ -89,11 +89,11 @@ def links(page):
 
 
 def anchors(path):
-    """Return the anchors of a page's headings, as GitHub and the site's generator make them."""
+    """Return the anchors of a page's headings that are the same on GitHub and on the site."""
     headings = re.findall(r"^#+ (.+)$", plain(path), re.MULTILINE)
     shown = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
     kept = [re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in shown]
-    return {re.sub(r"[\s]", "-", heading) for heading in kept}
+    return {re.sub(r"\s", "-", heading) for heading in kept if heading.isascii()}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -110,4 +110,15 @@ def test_links_and_anchors_are_found_at_all():
     assert len(links("README.md")) > 10
     assert sum(bool(links(page)) for page in PAGES) > 10
     assert sum(bool(anchor) for page in PAGES for _, anchor in links(page)) > 10
-    assert "one-gpu" in anchors("docs/results/results.md")
+    assert "one-gpu" in anchors("docs/results/measurements.md")
+
+
+def test_results_stand_in_one_table_with_the_newest_first():
+    text = text_of("docs/results/results.md")
+    dates = re.findall(r"^\| (\d{4}-\d\d-\d\d) \|", text, re.MULTILINE)
+    assert len(dates) > 20
+    assert dates == sorted(dates, reverse=True)
+    assert len(re.findall(r"^\|---", text, re.MULTILINE)) == 1
+    # `make test-slow` writes its outcome between these.
+    marks = re.findall(r'"(<!-- test-slow: \w+ -->)"', text_of("tests/record_slow.py"))
+    assert [text.count(mark) for mark in marks] == [1, 1]

@@ -120,7 +120,7 @@ def test_random_play_shows_the_numbers_of_the_rules_page():
     error = lambda share: 4 * (share * (1 - share) / 3000) ** 0.5  # noqa: E731
     assert wins / total == pytest.approx(0.485, abs=error(0.485))
     assert draws / total == pytest.approx(0.102, abs=error(0.102))
-    # The page says 4.5. Both engines here, written apart, say 4.33: see docs/results/results.md.
+    # The page says 4.5. Both engines, written apart, say 4.33: see docs/results/measurements.md.
     assert legal / decisions_seen == pytest.approx(4.5, abs=0.2)
     assert most <= 15
 
