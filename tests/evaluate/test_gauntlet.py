@@ -1,6 +1,5 @@
 """One player against many: both seats on the same deals, intervals over deals, rows to replay."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 
@@ -179,34 +178,34 @@ def test_three_seats_are_the_player_and_the_opponent_in_all_others():
     found = gauntlet_of(results, ("rusher", "random"))
     assert len(results) == 18
     assert found.bouts[0].standing.matches == 18 - found.left_out
-    lineups, _ = match_rows(results, ("rusher", "random"), ["pool"], 3, table_of().game.spec)
-    names = [json.loads(row[2]) for row in lineups]
-    assert sorted(names) == [
-        ["random", "random", "rusher"],
-        ["random", "rusher", "random"],
-        ["rusher", "random", "random"],
+    lineups, _ = match_rows(results, ("rusher", "random"), ["pool"], 3, table_of().game.spec, 1)
+    assert sorted(row.names for row in lineups) == [
+        ("random", "random", "rusher"),
+        ("random", "rusher", "random"),
+        ("rusher", "random", "random"),
     ]
 
 
 def test_rows_name_who_played_each_match_and_why():
     results = met(deals=3)
     spec = table_of().game.spec
-    lineups, matches = match_rows(results, BOTS, ["evaluation", "pool", "pool"], 3, spec)
-    by_number = {row[0]: row for row in lineups}
+    lineups, matches = match_rows(results, BOTS, ["evaluation", "pool", "pool"], 3, spec, 7)
+    by_number = {row.lineup: row for row in lineups}
     assert len(by_number) == len(lineups) == 6
-    assert len({row[0] for row in matches}) == len(matches) == 18
-    for at, (match, lineup, deal, returns, places, cut_off) in enumerate(matches):
-        _, reason, names, digests, seed, rules, observed = by_number[lineup]
-        seating = results.schedule.seating[at]
-        assert match == results.schedule.match[at]
-        assert deal == results.schedule.deal[at]
-        assert json.loads(names) == [BOTS[who] for who in seating]
-        assert json.loads(digests) == [results.digests[who] for who in seating]
-        assert reason == ("evaluation" if 1 in seating else "pool")
-        assert (seed, rules, observed) == (3, spec.facts.rules_version, 1)
-        assert json.loads(returns) == results.returns[at].tolist()
-        assert json.loads(places) == results.place[at].tolist()
-        assert cut_off == 0
+    assert len({row.match for row in matches}) == len(matches) == 18
+    for at, row in enumerate(matches):
+        lineup, seating = by_number[row.lineup], results.schedule.seating[at]
+        assert (row.update, lineup.update) == (7, 7)
+        assert row.match == results.schedule.match[at]
+        assert row.deal == results.schedule.deal[at]
+        assert lineup.names == tuple(BOTS[who] for who in seating)
+        assert lineup.digests == tuple(results.digests[who] for who in seating)
+        assert lineup.reason == ("evaluation" if 1 in seating else "pool")
+        assert (lineup.seed, lineup.rules_version) == (3, spec.facts.rules_version)
+        assert lineup.observation_version == 1
+        assert row.returns == tuple(results.returns[at].tolist())
+        assert row.places == tuple(results.place[at].tolist())
+        assert not row.cut_off
 
 
 def evaluator(tmp_path, **evaluation):
@@ -226,12 +225,12 @@ def test_every_evaluation_has_the_same_deals_and_ids_of_its_own(tmp_path):
     judge, policy, _ = evaluator(tmp_path, bots=["random"])
     first = judge.measure(policy, 1)
     second = judge.measure(policy, 2, first.next_match)
-    assert [row[2] for row in first.matches] == [row[2] for row in second.matches]
-    assert min(row[2] for row in first.matches) == FIRST_MATCH
-    ids = [row[0] for row in (*first.matches, *second.matches)]
+    assert [row.deal for row in first.matches] == [row.deal for row in second.matches]
+    assert min(row.deal for row in first.matches) == FIRST_MATCH
+    ids = [row.match for row in (*first.matches, *second.matches)]
     assert ids == list(range(FIRST_MATCH, FIRST_MATCH + 24))
     assert second.next_match == FIRST_MATCH + 24
-    assert not {row[0] for row in first.lineups} & {row[0] for row in second.lineups}
+    assert not {row.lineup for row in first.lineups} & {row.lineup for row in second.lineups}
 
 
 class Elsewhere(Policy):
@@ -262,7 +261,7 @@ def test_a_pool_is_met_beside_the_settings_bots_and_its_lowest_score_is_said(tmp
     random = registry.make_bot("kuhn", "random", spec, 0)
     pool = [("one", random), ("two", random), ("random", random)]
     found = judge.measure(policy, 1, pool=pool)
-    assert {row[1] for row in found.lineups} == {"evaluation", "pool"}
+    assert {row.reason for row in found.lineups} == {"evaluation", "pool"}
     assert len(found.matches) == 3 * 12  # Who is among both is met once.
     scores = {name: found.values[f"score/{name}"] for name in ("one", "two", "random")}
     assert found.values["pool/lowest"] == min(scores.values())
@@ -291,9 +290,11 @@ def test_the_score_is_over_the_settings_players_and_the_reason_says_who_is_which
     # Who is among both is the settings' own.
     bot = registry.make_bot("kuhn", "random", spec, 0).digest
     reasons = {}
-    for _, reason, names, digests, *_ in found.lineups:
-        told = dict(zip(json.loads(names), json.loads(digests), strict=True))
-        reasons |= {(name, digest): reason for name, digest in told.items() if name != "main"}
+    for row in found.lineups:
+        digests = dict(zip(row.names, row.digests, strict=True))
+        reasons |= {
+            (name, digest): row.reason for name, digest in digests.items() if name != "main"
+        }
     assert reasons == {("random", bot): "evaluation", ("old", folding.digest): "pool"}
     assert found.values["pool/lowest"] == min(found.scores[n].value for n in ("old", "random"))
 
@@ -302,19 +303,19 @@ def test_the_score_is_over_the_settings_players_and_the_reason_says_who_is_which
 def test_a_policy_is_judged_in_the_manner_of_the_settings(greedy, tmp_path):
     judge, policy, _ = evaluator(tmp_path, bots=["random"], greedy=greedy)
     found = judge.measure(policy, 1)
-    for _, _, names, digests, *_ in found.lineups:
-        told = dict(zip(json.loads(names), json.loads(digests), strict=True))
-        assert told["main"] == found.digest + (":greedy" if greedy else "")
+    for row in found.lineups:
+        digests = dict(zip(row.names, row.digests, strict=True))
+        assert digests["main"] == found.digest + (":greedy" if greedy else "")
 
 
 def test_a_duel_s_gain_is_over_deals_in_both_seats(tmp_path):
     judge, _, spec = evaluator(tmp_path)
     random, folding = registry.make_bot("kuhn", "random", spec, 0), Folding(spec, 0)
-    found = judge.duel(random, folding, ("random", "folding"), 200, FIRST_MATCH)
+    found = judge.duel(random, folding, ("random", "folding"), 200, FIRST_MATCH, 1)
     returns = {}
-    for _, lineup, deal, returned, *_ in found.matches:
-        names = next(json.loads(row[2]) for row in found.lineups if row[0] == lineup)
-        returns.setdefault(deal, []).append(json.loads(returned)[names.index("random")])
+    for match in found.matches:
+        names = next(row.names for row in found.lineups if row.lineup == match.lineup)
+        returns.setdefault(match.deal, []).append(match.returns[names.index("random")])
     units = [sum(each) / 2 for each in returns.values()]
     assert {len(each) for each in returns.values()} == {2}
     assert found.gain.n == len(units) == 100

@@ -6,6 +6,7 @@ from lanista.evaluate.evaluator import Judgement
 from lanista.evaluate.promotion import Champion
 from lanista.evaluate.score import Estimate
 from lanista.runs.database import RunDatabase
+from lanista.runs.schema import EventRow
 
 
 def judged(digest, values=(), **scores):
@@ -100,8 +101,8 @@ def test_a_champion_is_a_fold_over_the_events(tmp_path):
     body = {"victim_digest": "a", "score": 0.8, "low": 0.75, "high": 0.85, "games": 100}
     metrics = RunDatabase(tmp_path / "run.db")
     promotion = Champion().challenged(judged("a", random=0.6))
-    metrics.add_rows("events", 2, [("promotion", "main", json.dumps(promotion))])
-    metrics.add_rows("events", 3, [("exploiter_refused", "exploiter/000002", json.dumps(body))])
+    metrics.add_rows([EventRow(2, "promotion", "main", promotion)])
+    metrics.add_rows([EventRow(3, "exploiter_refused", "exploiter/000002", body)])
     metrics.flush()
     grown.tested("exploiter/000002", body)
     again = Champion()

@@ -275,7 +275,7 @@ def test_the_next_round_is_told_how_often_each_category_was_met(folder, rows, mo
 
 def test_a_reset_from_scratch_is_another_network_every_time(folder):
     population = Population(saved_settings(folder), folder, LearnerLoop)
-    population.enter(0, population.first_rows())
+    population.enter(population.first_rows())
     training = population.trainings["main_exploiter_1"]
     seen = []
     for _ in range(3):

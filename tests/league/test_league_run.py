@@ -18,8 +18,9 @@ from lanista.league.population import Population
 from lanista.learn.learner import Learner
 from lanista.nets.policy_file import load_policy
 from lanista.runs.checkpoints import Checkpoints
-from lanista.runs.database import TABLES, RunDatabase
+from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of
+from lanista.runs.schema import TABLES
 from lanista.runs.settings import Evaluation
 from lanista.train import loop
 from lanista.train.learner_loop import LearnerLoop

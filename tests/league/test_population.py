@@ -1,6 +1,5 @@
 """A run's learners and players: what a reset leaves, and who stays out."""
 
-import json
 from contextlib import ExitStack, closing
 
 import pytest
@@ -14,6 +13,7 @@ from lanista.nets.policy_file import load_policy
 from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of, saved_settings
+from lanista.runs.schema import EventRow, LineupRow, MatchmakingRow, PlayerRow
 from lanista.train.learner_loop import LearnerLoop
 from lanista.train.loop import train
 
@@ -95,17 +95,16 @@ def test_whoever_is_frozen_or_fought_or_judged_is_the_averaged_policy_of_that_mo
     train(settings, output)
     folder = folder_of(output)
     metrics = RunDatabase(folder / "run.db")
-    frozen = {str(row[1]): str(row[2]) for row in metrics.select("players", "name") if row[2]}
+    frozen = {row.name: row.digest for row in metrics.rows(PlayerRow) if row.digest}
     (victim,) = {
-        json.loads(str(row[3]))["victim_digest"]
-        for row in metrics.select("events", "rowid")
-        if str(row[1]).startswith("exploiter_")
+        row.body["victim_digest"]
+        for row in metrics.rows(EventRow)
+        if row.kind.startswith("exploiter_")
     }
     judged = {}
-    for update, _, reason, names, digests, *_ in metrics.select("lineups", "lineup"):
-        if reason == "evaluation":
-            seat = json.loads(str(names)).index("main")
-            judged.setdefault(int(update), set()).add(json.loads(str(digests))[seat])
+    for row in metrics.rows(LineupRow):
+        if row.reason == "evaluation":
+            judged.setdefault(row.update, set()).add(row.digests[row.names.index("main")])
     metrics.close()
     kept = Checkpoints(folder / "checkpoints")
     for iteration in (1, 2, 3):
@@ -133,12 +132,12 @@ def test_a_refused_exploiter_stays_out_of_the_pool(tmp_path):
     output = tmp_path / "p.pt"
     train(settings_of(VALUES, learning={}, replay={}, league=league), output)
     metrics = RunDatabase(folder_of(output) / "run.db")
-    ((update, kind, name, body),) = metrics.select("events", "rowid")
-    assert (update, kind, name) == (2, "exploiter_refused", "exploiter/000001")
-    assert json.loads(str(body))["low"] <= 0.99
-    assert name not in [row[1] for row in metrics.select("players", "name")]
-    assert name not in [row[2] for row in metrics.select("matchmaking", "opponent")]
-    assert {row[2] for row in metrics.select("lineups", "lineup")} == {"exploiter"}
+    (event,) = metrics.rows(EventRow)
+    assert (event.update, event.kind, event.player) == (2, "exploiter_refused", "exploiter/000001")
+    assert event.body["low"] <= 0.99
+    assert event.player not in [row.name for row in metrics.rows(PlayerRow)]
+    assert event.player not in [row.opponent for row in metrics.rows(MatchmakingRow)]
+    assert {row.reason for row in metrics.rows(LineupRow)} == {"exploiter"}
     metrics.close()
 
 
@@ -200,11 +199,11 @@ def test_a_match_in_flight_is_counted_under_the_reason_for_which_it_began(traini
     following = training.collector.next_match
     iterate(training)
     reasons = set()
-    for _, seating, reason, _, _, _, _, first_match, last_match, _ in training.games():
-        began_before = reason == "first"
-        assert (first_match < following) == (last_match < following) == began_before
-        assert ("a" in json.loads(seating)) == began_before
-        reasons.add(reason)
+    for row in training.games(1):
+        began_before = row.reason == "first"
+        assert (row.first_match < following) == (row.last_match < following) == began_before
+        assert ("a" in row.seating) == began_before
+        reasons.add(row.reason)
     assert reasons == {"first", "second"}
 
 
@@ -216,7 +215,7 @@ def test_after_whole_matches_those_who_are_met_no_more_are_let_go(training_of):
     assert list(training.players) == ["b"]
     assert training.chairs == [("b", "second")]
     iterate(training)
-    assert {row[2] for row in training.games()} == {"second"}
+    assert {row.reason for row in training.games(1)} == {"second"}
 
 
 def test_players_are_made_in_the_same_order_in_every_process(training_of):
@@ -243,7 +242,7 @@ def test_a_chair_that_nobody_sits_on_any_more_is_given_to_whoever_comes(training
     assert training.chairs == [("c", "third"), ("b", "first")]
     training.meet([Meeting("b", 1.0, "first", "bot"), Meeting("d", 1.0, "third", "bot")])
     iterate(training)
-    assert {row[2] for row in training.games()} >= {"first", "third"}
+    assert {row.reason for row in training.games(1)} >= {"first", "third"}
 
 
 def test_players_of_a_league_are_found_on_the_device_that_is_asked_for(population):

@@ -11,7 +11,6 @@ from lanista.errors import LanistaError
 from lanista.league.matchmaking import Candidate
 from lanista.league.payoff import Outcome, Payoff, fold
 from lanista.league.roles import (
-    PlayerRow,
     candidates,
     lowest_bound,
     meant_to_beat,
@@ -21,16 +20,17 @@ from lanista.league.roles import (
     thinned,
 )
 from lanista.runs.league_settings import LeagueExploiter, MainExploiter, Role
+from lanista.runs.schema import PlayerRow
 
 unhurried = settings(deadline=None)
 
 
 def learner(name, role):
-    return PlayerRow(name, f"learner:{name}", "learner", "self", role, 1.0, 0)
+    return PlayerRow(0, name, f"learner:{name}", "learner", "self", role)
 
 
 def snapshot(name, role="main"):
-    return PlayerRow(name, "d" + name, "policy", "past", role, 1.0, int(name.rpartition("/")[2]))
+    return PlayerRow(int(name.rpartition("/")[2]), name, "d" + name, "policy", "past", role)
 
 
 ROSTER = [
@@ -38,12 +38,12 @@ ROSTER = [
     learner("main_2", "main"),
     learner("main_exploiter_1", "main_exploiter"),
     learner("league_exploiter_1", "league_exploiter"),
-    PlayerRow("imitation", "abc", "policy", "imitation", "", 1.0, 0),
-    PlayerRow("random", "def", "bot", "bot", "", 0.5, 0),
+    PlayerRow(0, "imitation", "abc", "policy", "imitation"),
+    PlayerRow(0, "random", "def", "bot", "bot", weight=0.5),
     snapshot("main_1/000010"),
     snapshot("main_exploiter_1/000020", "main_exploiter"),
-    PlayerRow("hole", "eee", "policy", "exploiter", "exploiter", 2.0, 30),
-    PlayerRow("retired", "fff", "policy", "past", "main", 0.0, 5),
+    PlayerRow(30, "hole", "eee", "policy", "exploiter", "exploiter", weight=2.0),
+    PlayerRow(5, "retired", "fff", "policy", "past", "main", weight=0.0),
 ]
 FROZEN = ["imitation", "random", "main_1/000010", "main_exploiter_1/000020", "hole"]
 
@@ -100,7 +100,7 @@ def test_of_many_snapshots_the_newest_and_evenly_spread_older_ones_are_met(count
 
 def test_of_several_mains_the_newest_are_kept_whoever_left_them():
     past = [
-        PlayerRow(name, "d", "policy", "past", "main", 1.0, update)
+        PlayerRow(update, name, "d", "policy", "past", "main")
         for name, update in (("b/1", 2), ("a/3", 6), ("b/2", 4), ("a/1", 1), ("a/2", 3), ("b/3", 5))
     ]
     assert [row.name for row in thinned(past, 0)] == ["a/1", "b/1", "a/2", "b/2", "b/3", "a/3"]

@@ -13,7 +13,7 @@ from pipeline_runs import untrained
 from lanista.cli import main as cli
 from lanista.learn.schedules import KINDS
 from lanista.learn.settings import TERMS
-from lanista.runs.database import TABLES
+from lanista.runs.schema import TABLES
 from lanista.runs.serialise import flat
 from lanista.runs.settings import RunSettings, load_settings
 from lanista.train.loop import train

@@ -12,16 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from lanista.report.run_record import (
-    Drawn,
-    Event,
     Lineup,
     Match,
     Member,
     RunRecord,
     Series,
-    TrainingGames,
     compute_of,
 )
+from lanista.runs.schema import EventRow, MatchmakingRow, TrainingGamesRow
 
 NASTY = 'bot <b>"bold"</b> & co'
 BOTS = {
@@ -141,7 +139,7 @@ def metrics() -> dict[str, Series]:
     return found
 
 
-def matchmaking(players: Sequence[Member]) -> tuple[Drawn, ...]:
+def matchmaking(players: Sequence[Member]) -> tuple[MatchmakingRow, ...]:
     """Return weights that move from bots to past selves."""
     found = []
     for learner in ("main", "main_exploiter_1"):
@@ -149,7 +147,7 @@ def matchmaking(players: Sequence[Member]) -> tuple[Drawn, ...]:
             there = [p for p in players if p.update <= update and p.name != "main_exploiter_1"]
             raw = {p.name: 0.5 if p.category == "bot" else 1.0 + update / 100 for p in there}
             total = sum(raw.values())
-            found += [Drawn(update, learner, n, "pfsp", w / total) for n, w in raw.items()]
+            found += [MatchmakingRow(update, learner, n, "pfsp", w / total) for n, w in raw.items()]
     return tuple(found)
 
 
@@ -158,24 +156,26 @@ def invented() -> RunRecord:
     players = members()
     told = ((40, f"The learning rate was halved; see {NASTY}."),)
     happened = tuple(
-        Event(player.update, "snapshot", player.name, {"digest": player.digest, "why": "decisions"})
+        EventRow(
+            player.update, "snapshot", player.name, {"digest": player.digest, "why": "decisions"}
+        )
         for player in players
         if player.category == "past"
     )
-    happened += (Event(125, "reset", "main_exploiter_1", {"to": "imitation"}),)
+    happened += (EventRow(125, "reset", "main_exploiter_1", {"to": "imitation"}),)
     for update, score in ((50, 0.74), (100, 0.66), (150, 0.62), (200, 0.57)):
         reading = {
             "instrument": "learned", "digest": "", "unit": "score", "value": score, "n": 300,
             "low": score - 0.03, "high": score + 0.03, "budget_decisions": 200_000,
             "lower_bound": update > 100,
         }  # fmt: skip
-        happened += (Event(update, "reading", "main", reading),)
+        happened += (EventRow(update, "reading", "main", reading),)
     found = metrics()
     learners = [player.name for player in players if player.kind == "learner"]
     return RunRecord(
         name="beastybar <quick>", game="beastybar", players=players, matches=matches(players),
         training=(
-            TrainingGames(1, "main", ("main", "imitation"), "pfsp", ("learner:main", "ab"), 4,
+            TrainingGamesRow(1, "main", ("main", "imitation"), "pfsp", ("learner:main", "ab"), 4,
                           ((2, 1, 1),), (1.0, -1.0), 0, 3, 0),
         ),
         metrics=found, events=happened, matchmaking=matchmaking(players), notices=told,

@@ -6,6 +6,7 @@ from contextlib import closing
 import numpy as np
 
 from lanista.runs.database import RunDatabase
+from lanista.runs.schema import MatchmakingRow
 
 DIGEST = {name: f"{number:064x}" for number, name in enumerate(
     ("random", "aggressive", "imitation", "main/000010", "main/000020", "main@30", "hunter"), 1
@@ -104,9 +105,13 @@ def make_league(folder, deals=40):
         fill(database, "events", events())
         fill(database, "notices", [(30, "A sentence.")])
         fill(database, "metrics", numbers())
-        metrics.add_rows("matchmaking", 0, [("main", "main", "self", 1.0)])
-        metrics.add_rows("matchmaking", 20, [("main", "main", "self", 0.25),
-                                             ("main", "main/000010", "pfsp", 0.75)])  # fmt: skip
+        metrics.add_rows(
+            [
+                MatchmakingRow(0, "main", "main", "self", 1.0),
+                MatchmakingRow(20, "main", "main", "self", 0.25),
+                MatchmakingRow(20, "main", "main/000010", "pfsp", 0.75),
+            ]
+        )
         metrics.flush()
     return folder
 

@@ -13,15 +13,16 @@ from lanista.cli.main import main
 from lanista.live.diagnosis.findings import Finding
 from lanista.report.diagnosis import examine_run
 from lanista.report.reading import read_run
-from lanista.report.run_record import Lineup, Match, Member, RunRecord, TrainingGames
+from lanista.report.run_record import Lineup, Match, Member, RunRecord
+from lanista.runs.schema import TrainingGamesRow
 
 MAIN = Member("main", "", "learner", "self", "main", (), 1.0, 0, {})
 BOT = Member("rusher", "", "bot", "bot", "", (), 1.0, 0, {})
 
 
-def games(update: int, met: str, pairs: tuple[int, int, int], seat: int = 0) -> TrainingGames:
+def games(update: int, met: str, pairs: tuple[int, int, int], seat: int = 0) -> TrainingGamesRow:
     names = ("main", met) if seat == 0 else (met, "main")
-    return TrainingGames(
+    return TrainingGamesRow(
         update, "main", names, "self", ("learner:main", "x"), sum(pairs), (pairs,), (0.0, 0.0),
         0, 1, update,
     )  # fmt: skip

@@ -16,8 +16,9 @@ from lanista.report.pages.charts import Line, thinned
 from lanista.report.pages.charts_league import apart
 from lanista.report.pages.run_page import page
 from lanista.report.pages.strength import spread
-from lanista.report.run_record import Event, Lineup, Match, Member, RunRecord
+from lanista.report.run_record import Lineup, Match, Member, RunRecord
 from lanista.report.summary import summarise
+from lanista.runs.schema import EventRow
 
 SECTIONS = {
     "score against each bot": "Score against each bot",
@@ -237,7 +238,7 @@ def test_the_headline_names_the_lowest_score_and_its_opponent(record: RunRecord,
 
 def test_the_headline_is_about_the_policy_that_was_saved(record: RunRecord) -> None:
     half = f"main/{UPDATES // 2:06d}"
-    promoted = Event(UPDATES // 2, "promotion", "main", {"digest": digest(half)})
+    promoted = EventRow(UPDATES // 2, "promotion", "main", {"digest": digest(half)})
     told = dataclasses.replace(record, events=(*record.events, promoted))
     html = page(told, summarise(told))
     top = html[: html.index("</header>")]
@@ -318,7 +319,7 @@ def test_after_a_reset_descent_is_from_what_it_was_reset_to(
         else p
         for p in record.players
     ]
-    events = (Event(25, "reset", "main_exploiter_1", {"to": to}),)
+    events = (EventRow(25, "reset", "main_exploiter_1", {"to": to}),)
     html = page(dataclasses.replace(record, players=tuple(players), events=events), summary)
     (figure,) = charts(html, "family-tree")
     lanes = figure["layout"]["yaxis"]["ticktext"]
@@ -345,7 +346,7 @@ def test_an_event_says_its_numbers_and_leaves_long_things_out(record: RunRecord)
         "digest": "ab" * 32, "reading": {"value": 0.25, "low": 0.2, "high": 0.3}, "before": None,
         "scores": {"random": {"value": 1.0}}, "games": 1200, "share": 0.123456,
     }  # fmt: skip
-    html = page(dataclasses.replace(record, events=(Event(3, "promotion", "main", body),)), {})
+    html = page(dataclasses.replace(record, events=(EventRow(3, "promotion", "main", body),)), {})
     said = "digest abababababab, reading 0.250 [0.200, 0.300], games 1,200, share 0.1235"
     assert f"<td>{said}</td>" in html.replace("\u00a0", " ")
 
@@ -387,7 +388,7 @@ def test_heads_of_one_decision_are_added_up(record: RunRecord) -> None:
 
 
 def test_a_long_list_of_events_says_how_much_of_it_is_shown(record: RunRecord) -> None:
-    many = tuple(Event(n, "snapshot", f"main/{n:06d}", {}) for n in range(500))
+    many = tuple(EventRow(n, "snapshot", f"main/{n:06d}", {}) for n in range(500))
     html = page(dataclasses.replace(record, events=many, notices=()), {})
     assert "The newest 200 of 500." in html
     assert "<td>main/000300</td>" in html

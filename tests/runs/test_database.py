@@ -7,7 +7,8 @@ import pytest
 
 from lanista.errors import RefusedError
 from lanista.runs import database as module
-from lanista.runs.database import TABLES, VERSION, RunDatabase
+from lanista.runs.database import RunDatabase
+from lanista.runs.schema import ROWS, VERSION, EventRow, LineupRow, MatchRow, MetricRow, NoticeRow
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_the_sum_of_all_rows_is_the_same_however_they_came_and_leaves_out_what_w
         with closing(RunDatabase(tmp_path / name)) as metrics:
             for update in order:
                 metrics.add(update, {"loss": 0.5 * update})
-                metrics.add_rows("events", update, [("kind", "player", "{}")])
+                metrics.add_rows([EventRow(update, "kind", "player", {})])
                 metrics.say(update, f"{name} says something")
                 metrics.flush()
             sums.append(metrics.sum)
@@ -62,8 +63,8 @@ def test_the_sum_of_all_rows_is_the_same_however_they_came_and_leaves_out_what_w
             sums.append(metrics.sum)
             assert 0 < metrics.sum < 1 << 256
             metrics.forget_after(1)
-            assert [len(metrics.select(table, "update_number")) for table in TABLES] == [
-                {"metrics": 1, "events": 1, "notices": 1}.get(table, 0) for table in TABLES
+            assert [len(metrics.rows(kind)) for kind in ROWS] == [
+                int(kind in (MetricRow, EventRow, NoticeRow)) for kind in ROWS
             ]
             assert metrics.sum not in (0, sums[0])
     assert len(set(sums)) == 1
@@ -72,13 +73,9 @@ def test_the_sum_of_all_rows_is_the_same_however_they_came_and_leaves_out_what_w
 def test_the_highest_match_is_that_of_a_match_or_of_a_line_up_and_minus_1_without_any(tmp_path):
     with closing(RunDatabase(tmp_path / "run.db")) as metrics:
         assert metrics.last_match() == -1
-        columns = {
-            table: len(metrics.connection.execute(f"PRAGMA table_info({table})").fetchall())
-            for table in ("lineups", "matches")
-        }
-        metrics.add_rows("matches", 1, [(7, *[0] * (columns["matches"] - 2))])
+        metrics.add_rows([MatchRow(1, 7, 7, 0, (), (), False)])
         metrics.flush()
         assert metrics.last_match() == 7
-        metrics.add_rows("lineups", 1, [(9, *[0] * (columns["lineups"] - 2))])
+        metrics.add_rows([LineupRow(1, 9, "pool", (), (), 0, 1, 1)])
         metrics.flush()
         assert metrics.last_match() == 9

@@ -4,7 +4,8 @@ import pytest
 from pipeline_runs import KUHN, settings_of
 
 from lanista.errors import RefusedError
-from lanista.runs.folder import CONFIG, create, folder_of
+from lanista.runs.folder import create, folder_of
+from lanista.runs.layout import CONFIG
 
 
 def made(output):

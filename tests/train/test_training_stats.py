@@ -1,10 +1,9 @@
 """A learner's training matches by name, worked out by hand."""
 
-import json
-
 import pytest
 
 from lanista.rollout.outcome_counts import Count
+from lanista.runs.schema import TrainingGamesRow
 from lanista.train.training_stats import fared, game_rows
 
 CHAIRS = [("bot", "fixed"), ("old", "hard"), ("bot", "lost")]
@@ -45,7 +44,7 @@ def test_at_a_table_of_three_every_opponent_counts_and_itself_from_the_first_sea
 
 def test_nothing_played_is_no_number():
     assert fared([], "main", CHAIRS, CATEGORIES) == {}
-    assert game_rows([], "main", CHAIRS, {}, "self", 0) == []
+    assert game_rows([], "main", CHAIRS, {}, "self", 0, 5) == []
 
 
 def test_rows_name_who_sat_where_and_why_in_the_order_of_the_table():
@@ -56,23 +55,30 @@ def test_rows_name_who_sat_where_and_why_in_the_order_of_the_table():
         two((1, 0), 0, 0, 1, returns=(-1.0, 1.0), first=5, last=5, update=2),
     ]
     digests = {"bot": "b1", "old": "f2"}
-    found = game_rows(counts, "main", CHAIRS, digests, "own", 10)
-    assert [(json.loads(row[1]), row[2], json.loads(row[3])) for row in found] == [
-        (["bot", "main"], "fixed", ["b1", "learner:main"]),
-        (["bot", "main"], "lost", ["b1", "learner:main"]),
-        (["main", "main"], "own", ["learner:main", "learner:main"]),
-        (["main", "old"], "hard", ["learner:main", "f2"]),
+    found = game_rows(counts, "main", CHAIRS, digests, "own", 10, 15)
+    assert [(row.seating, row.reason, row.digests) for row in found] == [
+        (("bot", "main"), "fixed", ("b1", "learner:main")),
+        (("bot", "main"), "lost", ("b1", "learner:main")),
+        (("main", "main"), "own", ("learner:main", "learner:main")),
+        (("main", "old"), "hard", ("learner:main", "f2")),
     ]
-    last = found[-1]
-    assert (last[0], last[4], json.loads(last[5]), json.loads(last[6]), *last[7:]) == (
-        "main", 3, [[0, 2, 1]], [-1.0, 1.0], 1, 7, 11,
+    assert found[-1] == TrainingGamesRow(
+        15, "main", ("main", "old"), "hard", ("learner:main", "f2"), 3, ((0, 2, 1),), (-1.0, 1.0),
+        1, 7, 11,
     )  # fmt: skip
+
+
+def test_rows_are_sorted_by_the_text_that_the_table_has():
+    """A space comes before the quotation mark that ends a name in JSON, so it decides there."""
+    counts = [two((1, 0), 1, 0, 0), two((2, 0), 1, 0, 0)]
+    found = game_rows(counts, "main", [("a", "x"), ("a b", "x")], {"a": "", "a b": ""}, "own", 0, 1)
+    assert [row.seating[0] for row in found] == ["a b", "a"]
 
 
 def test_every_opponent_s_reason_is_named_in_the_order_of_the_seats():
     count = Count((2, 0, 1), 1, ((1, 0, 0),) * 3, (0.0,) * 3, 0, 0, 0)
-    (row,) = game_rows([count], "main", CHAIRS, {"bot": "b1", "old": "f2"}, "own", 0)
-    assert (json.loads(row[1]), row[2]) == (["old", "main", "bot"], "hard+fixed")
+    (row,) = game_rows([count], "main", CHAIRS, {"bot": "b1", "old": "f2"}, "own", 0, 5)
+    assert (row.seating, row.reason) == (("old", "main", "bot"), "hard+fixed")
 
 
 @pytest.mark.parametrize(
@@ -81,11 +87,11 @@ def test_every_opponent_s_reason_is_named_in_the_order_of_the_seats():
 def test_every_seat_has_the_digest_of_whoever_sat_there(seating):
     pairs = ((1, 0, 0),) * (len(seating) * (len(seating) - 1) // 2)
     count = Count(seating, 1, pairs, (0.0,) * len(seating), 0, 0, 0)
-    (row,) = game_rows([count], "main", CHAIRS, {"bot": "b1", "old": "f2"}, "own", 0)
+    (row,) = game_rows([count], "main", CHAIRS, {"bot": "b1", "old": "f2"}, "own", 0, 5)
     people = {0: ("main", "learner:main"), 1: ("bot", "b1"), 2: ("old", "f2"), 3: ("bot", "b1")}
-    assert json.loads(row[1]) == [people[number][0] for number in seating]
-    assert json.loads(row[3]) == [people[number][1] for number in seating]
-    assert row[2] == "+".join(CHAIRS[number - 1][1] for number in seating if number)
+    assert row.seating == tuple(people[number][0] for number in seating)
+    assert row.digests == tuple(people[number][1] for number in seating)
+    assert row.reason == "+".join(CHAIRS[number - 1][1] for number in seating if number)
 
 
 @pytest.mark.parametrize("seating", [(0, 1, 2, 0), (1, 0, 0, 2)])

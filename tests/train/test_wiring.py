@@ -1,7 +1,6 @@
 """What a run hands to its parts: temperature, scores, weights of meetings, outcomes."""
 
 import hashlib
-import json
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -23,6 +22,7 @@ from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of
 from lanista.runs.resolve import resolve
+from lanista.runs.schema import EventRow, LineupRow, MatchRow, MetricRow, TrainingGamesRow
 from lanista.train.learner_loop import LearnerLoop, lone_learner
 from lanista.train.loop import train
 
@@ -92,11 +92,11 @@ def test_without_a_league_opponents_are_met_by_the_weights_of_the_settings(tmp_p
     for name, data in files.items():
         (folder / "policies" / name).write_bytes(data)
     with closing(Population(settings, folder, LearnerLoop)) as population:
-        population.enter(0, population.first_rows())
+        population.enter(population.first_rows())
         weights = {name: row.weight for name, row in population.roster.items()}
         assert weights == {"main": 2.0, "random": 5.0, file: 9.0}
         rows = population.matchmake()
-        assert {who: weight for _, who, _, weight in rows} == {
+        assert {row.opponent: row.weight for row in rows} == {
             "main": 0.125, "random": 0.3125, file: 0.5625,
         }  # fmt: skip
         population.meet(rows)
@@ -108,19 +108,19 @@ def test_without_a_league_opponents_are_met_by_the_weights_of_the_settings(tmp_p
 
 
 def lineup(number, names):
-    return (number, "evaluation", json.dumps(names), "[]", 0, 1, 1)
+    return LineupRow(1, number, "evaluation", tuple(names), (), 0, 1, 1)
 
 
-def match(number, of, places, cut_off=0):
-    return (number, of, number, "[]", json.dumps(places), cut_off)
+def match(number, of, places, cut_off=False):
+    return MatchRow(1, number, of, number, (), tuple(places), cut_off)
 
 
 def test_outcomes_are_the_matches_of_each_line_up_that_came_to_an_end():
-    games = [("main", '["main", "b"]', "hard", "[]", 9, "[[4, 3, 2]]", "[]", 0, 8, 0)]
+    games = [TrainingGamesRow(1, "main", ("main", "b"), "hard", (), 9, ((4, 3, 2),), (), 0, 8, 0)]
     lineups = [lineup(7, ["a", "b", "c"]), lineup(3, ["c", "a", "b"]), lineup(5, ["b", "a", "c"])]
     matches = [
         match(7, 7, [1, 2, 3]), match(8, 3, [1, 1, 3]), match(9, 7, [3, 2, 1]),
-        match(10, 7, [1, 2, 3], cut_off=1), match(11, 5, [1, 2, 3], cut_off=1),
+        match(10, 7, [1, 2, 3], cut_off=True), match(11, 5, [1, 2, 3], cut_off=True),
         match(12, 7, [1, 2, 2]),
     ]  # fmt: skip
     found = [(one.names, one.pairs) for one in outcomes(games, lineups, matches)]
@@ -241,10 +241,9 @@ def test_what_is_unknown_is_null_and_the_sum_is_that_of_all_rows_over_many_flush
     one.forget_after(10)
     for update in (1, 2, 3):
         one.add(update, {"known": 0.5, "unknown": float("nan")})
-        one.add_rows("events", update, [("kind", "who", "{}")])
+        one.add_rows([EventRow(update, "kind", "who", {})])
         one.flush()
-    found = one.select("metrics", "update_number, name")
-    assert [row[2] for row in found] == [0.5, None] * 3
+    assert [row.value for row in one.rows(MetricRow)] == [0.5, None] * 3
     total = one.sum
     one.close()
     again = RunDatabase(path)
@@ -252,7 +251,7 @@ def test_what_is_unknown_is_null_and_the_sum_is_that_of_all_rows_over_many_flush
     assert again.sum == total != 0
     again.forget_after(2)
     assert again.sum != total
-    assert len(again.select("events", "rowid")) == 2
+    assert len(again.rows(EventRow)) == 2
     again.close()
 
 

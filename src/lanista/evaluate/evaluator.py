@@ -36,8 +36,8 @@ from lanista.nets.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
 from lanista.rollout.inference.policy_players import PolicyPlayer, policy_player
 from lanista.rollout.inference.row_blocks import one_thread
 from lanista.rollout.match_runner import Results, Table, play
-from lanista.runs.database import Row
 from lanista.runs.players import make_player
+from lanista.runs.schema import LineupRow, MatchRow
 from lanista.runs.settings import RunSettings
 
 __all__ = ["FIRST_MATCH", "Encounter", "Evaluator", "Judgement", "probabilities", "uniform"]
@@ -56,9 +56,9 @@ class Judgement:
     """Of the policy, where it played."""
     policy: bytes = b""
     """Its file."""
-    lineups: list[Row] = field(default_factory=list)
+    lineups: list[LineupRow] = field(default_factory=list)
     """Line-ups of matches for the run's database; each names the digests."""
-    matches: list[Row] = field(default_factory=list)
+    matches: list[MatchRow] = field(default_factory=list)
     """The matches of those line-ups."""
     next_match: int = 0
     """The first match id that is not used yet."""
@@ -86,8 +86,8 @@ class Encounter:
     """Of the first of them."""
     gain: Estimate | None
     """What it won per match, by deals in all seatings."""
-    lineups: list[Row]
-    matches: list[Row]
+    lineups: list[LineupRow]
+    matches: list[MatchRow]
 
 
 class Evaluator:
@@ -153,7 +153,7 @@ class Evaluator:
             values["pool/lowest"] = reading.value
             values["pool/lowest_low"] = float("nan") if reading.low is None else reading.low
         reasons = [EVALUATION if word in self.players else POOL for word in met]
-        rows = match_rows(results, (name, *met), reasons, self.settings.seed, self.spec)
+        rows = match_rows(results, (name, *met), reasons, self.settings.seed, self.spec, update)
         scores = [found.scores[word].value for word in self.players or met if word in found.scores]
         mean = float(np.mean(scores)) if scores else None
         first_match += len(results)
@@ -166,12 +166,13 @@ class Evaluator:
         names: Sequence[str],
         matches: int,
         first_match: int,
+        update: int,
         reason: str = "exploiter",
     ) -> Encounter:
-        """Let two fixed players meet; `other` sits in all seats but one."""
+        """Let two fixed players meet before an `update`; `other` sits in all seats but one."""
         results = self._play((mine, other), matches, first_match)
         score = gauntlet_of(results, names).bouts[0].standing.score
-        rows = match_rows(results, names, [reason], self.settings.seed, self.spec)
+        rows = match_rows(results, names, [reason], self.settings.seed, self.spec, update)
         return Encounter(score, _gain(results), *rows)
 
     def _mine(self, name: str, policy: Policy, digest: str, update: int) -> PolicyPlayer:

@@ -7,7 +7,6 @@ where players come from.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -21,7 +20,7 @@ from lanista.games.contract import Spec
 from lanista.rollout.inference.row_blocks import one_thread
 from lanista.rollout.match_runner import Progress, Results, RolloutError, Table, play
 from lanista.rollout.schedule import Schedule, rotations
-from lanista.runs.database import Row
+from lanista.runs.schema import LineupRow, MatchRow
 
 FIRST_MATCH = 1 << 40
 """The first match and deal of fixed players; training counts from 0 and never comes here."""
@@ -183,36 +182,43 @@ def against(results: Results, number: int) -> Results:
 
 
 def match_rows(
-    results: Results, names: Sequence[str], reasons: Sequence[str], seed: int, spec: Spec
-) -> tuple[list[Row], list[Row]]:
-    """Return rows for the tables `lineups` and `matches`, without their update.
+    results: Results,
+    names: Sequence[str],
+    reasons: Sequence[str],
+    seed: int,
+    spec: Spec,
+    update: int,
+) -> tuple[list[LineupRow], list[MatchRow]]:
+    """Return the line-ups and matches of results, for the record of an update.
 
-    `reasons` says why each opponent was met. A line-up is known by the id of its first match.
+    `reasons` says why each opponent was met. A line-up has the id of its first match.
     """
     schedule, digests = results.schedule, results.digests
     number: dict[tuple[int, ...], int] = {}
-    matches: list[Row] = []
+    matches: list[MatchRow] = []
     for row, seating in enumerate(map(tuple, schedule.seating.tolist())):
         match = int(schedule.match[row])
         matches.append(
-            (
+            MatchRow(
+                update,
                 match,
-                number.setdefault(seating, match),
-                int(schedule.deal[row]),
-                json.dumps(results.returns[row].tolist()),
-                json.dumps(results.place[row].tolist()),
-                int(results.cut_off[row]),
+                lineup=number.setdefault(seating, match),
+                deal=int(schedule.deal[row]),
+                returns=tuple(results.returns[row].tolist()),
+                places=tuple(results.place[row].tolist()),
+                cut_off=bool(results.cut_off[row]),
             )
         )
-    lineups: list[Row] = [
-        (
+    lineups = [
+        LineupRow(
+            update,
             lineup,
-            reasons[max(seating) - 1],
-            json.dumps([names[who] for who in seating]),
-            json.dumps([digests[who] for who in seating]),
-            seed,
-            spec.facts.rules_version,
-            spec.facts.observation_version,
+            reason=reasons[max(seating) - 1],
+            names=tuple(names[who] for who in seating),
+            digests=tuple(digests[who] for who in seating),
+            seed=seed,
+            rules_version=spec.facts.rules_version,
+            observation_version=spec.facts.observation_version,
         )
         for seating, lineup in number.items()
     ]

@@ -6,9 +6,6 @@ is not the one that played is refused. Changes nothing in the run.
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,11 +24,11 @@ from lanista.rollout.inference.policy_players import policy_player
 from lanista.rollout.inference.row_blocks import one_thread
 from lanista.rollout.match_runner import Results, Table, play
 from lanista.rollout.schedule import Schedule
-from lanista.runs.database import VERSION
-from lanista.runs.folder import CONFIG, DATABASE, bot_path, policy_path
+from lanista.runs.folder import bot_path, policy_path
+from lanista.runs.layout import CONFIG, DATABASE
 from lanista.runs.players import is_bot
+from lanista.runs.reader import RunReader, reading_run
 from lanista.runs.settings import RunSettings, load_settings
-from lanista.runs.sqlite_files import opened_to_read
 
 _GREEDY, _TEMPERATURE = "greedy", "temperature="
 
@@ -148,67 +145,33 @@ def outcome_of(results: Results) -> Outcome:
 
 def recorded(folder: Path, match: int) -> Recorded:
     """Return a match as the run's database has it; refuse ids that no such match has."""
-    path = folder / DATABASE
-    try:
-        with closing(opened_to_read(path)) as database:
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if version != VERSION:
-                raise RefusedError(
-                    f"{path} is of version {version}, and this program reads {VERSION}; use the "
-                    "program that wrote it."
-                )
-            row = database.execute(_QUERY, (match,)).fetchone()
-            if row is None:
-                raise _unknown(database, folder, match)
-            return _read(match, *row)
-    except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
-        raise RefusedError(f"{path} is damaged: {error}; put back a copy.") from error
-
-
-_QUERY = """
-SELECT m.update_number, m.deal, m.returns, m.places, m.cut_off, l.reason, l.names, l.digests,
-       l.seed, l.rules_version, l.observation_version
-FROM matches m JOIN lineups l ON l.lineup = m.lineup WHERE m.match = ?
-"""
-
-
-def _read(
-    match: int,
-    update: int,
-    deal: int,
-    returns: str,
-    places: str,
-    cut_off: int,
-    reason: str,
-    names: str,
-    digests: str,
-    seed: int,
-    rules_version: Any,
-    observation_version: Any,
-) -> Recorded:
+    with reading_run(folder / DATABASE, RefusedError) as run:
+        rows = run.match(match)
+        if rows is None:
+            raise _unknown(run, folder, match)
+    row, lineup = rows
     return Recorded(
         match=match,
-        update=update,
-        reason=reason,
-        names=tuple(json.loads(names)),
-        digests=tuple(json.loads(digests)),
-        seed=seed,
-        deal=deal,
-        rules_version=str(rules_version),
-        observation_version=str(observation_version),
-        outcome=Outcome(tuple(json.loads(returns)), tuple(json.loads(places)), bool(cut_off)),
+        update=row.update,
+        reason=lineup.reason,
+        names=lineup.names,
+        digests=lineup.digests,
+        seed=lineup.seed,
+        deal=row.deal,
+        rules_version=str(lineup.rules_version),
+        observation_version=str(lineup.observation_version),
+        outcome=Outcome(row.returns, row.places, row.cut_off),
     )
 
 
-def _unknown(database: sqlite3.Connection, folder: Path, match: int) -> LanistaError:
+def _unknown(run: RunReader, folder: Path, match: int) -> LanistaError:
     """Return why an id cannot be played again."""
-    first, last = database.execute("SELECT MIN(match), MAX(match) FROM matches").fetchone()
+    ids, trained = run.match_ids(), run.last_training_match()
     those = (
         "it has none of fixed players."
-        if first is None
-        else f"those of fixed players have ids from {first} to {last}."
+        if ids is None
+        else f"those of fixed players have ids from {ids[0]} to {ids[1]}."
     )
-    (trained,) = database.execute("SELECT MAX(last_match) FROM training_games").fetchone()
     if trained is not None and 0 <= match <= trained < FIRST_MATCH:
         return LanistaError(
             f"Match {match} of {folder} was a training game: these are counted by seating, not "

@@ -8,7 +8,6 @@ events. Knows nothing of how policies are made.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,7 +15,8 @@ from typing import Any
 from lanista.evaluate.evaluator import Judgement
 from lanista.evaluate.meter import Reading, pool_reading
 from lanista.evaluate.score import Estimate
-from lanista.runs.database import RunDatabase
+from lanista.runs.reader import RunTables
+from lanista.runs.schema import EventRow
 
 NASH_CONV = "exact/nash_conv"
 
@@ -80,11 +80,10 @@ class Champion:
                 1 - body["score"], 1 - body["high"], 1 - body["low"], body["games"] // 2
             )
 
-    def load(self, metrics: RunDatabase) -> None:
+    def load(self, metrics: RunTables) -> None:
         """Fold over the run's events."""
-        for _, kind, player, body in metrics.select("events", "rowid"):
-            said = json.loads(str(body))
-            if kind == "promotion":
-                self.crowned(said)
-            elif str(kind).startswith("exploiter_"):
-                self.tested(str(player), said)
+        for event in metrics.rows(EventRow):
+            if event.kind == "promotion":
+                self.crowned(event.body)
+            elif event.kind.startswith("exploiter_"):
+                self.tested(event.player, event.body)

@@ -7,7 +7,6 @@ same roster and the same payoff. A run without a league is one main that meets f
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,19 +17,28 @@ from lanista.games.bots import Player
 from lanista.league.matchmaking import Meeting, meetings
 from lanista.league.payoff import Payoff
 from lanista.league.roles import (
-    PlayerRow,
     candidates,
     lowest_bound,
     meant_to_beat,
     reset_target,
     snapshot_due,
 )
-from lanista.league.roster import Frozen, LivePlayer, outcomes, player_row
+from lanista.league.roster import Frozen, LivePlayer, outcomes
 from lanista.nets.policy_file import load_policy, policy_bytes
-from lanista.runs.database import Row, RunDatabase, Values
+from lanista.runs.database import Values
 from lanista.runs.folder import policy_path
 from lanista.runs.league_settings import MAIN, League
 from lanista.runs.players import is_bot, make_player
+from lanista.runs.reader import RunTables
+from lanista.runs.schema import (
+    EventRow,
+    LineupRow,
+    MatchmakingRow,
+    MatchRow,
+    PlayerRow,
+    R,
+    TrainingGamesRow,
+)
 from lanista.runs.settings import SELF, Opponent, RunSettings
 
 if TYPE_CHECKING:
@@ -65,7 +73,7 @@ class Population:
         self.payoffs = {life: Payoff(life) for life in {self._half_life(r) for r in self.roles}}
         self.spent = dict.fromkeys(SPENT, 0.0) if self.league else {}
         """On exploiters in runs of their own."""
-        self.in_force: dict[str, list[Row]] = {}
+        self.in_force: dict[str, list[MatchmakingRow]] = {}
         """By learner: the rows of the record that its opponents are drawn from."""
 
     def close(self) -> None:
@@ -97,47 +105,43 @@ class Population:
 
     # The roster.
 
-    def first_rows(self) -> list[Row]:
+    def first_rows(self) -> list[PlayerRow]:
         """Return the players that a run begins with."""
         settings, rows = self.settings, []
         weights = {each.player: each.weight for each in settings.rollouts.opponents}
         own = weights.get(SELF, 1.0 if self.league else 0.0)
         for name, role in self.roles.items():
-            rows.append(PlayerRow(name, "", "learner", "self", role, own, 0))
+            rows.append(PlayerRow(0, name, "", "learner", "self", role, weight=own))
         start = settings.supervised_digest
         for each in settings.rollouts.opponents:
             if each.player == SELF:
                 continue
             rows.append(self._opponent(each))
         if self.league and start and start not in [row.digest for row in rows]:
-            rows.append(PlayerRow(IMITATION, start, "policy", "imitation", "", 1.0, 0))
-        return [player_row(row, (), {}) for row in rows]
+            rows.append(PlayerRow(0, IMITATION, start, "policy", "imitation"))
+        return rows
 
     def _opponent(self, asked: Opponent) -> PlayerRow:
         word, digest = asked.player, asked.digest
         if not digest:
             digest = self._make(word, "").digest
-            return PlayerRow(word, digest, "bot", "bot", "", asked.weight, 0)
+            return PlayerRow(0, word, digest, "bot", "bot", weight=asked.weight)
         if is_bot_file(word):
-            return PlayerRow(word, digest, "bot", "bot", "", asked.weight, 0)
+            return PlayerRow(0, word, digest, "bot", "bot", weight=asked.weight)
         category = "imitation" if digest == self.settings.supervised_digest else "past"
-        return PlayerRow(word, digest, "policy", category, "", asked.weight, 0)
+        return PlayerRow(0, word, digest, "policy", category, weight=asked.weight)
 
     def _make(self, word: str, digest: str, device: str = "cpu") -> Player:
         told = (self.settings, word, digest, self.spec, self.folder, self.settings.seed)
         return make_player(*told, device=device)
 
-    def enter(self, update: int, rows: Iterable[Row]) -> None:
+    def enter(self, rows: Iterable[PlayerRow]) -> None:
         """Take players that stand in the record into the roster."""
-        for name, digest, kind, category, role, _, weight, body in rows:
-            self.roster[str(name)] = PlayerRow(
-                str(name), str(digest), str(kind), str(category), str(role), float(weight or 0),
-                update,
-            )  # fmt: skip
-            said = json.loads(str(body))
-            if "learner" in said:
-                self.snapshot_at[said["learner"]] = int(said["decisions"])
-                self.parents[said["learner"]] = (str(name),)
+        for row in rows:
+            self.roster[row.name] = row
+            if "learner" in row.body:
+                self.snapshot_at[row.body["learner"]] = int(row.body["decisions"])
+                self.parents[row.body["learner"]] = (row.name,)
 
     def find(self, name: str, device: str = "cpu") -> Player:
         """Return a player of the roster, ready to sit down.
@@ -167,14 +171,14 @@ class Population:
 
     # Matchmaking.
 
-    def matchmake(self) -> list[Row]:
-        """Return each learner's opponent mix from now on, for the record."""
-        rows: list[Row] = []
+    def matchmake(self) -> list[MatchmakingRow]:
+        """Return each learner's opponent mix from the coming update on, for the record."""
+        rows: list[MatchmakingRow] = []
         for learner in self.roles:
             chosen = self._fixed() if self.league is None else self._chosen(self.league, learner)
-            rows += [(learner, *each) for each in chosen]
+            rows += [MatchmakingRow(self.update + 1, learner, *each) for each in chosen]
         # As the table has them: draws depend on the order.
-        return sorted(rows, key=lambda row: tuple(map(str, row[:3])))
+        return sorted(rows, key=lambda row: row.key)
 
     def _fixed(self) -> list[tuple[str, str, float]]:
         weights = {
@@ -188,25 +192,25 @@ class Population:
         rules = league.rules(role).matchmaking
         found = candidates(role, learner, list(self.roster.values()), league.past_members)
         previous: dict[str, float] = {}
-        for _, opponent, _, weight in self.in_force.get(learner, []):
-            category = self.roster[str(opponent)].category
-            previous[category] = previous.get(category, 0.0) + float(weight or 0)
+        for row in self.in_force.get(learner, []):
+            category = self.roster[row.opponent].category
+            previous[category] = previous.get(category, 0.0) + row.weight
         payoff = self.payoffs[self._half_life(learner)]
         return [
             (each.opponent, each.reason, each.weight)
             for each in meetings(rules, learner, found, payoff, previous)
         ]
 
-    def meet(self, rows: Sequence[Row]) -> None:
+    def meet(self, rows: Sequence[MatchmakingRow]) -> None:
         """Let every learner draw its opponents from these rows of the record."""
         for learner, training in self.trainings.items():
-            self.in_force[learner] = [row for row in rows if row[0] == learner]
+            self.in_force[learner] = [row for row in rows if row.learner == learner]
             training.meet(
                 [
                     Meeting(
-                        str(who), float(weight or 0), str(why), self._category(learner, str(who))
+                        row.opponent, row.weight, row.reason, self._category(learner, row.opponent)
                     )
-                    for _, who, why, weight in self.in_force[learner]
+                    for row in self.in_force[learner]
                 ]
             )
 
@@ -237,12 +241,11 @@ class Population:
                         log[name] = value
         yield from logs.items()
 
-    def games(self) -> list[Row]:
+    def games(self) -> list[TrainingGamesRow]:
         """Return this iteration's training games, in the order of the record."""
-        return sorted(
-            (row for training in self.trainings.values() for row in training.games()),
-            key=lambda row: tuple(map(str, row[:3])),
-        )
+        trainings = self.trainings.values()
+        rows = [row for training in trainings for row in training.games(self.update)]
+        return sorted(rows, key=lambda row: row.key)
 
     def notices(self) -> list[str]:
         """Return what the user should know of those who play, each sentence once."""
@@ -258,13 +261,18 @@ class Population:
         values: Values = {}
         for learner, rows in self.in_force.items():
             prefix = "" if self.trainings[learner] is self.main else f"{learner}/"
-            for _, who, _, weight in rows:
-                name = f"{prefix}matchmaking/{self._category(learner, str(who))}"
-                values[name] = values.get(name, 0.0) + float(weight or 0)
+            for row in rows:
+                name = f"{prefix}matchmaking/{self._category(learner, row.opponent)}"
+                values[name] = values.get(name, 0.0) + row.weight
         return values
 
-    def count(self, games: Sequence[Row], lineups: Sequence[Row], matches: Sequence[Row]) -> None:
-        """Add the outcomes of an iteration's games; rows as in the tables, without their update."""
+    def count(
+        self,
+        games: Sequence[TrainingGamesRow],
+        lineups: Sequence[LineupRow],
+        matches: Sequence[MatchRow],
+    ) -> None:
+        """Add the outcomes of an iteration's games."""
         for outcome in outcomes(games, lineups, matches):
             for payoff in self.payoffs.values():
                 payoff.add(outcome)
@@ -285,14 +293,15 @@ class Population:
         return found
 
     def frozen(self, training: LearnerLoop) -> Frozen:
-        """Return a learner as it now is, to be kept."""
+        """Return a learner as it now is, to be kept from the coming update on."""
         learner, role = training.name, self.roles[training.name]
         name = f"{learner}/{self.iteration:06d}"
         data, digest = self.file_of(training)
         category = "past" if role == "main" else "exploiter"
-        row = PlayerRow(name, digest, "policy", category, role, 1.0, self.update)
+        parents = self.parents.get(learner, self._imitation())
         body = {"learner": learner, "decisions": training.decisions, "iteration": self.iteration}
-        return Frozen(row, self.parents.get(learner, self._imitation()), body, data)
+        row = PlayerRow(self.update + 1, name, digest, "policy", category, role, parents, body=body)
+        return Frozen(row, data)
 
     def file_of(self, training: LearnerLoop) -> tuple[bytes, str]:
         """Return the policy file of a learner as it is evaluated, and its digest."""
@@ -361,27 +370,20 @@ class Population:
         states = {name: training.rested_state() for name, training in self.trainings.items()}
         return None if None in states.values() else states
 
-    def load(self, state: Mapping[str, Any], metrics: RunDatabase) -> None:
+    def load(self, state: Mapping[str, Any], metrics: RunTables) -> None:
         """Restore what `state` gave, and the rest from the tables."""
-        resets: dict[int, list[tuple[str, str]]] = {}
-        for update, _, learner, body in metrics.connection.execute(
-            "SELECT * FROM events WHERE kind = 'reset' ORDER BY rowid"
-        ):
-            resets.setdefault(update, []).append((learner, json.loads(body)["to"]))
-        for update, *row in metrics.select("players", "update_number, rowid"):
-            self.enter(int(update or 0), [tuple(row)])
+        resets = _by_update([row for row in metrics.rows(EventRow) if row.kind == "reset"])
+        for row in metrics.rows(PlayerRow):
+            self.enter([row])
             # A learner is reset right after a snapshot of it.
-            for learner, target in resets.get(int(update or 0), ()):
-                if str(row[0]).startswith(f"{learner}/"):
-                    self._begun_anew(learner, target)
-        self._fold(metrics, {update: [who for who, _ in some] for update, some in resets.items()})
-        for name, value in metrics.connection.execute(
-            "SELECT name, value FROM metrics WHERE name LIKE ? ORDER BY update_number",
-            (f"{EXPLOITER}/%",),
-        ):
-            if self.league:
-                self.spend({name: value})
-        recorded = self._recorded(metrics)
+            for reset in resets.get(row.update, ()):
+                if row.name.startswith(f"{reset.player}/"):
+                    self._begun_anew(reset.player, reset.body["to"])
+        self._fold(metrics, resets)
+        if self.league:
+            for number in metrics.metric(*(f"{EXPLOITER}/{name}" for name in SPENT)):
+                self.spend({number.name: number.value or 0.0})
+        recorded = metrics.newest_matchmaking()
         if recorded:
             self.meet(recorded)  # Whoever remembers a match in flight must sit before it is loaded.
         for name, training in self.trainings.items():
@@ -389,30 +391,23 @@ class Population:
         if recorded:
             self.meet(recorded)
 
-    def _recorded(self, metrics: RunDatabase) -> list[Row]:
-        rows = metrics.connection.execute(
-            "SELECT learner, opponent, reason, weight FROM matchmaking WHERE update_number = "
-            "(SELECT MAX(update_number) FROM matchmaking) ORDER BY learner, opponent, reason"
-        )
-        return [tuple(row) for row in rows]
-
-    def _fold(self, metrics: RunDatabase, resets: Mapping[int, Sequence[str]]) -> None:
-        games: dict[int, list[Row]] = {}
-        lineups: dict[int, list[Row]] = {}
-        matches: dict[int, list[Row]] = {}
-        for table, rows, order in (
-            ("training_games", games, "update_number, learner, seating, reason"),
-            ("lineups", lineups, "lineup"),
-            ("matches", matches, "match"),
-        ):
-            for update, *row in metrics.select(table, order):
-                rows.setdefault(int(update or 0), []).append(tuple(row))
+    def _fold(self, metrics: RunTables, resets: Mapping[int, Sequence[EventRow]]) -> None:
+        games = _by_update(metrics.rows(TrainingGamesRow))
+        lineups = _by_update(metrics.rows(LineupRow))
+        matches = _by_update(metrics.rows(MatchRow))
         for update in sorted({*games, *lineups, *resets}):
             # Learners are reset and exploiters tested before the iteration whose update
             # their rows carry.
-            for learner in resets.get(update, ()):
-                self._forget(learner)
-            tests = [row for row in lineups.get(update, []) if row[1] == "exploiter"]
-            rest = [row for row in lineups.get(update, []) if row[1] != "exploiter"]
+            for reset in resets.get(update, ()):
+                self._forget(reset.player)
+            tests = [row for row in lineups.get(update, []) if row.reason == EXPLOITER]
+            rest = [row for row in lineups.get(update, []) if row.reason != EXPLOITER]
             self.count([], tests, matches.get(update, []))
             self.count(games.get(update, []), rest, matches.get(update, []))
+
+
+def _by_update(rows: Iterable[R]) -> dict[int, list[R]]:
+    found: dict[int, list[R]] = {}
+    for row in rows:
+        found.setdefault(row.update, []).append(row)
+    return found

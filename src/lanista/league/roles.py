@@ -8,34 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lanista.errors import LanistaError, nearest
 from lanista.games.streams import Stream
 from lanista.league.matchmaking import Candidate
 from lanista.league.payoff import Payoff
 from lanista.runs.league_settings import ROLES, Role
+from lanista.runs.schema import PlayerRow
 
 # No match has this seat, so the stream is nobody else's.
 _NO_SEAT = 255
-
-
-@dataclass(frozen=True)
-class PlayerRow:
-    """A player as the table of a run has it."""
-
-    name: str
-    digest: str
-    kind: str
-    """learner, policy or bot."""
-    category: str
-    """self, imitation, past, exploiter or bot."""
-    role: str
-    """main, main_exploiter, league_exploiter, exploiter, or nothing."""
-    weight: float
-    """How much it is wanted as an opponent; 0: not any more."""
-    update: int
-    """When it entered."""
 
 
 def candidates(

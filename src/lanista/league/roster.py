@@ -6,8 +6,7 @@ Knows nothing of rounds, rules and files.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,9 @@ import numpy as np
 
 from lanista.games.contract import Decisions, Ints
 from lanista.league.payoff import Outcome
-from lanista.league.roles import PlayerRow
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.outcome_counts import pair_results
-from lanista.runs.database import Row
+from lanista.runs.schema import LineupRow, MatchRow, PlayerRow, TrainingGamesRow
 
 if TYPE_CHECKING:
     from lanista.train.learner_loop import LearnerLoop
@@ -29,12 +27,7 @@ class Frozen:
     """A policy that joins the run's players, with the file that holds it."""
 
     row: PlayerRow
-    parents: tuple[str, ...]
-    body: Mapping[str, Any]
     data: bytes
-
-    def as_row(self) -> Row:
-        return player_row(self.row, self.parents, self.body)
 
 
 class LivePlayer:
@@ -51,24 +44,16 @@ class LivePlayer:
         return self.actors[0].choose(decisions, rows).action
 
 
-def player_row(row: PlayerRow, parents: Sequence[str], body: Mapping[str, Any]) -> Row:
-    """Return a player as the table has it, without its update."""
-    return (
-        row.name, row.digest, row.kind, row.category, row.role, json.dumps(list(parents)),
-        row.weight, json.dumps(dict(body)),
-    )  # fmt: skip
-
-
 def outcomes(
-    games: Sequence[Row], lineups: Sequence[Row], matches: Sequence[Row]
+    games: Sequence[TrainingGamesRow], lineups: Sequence[LineupRow], matches: Sequence[MatchRow]
 ) -> Iterator[Outcome]:
-    """Give what rows of the tables, without their updates, came to: one for each line."""
-    for _, seating, _, _, _, pairs, *_ in games:
-        yield Outcome(tuple(json.loads(str(seating))), tuple(map(tuple, json.loads(str(pairs)))))
-    places: dict[int, list[list[int]]] = {}
-    for _, lineup, _, _, place, cut_off in matches:
-        if not cut_off:
-            places.setdefault(int(lineup or 0), []).append(json.loads(str(place)))
-    for lineup, _, names, *_ in lineups:
-        if found := places.get(int(lineup or 0)):
-            yield Outcome(tuple(json.loads(str(names))), pair_results(np.array(found, np.int32)))
+    """Give what rows of games came to: an outcome for each seating and each line-up."""
+    for row in games:
+        yield Outcome(row.seating, row.pairs)
+    places: dict[int, list[tuple[int, ...]]] = {}
+    for match in matches:
+        if not match.cut_off:
+            places.setdefault(match.lineup, []).append(match.places)
+    for lineup in lineups:
+        if ended := places.get(lineup.lineup):
+            yield Outcome(lineup.names, pair_results(np.array(ended, np.int32)))

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -25,7 +24,9 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.files import remove_leftovers, write_text
 from lanista.pipeline.recipes import settings_of
 from lanista.report.curves import Curve, Look
-from lanista.runs.folder import DATABASE, folder_of
+from lanista.runs.folder import folder_of
+from lanista.runs.layout import DATABASE
+from lanista.runs.reader import UNREADABLE, RunReader
 from lanista.runs.serialise import build, read_yaml
 from lanista.runs.settings import (
     RunSettings,
@@ -34,7 +35,6 @@ from lanista.runs.settings import (
     load_settings,
     to_yaml,
 )
-from lanista.runs.sqlite_files import opened_to_read
 
 Axis = Literal["decisions", "cpu_seconds", "wall_seconds"]
 State = Literal["waiting", "running", "done", "failed"]
@@ -206,24 +206,25 @@ class Job:
 
     def progress(self, metric: str) -> tuple[int, float | None]:
         """Return the last update, and the newest value of `metric` if there is one."""
-        database = folder_of(self.output) / DATABASE
-        if not database.exists() or not _has_metrics(database):
+        if not (folder_of(self.output) / DATABASE).exists():
             return 0, None
-        updates = _rows(database, "ORDER BY update_number DESC LIMIT 1")
-        values = _rows(database, "AND name = ? ORDER BY update_number DESC LIMIT 1", [metric])
-        return updates[0][0] if updates else 0, values[0][2] if values else None
+        with self._reading() as run:
+            update = run.newest_update()
+            values = [row.value for row in run.metric(metric)] if update else []
+        return update, next((value for value in reversed(values) if value is not None), None)
 
     def measures(self) -> set[str]:
         """Return the names of all that the run measured."""
-        return {name for _, name, _ in _rows(folder_of(self.output) / DATABASE, "GROUP BY name")}
+        with self._reading() as run:
+            return run.measured()
 
     def curve(self, metric: str, x: Sequence[str]) -> Curve:
         """Return how `metric` went, with what had been spent by then."""
         found: dict[int, dict[str, float]] = {}
-        names = [metric, *x]
-        which = f"AND name IN ({', '.join('?' * len(names))})"
-        for number, name, value in _rows(folder_of(self.output) / DATABASE, which, names):
-            found.setdefault(number, {})[name] = value
+        with self._reading() as run:
+            for row in run.metric(metric, *x):
+                if row.value is not None:
+                    found.setdefault(row.update, {})[row.name] = row.value
         looks = [
             Look(number, values[metric], {name: values[name] for name in x if name in values})
             for number, values in sorted(found.items())
@@ -231,25 +232,14 @@ class Job:
         ]
         return Curve(self.seed, tuple(looks))
 
-
-def _has_metrics(database: Path) -> bool:
-    """Return whether a run that begins has made its tables: the file is there before them."""
-    try:
-        with closing(opened_to_read(database)) as opened:
-            tables = opened.execute("SELECT name FROM sqlite_master WHERE name = 'metrics'")
-            return tables.fetchone() is not None
-    except sqlite3.DatabaseError as error:
-        raise LanistaError(f"{database} cannot be read: {error}.") from error
-
-
-def _rows(database: Path, which: str, values: Sequence[str] = ()) -> list[tuple[int, str, float]]:
-    """Return rows of a run's metrics that have a value."""
-    query = f"SELECT update_number, name, value FROM metrics WHERE value IS NOT NULL {which}"
-    try:
-        with closing(opened_to_read(database)) as found:
-            return list(found.execute(query, tuple(values)))
-    except sqlite3.DatabaseError as error:
-        raise LanistaError(f"{database} cannot be read: {error}.") from error
+    @contextmanager
+    def _reading(self) -> Iterator[RunReader]:
+        path = folder_of(self.output) / DATABASE
+        try:
+            with closing(RunReader(path)) as run:
+                yield run
+        except UNREADABLE as error:
+            raise LanistaError(f"{path} cannot be read: {error}.") from error
 
 
 def _ending(log: Path, code: int) -> str:

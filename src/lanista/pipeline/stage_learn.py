@@ -22,7 +22,8 @@ from lanista.pipeline.stage import (
     policy_files,
 )
 from lanista.runs.checkpoints import Checkpoints
-from lanista.runs.folder import CONFIG, DATABASE, folder_of
+from lanista.runs.folder import folder_of
+from lanista.runs.layout import CONFIG, DATABASE
 from lanista.runs.serialise import plain
 from lanista.runs.settings import RunSettings, may_change
 from lanista.train.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path

@@ -86,7 +86,7 @@ class Rig:
         self.folder = folder
         self.population = Population(self.settings, folder, LearnerLoop)
         try:
-            self.population.enter(0, self.population.first_rows())
+            self.population.enter(self.population.first_rows())
             self.population.meet(self.population.matchmake())
         except BaseException:
             self.population.close()

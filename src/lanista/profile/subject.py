@@ -29,7 +29,7 @@ from lanista.pipeline.recipe import (
     with_overrides,
 )
 from lanista.pipeline.recipes import find, settings_of
-from lanista.runs.folder import POLICIES as FOLDER
+from lanista.runs.layout import POLICIES as FOLDER
 from lanista.runs.resolve import resolve
 from lanista.runs.serialise import SettingsError
 from lanista.runs.settings import RunSettings, apply_overrides

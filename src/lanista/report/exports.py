@@ -17,9 +17,10 @@ from lanista.files import Kind, replacing, write_text
 from lanista.report.pages.html import GENERATOR
 from lanista.report.pages.run_page import page
 from lanista.report.pairs import counted, fold_pairs
-from lanista.report.reading import EXPORT_VERSION, POLICIES
+from lanista.report.reading import EXPORT_VERSION
 from lanista.report.run_record import Match, RunRecord
 from lanista.report.summary import exploiters, summarise
+from lanista.runs.layout import POLICIES
 
 LEAGUE_STATE, MATCHES, SUMMARY = "league_state.json", "matches.jsonl", "summary.json"
 REGISTRY, PAGE = "exploiter_registry.json", "report.html"

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +17,28 @@ from lanista.errors import LanistaError
 from lanista.foreign import is_digest, refuse_unsafe_folder
 from lanista.live.files.policy_folder import POINTER
 from lanista.report.run_record import (
-    Drawn,
-    Event,
     Lineup,
     Match,
     Member,
     RunRecord,
     Series,
-    TrainingGames,
     compute_of,
 )
+from lanista.runs.layout import CONFIG, DATABASE, POLICIES
 from lanista.runs.metric_names import with_current_names
-from lanista.runs.sqlite_files import opened_to_read
+from lanista.runs.reader import RunReader, reading_run
+from lanista.runs.schema import (
+    EventRow,
+    LineupRow,
+    MatchmakingRow,
+    MatchRow,
+    MetricRow,
+    NoticeRow,
+    PlayerRow,
+    TrainingGamesRow,
+)
 from lanista.yaml_text import parse_yaml, text_of
 
-DATABASE, CONFIG, POLICIES = "run.db", "config.yaml", "policies"
-VERSION = 2
-"""Of run.db."""
 EXPORT_VERSION = 1
 """Of league_state.json."""
 
@@ -81,20 +83,8 @@ def read_run(folder: Path) -> RunRecord:
     path = folder / DATABASE
     if not path.is_file():
         raise LanistaError(f"{folder} is no run: there is no {DATABASE} in it.")
-    try:
-        with closing(opened_to_read(path)) as database:
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                raise LanistaError(f"{path} is no run's database, or is empty; put back a copy.")
-            if version != VERSION:
-                raise LanistaError(
-                    f"{path} is of version {version}, and this program reads {VERSION}; use the "
-                    "program that wrote it."
-                )
-            database.execute("BEGIN")  # All tables as they were at one moment.
-            record = _record(database, folder)
-    except (sqlite3.Error, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise LanistaError(f"{path} is damaged: {_why(error)}; put back a copy.") from error
+    with reading_run(path) as run:
+        record = _record(run, folder)
     if not (record.matches or record.training or record.metrics):
         raise LanistaError(f"The run {folder} is empty: it has no numbers and no matches yet.")
     return record
@@ -105,16 +95,15 @@ def _why(error: Exception) -> str:
     return f"{error} is missing" if missing else str(error).rstrip(".") or type(error).__name__
 
 
-def _record(database: sqlite3.Connection, folder: Path) -> RunRecord:
-    def rows(table: str, columns: str, order: str = "update_number, rowid") -> Iterator[Any]:
-        return database.execute(f"SELECT update_number, {columns} FROM {table} ORDER BY {order}")
-
-    matches = _matches(rows)
-    roster = rows("players", "name, digest, kind, category, role, parents, weight, body")
+def _record(run: RunReader, folder: Path) -> RunRecord:
+    matches = _matches(run)
     players = [
-        Member(name, digest, kind, category, role, _strings(parents), weight, update, _map(body))
-        for update, name, digest, kind, category, role, parents, weight, body in roster
-    ]
+        Member(
+            row.name, row.digest, row.kind, row.category, row.role, row.parents, row.weight,
+            row.update, row.body,
+        )
+        for row in run.rows(PlayerRow)
+    ]  # fmt: skip
     players += strangers({p.name for p in players}, matches, folder / POLICIES)
     config = folder / CONFIG
     settings = text_of(config) if config.exists() else ""
@@ -123,17 +112,11 @@ def _record(database: sqlite3.Connection, folder: Path) -> RunRecord:
         settings,
         players,
         matches,
-        training=_training(rows),
-        metrics=_series(rows("metrics", "name, value", "update_number")),
-        events=[
-            Event(update, kind, player, _map(body))
-            for update, kind, player, body in rows("events", "kind, player, body")
-        ],
-        matchmaking=[
-            Drawn(*row)
-            for row in rows("matchmaking", "learner, opponent, reason, weight", "update_number")
-        ],
-        notices=[(update, sentence) for update, sentence in rows("notices", "sentence")],
+        training=run.rows(TrainingGamesRow),
+        metrics=_series(run.rows(MetricRow)),
+        events=run.rows(EventRow),
+        matchmaking=run.rows(MatchmakingRow),
+        notices=[(row.update, row.sentence) for row in run.rows(NoticeRow)],
     )
 
 
@@ -143,10 +126,10 @@ def _assembled(
     players: Sequence[Member],
     matches: Sequence[Match],
     *,
-    training: Sequence[TrainingGames],
+    training: Sequence[TrainingGamesRow],
     metrics: Mapping[str, Series],
-    events: Sequence[Event],
-    matchmaking: Sequence[Drawn],
+    events: Sequence[EventRow],
+    matchmaking: Sequence[MatchmakingRow],
     notices: Sequence[tuple[int, str]],
 ) -> RunRecord:
     learners = [player.name for player in players if player.kind == "learner"]
@@ -166,55 +149,36 @@ def _assembled(
     )
 
 
-Rows = Callable[..., Iterator[Any]]
-
-
-def _matches(rows: Rows) -> list[Match]:
-    columns = "lineup, reason, names, digests, seed, rules_version, observation_version"
+def _matches(run: RunReader) -> list[Match]:
     lineups = {
-        number: Lineup(update, reason, _strings(names), _strings(digests), seed, rules, observed)
-        for update, number, reason, names, digests, seed, rules, observed in rows(
-            "lineups", columns, "lineup"
+        row.lineup: Lineup(
+            row.update, row.reason, row.names, row.digests, row.seed, row.rules_version,
+            row.observation_version,
         )
-    }
+        for row in run.rows(LineupRow)
+    }  # fmt: skip
     found = []
-    for update, match, number, deal, returns, places, cut_off in rows(
-        "matches", "match, lineup, deal, returns, places, cut_off"
-    ):
-        if number not in lineups:
-            raise ValueError(f"match {match} is of line-up {number}, which is not there")
-        seats, lineup = len(lineups[number].names), lineups[number]
+    for row in run.rows(MatchRow):
+        lineup = lineups.get(row.lineup)
+        if lineup is None:
+            raise ValueError(f"match {row.match} is of line-up {row.lineup}, which is not there")
+        for values in (row.returns, row.places):
+            if len(values) != len(lineup.names):
+                raise ValueError(f"a match of {len(lineup.names)} seats has {len(values)} results")
         found.append(
             Match(
-                update, match, lineup, deal, _floats(returns, seats), _ints(places, seats),
-                bool(cut_off),
+                row.update, row.match, lineup, row.deal, row.returns, row.places, row.cut_off
             )
         )  # fmt: skip
     return found
 
 
-def _training(rows: Rows) -> list[TrainingGames]:
-    columns = (
-        "learner, seating, reason, digests, matches, pairs, returns, first_match, last_match, "
-        "first_update"
-    )
-    return [
-        TrainingGames(
-            update, learner, _strings(seating), reason, _strings(digests), matches,
-            tuple((int(w), int(d), int(x)) for w, d, x in json.loads(pairs)),
-            tuple(map(float, json.loads(returns))), first, last, since,
-        )
-        for update, learner, seating, reason, digests, matches, pairs, returns, first, last, since
-        in rows("training_games", columns, "update_number, learner, seating, reason")
-    ]  # fmt: skip
-
-
-def _series(rows: Iterator[Any]) -> dict[str, Series]:
+def _series(rows: Iterable[MetricRow]) -> dict[str, Series]:
     found: dict[str, list[tuple[int, float]]] = {}
-    for update, name, value in rows:
-        series = found.setdefault(name, [])
-        if value is not None and math.isfinite(value):
-            series.append((update, float(value)))
+    for row in rows:
+        series = found.setdefault(row.name, [])
+        if row.value is not None and math.isfinite(row.value):
+            series.append((row.update, row.value))
     return {name: tuple(series) for name, series in sorted(found.items()) if series}
 
 
@@ -269,8 +233,8 @@ def read_exports(state: Path, matches: Path) -> RunRecord:
                 name: tuple(zip(column["update"], column["value"], strict=True))
                 for name, column in found["metrics"].items()
             },
-            events=[Event(**row) for row in found["events"]],
-            matchmaking=[Drawn(**row) for row in found["matchmaking"]],
+            events=[EventRow(**row) for row in found["events"]],
+            matchmaking=[MatchmakingRow(**row) for row in found["matchmaking"]],
             notices=[(update, sentence) for update, sentence in found["notices"]],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -284,10 +248,10 @@ def _member_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in Member.__dataclass_fields__}
 
 
-def _exported_training(row: Mapping[str, Any]) -> TrainingGames:
+def _exported_training(row: Mapping[str, Any]) -> TrainingGamesRow:
     pairs = tuple((w, d, x) for w, d, x in row["pairs"])
     lists = {name: tuple(row[name]) for name in ("seating", "digests", "returns")}
-    return TrainingGames(**{**row, **lists, "pairs": pairs})
+    return TrainingGamesRow(**{**row, **lists, "pairs": pairs})
 
 
 def _exported_matches(path: Path, known: set[str], state: Path) -> list[Match]:
@@ -344,32 +308,3 @@ def _text(path: Path) -> str:
 def _game(name: str, settings: str) -> str:
     found = parse_yaml(settings, f"The settings of {name}")
     return str(found.get("game", "")) if isinstance(found, dict) else ""
-
-
-def _map(text: str) -> dict[str, Any]:
-    found = json.loads(text)
-    if not isinstance(found, dict):
-        raise ValueError(f"{text[:40]!r} is no JSON object")
-    return found
-
-
-# The same few texts stand in very many rows.
-@lru_cache(maxsize=4096)
-def _strings(text: str) -> tuple[str, ...]:
-    return tuple(map(str, json.loads(text)))
-
-
-@lru_cache(maxsize=4096)
-def _floats(text: str, seats: int) -> tuple[float, ...]:
-    return _full(tuple(map(float, json.loads(text))), seats)
-
-
-@lru_cache(maxsize=4096)
-def _ints(text: str, seats: int) -> tuple[int, ...]:
-    return _full(tuple(map(int, json.loads(text))), seats)
-
-
-def _full(values: tuple[Any, ...], seats: int) -> tuple[Any, ...]:
-    if len(values) != seats:
-        raise ValueError(f"a match of {seats} seats has {len(values)} results")
-    return values

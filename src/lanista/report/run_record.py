@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lanista.runs.schema import EventRow, MatchmakingRow, TrainingGamesRow
+
 Series = tuple[tuple[int, float], ...]
 """(update, value), by update; unknown values are left out."""
 
@@ -73,51 +75,6 @@ class Match:
 
 
 @dataclass(frozen=True)
-class TrainingGames:
-    """The training games of one update, seating and reason."""
-
-    update: int
-    learner: str
-    seating: tuple[str, ...]
-    """Names by seat."""
-    reason: str
-    """Why the matchmaker asked for them."""
-    digests: tuple[str, ...]
-    """By seat; a learner's is `learner:NAME`."""
-    matches: int
-    pairs: tuple[tuple[int, int, int], ...]
-    """Wins, draws, losses for each pair of seats (0,1), (0,2), (1,2)…, seen from the first."""
-    returns: tuple[float, ...]
-    """Sums by seat."""
-    first_match: int
-    last_match: int
-    first_update: int
-    """The learner's oldest weights in them are of this update, its newest of `update`."""
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """How likely a learner was to meet an opponent from an update on."""
-
-    update: int
-    learner: str
-    opponent: str
-    reason: str
-    weight: float
-    """The weights of one learner and update sum to 1."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened to a player: snapshot, reset, exploiter_admitted, promotion, …"""
-
-    update: int
-    kind: str
-    player: str
-    body: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class RunRecord:
     """All that is known of a run."""
 
@@ -129,13 +86,13 @@ class RunRecord:
     """By the update they entered at; everybody whom a match names is among them."""
     matches: tuple[Match, ...]
     """Matches of fixed digests in the order they were played: what ratings are made from."""
-    training: tuple[TrainingGames, ...]
+    training: tuple[TrainingGamesRow, ...]
     """By update. Learners change within them, so no rating is made from them."""
     metrics: Mapping[str, Series]
     """By name, as `policy/loss`, `exact/nash_conv`, `win_rate/past`, `decisions`."""
-    events: tuple[Event, ...]
+    events: tuple[EventRow, ...]
     """By update."""
-    matchmaking: tuple[Drawn, ...]
+    matchmaking: tuple[MatchmakingRow, ...]
     """By update: what opponents were drawn from."""
     notices: tuple[tuple[int, str], ...]
     """(update, sentence): what the user was told."""

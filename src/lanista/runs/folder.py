@@ -20,11 +20,8 @@ from lanista.foreign import checked_digest, refuse_unsafe_folder
 from lanista.lock import holding
 from lanista.runs.checkpoints import CheckpointError, Checkpoints, read_state
 from lanista.runs.database import RunDatabase
+from lanista.runs.layout import CHECKPOINTS, CONFIG, DATABASE, EXPLOITERS, POLICIES
 from lanista.runs.settings import RunSettings, load_settings, to_yaml
-
-CONFIG, DATABASE, CHECKPOINTS, POLICIES = "config.yaml", "run.db", "checkpoints", "policies"
-EXPLOITERS = "exploiters"
-"""Runs of a league's exploiters, where there are any."""
 
 
 def folder_of(output: Path) -> Path:

@@ -6,28 +6,20 @@ that were never played. Knows nothing of when a run is saved.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from lanista.errors import RefusedError
 from lanista.files import write_text
 from lanista.games.contract import Spec
 from lanista.runs.checkpoints import Checkpoints
-from lanista.runs.folder import (
-    CHECKPOINTS,
-    CONFIG,
-    DATABASE,
-    EXPLOITERS,
-    POLICIES,
-    bot_path,
-    policy_path,
-    saved_settings,
-)
+from lanista.runs.folder import bot_path, policy_path, saved_settings
+from lanista.runs.layout import CHECKPOINTS, CONFIG, DATABASE, EXPLOITERS, POLICIES
+from lanista.runs.reader import reading_run
+from lanista.runs.schema import EventRow, PlayerRow
 from lanista.runs.settings import RunSettings
-from lanista.runs.sqlite_files import opened_to_read
 
 NEEDED = "needed.txt"
 """In a run's folder: the files that a resume takes, by their paths from the output's folder."""
@@ -129,10 +121,8 @@ def _digests(folder: Path) -> set[str]:
     settings = saved_settings(folder)
     found = {settings.supervised_digest, *settings.evaluation.digests.values()}
     found |= {each.digest for each in settings.rollouts.opponents}
-    with closing(opened_to_read(folder / DATABASE)) as database:
-        found |= {digest for (digest,) in database.execute("SELECT digest FROM players")}
-        promotions = database.execute(
-            "SELECT body FROM events WHERE kind = 'promotion' ORDER BY rowid DESC LIMIT 1"
-        )
-        found |= {json.loads(body)["digest"] for (body,) in promotions}
+    with reading_run(folder / DATABASE, RefusedError) as run:
+        found |= {row.digest for row in run.rows(PlayerRow)}
+        promotions = [row for row in run.rows(EventRow) if row.kind == "promotion"]
+        found |= {str(row.body["digest"]) for row in promotions[-1:]}
     return found

@@ -27,9 +27,10 @@ from lanista.rollout.experience_source import ExperienceSource, Opponent
 from lanista.rollout.opponent_sampler import seating_of
 from lanista.rollout.parallel_collector import ParallelCollector
 from lanista.rollout.timing import LEARN, Phases
-from lanista.runs.database import Row, Values
+from lanista.runs.database import Values
 from lanista.runs.league_settings import MAIN
 from lanista.runs.players import is_bot
+from lanista.runs.schema import TrainingGamesRow
 from lanista.runs.settings import RunSettings
 from lanista.train.collector_factory import (
     Elsewhere,
@@ -279,13 +280,16 @@ class LearnerLoop:
         counts = self.collector.tally.counts()
         return values | fared(counts, self.name, self.chairs, self.categories)
 
-    def games(self) -> list[Row]:
-        """Return the outcomes of this iteration's ended matches, by seating and reason."""
+    def games(self, update: int) -> list[TrainingGamesRow]:
+        """Return the outcomes of this iteration's ended matches, by seating and reason.
+
+        `update` is the run's newest.
+        """
         digests = {name: player.digest for name, player in self.players.items()}
         # A reset learner counts its updates from 0; the record does not.
         earlier = self.iteration * self.settings.learner_updates - self.learner.update_count
-        counts, told = self.collector.tally.counts(), (self.own_reason, earlier)
-        return game_rows(counts, self.name, self.chairs, digests, *told)
+        counts, chairs = self.collector.tally.counts(), self.chairs
+        return game_rows(counts, self.name, chairs, digests, self.own_reason, earlier, update)
 
     def state(self) -> dict[str, Any]:
         """Return everything the run depends on from here, and nothing that it does not."""
@@ -365,6 +369,6 @@ class LearnerLoop:
 def lone_learner(settings: RunSettings, folder: Path) -> LearnerLoop:
     """Return the main learner of a run without a league, ready to begin."""
     population = Population(settings, folder, LearnerLoop)
-    population.enter(0, population.first_rows())
+    population.enter(population.first_rows())
     population.meet(population.matchmake())
     return population.main

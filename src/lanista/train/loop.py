@@ -6,7 +6,6 @@ and of what a league's rules say.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
@@ -21,18 +20,19 @@ from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import policy_bytes, save_policy
 from lanista.nets.policy_format import POLICY
-from lanista.runs.database import Row, Values
+from lanista.runs.database import Values
 from lanista.runs.folder import (
-    CONFIG,
     Run,
     create,
     folder_of,
     policy_path,
     refuse_renamed,
 )
+from lanista.runs.layout import CONFIG
 from lanista.runs.league_settings import League
 from lanista.runs.resolve import resolve
 from lanista.runs.resume import resumed_settings
+from lanista.runs.schema import EventRow, LineupRow, MatchRow
 from lanista.runs.settings import RunSettings, fingerprint
 from lanista.runs.slim import exactness, filled, slimmed, write_needed
 from lanista.train.learner_loop import LearnerLoop
@@ -83,7 +83,7 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
     from lanista.exploit.league_exploiters import start_of  # See `_wanted`.
 
     with closing(Population(settings, folder, LearnerLoop)) as population:
-        population.enter(0, population.first_rows())
+        population.enter(population.first_rows())
         population.meet(population.matchmake())
         Evaluator(settings, population.spec, folder)
         # What could not be saved at the end is refused now.
@@ -152,8 +152,8 @@ class _Trainer:
             self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
         if not population.roster:
             rows = population.first_rows()
-            self.run.metrics.add_rows("players", 0, rows)
-            population.enter(0, rows)
+            self.run.metrics.add_rows(rows)
+            population.enter(rows)
         self.saved = iteration
         unkept = exactness(self.settings, population.spec, slim=state.get("slim", False))
         for sentence in [*said, self.evaluator.notice, unkept]:
@@ -194,7 +194,7 @@ class _Trainer:
             for sentence in population.notices():
                 self._say(sentence)
             games = population.games()
-            self.run.metrics.add_rows("training_games", number, games)
+            self.run.metrics.add_rows(games)
             found = self._evaluate()
             for name, judgement in found.items():
                 prefix = "" if name == population.main.name else f"{name}/"
@@ -233,7 +233,7 @@ class _Trainer:
             begins |= found
         if begins or not population.in_force:
             rows = population.matchmake()
-            self.run.metrics.add_rows("matchmaking", update, rows)
+            self.run.metrics.add_rows(rows)
             population.meet(rows)
         return True
 
@@ -269,10 +269,10 @@ class _Trainer:
         if tested is None:
             return None
         self.next_match = tested.next_match
-        row, body = tested.frozen.row, dict(tested.frozen.body) | {"why": why}
+        row = tested.frozen.row
+        body = {**row.body, "why": why}
         write_bytes(policy_path(self.run.folder, row.digest), tested.frozen.data)
-        metrics.add_rows("lineups", update, tested.lineups)
-        metrics.add_rows("matches", update, tested.matches)
+        metrics.add_rows([*tested.lineups, *tested.matches])
         population.count([], tested.lineups, tested.matches)
         kind = "exploiter_admitted" if tested.admitted else "exploiter_refused"
         self._event(update, kind, row.name, body)
@@ -281,12 +281,13 @@ class _Trainer:
         population.spend(tested.values)
         self._tell(update, tested)
         if tested.admitted:
-            metrics.add_rows("players", update, [tested.frozen.as_row()])
-            population.enter(update, [tested.frozen.as_row()])
+            metrics.add_rows([row])
+            population.enter([row])
         return tested.admitted
 
     def _tell(self, update: int, tested: Tested) -> None:
-        body, low = tested.frozen.body, tested.frozen.body["low"]
+        body = tested.frozen.row.body
+        low = body["low"]
         interval = "" if low is None else f" [{low:.3f}, {body['high']:.3f}]"
         self._say(
             f"The exploiter of iteration {self.population.iteration} scores {body['score']:.3f}"
@@ -310,11 +311,11 @@ class _Trainer:
     def _join(self, update: int) -> None:
         population, metrics = self.population, self.run.metrics
         for frozen, reason in population.snapshots():
-            learner = str(frozen.body["learner"])
-            write_bytes(policy_path(self.run.folder, frozen.row.digest), frozen.data)
-            metrics.add_rows("players", update, [frozen.as_row()])
-            population.enter(update, [frozen.as_row()])
-            self._event(update, "snapshot", frozen.row.name, {"reason": reason})
+            row, learner = frozen.row, str(frozen.row.body["learner"])
+            write_bytes(policy_path(self.run.folder, row.digest), frozen.data)
+            metrics.add_rows([row])
+            population.enter([row])
+            self._event(update, "snapshot", row.name, {"reason": reason})
             target = population.reset_after(learner)
             if target is not None:
                 self._event(update, "reset", learner, {"to": target})
@@ -322,7 +323,7 @@ class _Trainer:
                 population.reset(learner, target)
 
     def _event(self, update: int, kind: str, player: str, body: dict[str, Any]) -> None:
-        self.run.metrics.add_rows("events", update, [(kind, player, json.dumps(body))])
+        self.run.metrics.add_rows([EventRow(update, kind, player, body)])
 
     def _due(self, every: int) -> bool:
         iteration = self.population.iteration
@@ -350,10 +351,10 @@ class _Trainer:
             found[training.name] = judgement
         return found
 
-    def _kept(self, found: Sequence[Judgement]) -> tuple[list[Row], list[Row]]:
+    def _kept(self, found: Sequence[Judgement]) -> tuple[list[LineupRow], list[MatchRow]]:
         """Keep evaluations' matches, and first the policies that they name; return what is kept."""
-        lineups: list[Row] = []
-        matches: list[Row] = []
+        lineups: list[LineupRow] = []
+        matches: list[MatchRow] = []
         for judgement in found:
             if not judgement.matches:
                 continue
@@ -367,8 +368,7 @@ class _Trainer:
                     "judged by are left out of the run's database."
                 )
                 continue
-            self.run.metrics.add_rows("lineups", update, judgement.lineups)
-            self.run.metrics.add_rows("matches", update, judgement.matches)
+            self.run.metrics.add_rows([*judgement.lineups, *judgement.matches])
             lineups += judgement.lineups
             matches += judgement.matches
         return lineups, matches

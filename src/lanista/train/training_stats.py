@@ -6,14 +6,13 @@ played and learned from.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 
 from lanista.rollout.collector import LEARNER
 from lanista.rollout.outcome_counts import Count
-from lanista.runs.database import Row
+from lanista.runs.schema import TrainingGamesRow
 
 Chair = tuple[str, str]
 """An opponent, and why it is met."""
@@ -56,36 +55,38 @@ def game_rows(
     digests: Mapping[str, str],
     own_reason: str,
     earlier: int,
-) -> list[Row]:
-    """Return rows of the table `training_games`, without their update, in its order.
+    update: int,
+) -> list[TrainingGamesRow]:
+    """Return the training games of an update, in the order of their table.
 
     `digests` are the opponents' by name; `own_reason` is why the learner meets itself; `earlier`
     updates are not in the learner's own count.
     """
-    rows: list[Row] = []
+    rows: list[TrainingGamesRow] = []
     for count in counts:
         seated = [chairs[number - 1] for number in count.seating if number != LEARNER]
         others = iter(seated)
-        names = [name if number == LEARNER else next(others)[0] for number in count.seating]
-        told = [
+        names = tuple(name if number == LEARNER else next(others)[0] for number in count.seating)
+        by_seat = tuple(
             f"learner:{name}" if number == LEARNER else digests[who]
             for number, who in zip(count.seating, names, strict=True)
-        ]
+        )
         rows.append(
-            (
-                name,
-                json.dumps(names),
-                "+".join(reason for _, reason in seated) or own_reason,
-                json.dumps(told),
-                count.matches,
-                json.dumps(count.pairs),
-                json.dumps(count.returns),
-                count.first_match,
-                count.last_match,
-                earlier + count.first_update,
+            TrainingGamesRow(
+                update,
+                learner=name,
+                seating=names,
+                reason="+".join(reason for _, reason in seated) or own_reason,
+                digests=by_seat,
+                matches=count.matches,
+                pairs=count.pairs,
+                returns=count.returns,
+                first_match=count.first_match,
+                last_match=count.last_match,
+                first_update=earlier + count.first_update,
             )
         )
-    return sorted(rows, key=lambda row: tuple(map(str, row[:3])))
+    return sorted(rows, key=lambda row: row.key)
 
 
 def _pair(count: Count, seat: int, other: int) -> tuple[int, int, int]:

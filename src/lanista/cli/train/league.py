@@ -93,7 +93,8 @@ class LeagueCommand:
         """Return the settings that the flags ask for."""
         from lanista.cli.train.rl import RL, with_flags
         from lanista.pipeline.recipes import settings_of
-        from lanista.runs.folder import CONFIG, saved_settings
+        from lanista.runs.folder import saved_settings
+        from lanista.runs.layout import CONFIG
         from lanista.runs.league_settings import League
         from lanista.runs.settings import apply_overrides
 

@@ -81,7 +81,7 @@ class RunCommand:
     def _refuse_run(self, given: Path) -> None:
         """Refuse the folder of a single run, which other commands go on with."""
         from lanista.pipeline.recipe import RECIPE
-        from lanista.runs.folder import CONFIG, DATABASE
+        from lanista.runs.layout import CONFIG, DATABASE
 
         if not ((given / CONFIG).is_file() and (given / DATABASE).is_file()):
             return

@@ -11,7 +11,8 @@ from typing import Any
 from lanista.report.pages.charts import count
 from lanista.report.pages.charts_league import Edge, Node, family_tree
 from lanista.report.pages.html import Chart, Part, Section, Table
-from lanista.report.run_record import Event, Member, RunRecord
+from lanista.report.run_record import Member, RunRecord
+from lanista.runs.schema import EventRow
 
 UNKNOWN = "—"
 
@@ -74,13 +75,13 @@ def _node(player: Member) -> Node:
     return Node(player.name, _lane(player), float(player.update), _style(player), "\n".join(says))
 
 
-def _resets(record: RunRecord, members: list[Member]) -> list[tuple[int, Event]]:
+def _resets(record: RunRecord, members: list[Member]) -> list[tuple[int, EventRow]]:
     known = {_lane(player) for player in members}
     found = [event for event in record.events if event.kind == "reset" and event.player in known]
     return list(enumerate(found))
 
 
-def _reset(event: Event, number: int) -> Node:
+def _reset(event: EventRow, number: int) -> Node:
     # A name no player can have, since a player's is never empty before its slash.
     to = str(event.body.get("to", "")) or UNKNOWN
     says = f"{event.player} at update {event.update}\nto {to}"
