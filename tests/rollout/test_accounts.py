@@ -129,10 +129,10 @@ def test_a_fleet_adds_up_what_its_workers_spent():
 def test_central_inference_is_asked_for_its_times_without_its_waiting():
     game = make("kuhn", slots=1, seed=0)
     fleet = ParallelCollector([], [], actor_of(game.spec), 2)
-    assert (fleet.desk_times(), fleet.measured()) == (None, {})
+    assert (fleet.server_times(), fleet.measured()) == (None, {})
     times = {WAIT: 1.0, INFER: 2.0}, {WAIT: 3.0, INFER: 4.0}
     fleet._central = SimpleNamespace(taken=lambda: times, measured=lambda: {"x": 1.0})
-    assert fleet.desk_times() == ({INFER: 2.0}, {INFER: 4.0})
+    assert fleet.server_times() == ({INFER: 2.0}, {INFER: 4.0})
     assert fleet.measured() == {"x": 1.0}
 
 

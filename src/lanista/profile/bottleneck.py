@@ -27,8 +27,8 @@ def held_up(own: Seconds, played: Seconds, wall: float, rollouts: Rollouts) -> S
     busy, waited = sum(played.values()), own.get(WAIT, 0.0)
     if not busy:
         return own
-    at_once = 1 if rollouts.launcher == "serial" else rollouts.workers
-    if rollouts.lag and rollouts.launcher != "serial" and waited > _WAITS * wall:
+    at_once = rollouts.workers_at_once
+    if rollouts.lag and rollouts.at_once and waited > _WAITS * wall:
         return {phase: seconds / at_once for phase, seconds in played.items()}
     explained = min(waited, busy / at_once)
     rest = own | {WAIT: waited - explained}
@@ -90,7 +90,7 @@ def wall_of(shares: Mapping[str, float], device: str, rollouts: Rollouts) -> Wal
 def place_of(phase: str, device: str, rollouts: Rollouts) -> str:
     """Return where a phase's work is done in a run on `device`."""
     # Processes have their networks on the CPU; those who have none ask, which is another phase.
-    apart = rollouts.launcher == "processes" and phase in (INFER, SAMPLE)
+    apart = rollouts.separate_processes and phase in (INFER, SAMPLE)
     return "cpu" if apart else device
 
 

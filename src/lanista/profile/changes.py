@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanista.profile.bottleneck import CENTRAL
+from lanista.rollout.launchers.table import LAUNCHERS
 from lanista.rollout.timing import (
     BATCH,
     INFER,
@@ -103,13 +104,13 @@ def _minibatches(now: RunSettings, first: RunSettings, place: Place) -> list[dic
 
 
 def _workers(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
-    workers, launcher = now.rollouts.workers, now.rollouts.launcher
+    workers, at_once = now.rollouts.workers, now.rollouts.at_once
     # Threads take turns with the learner's; many can be slower than few.
-    fewer = launcher != "serial" and 1 < workers <= first.rollouts.workers
+    fewer = at_once and 1 < workers <= first.rollouts.workers
     halved = [{"rollouts.workers": workers // 2}] if fewer else []
     if 2 * workers > place.cores:
         return halved
-    ways = ["threads", "processes"] if launcher == "serial" else [launcher]
+    ways = [now.rollouts.launcher] if at_once else _at_once()
     doubled = [{"rollouts.workers": 2 * workers, "rollouts.launcher": way} for way in ways]
     return [*doubled, *halved]
 
@@ -117,13 +118,13 @@ def _workers(now: RunSettings, first: RunSettings, place: Place) -> list[dict[st
 def _lag(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
     if now.rollouts.lag:
         return []
-    ways = ["threads", "processes"] if now.rollouts.launcher == "serial" else []
+    ways = [] if now.rollouts.at_once else _at_once()
     alone = [{"rollouts.lag": 1, "rollouts.launcher": way} for way in ways]
     return alone or [{"rollouts.lag": 1}]
 
 
 def _inference(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
-    if now.rollouts.launcher != "processes":
+    if not now.rollouts.separate_processes:
         return []
     central = now.rollouts.inference == "central"
     return [{"rollouts.inference": "worker" if central else "central"}]
@@ -137,13 +138,13 @@ def _shards(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str
     shards = 2 * now.learning.shards
     if shards > place.cores:
         return []
-    launcher = now.rollouts.launcher
+    rollouts = now.rollouts
     # Only as many as there are workers at once are worked on at once.
     return [
         {
             "learning.shards": shards,
-            "rollouts.workers": max(shards, now.rollouts.workers),
-            "rollouts.launcher": "threads" if launcher == "serial" else launcher,
+            "rollouts.workers": max(shards, rollouts.workers),
+            "rollouts.launcher": rollouts.launcher if rollouts.at_once else "threads",
         }
     ]
 
@@ -204,10 +205,15 @@ def changes(name: str, now: RunSettings, first: RunSettings, place: Place) -> li
 def needed(settings: RunSettings) -> int:
     """Return how many cores settings can keep busy."""
     rollouts = settings.rollouts
-    at_once = 1 if rollouts.launcher == "serial" else rollouts.workers
+    at_once = rollouts.workers_at_once
     learning = max(settings.threads, min(settings.learning.shards, at_once))
-    ahead = rollouts.lag > 0 and rollouts.launcher != "serial"
+    ahead = rollouts.lag > 0 and rollouts.at_once
     return at_once + learning if ahead else max(at_once, learning)
+
+
+def _at_once() -> list[str]:
+    """Return our own launchers whose workers play at once."""
+    return [name for name, launcher in LAUNCHERS.own.items() if launcher.at_once]
 
 
 def _word(value: Any) -> str:

@@ -181,13 +181,14 @@ class Rig:
         self, collector: ExperienceSource, played: Seconds, desk: Seconds, cpu: Seconds
     ) -> None:
         """Add what workers and central inference took since the last time."""
-        launcher = self.settings.rollouts.launcher
+        rollouts = self.settings.rollouts
+        threads = rollouts.at_once and not rollouts.separate_processes
         # On a GPU a phase may wait for what itself asked for.
-        waits = self.device != "cpu" or launcher != "threads"
+        waits = self.device != "cpu" or not threads
         for wall, spent in collector.worker_times():
             add_up(played, wall if waits else by_work(wall, spent))
             add_up(cpu, spent)
-            if launcher == "serial":  # The learner's thread counted that as waiting.
+            if not rollouts.at_once:  # The learner's thread counted that as waiting.
                 add_up(cpu, {WAIT: -sum(spent.values())})
             wall.clear()
             spent.clear()

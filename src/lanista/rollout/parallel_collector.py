@@ -1,4 +1,4 @@
-"""Plays for a learner with several workers: one after another, in threads or in processes.
+"""Plays for a learner with several workers, wherever their launcher lets them run.
 
 Every worker has a collector of its own, with its own game, opponents, networks and match ids. An
 order goes to all of them with the same weights, each plays its share, and what they made is joined
@@ -9,51 +9,24 @@ the weights of L orders before. Knows nothing of learning.
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lanista.data.trajectory import Unrolls, from_arrays, join, to_arrays
 from lanista.errors import LanistaError
-from lanista.rollout.collect_worker import Build, CollectWorker, Make, Order, Played, take_up
+from lanista.rollout.collect_worker import Build, Make, Order, Played
 from lanista.rollout.collector import LEARNER, Seating
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.server import InferenceServer
-from lanista.rollout.launchers.in_process import Inline, Published, Threaded, Worker
-from lanista.rollout.launchers.processes import PATIENCE, SharedWeights, WorkerProcess
+from lanista.rollout.launchers.plan import PATIENCE, Desk, Launched, Message, Plan, Worker
+from lanista.rollout.launchers.table import LAUNCHERS
 from lanista.rollout.opponent_sampler import OpponentSampler
 from lanista.rollout.outcome_counts import Tally
 from lanista.rollout.timing import BATCH, WAIT, add_up
 
 if TYPE_CHECKING:
     from lanista.rollout.experience_source import Opponent
-
-Launcher = Literal["serial", "threads", "processes"]
-
-
-@dataclass(frozen=True)
-class Desk:
-    """Where processes ask for choices."""
-
-    actor: Actor
-    """With networks of its own, which load the weights that are published."""
-    batch: int
-    """Rows that one inference has at most to wait for."""
-    deadline: float
-    """Seconds that a request waits for others at most."""
-
-    def opened(self, workers: int, published: Published) -> InferenceServer:
-        """Return somebody who answers `workers` with the weights that their orders name."""
-
-        def prepare(version: int) -> None:
-            take_up(self.actor, published.weights(version))
-
-        batch, deadline = self.batch, self.deadline
-        return InferenceServer(self.actor, workers, batch=batch, deadline=deadline, prepare=prepare)
 
 
 class ParallelCollector:
@@ -66,7 +39,7 @@ class ParallelCollector:
         actor: Actor,
         seats: int,
         *,
-        launcher: Launcher = "serial",
+        launcher: str = "serial",
         lag: int = 0,
         desk: Desk | None = None,
         sends: bool = False,
@@ -92,7 +65,7 @@ class ParallelCollector:
         self._central: InferenceServer | None = None
         self._next = list(first_matches)
         self._workers: list[Worker] = []
-        self._published: Published | SharedWeights | None = None
+        self._launched: Launched | None = None
         self._waiting: list[deque[Played]] = [deque() for _ in builds]
         """By worker: chunks that were played and not asked for yet."""
         self._asked = 0
@@ -183,19 +156,11 @@ class ParallelCollector:
 
     def close(self) -> None:
         """End the workers; a second call does nothing."""
-        workers, self._workers = self._workers, []
+        launched, self._launched, self._central = self._launched, None, None
+        self._workers = []
         self._asked, self._waiting = 0, [deque() for _ in self.builds]
-        with ExitStack() as stack:  # One that cannot be closed does not keep the others.
-            last = time.monotonic() + PATIENCE
-            for worker in workers:
-                stack.callback(worker.end, last)
-            for worker in workers:
-                stack.callback(worker.let_go)
-        if isinstance(self._published, SharedWeights):
-            self._published.close()
-        if self._central is not None:
-            self._central.close()
-            self._central = None
+        if launched is not None:
+            launched.close(PATIENCE)
 
     def server_times(self) -> tuple[dict[str, float], dict[str, float]] | None:
         """Return the seconds by phase of central inference since the last call, without waiting.
@@ -236,47 +201,29 @@ class ParallelCollector:
             raise
 
     def _launch(self) -> None:
-        if self.launcher == "processes":
-            self._launch_processes()
-            return
-        published = self._published = Published(self.actor, self.lag)
+        plan = Plan(
+            len(self.builds),
+            self.actor,
+            self._restart_messages,
+            self.notices.append,
+            lag=self.lag,
+            desk=self._desk,
+            sends=self._sends,
+        )
+        launched = self._launched = LAUNCHERS.named(self.launcher).load()(plan)
+        self._workers, self._central = launched.workers, launched.server
 
-        def do(crew: CollectWorker, what: str, told: Any) -> Any:
-            if what == "collect":
-                return crew.collect(told, published.weights(told.version), sends=self._sends)
-            return getattr(crew, what)(told)
-
-        kind = Inline if self.launcher == "serial" else Threaded
-        for _ in self.builds:
-            self._workers.append(kind(do))
-
-    def _launch_processes(self) -> None:
-        if self._desk is None:
-            shared = self._published = SharedWeights(self.actor, self.lag)
-        else:
-            shared, published = None, Published(self.actor, self.lag)
-            self._published = published
-            self._central = self._desk.opened(len(self.builds), published)
-        for number in range(len(self.builds)):
-            attach = partial(self._central.attach, number) if self._central else None
-            told = (self.lag + 1, self._again(number), self.notices.append)
-            self._workers.append(WorkerProcess(*told, shared=shared, attach=attach))
-
-    def _again(self, number: int) -> Callable[[], list[tuple[str, Any]]]:
-        """Return what gives all that a worker must be told when it begins again."""
-
-        def told() -> list[tuple[str, Any]]:
-            messages = [("build", self.builds[number]), ("go_on_from", self._next[number])]
-            return messages if self._company is None else [*messages, ("meet", self._company)]
-
-        return told
+    def _restart_messages(self, number: int) -> list[Message]:
+        """Return all that a worker must be asked first that takes a dead one's place."""
+        messages = [("build", self.builds[number]), ("go_on_from", self._next[number])]
+        return messages if self._company is None else [*messages, ("meet", self._company)]
 
     def _collect(self, how: str, count: int) -> Unrolls:
         self._start()
         share = -(-count // len(self._workers))
         self._version += 1
-        assert self._published is not None
-        self._published.publish(self._version)
+        assert self._launched is not None
+        self._launched.weights.publish(self._version)
         order = Order(how, share, self.update, self.actor.temperature, self._version)
         while self._asked + len(self._waiting[0]) <= self.lag:
             for worker in self._workers:

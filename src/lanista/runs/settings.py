@@ -18,6 +18,7 @@ import yaml
 from lanista.learn.schedules import parse_schedule
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
+from lanista.rollout.launchers.table import LAUNCHERS
 from lanista.runs.league_settings import League
 from lanista.runs.serialise import SettingsError, flat, load, overridden, plain
 
@@ -78,10 +79,10 @@ class Rollouts:
     workers: int = 1
     """Into how many parts the play is split, each with its share of the slots. The numbers of a run
     depend on it, and not on the launcher."""
-    launcher: Literal["serial", "threads", "processes"] = "serial"
+    launcher: str = "serial"
     """Where the workers play. serial: one after another. threads: at once, for compiled games, on
     the learner's device. processes: at once, each in a process with the policy on the CPU, for
-    games in Python and simulators outside."""
+    games in Python and simulators outside. An installed package may add others."""
     lag: int = 0
     """How many iterations old the weights that play are. 0: playing and learning take turns. 1 or
     more: the workers play ahead while the learner learns."""
@@ -112,7 +113,8 @@ class Rollouts:
             raise SettingsError(f"rollouts.workers is {self.workers}; give 1 to {MOST_WORKERS}.")
         if not 0 <= self.lag <= MOST_LAG:
             raise SettingsError(f"rollouts.lag is {self.lag}; give 0 to {MOST_LAG}.")
-        if self.inference == "central" and self.launcher != "processes":
+        LAUNCHERS.refuse_unknown(self.launcher, where="rollouts.launcher")
+        if self.inference == "central" and not self.separate_processes:
             raise SettingsError(
                 f"rollouts.inference is central and the launcher {self.launcher}: its workers have "
                 "the networks at hand; set rollouts.launcher to processes, or inference to worker."
@@ -135,7 +137,22 @@ class Rollouts:
     @property
     def alone(self) -> bool:
         """Whether the learner's own thread plays, with its own networks."""
-        return (self.workers, self.launcher, self.lag) == (1, "serial", 0)
+        return (self.workers, self.at_once, self.lag) == (1, False, 0)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the workers play at the same time, beside the learner."""
+        return LAUNCHERS[self.launcher].at_once
+
+    @property
+    def workers_at_once(self) -> int:
+        """How many workers play at the same time."""
+        return self.workers if self.at_once else 1
+
+    @property
+    def separate_processes(self) -> bool:
+        """Whether the workers are processes of their own."""
+        return LAUNCHERS[self.launcher].separate_processes
 
     def resolved_slots(self, seats: int) -> int:
         """Return how many matches are played side by side in a game of `seats` seats."""

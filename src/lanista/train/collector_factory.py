@@ -24,7 +24,7 @@ from lanista.rollout.collect_worker import Line
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.client import RemoteActor
-from lanista.rollout.parallel_collector import Desk
+from lanista.rollout.launchers.plan import Desk
 from lanista.runs.folder import policy_path
 from lanista.runs.players import make_player, refuse_other
 from lanista.runs.settings import RunSettings
@@ -63,7 +63,7 @@ def refuse_graphs(settings: RunSettings) -> None:
     rollouts = settings.rollouts
     if not rollouts.graphs:
         return
-    if rollouts.launcher == "processes" and rollouts.inference == "worker":
+    if rollouts.separate_processes and rollouts.inference == "worker":
         raise LanistaError(
             "rollouts.graphs is true, and processes play on the CPU; set rollouts.graphs to false, "
             "rollouts.launcher to threads, or rollouts.inference to central."
@@ -124,8 +124,8 @@ def worker_settings(settings: RunSettings, seats: int) -> RunSettings:
     rollouts = settings.rollouts
     slots = -(-rollouts.resolved_slots(seats) // rollouts.workers)
     # A process on the GPU would be one more owner of it, with memory of its own.
-    device = "cpu" if rollouts.launcher == "processes" else settings.device
-    threads = settings.threads if rollouts.launcher == "serial" else 1
+    device = "cpu" if rollouts.separate_processes else settings.device
+    threads = 1 if rollouts.at_once else settings.threads
     return replace(
         settings, rollouts=replace(rollouts, slots=slots), device=device, threads=threads
     )
@@ -134,7 +134,7 @@ def worker_settings(settings: RunSettings, seats: int) -> RunSettings:
 def sends(settings: RunSettings) -> bool:
     """Return whether workers put what they played on the learner's device; a replay is kept by the
     host."""
-    on_gpu = device_of(settings) == "cuda" and settings.rollouts.launcher != "processes"
+    on_gpu = device_of(settings) == "cuda" and not settings.rollouts.separate_processes
     return on_gpu and not settings.replay.size and cut_there(settings.learning, settings.network)
 
 

@@ -97,7 +97,7 @@ class LearnerLoop:
             device=device_of(settings),
             start=start,
             anchor=self.anchor,
-            threads=1 if settings.rollouts.launcher == "serial" else settings.rollouts.workers,
+            threads=settings.rollouts.workers_at_once,
         )
 
     def _collector(self) -> ExperienceSource:

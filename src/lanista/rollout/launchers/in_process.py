@@ -10,30 +10,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from lanista.rollout.collect_worker import CollectWorker, Weights, weights_of
 from lanista.rollout.inference.actor import Actor
+from lanista.rollout.launchers.plan import Launched, Plan
 
 Do = Callable[[CollectWorker, str, Any], Any]
-
-
-class Worker(Protocol):
-    """Somebody who plays chunks, as the fleet sees it."""
-
-    def ask(self, what: str, told: Any) -> None:
-        """Ask for something; answers come in the order of what was asked."""
-
-    def answer(self) -> Any:
-        """Wait for the oldest answer that was not fetched yet; a failure is raised here."""
-
-    def let_go(self) -> None:
-        """Tell it that nothing more will be asked."""
-
-    def end(self, last: float) -> None:
-        """Wait until `last` on the clock for its end."""
 
 
 class Published:
@@ -61,6 +46,9 @@ class Published:
     def weights(self, version: int) -> Weights:
         """Return the weights of `version`, one of the last."""
         return self._versions[version]
+
+    def close(self) -> None:
+        self._versions = {}
 
 
 class Inline:
@@ -122,3 +110,26 @@ class Threaded:
                 except BaseException as error:
                     self._answers.put((None, error))
             crew.close()
+
+
+def launch_serial(plan: Plan) -> Launched:
+    """Return workers that play one after another in the learner's thread."""
+    return launch_here(plan, Inline)
+
+
+def launch_threads(plan: Plan) -> Launched:
+    """Return workers that play at once, in threads."""
+    return launch_here(plan, Threaded)
+
+
+def launch_here(plan: Plan, kind: Callable[[Do], Inline | Threaded]) -> Launched:
+    """Return workers of `kind`, which read the learner's weights where they are."""
+    published = Published(plan.actor, plan.lag)
+
+    def do(worker: CollectWorker, what: str, argument: Any) -> Any:
+        if what == "collect":
+            weights = published.weights(argument.version)
+            return worker.collect(argument, weights, sends=plan.sends)
+        return getattr(worker, what)(argument)
+
+    return Launched(published, [kind(do) for _ in range(plan.workers)])

@@ -14,6 +14,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
@@ -27,6 +28,8 @@ from lanista.data.trajectory import from_arrays, to_arrays
 from lanista.errors import LanistaError
 from lanista.rollout.collect_worker import CollectWorker, Line, Played, Weights, weights_of
 from lanista.rollout.inference.actor import Actor
+from lanista.rollout.launchers.in_process import Published
+from lanista.rollout.launchers.plan import PATIENCE, Launched, Message, Plan
 from lanista.rollout.launchers.restarts import Restarts
 from lanista.rollout.launchers.shared_memory import (
     Inbox,
@@ -38,9 +41,6 @@ from lanista.rollout.launchers.shared_memory import (
     write,
 )
 
-Message = tuple[str, Any]
-PATIENCE = 10.0
-"""How many seconds workers have to end by themselves when their work is over."""
 _NOT_THEIRS = (signal.SIGINT, signal.SIGTERM)
 """Sent to all processes of a run at once; only the parent knows what must be saved first."""
 _ENDED = "ended:"
@@ -195,6 +195,27 @@ class WorkerProcess:
             f"A process that plays matches ended with code {code} and was started again; the "
             "matches it had under way are restarted."
         )
+
+
+def launch(plan: Plan) -> Launched:
+    """Return workers in processes, with the weights in shared memory or with central inference."""
+    if plan.desk is None:
+        shared = SharedWeights(plan.actor, plan.lag)
+        launched = Launched(shared)
+    else:
+        shared, published = None, Published(plan.actor, plan.lag)
+        launched = Launched(published, server=plan.desk.opened(plan.workers, published))
+    server = launched.server
+    try:
+        for number in range(plan.workers):
+            attach = partial(server.attach, number) if server else None
+            again = partial(plan.restart_messages, number)
+            process = WorkerProcess(plan.lag + 1, again, plan.notify, shared=shared, attach=attach)
+            launched.workers.append(process)
+    except BaseException:
+        launched.close(PATIENCE)
+        raise
+    return launched
 
 
 def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, Any, Any, float]) -> Played:
