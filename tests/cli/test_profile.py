@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from lanista import interrupt
 from lanista.cli import main as cli
-from lanista.cli.common import interrupt
 from lanista.league.population import Population
 from lanista.profile import changes
 from lanista.profile.advice import FORMAT

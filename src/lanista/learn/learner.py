@@ -82,7 +82,7 @@ class Learner:
             raise LanistaError("precision fp16 needs a GPU; choose bf16 or fp32 on the CPU.")
         if settings.rnad and not (spec.seats == 2 and spec.facts.zero_sum):
             raise LanistaError(
-                f"eta bends the rewards of two seats that play for each other's loss, and "
+                f"eta regularises the rewards of two seats that play for each other's loss, and "
                 f"{spec.name} is not such a game; set eta to 0."
             )
         keep_freed_memory()

@@ -56,8 +56,8 @@ class Learning:
     policy: PolicyLoss = "ppo"
     """The policy loss: ppo; vtrace; all_action (policy gradient over all choices, with a q critic);
     neurd (the same on the logits). With eta, neurd is R-NaD, and ppo learns the same regularised
-    game by its own means. With neurd the pulls `magnet`, `reference` and `anchor_reverse` bend the
-    advantage instead of being losses of their own."""
+    game by its own means. With neurd the terms `magnet`, `reference` and `anchor_reverse` act on
+    the advantage instead of being losses of their own."""
     terms: Mapping[str, Any] = field(default_factory=_weights)
     """The weight of each term of the loss: a number or a schedule."""
     lr: Any = 3e-4
@@ -68,16 +68,16 @@ class Learning:
     adam_betas: tuple[float, float] = (0.9, 0.999)
     """Decay of Adam's two averages."""
     epochs: int = 1
-    """How often an update goes over its decisions."""
+    """Passes of an update over its decisions."""
     minibatches: int = 1
-    """Into how many parts an epoch is cut, each an optimiser step."""
+    """Minibatches of an epoch, each an optimiser step."""
     accumulate: int = 1
     """Into how many pieces an optimiser step is cut to save memory."""
     shards: int = 1
     """Into how many shares each piece is cut, by whole matches, for threads to work on at once. The
     numbers depend on it, and not on the threads."""
     max_grad_norm: float = 1.0
-    """Gradients are scaled down to this norm; 0: never."""
+    """Gradient clipping: scaled down to this norm; 0: never."""
     gamma: float = 1.0
     """Discount from one own decision to the next."""
     lam: float = 0.95
@@ -87,7 +87,7 @@ class Learning:
     value_clip: float = 0.0
     """PPO: largest change of a value in one update; 0: none."""
     target_kl: float = 0.0
-    """PPO: an update ends early when the policy has moved this far; 0: never."""
+    """PPO: an update stops early at this KL to the policy that acted; 0: never."""
     rho_clip: float = 1.0
     """V-trace: clip of the ratio in the value target."""
     pg_rho_clip: float = 1.0
@@ -126,7 +126,7 @@ class Learning:
     neurd_clip: float = 1e4
     """NeuRD: largest advantage taken."""
     average: float = 0.0
-    """Decay of the weights' moving average, which is what is evaluated and saved; 0: none."""
+    """Decay of the weights' moving average (EMA), which is evaluated and saved; 0: none."""
     average_share: float = 0.0
     """Instead: average over this share of the updates so far; 0: use `average`."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
@@ -146,7 +146,7 @@ class Learning:
         if self.policy in ("ppo", "vtrace") and self.critic_output == "q":
             raise LanistaError(f"critic_output q goes with all_action or neurd, not {self.policy}.")
         if self.rnad and self.policy not in ("ppo", "neurd"):
-            raise LanistaError(f"eta bends the reward for ppo or neurd, not for {self.policy}.")
+            raise LanistaError(f"eta regularises the reward for ppo or neurd, not {self.policy}.")
         if self.rnad and self.critic_output == "q":
             raise LanistaError("eta needs a critic_output of value, not q.")
         self._refuse(_AT_LEAST_1, lambda value: value >= 1, "at least 1")

@@ -35,7 +35,7 @@ LEARNER = 0
 """The number of the learner in a seating; other numbers are its opponents, from 1."""
 
 _MOST_BROKEN = 20
-"""Matches a slot may end without a whole unroll, on average, before a stream is given up."""
+"""Truncated matches a slot may play, on average, before a stream is given up."""
 
 _digest = attrgetter("digest")
 

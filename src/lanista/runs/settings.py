@@ -63,7 +63,7 @@ class Opponent:
 
 @dataclass(frozen=True)
 class Rollouts:
-    """How experience is made."""
+    """How experience is collected."""
 
     mode: Literal["matches", "stream"] = "matches"
     """matches: each iteration plays whole matches under one set of weights. stream: matches go on
@@ -84,8 +84,8 @@ class Rollouts:
     the learner's device. processes: at once, each in a process with the policy on the CPU, for
     games in Python and simulators outside. An installed package may add others."""
     lag: int = 0
-    """How many iterations old the weights that play are. 0: playing and learning take turns. 1 or
-    more: the workers play ahead while the learner learns."""
+    """Policy lag: how many iterations old the weights that play are. 0: playing and learning take
+    turns. 1 or more: the workers play ahead while the learner learns."""
     graphs: bool = False
     """On a GPU: record the networks' work while playing, and repeat it without Python's delay."""
     inference: Literal["worker", "central"] = "worker"
@@ -98,7 +98,7 @@ class Rollouts:
     opponents: tuple[Opponent, ...] = (Opponent(SELF),)
     """Opponent mix: names, NAME=WEIGHT, or keys player and weight."""
     shaping_scale: float = 0.0
-    """Weight of the game's shaping beside its reward; 0: not used."""
+    """Weight of the game's reward shaping; 0: not used."""
     draw: float | None = None
     """What a match that nobody won (all seats share the place) is worth to each seat while
     learning, in place of what the game says; none: what the game says. Scores stay as they are."""
@@ -163,7 +163,7 @@ class Rollouts:
 
 @dataclass(frozen=True)
 class Replay:
-    """Whether and how unrolls are kept to be learnt from again."""
+    """The replay buffer: whether and how unrolls are learnt from again."""
 
     size: int = 0
     """Most unrolls kept; 0: no replay, each is learnt from once, at once."""
@@ -196,10 +196,10 @@ class Replay:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How the policy is judged on the way."""
+    """How the policy is evaluated during training."""
 
     every: int = 0
-    """Judge every so many iterations, and at the end; 0: never."""
+    """Evaluate every so many iterations, and at the end; 0: never."""
     exact: Literal["auto", "always", "never"] = "auto"
     """NashConv: auto measures it where OpenSpiel knows the game; always refuses other games."""
     bots: tuple[str, ...] = ()
@@ -257,7 +257,7 @@ class RunSettings:
     seed: int = 0
     """Names everything that is random in the run."""
     iterations: int = 100
-    """How many times experience is made and learnt from."""
+    """Rounds of collecting experience and learning from it."""
     learner_updates: int = 1
     """Updates of an iteration; more than one needs a replay."""
     supervised_checkpoint: str | None = None
@@ -269,11 +269,11 @@ class RunSettings:
     learning: Learning = field(default_factory=Learning)
     """How the policy is improved."""
     rollouts: Rollouts = field(default_factory=Rollouts)
-    """How experience is made."""
+    """How experience is collected."""
     replay: Replay = field(default_factory=Replay)
     """Whether and how unrolls are learnt from again."""
     evaluation: Evaluation = field(default_factory=Evaluation)
-    """How the policy is judged on the way."""
+    """How the policy is evaluated during training."""
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     """When the run is saved, and what is kept."""
     league: League | None = None

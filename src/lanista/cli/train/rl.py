@@ -62,7 +62,7 @@ class RL:
     upgo_coef: Annotated[float | None, optional("WEIGHT")] = None
     """Weight of UPGO."""
     pseudo_reward_scale: Annotated[float | None, optional("SCALE")] = None
-    """Weight of the game's shaping beside its reward; 0 unless given."""
+    """Weight of the game's reward shaping; 0 unless given."""
     opponents: Annotated[str | None, optional("A,B=WEIGHT")] = None
     """Opponent mix, with commas between: self, bots, policy files; each with =WEIGHT if wanted."""
     resume: Annotated[bool, switch()] = False
