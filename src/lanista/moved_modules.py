@@ -181,7 +181,6 @@ MOVED = {
     "rollout.memory": "rollout.inference.recurrent_state",
     "rollout.panel": "rollout.inference.opponent_batch",
     "rollout.phases": "rollout.timing",
-    "rollout.play": "rollout.match_runner",
     "rollout.players": "rollout.inference.policy_players",
     "rollout.processes": "rollout.launchers.processes",
     "rollout.record": "rollout.replay_recorder",

@@ -23,7 +23,7 @@ import sys, time
 from pathlib import Path
 from lanista.cli.main import main
 import lanista.live.learner.background_learner, lanista.train.loop
-from lanista.pipeline import run
+from lanista.runs import folder as run_folder
 
 def meet(place):
     # All have come this far before one goes on.
@@ -33,8 +33,8 @@ def meet(place):
         time.sleep(0.001)
 
 gate = Path(sys.argv[2])
-usual = run._remove_unborn
-run._remove_unborn = lambda folder: (usual(folder), meet(gate / f"inside-{folder.name}"))
+usual = run_folder._remove_unborn
+run_folder._remove_unborn = lambda folder: (usual(folder), meet(gate / f"inside-{folder.name}"))
 for number, words in enumerate(line.split("|") for line in sys.argv[3:]):
     meet(gate / str(number))
     print("code", main(words), flush=True)

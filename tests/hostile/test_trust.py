@@ -135,6 +135,17 @@ def test_workers_in_processes_of_their_own_are_told_what_may_run(
     assert ran(tmp_path)
 
 
+def test_workers_forked_later_go_by_what_may_run_now(bot, tmp_path, monkeypatch, capsys):
+    """The server that workers are forked from was started before anybody named the bot."""
+    (tmp_path / "a.yaml").write_text(KUHN.replace("iterations: 2", "iterations: 1"))
+    monkeypatch.setenv(trust.LIST, str(tmp_path / "a.yaml" / "trusted.txt"))
+    apart = ["--set", "rollouts.launcher=processes"]
+    assert main(["rl", "--config", "a.yaml", "--output", "first.safetensors", *apart]) == 0
+    words = ["rl", "--config", "a.yaml", "--opponents", f"self,{bot}", *apart]
+    assert main([*words, "--output", "second.safetensors"]) == 0
+    assert ran(tmp_path)
+
+
 def test_a_kept_bot_is_hashed_before_anything_of_it_runs(bot, tmp_path):
     spec = registry.make("kuhn").spec
     digest = bot_from_file(str(bot), spec, 0).digest

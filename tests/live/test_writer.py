@@ -156,7 +156,8 @@ PLAYER = """
 import sys
 sys.path.insert(0, {here!r})
 from toy import view
-from lanista.live import Agent, writer
+from lanista.live import Agent
+from lanista.live.agent import game_writer
 game_writer.JOURNAL_SECONDS = 0.001
 agent = Agent({policy!r}, {spool!r})
 done = 0

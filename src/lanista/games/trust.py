@@ -51,6 +51,12 @@ def _inherited() -> _Guard:
 _guard = _inherited()
 
 
+def inherit() -> None:
+    """Take what may run from the environment, in a process that was told of it after its start."""
+    global _guard
+    _guard = _inherited()
+
+
 @contextmanager
 def guarding(words: Sequence[str], *, trusting: bool = False) -> Iterator[None]:
     """Meanwhile let no Python file run but what the user names in `words`, or allowed before.

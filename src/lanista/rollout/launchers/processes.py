@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from lanista.data.trajectory import from_arrays, to_arrays
 from lanista.errors import LanistaError
+from lanista.games import trust
 from lanista.rollout.collect_worker import CollectWorker, Line, Played, Weights, weights_of
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers.in_process import Published
@@ -238,7 +239,11 @@ def _held_back() -> Iterator[None]:
 
 def _work(pipe: Connection, line: Line, slots: int, environment: Mapping[str, str]) -> None:
     """Answer until nobody asks any more."""
-    os.environ.update(environment)  # The server has that of the moment when it was started.
+    # The server has the environment, and what may run, of the moment when it was started.
+    for name in set(os.environ) - set(environment):
+        del os.environ[name]
+    os.environ.update(environment)
+    trust.inherit()
     for number in _NOT_THEIRS:  # The parent is told, and ends this process.
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _NOT_THEIRS)  # Held back since its start.
