@@ -1,7 +1,7 @@
 """How strong the policy is now: exactly where that can be had, and against named players.
 
 The same deals are played at every evaluation, each in all seatings, and none of them is ever
-trained on. All opponents are met in the same batches.
+trained on. All opponents are played in the same batches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from lanista.runs.settings import RunSettings
 __all__ = ["FIRST_MATCH", "Encounter", "Evaluator", "Judgement", "probabilities", "uniform"]
 
 EVALUATION, POOL = "evaluation", "pool"
-"""Why an opponent was met: the settings name it, or it is one of the run's own players."""
+"""Why an opponent was played: the settings name it, or it is one of the run's own players."""
 _SLOTS = 1024
 
 
@@ -131,7 +131,7 @@ class Evaluator:
         """Judge a policy, exactly and by play, as far as the settings ask for it.
 
         `first_match` is the first id that no match of the run has. Beside those of the settings,
-        the players of the `pool` are met; whoever is among both is met once.
+        the players of the `pool` are played; who is among both is played once.
         """
         values: dict[str, float] = {}
         if self.exact:

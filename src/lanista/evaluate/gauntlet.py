@@ -82,7 +82,7 @@ def everybody(
     one after another, so that those played side by side share as few networks as they can.
     """
     if seats < 2:
-        raise RolloutError("In a game of one seat nobody can be met.")
+        raise RolloutError("A game of one seat has no opponents.")
     parts = []
     for number in range(1, opponents + 1):
         seating = [0, *[number] * (seats - 1)]
@@ -191,7 +191,7 @@ def match_rows(
 ) -> tuple[list[LineupRow], list[MatchRow]]:
     """Return the line-ups and matches of results, for the record of an update.
 
-    `reasons` says why each opponent was met. A line-up has the id of its first match.
+    `reasons` says why each opponent was played. A line-up has the id of its first match.
     """
     schedule, digests = results.schedule, results.digests
     number: dict[tuple[int, ...], int] = {}

@@ -38,7 +38,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Meeting:
-    """An opponent, how often it is met, and why."""
+    """An opponent, its share of the opponent mix, and why."""
 
     opponent: str
     weight: float

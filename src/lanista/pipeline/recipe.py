@@ -94,7 +94,7 @@ class Imitating:
 
 @dataclass(frozen=True)
 class Evaluating:
-    """How the last policy is judged, as `lanista evaluate` does."""
+    """How the last policy is evaluated, as `lanista evaluate` does."""
 
     opponents: tuple[str, ...] = ("all",)
     """Bots or policy files to meet; `all`: every bot of the game."""

@@ -203,7 +203,7 @@ def _exact(policy: str) -> dict[str, Any] | None:
 
 
 def opponents_of(recipe: PipelineRecipe) -> list[str]:
-    """Return whom the last policy is judged by, each once."""
+    """Return the opponents that the last policy is evaluated against, each once."""
     asked = recipe.stages.evaluate
     assert asked is not None
     bots = registry.bot_names(registry.entry(recipe.game))

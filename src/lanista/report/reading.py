@@ -185,7 +185,7 @@ def _series(rows: Iterable[MetricRow]) -> dict[str, Series]:
 def strangers(known: set[str], matches: Sequence[Match], policies: Path) -> list[Member]:
     """Return those whom matches name and no row lists.
 
-    They were met in evaluation alone, or are exploiters that were not admitted.
+    They played in evaluation alone, or are exploiters that were not admitted.
     """
     seen: dict[str, dict[str, Match]] = {}
     for match in matches:

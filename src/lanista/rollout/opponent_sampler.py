@@ -25,7 +25,7 @@ class OpponentSampler:
     """Who sits where in a match, by the matches' ids."""
 
     numbers: tuple[int, ...]
-    """The players that can be met, LEARNER for the learner itself."""
+    """The players of the opponent mix, LEARNER for the learner itself."""
     weights: tuple[float, ...]
     """How often each is, relative to the others."""
     seats: int

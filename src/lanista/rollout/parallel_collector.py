@@ -73,7 +73,7 @@ class ParallelCollector:
         self._version = 0
         self._streaming = False
         self.seating: Seating = OpponentSampler((LEARNER,), (1.0,), seats, 0)
-        """Who sits where; until somebody is met, the learner in every seat."""
+        """Who sits where; until there are opponents, the learner in every seat."""
         self._company: tuple[list[Make], Seating] | None = None
 
     @property

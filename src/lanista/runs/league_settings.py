@@ -200,7 +200,7 @@ class League:
     league_exploiter: LeagueExploiter = field(default_factory=LeagueExploiter)
     """The rules of league exploiters."""
     past_members: int = 0
-    """How many snapshots are met at most: the newest, and older ones evenly spread; 0: all."""
+    """Most snapshots in the opponent mix: the newest, and older ones evenly spread; 0: all."""
     exploiter_check_interval: int = 0
     """Train an exploiter against the frozen main every so many iterations; 0: never."""
     exploiter_train_steps: int = 500_000
@@ -213,7 +213,7 @@ class League:
     exploiter_from: Literal["scratch", "imitation", "victim"] = "victim"
     """What an exploiter begins from: a fresh network, the imitation policy, or its victim."""
     exploiter_games: int = 1000
-    """Games of the test that an exploiter is judged by."""
+    """Games of an exploiter's admission test."""
     exploiter_weight: float = 1.0
     """The weight of an admitted exploiter in the pool, where others have 1."""
     exploit_patch_interval: int = 0

@@ -35,7 +35,7 @@ class Opponent:
     player: str
     """self (the learner in every seat), a bot of the game, or a policy file."""
     weight: float = 1.0
-    """How often it is met, relative to the others."""
+    """How often it is sampled, relative to the others."""
     digest: str = ""
     """Of a policy file, fixed when the run begins."""
 

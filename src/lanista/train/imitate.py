@@ -187,7 +187,7 @@ def _refuse_unfit(task: Task, resume: bool) -> None:
 
 
 def _opponents(task: Task, data: Demonstrations) -> tuple[str, ...]:
-    """Return the bots to be met, refusing unknown ones before any work is done."""
+    """Return the opponents, refusing unknown ones before any work is done."""
     game = task.game or data.spec.name
     if task.opponents == ("all",):
         return tuple(registry.bot_names(registry.entry(game)))

@@ -1,4 +1,4 @@
-"""One iteration of a learner: experience is made, and learnt from; and all that lies between two.
+"""One iteration of a learner: experience is collected and learned from.
 
 `LearnerLoop` is everything a learner carries on; its state is what a checkpoint holds. Its
 opponents are drawn from recorded meetings. Nothing that affects learning reads the clock.

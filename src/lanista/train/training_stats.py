@@ -15,7 +15,7 @@ from lanista.rollout.outcome_counts import Count
 from lanista.runs.schema import TrainingGamesRow
 
 Chair = tuple[str, str]
-"""An opponent, and why it is met."""
+"""An opponent, and why it is in the opponent mix."""
 
 
 def fared(

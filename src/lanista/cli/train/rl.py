@@ -39,7 +39,7 @@ class RL:
     size: Annotated[Size | None, optional("{s,m,l,xl}")] = None
     """The network's size; the same as network.size."""
     iterations: Annotated[int | None, optional("N")] = None
-    """How many times experience is made and learnt from."""
+    """Rounds of collecting experience and learning from it."""
     actor_rollouts: Annotated[int | None, optional("N")] = None
     """Unrolls (or whole matches, if the settings say so) of an iteration."""
     learner_updates: Annotated[int | None, optional("N")] = None
