@@ -5,14 +5,19 @@ Knows nothing of what is inside.
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import stat
+import tempfile
+from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from lanista.errors import RefusedError
 
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """What the names of a database's own files end in."""
+_TRIES = 20
 
 
 def refuse_foreign(path: Path, *, writing: bool = False) -> None:
@@ -41,17 +46,87 @@ def refuse_foreign(path: Path, *, writing: bool = False) -> None:
 
 
 def opened_to_read(path: Path) -> sqlite3.Connection:
-    """Return a connection that reads a file and never writes it, in autocommit mode."""
+    """Return a connection that reads a file as it is now, in autocommit mode.
+
+    Nothing is written, and nothing is left beside the file, which SQLite's own read-only mode does:
+    there it makes the files that a write-ahead log takes.
+    """
     refuse_foreign(path)
+    for _ in range(_TRIES):
+        connection = _opened(path)
+        if connection is not None:
+            return connection
+    raise sqlite3.OperationalError("it changes whenever it is looked at; try again")
+
+
+def _opened(path: Path) -> sqlite3.Connection | None:
+    """Return a connection; None: somebody has begun or ended to write meanwhile."""
+    before = _present(path)
     address = f"{path.absolute().as_uri()}?mode=ro"
-    waiting = path.parent / f"{path.name}-wal"
     try:
-        return _tried(address)
-    except sqlite3.OperationalError:
-        # In a folder nobody may write to, SQLite cannot share the file; nobody else has it open.
-        if waiting.exists():
+        if before.log and before.shared:
+            # Somebody writes, or was killed at it; the index is shared or, if it is old, made in
+            # memory.
+            return _tried(f"{address}&readonly_shm=1")
+        if not (before.log or _has_log(path)):
+            return _tried(address)
+        connection = _copied(path) if before.log else _in_memory(f"{address}&immutable=1")
+    except (sqlite3.OperationalError, FileNotFoundError):
+        if _present(path) == before:
             raise
-        return _tried(f"{address}&immutable=1")
+        return None
+    if _present(path) != before:
+        connection.close()
+        return None
+    return connection
+
+
+class _Present(NamedTuple):
+    """What lies there of a database; it stays the same as long as nobody writes."""
+
+    file: tuple[int, int, int] | None
+    log: bool
+    shared: bool
+
+
+def _present(path: Path) -> _Present:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        file = None
+    else:
+        file = (status.st_ino, status.st_size, status.st_mtime_ns)
+    log, shared = (path.with_name(path.name + ending).exists() for ending in ("-wal", "-shm"))
+    return _Present(file, log, shared)
+
+
+def _has_log(path: Path) -> bool:
+    """Return whether a database is one with a write-ahead log; what is no database is none."""
+    # Never asked while this process has it open: to close a file gives up SQLite's locks on it.
+    try:
+        with path.open("rb") as file:
+            return file.read(20)[18:] == b"\x02\x02"
+    except OSError:
+        return False
+
+
+def _copied(path: Path) -> sqlite3.Connection:
+    """Return what a database and its log hold together; nobody has it open."""
+    with tempfile.TemporaryDirectory(prefix="lanista-") as folder:
+        for ending in ("", "-wal"):
+            shutil.copyfile(path.with_name(path.name + ending), Path(folder, f"copy{ending}"))
+        return _in_memory(Path(folder, "copy").as_uri())
+
+
+def _in_memory(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        with closing(_tried(address)) as source:
+            source.backup(connection)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def _tried(address: str) -> sqlite3.Connection:
