@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from lanista.errors import LanistaError
 from lanista.evaluate.clone_strength import _difference, imitated, manners, measure, meetings_of
 from lanista.evaluate.standings import summarise
 from lanista.games import registry
+from lanista.games.beastybar.game import BeastyBar
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
@@ -112,3 +114,28 @@ def test_a_clone_and_its_only_teacher_meet_the_same_opponents_on_fresh_deals(tea
         assert each.teacher.score == summarise(beside, ("t", "x")).standings[0].score
         wanted = each.clone.score.value - each.teacher.score.value
         assert each.difference.value == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_game_is_closed_whether_or_not_the_clone_could_be_measured(
+    fails, tmp_path, monkeypatch
+):
+    ended = []
+
+    class Watched(BeastyBar):
+        def close(self):
+            ended.append("closed")
+
+    path = tmp_path / "clone.safetensors"
+    torch.manual_seed(0)
+    save_policy(path, Policy(SPEC, Network(width=8, layers=1)), SPEC)
+    data, asked = told("random"), {"game": "beastybar", "matches": 2}
+    with monkeypatch.context() as patched:
+        patched.setattr(registry, "make", lambda name, **settings: Watched(**settings))
+        if fails:
+            with pytest.raises(LanistaError):
+                measure(tmp_path / "none.safetensors", data, **asked)
+        else:
+            measure(path, data, progress=lambda matches: ended.append("played"), **asked)
+    assert ended[-1] == "closed"
+    assert ended.count("closed") == 1

@@ -1,5 +1,8 @@
 """One player against many: both seats on the same deals, intervals over deals, rows to replay."""
 
+import json
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -231,6 +234,46 @@ def test_every_evaluation_has_the_same_deals_and_ids_of_its_own(tmp_path):
     assert ids == list(range(FIRST_MATCH, FIRST_MATCH + 24))
     assert second.next_match == FIRST_MATCH + 24
     assert not {row.lineup for row in first.lineups} & {row.lineup for row in second.lineups}
+
+
+@pytest.mark.parametrize(("matches", "most", "slots"), [(11, 64, 12), (11, 5, 5), (40, 16, 16)])
+def test_a_game_has_a_slot_for_each_match_up_to_what_it_allows(
+    matches, most, slots, tmp_path, monkeypatch
+):
+    make, made = registry.make, []
+
+    def watched(name, slots, **more):
+        made.append(slots)
+        return make(name, slots=slots, **more)
+
+    judge, policy, _ = evaluator(tmp_path, bots=["random"], matches=matches)
+    monkeypatch.setattr(registry, "make", watched)
+    monkeypatch.setattr(registry, "slots_for", lambda game, usual: min(most, usual))
+    assert len(judge.measure(policy, 1).matches) == 2 * -(-matches // 2)
+    assert made == [slots]
+
+
+def test_read_only_rows_are_judged_without_a_warning():
+    """PyTorch warns of them once in a process, so another one is asked."""
+    code = """
+import warnings
+warnings.simplefilter("error")
+import numpy as np
+from lanista.evaluate.evaluator import probabilities
+from lanista.games import registry
+from lanista.nets.policy import Policy
+from lanista.nets.settings import Network
+game = registry.make("kuhn", slots=2)
+game.start([0, 1], [0, 1])
+rows = game.decisions()
+arrays = rows.observation.copy(), rows.mask.copy()
+for array in arrays:
+    array.flags.writeable = False
+print(probabilities(Policy(game.spec, Network()))(*arrays).sum(1).round(5).tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [1.0, 1.0]
 
 
 class Elsewhere(Policy):

@@ -206,6 +206,24 @@ def test_the_fit_is_where_the_likelihood_is_flat():
         assert slope == pytest.approx(0, abs=1e-6)
 
 
+def test_the_fit_goes_on_while_every_rating_still_falls():
+    """Newton's last steps lower all three here, so that their largest is below 0."""
+    pairs = [
+        PairCount("b", "a", 1000, 0, 0),
+        PairCount("c", "a", 2, 0, 0),
+        PairCount("c", "b", 99, 0, 1),
+    ]
+    theta = bradley_terry(pairs, prior=0.1).theta
+    score = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
+    slope = 0.1 * (0.5 - 1 / (1 + np.exp(-theta)))
+    for pair in pairs:
+        one, other = "abc".index(pair.first), "abc".index(pair.second)
+        pull = pair.wins - pair.games * score[one, other]
+        slope[one] += pull
+        slope[other] -= pull
+    assert np.abs(slope).max() < 1e-7
+
+
 def test_nothing_to_rate_and_unknown_fixed_points_are_refused():
     with pytest.raises(LanistaError, match="No two players met"):
         bradley_terry([])

@@ -100,6 +100,13 @@ except GameError as error:
     assert (last, other) == ("broken", "kuhn")
 
 
+def test_games_of_installed_packages_come_after_the_built_in_ones_by_name(tmp_path):
+    added = ["whist", "euchre", "bridge", "skat", "tarot", "nim", "go", "chess", "hex", "dots"]
+    install(tmp_path, dict.fromkeys(added, "purses_game:Purses"))
+    code = "import json; from lanista.games import names; print(json.dumps(names()))"
+    assert run_beside(tmp_path, code) == [*BUILT_IN, *sorted(added)]
+
+
 def test_an_installed_package_cannot_take_a_built_in_name(tmp_path):
     install(tmp_path, {"kuhn": "purses_game:Purses"})
     code = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lanista.errors import RefusedError
-from lanista.games import trust
+from lanista.games import trust, trusted_names
 
 DIGEST = trust.sha256(b"print(1)")
 
@@ -87,6 +87,19 @@ def test_a_library_runs_files_it_names_and_asks_for_those_of_a_folder(listed):
         trust.refuse_python(Path("game.py"), b"print(1)", foreign=True)
     trust.remember(DIGEST, "game.py")
     trust.refuse_python(Path("game.py"), b"print(1)", foreign=True)
+
+
+def test_a_library_asks_for_the_game_file_that_a_runs_folder_names(listed, tmp_path):
+    path = tmp_path / "game.py"
+    path.write_text("print(1)")
+    for wanted in (None, trust.sha256(path.read_bytes())):
+        with pytest.raises(RefusedError, match="you have not run it here before"):
+            trusted_names.refuse_foreign(str(path), wanted, "The run")
+    with pytest.raises(RefusedError, match="The run was begun with a game file of the SHA-256 000"):
+        trusted_names.refuse_foreign(str(path), "0" * 64, "The run")
+    trusted_names.refuse_foreign("kuhn", None, "The run")
+    trust.remember(trust.sha256(path.read_bytes()), str(path))
+    trusted_names.refuse_foreign(str(path), None, "The run")
 
 
 def test_a_command_runs_what_its_words_name_and_remembers_it(listed, tmp_path):

@@ -10,6 +10,7 @@ from lanista.games import make_bot, registry
 from lanista.league.matchmaking import Meeting
 from lanista.league.population import Population
 from lanista.nets.policy_file import load_policy
+from lanista.rollout.collector import LEARNER
 from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of, saved_settings
@@ -243,6 +244,16 @@ def test_a_chair_that_nobody_sits_on_any_more_is_given_to_whoever_comes(training
     training.meet([Meeting("b", 1.0, "first", "bot"), Meeting("d", 1.0, "third", "bot")])
     iterate(training)
     assert {row.reason for row in training.games(1)} >= {"first", "third"}
+
+
+def test_whoever_stays_keeps_a_chair_that_no_match_in_flight_needs(training_of):
+    training = training_of({"mode": "stream", "unrolls": 9, "unroll_length": 2})
+    seldom = {"a": 1.0, "b": 1e-12, "c": 1e-12}
+    training.meet([Meeting(name, weight, "first", "bot") for name, weight in seldom.items()])
+    iterate(training)
+    assert training.collector.in_flight() <= {LEARNER, 1}
+    training.meet([Meeting(name, 1.0, "first", "bot") for name in "bde"])
+    assert [name for name, _ in training.chairs] == ["a", "b", "d", "e"]
 
 
 def test_players_of_a_league_are_found_on_the_device_that_is_asked_for(population):

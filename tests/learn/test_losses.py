@@ -497,3 +497,49 @@ def test_a_ratio_says_no_more_than_far_away_beyond_e_to_the_40() -> None:
     gap = torch.tensor([[-100.0, -39.0, 39.0, 100.0]])
     found = losses.log_ratio(gap, torch.zeros(1, 4), torch.ones(1, 4, dtype=torch.bool))
     assert found.tolist() == [[-40.0, -39.0, 39.0, 40.0]]
+
+
+@pytest.mark.parametrize("name", ["all_action", "neurd", "imitation", "q_loss"])
+@pytest.mark.parametrize("at", range(3))
+def test_a_tensor_of_other_steps_is_refused_by_its_shape(name: str, at: int) -> None:
+    heads, valid = Heads((3, 2)), torch.ones(4, 2)
+    wide, legal = torch.zeros(4, 2, 5), torch.ones(4, 2, 5, dtype=torch.bool)
+    action, number = torch.zeros(4, 2, 2, dtype=torch.long), torch.zeros(4, 2)
+    given = {
+        "all_action": [wide, wide, legal],
+        "neurd": [wide, wide, legal],
+        "imitation": [wide, action, legal],
+        "q_loss": [wide, action, number],
+    }[name]
+    loss = getattr(losses, name)
+    loss(heads, *given, valid)
+    for other in (given[at][:1], given[at][:, :1]):
+        tensors = [*given[:at], other, *given[at + 1 :]]
+        with pytest.raises(ValueError, match="must share its steps") as refused:
+            loss(heads, *tensors, valid)
+        assert str(list(other.shape)) in str(refused.value)
+
+
+@given(choices())
+def test_all_action_logs_the_expected_size_of_an_advantage(case: Choices) -> None:
+    """E[Σ_a π(a) |Q(a) − Σ_b π(b) Q(b)|], summed over heads."""
+    assume(bool(case.valid.any()))
+    log_prob = log_probs(case, case.logits)
+    logged = losses.all_action(case.heads, log_prob, case.numbers, case.mask, case.valid)
+    total, count = 0.0, 0
+    for t, b in case.valid.nonzero().tolist():
+        first, count = 0, count + 1
+        for size in case.heads.sizes:
+            here = slice(first, first + size)
+            first += size
+            prob = [
+                p * m
+                for p, m in zip(
+                    log_prob[t, b, here].exp().tolist(), case.mask[t, b, here].tolist(), strict=True
+                )
+            ]
+            q = case.numbers[t, b, here].tolist()
+            mean = sum(p * x for p, x in zip(prob, q, strict=True))
+            total += sum(p * abs(x - mean) for p, x in zip(prob, q, strict=True))
+    size = float(logged.statistics["advantage_size"])
+    assert size == pytest.approx(total / count, rel=1e-4, abs=1e-5)

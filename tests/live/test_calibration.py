@@ -19,6 +19,23 @@ def test_the_error_is_the_weighted_mean_gap_of_the_bins():
     assert (found.games, found.predictions) == (4, 4)
 
 
+def test_bins_divide_0_to_1_evenly():
+    for predicted in ([0.95], [0.05], [0.5]):
+        bins = calibration(predicted, [1.0], bins=4).bins
+        assert [(one.low, one.high) for one in bins] == [
+            (0.0, 0.25),
+            (0.25, 0.5),
+            (0.5, 0.75),
+            (0.75, 1.0),
+        ]
+    assert [one.count for one in calibration([0.25, 0.5, 1.0], [1.0] * 3, bins=4).bins] == [
+        0,
+        1,
+        1,
+        1,
+    ]
+
+
 def test_empty_bins_are_unknown_and_no_predictions_are_none():
     found = calibration([0.95], [1.0])
     assert found.bins[0].predicted is None

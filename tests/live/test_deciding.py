@@ -21,8 +21,9 @@ from toy import (
     view,
 )
 
-from lanista.live.agent.inference import Decider, load
+from lanista.live.agent.inference import Decider, OnnxError, _refuse_difference, load
 from lanista.live.files.policy_folder import PolicyFolder
+from lanista.nets.portable import load_portable
 
 
 @pytest.fixture
@@ -209,3 +210,21 @@ def test_the_memory_of_a_policy_is_carried_through_its_game_alone(tmp_path: Path
             if not played.overruled[step]:
                 chosen = log_probs[0][played.actions[step] + STARTS].sum()
                 assert played.log_probs[step] == pytest.approx(float(chosen), abs=1e-5)
+
+
+@pytest.mark.parametrize("output", [0, 1])
+@pytest.mark.parametrize("shift", [-0.01, 0.01])
+def test_an_export_that_says_more_or_less_than_its_policy_file_is_refused(
+    tmp_path: Path, output: int, shift: float
+) -> None:
+    folder, digest = remembering(tmp_path)
+    policy = load_portable(folder.path_of(digest))
+
+    def run(*given: Any) -> Any:
+        said = [np.array(part) for part in policy.log_probs(*given)]
+        said[output].flat[-1] += shift
+        return tuple(said)
+
+    _refuse_difference(policy, policy.log_probs, "same.onnx")
+    with pytest.raises(OnnxError, match=r"other.onnx is refused: it says something else"):
+        _refuse_difference(policy, run, "other.onnx")

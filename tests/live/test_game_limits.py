@@ -16,7 +16,7 @@ from archives import entries_of, kept, npy, packed
 from toy import game_of, header_of, spec_of
 
 from lanista.live.files import game_file
-from lanista.live.files.game_file import GameFileError, encode, read
+from lanista.live.files.game_file import ARRAYS, GameFileError, encode, read
 from lanista.live.files.game_header import Layout, header_bytes, parse_header, refuse_nonsense
 
 
@@ -176,3 +176,17 @@ def test_the_first_part_of_a_layout_that_differs_is_named_as_here_and_as_there()
     assert set_up.difference(replace(one, settings={"a": 1, "b": 3})) == ("setting b", "2", "3")
     assert set_up.difference(replace(one, settings={"a": 1})) == ("setting b", "2", "None")
     assert one.choices == 5
+
+
+def test_a_game_is_read_in_parts_as_it_is_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = game_of(7)
+    path = kept(tmp_path / "one.npz", encode(game))
+    whole = read(path)
+    for size in (1, 3, 10):
+        monkeypatch.setattr(game_file, "_CHUNK", size)
+        parts = read(path)
+        assert parts.content == whole.content
+        for name in ARRAYS:
+            assert np.array_equal(getattr(parts, name), getattr(whole, name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +122,23 @@ def test_a_drift_of_half_the_range_has_that_distance() -> None:
     # Uniform on 0 to 1 against uniform on ½ to 1½: the distribution functions differ by ½ at most.
     (feature,) = drifted(0.5).features
     assert feature.distance == pytest.approx(0.5, abs=0.08)
+
+
+def test_a_policy_must_show_what_the_manual_says_unless_something_else_is_demanded() -> None:
+    assert asdict(Demands()) == {
+        "least_games": 200,
+        "most_missing": 0.05,
+        "least_score": 0.5,
+        "most_error": 0.1,
+        "most_drift": 0.25,
+        "leave_out": (),
+    }
+
+
+def test_wins_draws_losses_and_missing_results_are_counted() -> None:
+    outcomes = [2.0] * 4 + [0.0] * 3 + [-1.0] * 2 + [None]
+    found = judged(rows=[row(i, outcome=outcome) for i, outcome in enumerate(outcomes)])
+    assert (found.wins, found.draws, found.losses, found.missing) == (4, 3, 2, 1)
 
 
 def test_wins_draws_and_losses_score_one_half_and_nothing() -> None:

@@ -276,6 +276,22 @@ def test_what_was_saved_stays_as_it_is_while_more_is_played_from_it(network):
     assert flat(saved) == before
 
 
+def test_unfinished_unrolls_that_were_loaded_are_copies():
+    def made():
+        return collector(make("leduc", slots=5, seed=4), 2, Network(kind="lstm", width=6))
+
+    one, other = made(), made()
+    one.unrolls(5)
+    saved = one.tape.save()
+    before = flat(saved)
+    assert {"/last", "/state", "/columns/next"} <= set(before)
+    other.tape.load(saved)
+    for array in (saved["last"], saved["state"], *saved["columns"].values()):
+        array[...] = 0
+    assert flat(saved) != before
+    assert flat(other.tape.save()) == before
+
+
 def test_between_whole_matches_only_the_next_match_is_to_be_saved():
     one, other = (collector(make("kuhn", slots=4, seed=4)) for _ in range(2))
     one.whole_matches(9)

@@ -15,7 +15,14 @@ from test_actor import KINDS, policy_of, started, walk
 from lanista.nets.policy import Critic
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
-from lanista.rollout.inference.device_transfer import STEP, Found, Lane, Records, Rows
+from lanista.rollout.inference.device_transfer import (
+    STEP,
+    Found,
+    Lane,
+    Recorded,
+    Records,
+    Rows,
+)
 from lanista.rollout.inference.opponent_batch import OpponentBatch
 from lanista.rollout.inference.policy_players import PolicyPlayer
 from lanista.rollout.timing import BATCH, INFER, SAMPLE, TRANSFER
@@ -390,3 +397,49 @@ def test_recorded_panels_answer_as_others_do(
         assert np.array_equal(answers, plain.act(decisions, some, cut))
     wide = len(sizes) == 6
     assert len(pools) == (0 if wide else 1)
+
+
+@pytest.fixture
+def late(pools: list[Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Let recorded work be done when its lane is waited for, as on a device; return what is due."""
+    due: list[Any] = []
+    run, settle = Recorded.run, Lane.settle
+    monkeypatch.setattr(Recorded, "run", lambda *told: due.append(told))
+
+    def settled(lane: Lane) -> None:
+        while due:
+            run(*due.pop(0))
+        settle(lane)
+
+    monkeypatch.setattr(Lane, "settle", settled)
+    return due
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_recorded_choices_are_read_when_the_device_has_made_them(
+    greedy: bool, late: list[Any]
+) -> None:
+    game = started("beastybar")
+    policy = policy_of(game)
+    one, other = far(Actor(policy, 4, greedy=greedy)), recorded(Actor(policy, 4, greedy=greedy))
+    for decisions, rows in walk(game, 4):
+        wanted = one.choose(decisions, rows)
+        same(wanted, other.choose(decisions, rows))
+        assert not late
+
+
+def test_answers_of_recorded_panels_are_read_when_the_device_has_made_them(
+    late: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lanista.rollout.inference.opponent_batch.Records", Redone)
+    game = started("beastybar", slots=12)
+    policy = policy_of(game)
+    torch.nn.init.normal_(policy.head.weight)
+    player = PolicyPlayer("p", "d", Actor(policy, 9, greedy=True))
+    plain, again = (
+        OpponentBatch([player], Lane(CPU), stack=True, record=do) for do in (False, True)
+    )
+    for decisions, rows in walk(game, 4):
+        wanted = plain.act(decisions, rows, [len(rows)])
+        assert np.array_equal(again.act(decisions, rows, [len(rows)]), wanted)
+        assert not late

@@ -104,6 +104,13 @@ def without(state, path, fresh):
     return changed
 
 
+def test_a_state_that_was_loaded_is_left_as_it_was():
+    _, _, middle, _ = unbroken("portfolio")
+    state = copy.deepcopy(middle)
+    lone_learner(settings_of(KINDS["portfolio"]), Path()).load_state(state)
+    assert same(state, middle)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_all_fields_the_resumed_run_is_the_same(kind):
     _, _, middle, (logs, end) = unbroken(kind)

@@ -28,6 +28,7 @@ from pipeline_runs import (
 )
 
 from lanista.errors import LanistaError, RefusedError
+from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import load_policy, read_header
 from lanista.runs import checkpoints as checkpoints
@@ -470,3 +471,17 @@ def test_a_policy_with_memory_is_not_measured_as_one_without(output):
     assert train(settings, output, observers=[listener]) == 0
     assert any("NashConv is not measured" in sentence for sentence in listener.sentences)
     assert not any(name == "exact/nash_conv" for _, name, _ in metrics(output))
+
+
+def test_a_fault_of_the_first_iteration_is_raised_as_itself(output, monkeypatch):
+    """Nothing was recorded by then, so there is nothing more to save."""
+
+    def games(self):
+        raise ValueError("the table fell over")
+
+    monkeypatch.setattr(Population, "games", games)
+    with pytest.raises(ValueError, match="the table fell over"):
+        train(settings_of(QUICK), output)
+    monkeypatch.undo()
+    assert last_state(output)["iteration"] == 0
+    assert train(settings_of(QUICK), output, resume=True) == 0

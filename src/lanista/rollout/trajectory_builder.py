@@ -177,16 +177,16 @@ class TrajectoryBuilder:
     def _keep(self, rows: NDArray[np.bool_], done: NDArray[np.bool_]) -> None:
         """Keep only the rows of unfinished unrolls."""
         kept = np.flatnonzero(rows)
-        number = np.full(self.rows + 1, -1, np.int64)
+        number = np.full(self.rows + 1, -1, np.int64)  # The last one is for -1, which stays.
         number[kept] = np.arange(len(kept))
         lane_number = np.cumsum(~done) - 1
         columns = {name: column.take(kept, 0) for name, column in self.columns.items()}
         states = np.concatenate(self.lane_state)[~done] if self.lane_state else None
         self._clear()
-        self.last = np.where(self.last >= 0, number[self.last], -1)
+        self.last = number[self.last]
         self.rows, self.lanes = len(kept), int((~done).sum())
         if len(kept):
-            columns["next"] = np.where(columns["next"] >= 0, number[columns["next"]], -1)
+            columns["next"] = number[columns["next"]]
             columns["lane"] = lane_number[columns["lane"]]
             self.columns = columns
         if states is not None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sound_games import Duel
 
-from lanista.games import Facts, Field, Head, Observation, Option, Spec
+from lanista.games import Facts, Field, GameError, Head, Observation, Option, Spec
 from lanista.games.check import description, outcomes
 from lanista.games.check.report import Fault, NotApplicable
 from lanista.games.check.seen import Seen
@@ -316,3 +316,47 @@ def test_forced_choices_are_counted_and_a_head_without_one_is_named():
         description.heads(trial_with(rows))
     with pytest.raises(NotApplicable):
         description.heads(trial_with())
+
+
+class Lending(Duel):
+    """Hands out the arrays it goes by itself when it is first asked, and copies later."""
+
+    lent = None
+
+    def decisions(self):
+        decisions = super().decisions()
+        if self.lent is None:
+            self.lent = decisions
+        return decisions
+
+    def act(self, rows, actions):
+        if not self.lent.mask.any():
+            raise GameError("Nothing is legal.")
+        return super().act(rows, actions)
+
+
+def test_a_match_is_answered_after_its_decisions_were_written_to():
+    for game in (Duel(3, 0), Lending(3, 0)):
+        game.start([0, 1, 2], [0, 1, 2])
+        if isinstance(game, Lending):
+            with pytest.raises(GameError, match="Nothing is legal"):
+                description._check_own_memory(game)
+        else:
+            description._check_own_memory(game)
+            assert set(game.decisions().turn) == {1}
+
+
+@pytest.mark.parametrize("name", ["observation", "mask", "seat"])
+def test_decisions_that_share_memory_with_the_game_are_reported(name):
+    game = Duel(3, 0)
+    game.start([0, 1, 2], [0, 1, 2])
+    shared = replace(copied(game.decisions()))
+    assert getattr(shared, name).any() or name == "seat"
+    if name == "seat":
+        shared.seat[1] = 1
+
+    def decisions():
+        return replace(copied(shared), **{name: getattr(shared, name)})
+
+    with pytest.raises(Fault, match="after its arrays were written to"):
+        description._check_own_memory(SimpleNamespace(spec=game.spec, decisions=decisions))

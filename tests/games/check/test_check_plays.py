@@ -9,7 +9,7 @@ import pytest
 from sound_games import Duel, Signals
 
 from lanista.games import Abilities, Option, Stream
-from lanista.games.check import determinism
+from lanista.games.check import determinism, legality
 from lanista.games.check.positions import Position, chosen_positions, in_batches, stand
 from lanista.games.check.report import Fault, NotApplicable
 from lanista.games.check.seen import Seen, first_difference
@@ -443,3 +443,13 @@ def test_what_was_played_is_held_against_the_base():
 def test_a_finding_is_told_as_it_is_and_an_error_with_its_kind():
     assert sentence(Fault("the sum is 3")) == "the sum is 3"
     assert sentence(ValueError("no")) == "ValueError: no"
+
+
+def test_wrong_answers_are_tried_in_five_slots_and_again_in_the_two_they_need():
+    _, recorder = recorded(legality.illegal)
+    assert recorder.made == [(5, 2), (2, 2)]
+    again = recorder.started[-8:]
+    assert [(slots, ids) for slots, ids, _ in again] == [
+        ([0, 1], [match, match + 1]) for match in range(8)
+    ]
+    assert recorder.closed == 2 + 2

@@ -256,7 +256,7 @@ def _packed(
 
 def _unrolled(policy: Policy, seen: Tensor, index: Tensor) -> Tensor:
     """Return the features of rows `[N, width]`, each trajectory run from its start."""
-    steps = seen[index.clamp(min=0)]
+    steps = seen[index]  # Padding, -1, is some row, and is left out below.
     state = torch.zeros((index.shape[1], policy.state_size), device=seen.device)
     fresh = torch.zeros(index.shape, dtype=torch.bool, device=seen.device)
     features = policy.torso.unroll(steps, state, fresh)
