@@ -14,11 +14,11 @@ from bench.timing import Rate, per_cpu_second
 from lanista.games import make, make_bot
 from lanista.games.contract import Decisions, Spec
 from lanista.nets.policy import Policy
-from lanista.nets.settings import Kind, Network, Size
+from lanista.nets.settings import Network, Size
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.row_blocks import BLOCK
 
-KINDS: tuple[Kind, ...] = ("mlp", "residual", "lstm", "transformer")
+KINDS = ("mlp", "residual", "lstm", "transformer")
 SIZES: tuple[Size, ...] = ("s", "m", "l")
 _TURNS = 9
 """Into the middle of a match, where no two positions are equal."""

@@ -49,10 +49,16 @@ class Table(MutableMapping[str, E], Generic[E]):
         """Hold `entries`; `kind` is what one of them is called, such as "loss term"."""
         self.kind, self.group = kind, group
         self.own: dict[str, E] = dict(entries)
+        self._loaded: dict[str, E] = {}
+        """Of installed packages: terms are looked up at every step."""
         self._wrap = wrap
 
     def __getitem__(self, name: str) -> E:
-        return self.own[name] if name in self.own else self._of_package(self.added()[name])
+        if name in self.own:
+            return self.own[name]
+        if name not in self._loaded:
+            self._loaded[name] = self._of_package(self.added()[name])
+        return self._loaded[name]
 
     def __setitem__(self, name: str, entry: E) -> None:
         self.own[name] = entry

@@ -19,6 +19,7 @@ from matchmade import (
 )
 
 from lanista.errors import LanistaError
+from lanista.extensions import Entry
 from lanista.league import matchmaking
 from lanista.league.matchmaking import (
     Candidate,
@@ -30,17 +31,20 @@ from lanista.league.matchmaking import (
 )
 from lanista.league.payoff import Outcome, Payoff, fold
 from lanista.runs import league_settings as league_settings
-from lanista.runs.league_settings import KINDS, Matchmaking
+from lanista.runs.league_settings import Matchmaking
+from lanista.runs.matchmakers import MATCHMAKERS
 
 
 def test_every_kind_named_in_the_settings_has_a_matchmaker():
-    assert set(matchmaking._SHARES) == set(KINDS)
+    for name, entry in MATCHMAKERS.own.items():
+        assert entry.load() is getattr(matchmaking, name)
+        assert entry.about
 
 
 @unhurried
 @given(
     leagues(60),
-    st.sampled_from(sorted(set(KINDS) - {"main_exploiter"})),
+    st.sampled_from(sorted(set(MATCHMAKERS.own) - {"main_exploiter"})),
     previous_weights,
     st.sampled_from([0.0, 2.0]),
 )
@@ -141,13 +145,13 @@ def test_when_all_are_lost_to_var_meets_everybody_alike():
     assert found == dict.fromkeys("abcd", 0.25)
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"main_exploiter"}))
+@pytest.mark.parametrize("kind", sorted(set(MATCHMAKERS.own) - {"main_exploiter"}))
 def test_who_is_unknown_counts_as_an_equal(kind):
     found = weights(meetings(Matchmaking(kind), "main", bots(*"abcd"), Payoff(), {}))
     assert found == pytest.approx(dict.fromkeys("abcd", 0.25))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MATCHMAKERS.own)
 def test_nobody_to_meet_is_refused_with_a_sentence(kind):
     with pytest.raises(LanistaError, match="main has nobody to meet"):
         meetings(Matchmaking(kind), "main", [], Payoff(), {})
@@ -344,21 +348,10 @@ def test_old_weights_that_are_none_are_refused(weight):
         meetings(Matchmaking("curriculum"), "main", LEAGUE, Payoff(), {"bot": weight})
 
 
-class Installed:
-    """Stands for an entry point."""
-
-    def __init__(self, matchmaker):
-        self.matchmaker = matchmaker
-
-    def load(self):
-        return self.matchmaker
-
-
 @pytest.fixture
 def install(monkeypatch):
     def put(matchmaker):
-        for module in (league_settings, matchmaking):
-            monkeypatch.setattr(module, "added_matchmakers", lambda: {"own": Installed(matchmaker)})
+        monkeypatch.setitem(MATCHMAKERS, "own", Entry("of a test", matchmaker))
         return Matchmaking("own")
 
     return put

@@ -19,6 +19,7 @@ from lanista.learn.losses import Term
 from lanista.learn.optimiser_step import BrokenLossError as Broken
 from lanista.learn.optimiser_step import norm_of, shares_of
 from lanista.learn.settings import Learning
+from lanista.learn.term_table import LOSSES, LossTerm
 
 STEPS = Learning(terms={**VALUE, "entropy": 0.1}, epochs=2, minibatches=3, lr=0.01)
 
@@ -148,12 +149,12 @@ def test_a_broken_loss_with_a_fine_gradient_is_not_followed_under_a_scaler(
 ) -> None:
     run = scaled(late, 2.0)
     run.train(2)
-    value = loss_terms.TERMS["value"]
+    value = LOSSES.load("value")
 
     def infinite(known: loss_terms.LossInputs) -> Term:
         return Term(value(known).loss + math.inf, {})
 
-    monkeypatch.setitem(loss_terms.TERMS, "value", infinite)
+    monkeypatch.setitem(LOSSES, "value", LossTerm("infinite", infinite))
     before = everything(run.learner)
     with pytest.raises(BrokenLossError, match="term value is inf at update 2"):
         run.train(1)

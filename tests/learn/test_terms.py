@@ -13,7 +13,8 @@ from torch import nn
 
 from lanista.errors import LanistaError
 from lanista.learn import loss_terms
-from lanista.learn.settings import TERMS, Learning
+from lanista.learn.settings import Learning
+from lanista.learn.term_table import LOSSES, REGULARISERS, term_names
 
 ON_CRITIC = {"value"}
 PULLED = {"anchor_reverse", "anchor_forward", "reference", "portfolio"}
@@ -40,7 +41,7 @@ def gradient_of(network: nn.Module) -> float:
     return float(torch.stack(parts).sum()) if parts else 0.0
 
 
-@pytest.mark.parametrize("term", TERMS)
+@pytest.mark.parametrize("term", term_names())
 def test_each_term_alone_moves_its_own_network_and_no_other(term: str) -> None:
     run = alone(term)
     # The acting policy is another one, so that the pull towards behaviour is seen.
@@ -96,8 +97,10 @@ def test_an_unknown_term_is_refused_and_the_nearest_named() -> None:
         loss_terms.term("magnett")
 
 
-def test_every_term_that_settings_name_exists_and_the_other_way_round() -> None:
-    assert loss_terms.TERMS.keys() == TERMS.keys()
+def test_every_term_that_settings_name_exists_and_is_described() -> None:
+    for entry in [*LOSSES.own.values(), *REGULARISERS.own.values()]:
+        assert entry.load().__module__ == "lanista.learn.loss_terms"
+        assert entry.about
 
 
 ADDED = """

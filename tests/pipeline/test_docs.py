@@ -11,8 +11,8 @@ import yaml
 from pipeline_runs import untrained
 
 from lanista.cli import main as cli
-from lanista.learn.schedules import KINDS
-from lanista.learn.settings import TERMS
+from lanista.learn.schedules import SCHEDULES
+from lanista.learn.term_table import term_names
 from lanista.runs.schema import TABLES
 from lanista.runs.serialise import flat
 from lanista.runs.settings import RunSettings, load_settings
@@ -66,9 +66,9 @@ def test_the_settings_on_the_page_train(tmp_path):
 
 def test_the_page_names_every_term_and_schedule():
     text = (DOCS / "guides/training.md").read_text()
-    assert all(f"`{name}`" in text for name in TERMS)
+    assert all(f"`{name}`" in text for name in term_names())
     (kinds,) = re.findall(r"`kind: ([^`]*)`", text)
-    assert [*kinds.split(", ")] == [*KINDS]
+    assert [*kinds.split(", ")] == [*SCHEDULES]
 
 
 def test_the_page_names_only_settings_that_exist():

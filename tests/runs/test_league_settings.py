@@ -11,15 +11,14 @@ import yaml
 from lanista.errors import LanistaError
 from lanista.league.matchmaking import Candidate
 from lanista.league.payoff import Payoff
-from lanista.runs import league_settings
 from lanista.runs.league_settings import (
-    KINDS,
     League,
     LeagueExploiter,
     MainExploiter,
     Matchmaking,
     Role,
 )
+from lanista.runs.matchmakers import MATCHMAKERS
 from lanista.runs.serialise import build, plain, sentences
 
 
@@ -75,7 +74,7 @@ def test_rules_of_an_unknown_role_are_refused_and_the_nearest_is_named():
         League().rules("main_exploter")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MATCHMAKERS.own)
 def test_every_kind_of_matchmaking_can_be_asked_for(kind):
     assert Matchmaking(kind).kind == kind
 
@@ -83,7 +82,7 @@ def test_every_kind_of_matchmaking_can_be_asked_for(kind):
 def test_an_unknown_kind_is_refused_and_an_installed_one_is_not(monkeypatch):
     with pytest.raises(LanistaError, match="did you mean 'pfsp_hard'"):
         Matchmaking("pfsp_hrad")
-    monkeypatch.setattr(league_settings, "added_matchmakers", lambda: {"nemesis": None})
+    monkeypatch.setattr(MATCHMAKERS, "added", lambda: {"nemesis": None})
     assert Matchmaking("nemesis").kind == "nemesis"
 
 
@@ -140,7 +139,10 @@ def test_every_example_of_league_settings_on_the_page_can_be_read():
 
 
 def test_the_page_names_every_kind_and_every_setting_of_matchmaking_and_roles():
-    names = [*KINDS, *(entry.name for cls in (Matchmaking, Role) for entry in fields(cls))]
+    names = [
+        *MATCHMAKERS.own,
+        *(entry.name for cls in (Matchmaking, Role) for entry in fields(cls)),
+    ]
     assert [name for name in names if f"`{name}`" not in PAGE and f"{name}:" not in PAGE] == []
 
 

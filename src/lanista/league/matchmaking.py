@@ -7,12 +7,13 @@ nothing of rosters, of rounds or of how a seat is drawn from the weights.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanista.errors import LanistaError, nearest
 from lanista.league.payoff import Payoff
-from lanista.runs.league_settings import CATEGORIES, KINDS, Matchmaking, added_matchmakers
+from lanista.runs.league_settings import CATEGORIES, Matchmaking
+from lanista.runs.matchmakers import MATCHMAKERS
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,11 @@ class _View:
 
 Weigh = Callable[[_View, Candidate], float]
 Shares = Callable[[_View, Sequence[Candidate]], list[Meeting]]
+Matchmaker = Callable[
+    [Matchmaking, str, Sequence[Candidate], Payoff, Mapping[str, float]], Iterable[Meeting]
+]
+"""A function of the settings, the learner's name, whom it may meet, the payoff so far, and the last
+round's weights by category."""
 
 
 def meetings(
@@ -89,13 +95,9 @@ def meetings(
     for different reasons.
     """
     _refuse_unclear(settings, learner, candidates, previous)
-    view = _View(settings, learner, payoff, previous)
-    if settings.kind in _SHARES:
-        found = _SHARES[settings.kind](view, candidates)
-    else:
-        added = added_matchmakers()[settings.kind].load()
-        found = list(added(settings, learner, candidates, payoff, previous))
-    return _whole(found, settings.kind, candidates)
+    matchmaker: Matchmaker = MATCHMAKERS.load(settings.kind)
+    chosen = list(matchmaker(settings, learner, candidates, payoff, previous))
+    return _whole(chosen, settings.kind, candidates)
 
 
 def shares_of(weights: Sequence[float]) -> list[float]:
@@ -138,10 +140,7 @@ def _refuse_unclear(
     candidates: Sequence[Candidate],
     previous: Mapping[str, float],
 ) -> None:
-    if settings.kind not in KINDS and settings.kind not in (added := added_matchmakers()):
-        raise LanistaError(
-            f"There is no matchmaking {settings.kind!r}; {nearest(settings.kind, [*KINDS, *added])}"
-        )
+    MATCHMAKERS.refuse_unknown(settings.kind)
     if not candidates:
         raise LanistaError(
             f"{learner} has nobody to meet; add a bot, a policy or self to its opponents."
@@ -347,15 +346,29 @@ def _league_exploiter(view: _View, candidates: Sequence[Candidate]) -> list[Meet
     return _given(met, _weighed(view, met, _hard), 1.0, "pfsp")
 
 
-_SHARES: dict[str, Shares] = {
-    "fixed": _simple("fixed", _alike),
-    "uniform": _uniform,
-    "pfsp_hard": _simple("pfsp_hard", _hard),
-    "pfsp_var": _simple("pfsp_var", _var),
-    "pfsp_linear": _simple("pfsp_linear", _linear),
-    "adaptive": _adaptive,
-    "curriculum": _curriculum,
-    "alphastar": _alphastar,
-    "main_exploiter": _main_exploiter,
-    "league_exploiter": _league_exploiter,
-}
+def _matchmaker(shares: Shares) -> Matchmaker:
+    """Return a matchmaker from shares that go by what a learner sees of the league."""
+
+    def matchmaker(
+        settings: Matchmaking,
+        learner: str,
+        candidates: Sequence[Candidate],
+        payoff: Payoff,
+        previous: Mapping[str, float],
+    ) -> list[Meeting]:
+        return shares(_View(settings, learner, payoff, previous), candidates)
+
+    return matchmaker
+
+
+# What the table of matchmakers names.
+fixed = _matchmaker(_simple("fixed", _alike))
+uniform = _matchmaker(_uniform)
+pfsp_hard = _matchmaker(_simple("pfsp_hard", _hard))
+pfsp_var = _matchmaker(_simple("pfsp_var", _var))
+pfsp_linear = _matchmaker(_simple("pfsp_linear", _linear))
+adaptive = _matchmaker(_adaptive)
+curriculum = _matchmaker(_curriculum)
+alphastar = _matchmaker(_alphastar)
+main_exploiter = _matchmaker(_main_exploiter)
+league_exploiter = _matchmaker(_league_exploiter)

@@ -21,7 +21,7 @@ from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.batch import Batch, to_device
 from lanista.learn.forward import Views, forward
-from lanista.learn.loss_terms import FILTERED, LossInputs, term, weighted
+from lanista.learn.loss_terms import LossInputs, term, weighted
 from lanista.learn.losses import Term
 from lanista.learn.malloc import keep_freed_memory
 from lanista.learn.minibatches import Part, cut, cut_there
@@ -30,7 +30,7 @@ from lanista.learn.optimiser_step import Descent, shares_of
 from lanista.learn.references import References
 from lanista.learn.regularisers import behaviour_kl_sampled
 from lanista.learn.schedules import initial_states, observe_all, parse_schedule, values_at
-from lanista.learn.settings import PULLS, Learning
+from lanista.learn.settings import Learning
 from lanista.learn.shards import (
     Gradients,
     Threads,
@@ -41,6 +41,7 @@ from lanista.learn.shards import (
     shuffled,
 )
 from lanista.learn.step_metrics import Readings, read
+from lanista.learn.term_table import PULLS, term_entry
 from lanista.learn.update_targets import loss_inputs, scaled, scales
 from lanista.nets.policy import Critic, Policy, ema_update
 from lanista.nets.settings import Network
@@ -298,7 +299,7 @@ class Learner:
         found = self._terms(known, weights)
         shares = dict.fromkeys(found, rows)
         if known.kept_share is not None:
-            shares |= {name: known.kept_share for name in found if name in FILTERED}
+            shares |= {name: known.kept_share for name in found if term_entry(name).filtered}
         loss = weighted(found, {name: weights[name] * shares[name] for name in found})
         readings = Readings()
         for name, entry in found.items():

@@ -1,7 +1,6 @@
 """The terms that a loss is made of: each takes what an update knows and gives a scalar.
 
-A term is a function in one table, so that a package can add its own (entry-point group
-`lanista.losses`). The mathematics is in `losses` and `regularisers`.
+Their names stand in `term_table`. The mathematics is in `losses` and `regularisers`.
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from lanista.errors import LanistaError, nearest
+from lanista.errors import LanistaError
 from lanista.learn import losses, regularisers
 from lanista.learn.losses import Term
-from lanista.learn.settings import Learning, added_terms
+from lanista.learn.settings import Learning
+from lanista.learn.term_table import term_entry
 from lanista.nets.distribution import Heads
 
 
@@ -173,32 +173,10 @@ def behaviour(inputs: LossInputs) -> Term:
     )
 
 
-FILTERED = ("policy", "upgo", "entropy")
-"""Terms that learn from valid rows only; the others learn from all."""
-
-TERMS: dict[str, Callable[[LossInputs], Term]] = {
-    "policy": policy,
-    "value": value,
-    "upgo": upgo,
-    "entropy": entropy,
-    "anchor_reverse": anchor_reverse,
-    "anchor_forward": anchor_forward,
-    "reference": reference,
-    "portfolio": portfolio,
-    "magnet": magnet,
-    "behaviour": behaviour,
-}
-
-
 def term(name: str) -> Callable[[LossInputs], Term]:
     """Return a term by name: ours, or an installed package's."""
-    if name in TERMS:
-        return TERMS[name]
-    added = added_terms()
-    if name in added:
-        found: Callable[[LossInputs], Term] = added[name].load()
-        return found
-    raise LanistaError(f"There is no loss term {name!r}; {nearest(name, [*TERMS, *added])}")
+    function: Callable[[LossInputs], Term] = term_entry(name).load()
+    return function
 
 
 def weighted(terms: dict[str, Term], weights: dict[str, float]) -> Tensor:

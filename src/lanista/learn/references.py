@@ -22,7 +22,6 @@ from lanista.learn.settings import Learning
 from lanista.nets.policy import Policy, ema_update
 
 FIRST_SCORE = -sys.float_info.max
-ANCHORED = ("anchor_reverse", "anchor_forward")
 TARGET, CURRENT, PREVIOUS = "rnad target", "rnad current", "rnad previous"
 
 
@@ -39,14 +38,14 @@ class References:
         )
         self.score: float | None = None
         """How strong the learner was last found to be; the strategy `best` goes by it."""
-        if any(settings.uses(name) for name in ANCHORED):
+        if settings.needs("anchor"):
             if anchor is None:
                 raise LanistaError(
                     "A term pulls to the anchor and the run has none; "
                     "give --supervised-checkpoint or drop the term."
                 )
             self.policies["anchor"] = frozen(anchor)
-        if settings.uses("reference"):
+        if settings.needs("reference"):
             self.policies["reference"] = frozen(policy)
         self.fixed_point = FixedPoint(tuple(settings.fixed_point))
         if settings.rnad:
@@ -56,12 +55,12 @@ class References:
     def renew(self, policy: Policy, update: int, views: Callable[[], Views]) -> None:
         """Take the snapshots that are due before `update`; `views` are looked at if need be."""
         if (
-            self.settings.uses("reference")
+            self.settings.needs("reference")
             and update
             and not update % self.settings.reference_every
         ):
             self.policies["reference"] = frozen(policy)
-        if self.settings.uses("portfolio") and self.portfolio.due(update):
+        if self.settings.needs("portfolio") and self.portfolio.due(update):
             self._add(policy, update, views())
         if self.settings.rnad and self.fixed_point.at(update).update:
             self.policies[PREVIOUS] = self.policies[CURRENT]

@@ -1,7 +1,8 @@
 """Numbers that change while training: weights, learning rates, temperatures.
 
 A schedule is a frozen value: `schedule(step, total)` gives the number at a step. What one must
-remember (only a plateau does) is a plain dict passed in and out, fit for a checkpoint. Knows
+remember (only a plateau does) is a plain dict passed in and out, fit for a checkpoint. A further
+kind is a frozen dataclass in the table here, or an entry point of `lanista.schedules`. Knows
 nothing of what its numbers are used for.
 """
 
@@ -10,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args, get_type_hints
 
 from lanista.errors import LanistaError, nearest
+from lanista.extensions import Entry, Table
 
 State = dict[str, float]
 
@@ -235,10 +237,19 @@ class Coupled(Schedule):
         return (self.to,)
 
 
-KINDS: Mapping[str, type[Schedule]] = {
-    cls.kind: cls
-    for cls in (Constant, Linear, Cosine, Power, Exponential, WarmUp, OnPlateau, Coupled)
-}
+def _entry_of(about: str, cls: type[Schedule]) -> Entry:
+    return Entry(about, cls)
+
+
+SCHEDULES: Table[Entry] = Table(
+    "schedule",
+    "lanista.schedules",
+    {
+        cls.kind: Entry(str(cls.__doc__).splitlines()[0], cls)
+        for cls in (Constant, Linear, Cosine, Power, Exponential, WarmUp, OnPlateau, Coupled)
+    },
+    wrap=_entry_of,
+)
 
 
 def parse_schedule(value: object) -> Schedule:
@@ -249,18 +260,31 @@ def parse_schedule(value: object) -> Schedule:
         return Constant(_number("A schedule", value))
     given = {str(key): entry for key, entry in value.items()}
     if "kind" not in given:
-        raise LanistaError(f"A schedule needs a kind, got {value!r}; known: {', '.join(KINDS)}.")
+        names = ", ".join(SCHEDULES)
+        raise LanistaError(f"A schedule needs a kind, got {value!r}; known: {names}.")
     kind = str(given.pop("kind"))
-    if kind not in KINDS:
-        raise LanistaError(f"No schedule is of kind {kind!r}: {nearest(kind, KINDS)}")
-    known = {field.name: field for field in fields(KINDS[kind])}
+    cls = _class_of(kind)
+    known = {field.name: field for field in fields(cls)}
     for key in given:
         if key not in known:
             raise LanistaError(f"A {kind} schedule has no {key!r}: {nearest(key, known)}")
     missing = [n for n, f in known.items() if f.default is MISSING and n not in given]
     if missing:
         raise LanistaError(f"A {kind} schedule needs {' and '.join(map(repr, missing))}.")
-    return KINDS[kind](**{key: _entry(kind, key, entry) for key, entry in given.items()})
+    hints = get_type_hints(cls)
+    return cls(**{key: _entry(kind, key, hints[key], entry) for key, entry in given.items()})
+
+
+def _class_of(kind: str) -> type[Schedule]:
+    if kind not in SCHEDULES:
+        raise LanistaError(f"No schedule is of kind {kind!r}: {nearest(kind, SCHEDULES)}")
+    cls: type[Schedule] = SCHEDULES.load(kind)
+    if cls.kind != kind:  # Settings are written with the class's own.
+        raise LanistaError(
+            f"The schedule {kind!r} of an installed package calls itself {cls.kind!r}; give its "
+            "class the kind of its entry point."
+        )
+    return cls
 
 
 def schedule_settings(schedule: Schedule) -> float | dict[str, Any]:
@@ -268,9 +292,8 @@ def schedule_settings(schedule: Schedule) -> float | dict[str, Any]:
     if isinstance(schedule, Constant):
         return schedule.value
     entries = {field.name: getattr(schedule, field.name) for field in fields(schedule)}
-    if isinstance(schedule, WarmUp):
-        entries["then"] = schedule_settings(schedule.then)
-    return {"kind": schedule.kind, **entries}
+    inner = {name: schedule_settings(v) for name, v in entries.items() if isinstance(v, Schedule)}
+    return {"kind": schedule.kind, **entries, **inner}
 
 
 def initial_states(schedules: Mapping[str, Schedule]) -> dict[str, State]:
@@ -311,20 +334,22 @@ def values_at(
     return {name: values[name] for name in schedules}
 
 
-def _entry(kind: str, key: str, value: object) -> object:
+def _entry(kind: str, key: str, hint: Any, value: object) -> object:
+    """Return the value of a field as its type hint has it."""
     name = f"{key!r} of a {kind} schedule"
-    if key == "then":
+    if hint is Schedule:
         return parse_schedule(value)
-    if key == "to":
+    if hint is str:
         return str(value)
-    if key == "higher_is_better":
+    if hint is bool:
         if not isinstance(value, bool):
             raise LanistaError(f"{name} must be true or false, got {value!r}.")
         return value
-    if key == "steps" and value is None:
+    kinds = get_args(hint) or (hint,)
+    if value is None and type(None) in kinds:
         return None
     number = _number(name, value)
-    if key in ("steps", "patience"):
+    if int in kinds:
         if number != int(number):
             raise LanistaError(f"{name} must be a whole number, got {value!r}.")
         return int(number)

@@ -7,30 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from lanista.errors import LanistaError, nearest
+from lanista.errors import LanistaError
+from lanista.learn.term_table import refuse_unknown_term, term_entry
 from lanista.nets.settings import Network
 
-PULLS = ("magnet", "reference", "anchor_reverse")
-"""Terms that neurd takes into its advantage."""
-
 PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd"]
-TERMS = {
-    "policy": "makes what turned out well more likely (the setting `policy` says how)",
-    "value": "trains the critic",
-    "upgo": "imitates own play where it turned out better than expected",
-    "entropy": "entropy bonus: keeps the policy exploring",
-    "anchor_reverse": "KL(policy ‖ the fixed policy the run began from)",
-    "anchor_forward": "KL(the fixed policy the run began from ‖ policy)",
-    "reference": "KL(policy ‖ a snapshot of itself, renewed every `reference_every` updates)",
-    "portfolio": "KL(policy ‖ several snapshots of itself)",
-    "magnet": "KL(policy ‖ uniform over the legal)",
-    "behaviour": "KL(policy that acted ‖ policy)",
-}
-
-
 _AT_LEAST_1 = (
     "epochs", "minibatches", "accumulate", "shards", "portfolio_size", "portfolio_every",
     "reference_every",
@@ -38,11 +21,6 @@ _AT_LEAST_1 = (
 _SHARES = ("gamma", "lam", "keep_advantages", "target_average", "average", "average_share")
 _CLIPS = ("clip", "rho_clip", "pg_rho_clip", "c_clip", "neurd_threshold", "neurd_clip")
 _NOT_NEGATIVE = ("max_grad_norm", "value_clip", "target_kl", "eta", "term_gradients_every")
-
-
-def added_terms() -> dict[str, EntryPoint]:
-    """Return the terms of installed packages (entry-point group `lanista.losses`), by name."""
-    return {point.name: point for point in entry_points(group="lanista.losses")}
 
 
 def _weights() -> dict[str, Any]:
@@ -138,9 +116,7 @@ class Learning:
 
     def __post_init__(self) -> None:
         for name in self.terms:
-            if name not in TERMS and name not in (added := added_terms()):
-                known = [*TERMS, *added]
-                raise LanistaError(f"There is no loss term {name!r}; {nearest(name, known)}")
+            refuse_unknown_term(name)
         if self.policy == "all_action" and self.critic_output != "q":
             raise LanistaError("policy all_action needs critic_output q.")
         if self.policy in ("ppo", "vtrace") and self.critic_output == "q":
@@ -167,3 +143,7 @@ class Learning:
     def uses(self, term: str) -> bool:
         """Whether a term has a weight at all."""
         return term in self.terms and self.terms[term] != 0
+
+    def needs(self, what: str) -> bool:
+        """Whether a term that has a weight reads `what`, see `LossTerm.reads`."""
+        return any(what in term_entry(name).reads for name in self.terms if self.uses(name))

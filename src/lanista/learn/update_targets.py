@@ -20,7 +20,8 @@ from lanista.learn.rnad import (
     transform_own_rewards,
     two_player_vtrace,
 )
-from lanista.learn.settings import PULLS, Learning
+from lanista.learn.settings import Learning
+from lanista.learn.term_table import PULLS
 from lanista.nets.distribution import Heads
 
 
@@ -75,7 +76,7 @@ def loss_inputs(
         known = _rnad(known, steps, batch, forward)
     else:
         known = MAKE[settings.policy](known, steps, batch, forward)
-    if settings.uses("upgo"):
+    if settings.needs("upgo"):
         upgo = returns.upgo(
             batch.steps(forward.value), steps.reward, steps.discount, forward.next_value
         )

@@ -12,6 +12,7 @@ from lanista.errors import LanistaError
 from lanista.foreign import is_digest
 from lanista.nets.tensor_shapes import tensor_shapes
 from lanista.nets.tokens import refuse_attention
+from lanista.nets.torso_table import TORSOS
 from lanista.text import quoted
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def refuse_other_tensors(header: PolicyHeader, shapes: Mapping[str, tuple[int, .
     network = header.network
     try:
         wanted = tensor_shapes(header.observation, header.heads, network)
-        if network.kind == "transformer":
+        if TORSOS[network.kind].attention:
             counts = [n for name, (n, *_) in wanted.items() if name.startswith(_PLACES)]
             refuse_attention(sum(counts), network.resolved_attention_heads)
     except LanistaError as error:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.extensions import located
 from lanista.games.contract import Observation, Spec
 from lanista.nets.finite import named, refuse_not_finite
 from lanista.nets.policy_format import (
@@ -23,6 +24,7 @@ from lanista.nets.policy_format import (
     refused,
 )
 from lanista.nets.tokens import depth_of, layout_of
+from lanista.nets.torso_table import TORSOS
 
 Floats = NDArray[np.float32]
 ILLEGAL = np.float32(-1e9)
@@ -38,8 +40,7 @@ class PortablePolicy:
         self.digest: str = content.digest
         self._label = named(content.digest, content.header.name)
         weights = _Weights(content.arrays)
-        torso = _TORSOS[self.header.network.kind]
-        self._torso: _Torso = torso(self.header, weights)
+        self._torso: _Torso = _runner(self.header.network.kind)(self.header, weights)
         self._head = _choices(self.header, weights)
         weights.refuse_rest()
 
@@ -244,7 +245,16 @@ class _Flat:
         return np.concatenate([*hot, numbers], -1)
 
 
-def _mlp(header: PolicyHeader, weights: _Weights) -> _Torso:
+def _runner(kind: str) -> Callable[[PolicyHeader, _Weights], _Torso]:
+    """Return what makes a torso of this kind run in NumPy."""
+    place = TORSOS[kind].numpy
+    if place is None:
+        raise PolicyFileError(f"its torso {kind!r} is run by torch alone, and NumPy was asked for")
+    runner: Callable[[PolicyHeader, _Weights], _Torso] = located(place)
+    return runner
+
+
+def mlp(header: PolicyHeader, weights: _Weights) -> _Torso:
     encoder, width = _Flat(header.observation), _width(header)
     layers = [
         weights.layer(f"torso.layers.{i}", encoder.width if i == 0 else width, width)
@@ -260,7 +270,7 @@ def _mlp(header: PolicyHeader, weights: _Weights) -> _Torso:
     return run
 
 
-def _residual(header: PolicyHeader, weights: _Weights) -> _Torso:
+def residual(header: PolicyHeader, weights: _Weights) -> _Torso:
     encoder, width = _Flat(header.observation), _width(header)
     into = weights.layer("torso.into", encoder.width, width)
     blocks = []
@@ -280,7 +290,7 @@ def _residual(header: PolicyHeader, weights: _Weights) -> _Torso:
     return run
 
 
-def _lstm(header: PolicyHeader, weights: _Weights) -> _Torso:
+def lstm(header: PolicyHeader, weights: _Weights) -> _Torso:
     encoder, width = _Flat(header.observation), _width(header)
     into = weights.layer("torso.into", encoder.width, width)
     cells = []
@@ -306,7 +316,7 @@ def _lstm(header: PolicyHeader, weights: _Weights) -> _Torso:
     return run
 
 
-def _transformer(header: PolicyHeader, weights: _Weights) -> _Torso:
+def transformer(header: PolicyHeader, weights: _Weights) -> _Torso:
     width = _width(header)
     tokens_of = _tokens(header.observation, width, weights)
     heads = header.network.resolved_attention_heads
@@ -374,11 +384,3 @@ def _tokens(
         return np.concatenate(tokens, -2)
 
     return run
-
-
-_TORSOS: dict[str, Callable[[PolicyHeader, _Weights], _Torso]] = {
-    "mlp": _mlp,
-    "residual": _residual,
-    "lstm": _lstm,
-    "transformer": _transformer,
-}

@@ -9,17 +9,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from lanista.errors import LanistaError, nearest
+from lanista.nets.torso_table import SIZES, TORSOS, TorsoKind
 
-Kind = Literal["mlp", "residual", "lstm", "transformer"]
 Size = Literal["s", "m", "l", "xl"]
-
-# By kind and size: width, layers. The sizes of one kind are about four times apart in cost.
-_SHAPES: dict[str, dict[str, tuple[int, int]]] = {
-    "mlp": {"s": (128, 2), "m": (256, 2), "l": (512, 2), "xl": (1024, 3)},
-    "residual": {"s": (128, 2), "m": (256, 3), "l": (512, 4), "xl": (1024, 6)},
-    "lstm": {"s": (128, 1), "m": (256, 1), "l": (512, 1), "xl": (1024, 2)},
-    "transformer": {"s": (64, 2), "m": (128, 3), "l": (256, 4), "xl": (384, 6)},
-}
 
 MOST = {"width": 16384, "layers": 256, "attention_heads": 16384}
 """The largest numbers a network may have; beyond them lies a slip or a damaged file."""
@@ -29,8 +21,9 @@ MOST = {"width": 16384, "layers": 256, "attention_heads": 16384}
 class Network:
     """A network's kind and size. What is 0 follows from the size."""
 
-    kind: Kind = "mlp"
-    """mlp, residual (MLP with skips), lstm, or transformer (over the observation's tokens)."""
+    kind: str = "mlp"
+    """mlp, residual (MLP with skips), lstm, transformer (over the observation's tokens), or the
+    name of an installed torso."""
     size: Size = "m"
     """The one dial: s, m, l or xl."""
     width: int = 0
@@ -41,9 +34,8 @@ class Network:
     """Heads of a transformer's attention; 0: about one for each 32 units of width."""
 
     def __post_init__(self) -> None:
-        if self.kind not in tuple(_SHAPES):
-            raise LanistaError(f"Network kind is {self.kind!r}; {nearest(str(self.kind), _SHAPES)}")
-        if self.size not in tuple(_SHAPES["mlp"]):
+        TORSOS.refuse_unknown(self.kind, where="network.kind")
+        if self.size not in SIZES:
             raise LanistaError(f"Network size is {self.size!r}; choose from s, m, l, xl.")
         for name, most in MOST.items():
             value = getattr(self, name)
@@ -52,19 +44,19 @@ class Network:
                     f"Network {name} is {value!r}; give a whole number from 1 to {most}, or 0 to "
                     "let the size decide."
                 )
-        if self.kind == "transformer" and self.resolved_width % self.resolved_attention_heads:
+        if self._torso.attention and self.resolved_width % self.resolved_attention_heads:
             raise LanistaError(
-                f"A transformer {self.resolved_width} wide cannot have "
+                f"A {self.kind} {self.resolved_width} wide cannot have "
                 f"{self.resolved_attention_heads} attention heads; give a divisor of the width."
             )
 
     @property
     def resolved_width(self) -> int:
-        return self.width or _SHAPES[self.kind][self.size][0]
+        return self.width or self._torso.sizes[self.size][0]
 
     @property
     def resolved_layers(self) -> int:
-        return self.layers or _SHAPES[self.kind][self.size][1]
+        return self.layers or self._torso.sizes[self.size][1]
 
     @property
     def resolved_attention_heads(self) -> int:
@@ -76,12 +68,16 @@ class Network:
     @property
     def resolved(self) -> Network:
         """The same network with every number written out, whatever sizes come to mean later."""
-        heads = self.resolved_attention_heads if self.kind == "transformer" else 0
+        heads = self.resolved_attention_heads if self._torso.attention else 0
         return Network(self.kind, self.size, self.resolved_width, self.resolved_layers, heads)
 
     @property
     def recurrent(self) -> bool:
-        return self.kind == "lstm"
+        return self._torso.recurrent
+
+    @property
+    def _torso(self) -> TorsoKind:
+        return TORSOS[self.kind]
 
 
 def network_from(values: dict[str, Any]) -> Network:

@@ -6,11 +6,12 @@ compares both here before anything is built. Knows nothing of torch, of NumPy an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from lanista.games.contract import Head, Observation
 from lanista.nets.settings import Network
 from lanista.nets.tokens import depth_of, token_sizes
+from lanista.nets.torso_table import TORSOS
 
 Shape = tuple[int, ...]
 Named = Iterator[tuple[str, Shape]]
@@ -22,7 +23,7 @@ def tensor_shapes(
     """Return the shape of every tensor of such a policy, by name."""
     width = network.resolved_width
     choices, parts = sum(head.size for head in heads), sum(sum(head.parts) for head in heads)
-    shapes = dict(_TORSOS[network.kind](observation, width, network.resolved_layers))
+    shapes = TORSOS[network.kind].shapes(observation, width, network.resolved_layers)
     shapes |= {"head.weight": (choices, width), "head.bias": (choices,)}
     return shapes | ({"head.parts": (parts, width)} if parts else {})
 
@@ -37,19 +38,19 @@ def _norm(name: str, width: int) -> Named:
     yield f"{name}.bias", (width,)
 
 
-def _columns(observation: Observation) -> int:
+def columns(observation: Observation) -> int:
     """Return how many columns a view has once its categories are one-hot."""
     return sum(field.size * (field.classes or 1) for field in observation.fields)
 
 
-def _mlp(observation: Observation, width: int, layers: int) -> Named:
+def mlp(observation: Observation, width: int, layers: int) -> Named:
     for number in range(layers):
-        inputs = width if number else _columns(observation)
+        inputs = width if number else columns(observation)
         yield from _layer(f"torso.layers.{number}", inputs, width)
 
 
-def _residual(observation: Observation, width: int, layers: int) -> Named:
-    yield from _layer("torso.into", _columns(observation), width)
+def residual(observation: Observation, width: int, layers: int) -> Named:
+    yield from _layer("torso.into", columns(observation), width)
     for number in range(layers):
         yield from _norm(f"torso.blocks.{number}.0", width)
         yield from _layer(f"torso.blocks.{number}.1", width, width)
@@ -57,15 +58,15 @@ def _residual(observation: Observation, width: int, layers: int) -> Named:
     yield from _norm("torso.out", width)
 
 
-def _lstm(observation: Observation, width: int, layers: int) -> Named:
-    yield from _layer("torso.into", _columns(observation), width)
+def lstm(observation: Observation, width: int, layers: int) -> Named:
+    yield from _layer("torso.into", columns(observation), width)
     for number in range(layers):
         for side in ("ih", "hh"):
             yield f"torso.cells.{number}.weight_{side}", (4 * width, width)
             yield f"torso.cells.{number}.bias_{side}", (4 * width,)
 
 
-def _transformer(observation: Observation, width: int, layers: int) -> Named:
+def transformer(observation: Observation, width: int, layers: int) -> Named:
     depth = depth_of(width)
     rows, kinds = token_sizes(observation, depth)
     if rows:
@@ -82,11 +83,3 @@ def _transformer(observation: Observation, width: int, layers: int) -> Named:
         yield from _layer(f"{name}.up", width, 2 * width)
         yield from _layer(f"{name}.down", 2 * width, width)
     yield from _norm("torso.out", width)
-
-
-_TORSOS: dict[str, Callable[[Observation, int, int], Named]] = {
-    "mlp": _mlp,
-    "residual": _residual,
-    "lstm": _lstm,
-    "transformer": _transformer,
-}

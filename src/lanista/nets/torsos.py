@@ -15,6 +15,7 @@ from lanista.games.contract import Observation
 from lanista.nets.encoders import FlatEncoder, TokenEncoder
 from lanista.nets.settings import Network
 from lanista.nets.tokens import refuse_attention
+from lanista.nets.torso_table import TORSOS
 
 _FEW_TOKENS = 32
 """Up to so many tokens a GPU attends by plain products: its own kernels are made for long texts."""
@@ -185,14 +186,7 @@ class LSTM(Torso):
         return x, torch.cat(new, -1).to(state.dtype)
 
 
-TORSOS: dict[str, type[Torso]] = {
-    "mlp": MLP,
-    "residual": Residual,
-    "lstm": LSTM,
-    "transformer": Transformer,
-}
-
-
 def make_torso(observation: Observation, network: Network) -> Torso:
     """Return the torso that the settings ask for."""
-    return TORSOS[network.kind](observation, network)
+    torso: Torso = TORSOS.load(network.kind)(observation, network)
+    return torso

@@ -9,35 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar, Literal
 
 from lanista.errors import LanistaError, nearest
+from lanista.runs.matchmakers import MATCHMAKERS
 
 CATEGORIES = ("self", "imitation", "past", "exploiter", "bot")
 """What an opponent is to a learner; `self` is a learner of the run as it now is."""
 ROLES = ("main", "main_exploiter", "league_exploiter")
-KINDS = {
-    "fixed": "as the weights in the roster say",
-    "uniform": "everybody alike",
-    "pfsp_hard": "(1 − x)^p, where x is the learner's score against the opponent",
-    "pfsp_var": "x(1 − x)",
-    "pfsp_linear": "1 − x",
-    "adaptive": "1 − x, by category, then within it, nobody below the floor",
-    "curriculum": "the same over categories, half old and half new, pfsp_hard or uniform within",
-    "alphastar": "self-play, PFSP over all, PFSP over those it has come to lose to",
-    "main_exploiter": "the current mains; past mains instead of one that is too strong",
-    "league_exploiter": "pfsp_hard over everybody who is frozen",
-}
 MAIN = "main"
 """The name of a lone main learner."""
 AS_ROLE = "role"
 """The kind that stands for what the role usually has."""
-
-
-def added_matchmakers() -> dict[str, EntryPoint]:
-    """Return the matchmakers of installed packages (group `lanista.matchmakers`), by name."""
-    return {point.name: point for point in entry_points(group="lanista.matchmakers")}
 
 
 def _refuse(
@@ -97,11 +80,7 @@ class Matchmaking:
     are never forgotten."""
 
     def __post_init__(self) -> None:
-        if self.kind not in (AS_ROLE, *KINDS) and self.kind not in (added := added_matchmakers()):
-            known = [AS_ROLE, *KINDS, *added]
-            raise LanistaError(
-                f"There is no matchmaking {self.kind!r}; {nearest(self.kind, known)}"
-            )
+        MATCHMAKERS.refuse_unknown(self.kind, AS_ROLE)
         if self.inside not in ("pfsp_hard", "uniform"):
             raise LanistaError(f"matchmaking.inside is {self.inside!r}; give pfsp_hard or uniform.")
         where = "matchmaking."

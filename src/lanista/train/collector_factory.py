@@ -53,7 +53,7 @@ def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Ac
     """Return what plays for a learner."""
     refuse_graphs(settings)
     precision = PRECISIONS[settings.learning.precision]
-    graphs, log_probs = settings.rollouts.graphs, settings.learning.uses("behaviour")
+    graphs, log_probs = settings.rollouts.graphs, settings.learning.needs("behaviour_log_probs")
     told: dict[str, Any] = {"precision": precision, "graphs": graphs, "log_probs": log_probs}
     return Actor(policy, settings.seed, critic, **told)
 
@@ -86,7 +86,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         unroll_length=rollouts.unroll_length,
         shaping_scale=rollouts.shaping_scale,
         draw=rollouts.draw,
-        keep_log_probs=learning.uses("behaviour"),
+        keep_log_probs=learning.needs("behaviour_log_probs"),
         keep_privileged=learning.critic_sees == "privileged",
         first_match=first_match,
     )
@@ -98,7 +98,7 @@ def collector_elsewhere(
     """Return a worker's collector, with networks of its own, or one that asks over `line`."""
     prepare_torch(settings)
     if line is not None:
-        kept = settings.learning.uses("behaviour")
+        kept = settings.learning.needs("behaviour_log_probs")
         return collector_of(settings, RemoteActor(line, log_probs=kept), first_match)
     return collector_of(settings, own_actor(settings, networks), first_match)
 

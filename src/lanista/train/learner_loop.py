@@ -310,7 +310,7 @@ class LearnerLoop:
         references["policies"] = {
             name: weights for name, weights in references["policies"].items() if name != "anchor"
         }
-        if not self.settings.learning.uses("portfolio"):
+        if not self.settings.learning.needs("portfolio"):
             del references["portfolio"], references["score"]
         learner["references"] = references
         state = {

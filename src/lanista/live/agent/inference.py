@@ -19,12 +19,12 @@ from lanista.nets.finite import named, refuse_not_finite
 from lanista.nets.onnx_runtime import OnnxError, Runner, onnx_runner
 from lanista.nets.policy_format import PolicyHeader, read, refused
 from lanista.nets.portable import PortablePolicy
+from lanista.nets.torso_table import TORSOS
 from lanista.text import printable, quoted
 
 TOLERANCE = 1e-4
 _MOST_ONNX = 1 << 30
 _PROOF_ROWS = 8
-_BY_NUMPY = ("mlp", "residual")
 
 Floats = NDArray[np.float32]
 
@@ -159,7 +159,7 @@ def load(path: Path, digest: str) -> Decider:
         policy = PortablePolicy(content)
     except LanistaError as error:
         raise refused(path, error) from error
-    if content.header.network.kind in _BY_NUMPY:
+    if TORSOS[content.header.network.kind].fast_in_numpy:
         return Decider(policy, policy.log_probs, "numpy")
     return _fastest(policy, path.with_suffix(".onnx"))
 
