@@ -219,10 +219,28 @@ def test_an_exploiter_under_way_is_among_the_files_and_goes_on(tmp_path):
     practice = "p.pt.run/exploiters/000004.safetensors.run"
     assert f"{practice}/exploit.json" in names
     assert any(name.startswith(f"{practice}/response-1.safetensors.run/ch") for name in names)
+    practised = Checkpoints(here.parent / practice / "response-1.safetensors.run" / "checkpoints")
+    _, state, _ = practised.newest_good()
+    assert state["slim"]
+    assert set(state["learners"]["main"]["collector"]) == {"next_match"}
     assert train(settings, there, resume=True) == 0
     assert same_league(tmp_path / "whole" / "p.pt", there)
     final = (folder_of(there) / NEEDED).read_text()
     assert "exploiters" not in final  # Complete, so that nothing of it is needed.
+
+
+def test_an_exploiter_that_was_begun_without_goes_on_slim_as_its_league_does(tmp_path):
+    league = {**LEAGUE["league"], "exploiter_check_interval": 4, "exploiter_train_steps": 2500,
+              "exploiter_games": 20}  # fmt: skip
+    full = settings_of(LEAGUE, league=league, checkpoints={**SLIM, "slim": False})
+    output, heard = tmp_path / "p.pt", Listener()
+    asked = iter([False] * 6 + [True] * 99)
+    assert train(full, output, stop=lambda: next(asked)) == 130
+    (run,) = (folder_of(output) / "exploiters").glob("*.run/*.run")
+    assert "slim" not in Checkpoints(run / "checkpoints").newest_good()[1]
+    assert train(settings_of(LEAGUE, league=league), output, resume=True, observers=[heard]) == 0
+    assert not any("its training restarts" in sentence for sentence in heard.sentences)
+    assert Checkpoints(run / "checkpoints").newest_good()[1]["slim"]
 
 
 def test_killed_in_mid_run_the_list_is_that_of_the_last_save(tmp_path):
