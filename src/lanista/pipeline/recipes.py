@@ -11,7 +11,6 @@ from dataclasses import fields
 from pathlib import Path
 
 from lanista.errors import LanistaError, nearest
-from lanista.importers.formats import plan_of
 from lanista.installed_files import shared_folders
 from lanista.learn.settings import Learning
 from lanista.pipeline.recipe import RECIPE, PipelineRecipe, is_pipeline, load_recipe, read_recipe
@@ -111,7 +110,11 @@ def _refuse_plan(path: Path, values: object) -> None:
     if not isinstance(values, Mapping):
         return
     foreign = {str(name) for name in values} - {field.name for field in fields(RunSettings)}
-    if foreign and foreign <= plan_of(values).names:
+    if not foreign:
+        return
+    from lanista.importers.formats import plan_of  # Formats of others load where one is suspected.
+
+    if foreign <= plan_of(values).names:
         raise SettingsError(
             f"{path} is a plan of another program; make settings of it with "
             f"`lanista config import {path} --output FILE`."
