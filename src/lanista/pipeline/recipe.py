@@ -303,6 +303,7 @@ def with_overrides(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[
         if not equals or not key:
             raise SettingsError(f"--set was given {text!r}; write it as key=value.")
         *parts, last = key.split(".")
+        _refuse_new_stage(key, parts, changed)
         here = changed
         for part in parts:
             if not isinstance(here.get(part), dict):
@@ -310,3 +311,20 @@ def with_overrides(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[
             here = here[part]
         here[last] = read_value(key, value)
     return changed
+
+
+def _refuse_new_stage(key: str, parts: list[str], values: Mapping[str, Any]) -> None:
+    """Refuse a setting of a stage that is not there, which would add the whole stage."""
+    if len(parts) < 2 or parts[0] != "stages":
+        return
+    if not is_pipeline(values):
+        raise SettingsError(
+            f"--set was given {key}, and the recipe is a single run without stages; leave out "
+            f"stages.{parts[1]}."
+        )
+    stages = values["stages"]
+    if isinstance(stages, Mapping) and parts[1] not in stages:
+        raise SettingsError(
+            f"--set was given {key}, and the recipe has no stage {parts[1]!r}, only "
+            f"{', '.join(stages)}; write the stage into the file, or leave the setting out."
+        )
