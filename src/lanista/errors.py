@@ -22,6 +22,24 @@ class RefusedError(LanistaError):
     exit_code = 3
 
 
+class ChangedSettingError(RefusedError):
+    """A run is resumed with another setting than it was begun with."""
+
+    def __init__(
+        self, run: str, key: str, before: object, now: object, flag: str = "", output: str = ""
+    ) -> None:
+        self.run, self.key, self.before, self.now = run, key, before, now
+        subject = f"{flag} differs: {run}" if flag else run.replace("the run", "The run")
+        super().__init__(
+            f"{subject} was begun with {key} {before!r}, and now it is {now!r}; leave it as it "
+            f"was, or begin another run with another {output or '--output'}."
+        )
+
+    def named(self, flag: str, output: str) -> ChangedSettingError:
+        """Return the same, told by the flags of a command."""
+        return type(self)(self.run, self.key, self.before, self.now, flag, output)
+
+
 def nearest(word: str, known: Iterable[str], inside: str = "") -> str:
     """Return a remedy for an unknown `word`: the nearest known one, or all of them.
 

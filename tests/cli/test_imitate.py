@@ -116,9 +116,12 @@ def test_what_is_there_is_not_overwritten_and_other_settings_are_not_mixed_in(
     assert imitate(replays, output) == 3
     assert "--resume" in capsys.readouterr().err
     assert imitate(replays, output, "--resume", "--seed", "1") == 3
-    assert "imitation.seed 0" in capsys.readouterr().err
+    assert "--seed differs: the run was begun with imitation.seed 0" in capsys.readouterr().err
     assert imitate(replays, output, "--resume", "--network.kind", "residual") == 3
-    assert "network.kind 'mlp'" in capsys.readouterr().err
+    assert (
+        "--network.kind differs: the run was begun with network.kind 'mlp'"
+        in capsys.readouterr().err
+    )
     main(["play", "leduc", "--seats", "random,random", "--matches", "4", "--seed", "8",
           "--record", str(replays)])  # fmt: skip
     assert imitate(replays, output, "--resume") == 3

@@ -60,6 +60,19 @@ def test_resumed_with_more_rounds_it_goes_on(league, capsys):
     assert f"policy: {league}/main.safetensors" in capsys.readouterr().out
 
 
+def test_a_league_with_other_settings_is_refused_by_its_flag(league, capsys):
+    words = ["league", "--output-dir", str(league), "--resume"]
+    for more, flag in [
+        (["--rl-iterations-per-round", "7"], "--rl-iterations-per-round"),
+        (["--learner-updates", "9"], "--learner-updates"),
+        (["--set", "league.mains=2"], "--set league.mains"),
+    ]:
+        assert cli.main([*words, *more]) == 3
+        error = capsys.readouterr().err
+        assert error.startswith(f"lanista: {flag} differs: the run {league} was begun with ")
+        assert error.endswith("begin another run with another --output-dir.\n")
+
+
 def test_what_is_there_is_not_overwritten(league, capsys):
     assert cli.main(["league", "--game", "kuhn", "--output-dir", str(league)]) == 3
     assert "resume it with --resume" in capsys.readouterr().err

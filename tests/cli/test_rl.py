@@ -116,6 +116,24 @@ def test_a_run_by_config_and_set_is_resumed_and_made_longer(tmp_path, capsys):
     assert "update 5 of 5: " in printed.err
 
 
+def test_what_differs_on_resuming_is_told_by_the_flag_that_was_given(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["rl", *KUHN, "--iterations", "1", "--output", "p.pt"]) == 0
+    Path("other.yaml").write_text(Path(KUHN[1]).read_text().replace("width: 8", "width: 9"))
+    capsys.readouterr()
+    for words, flag, change in [
+        ("--seed 7", "--seed", "seed 0, and now it is 7"),
+        ("--actor-rollouts 32", "--actor-rollouts", "rollouts.matches 16, and now it is 32"),
+        ("--seed 5 --set seed=7", "--set seed", "seed 0, and now it is 7"),
+        ("--config other.yaml", "--config other.yaml", "network.width 8, and now it is 9"),
+    ]:
+        assert cli.main(["rl", "--output", "p.pt", "--resume", *words.split()]) == 3
+        assert capsys.readouterr().err == (
+            f"lanista: {flag} differs: the run p.pt.run was begun with {change}; leave it as it "
+            "was, or begin another run with another --output.\n"
+        )
+
+
 def test_an_existing_run_ends_with_exit_code_3(tmp_path, capsys):
     output = str(tmp_path / "p.pt")
     command = ["rl", *KUHN, "--iterations", "1", "--output", output]

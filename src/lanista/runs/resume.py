@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from lanista.errors import RefusedError
+from lanista.errors import ChangedSettingError
 from lanista.games import registry
 from lanista.games.trusted_names import refuse_foreign
 from lanista.runs.folder import saved_settings
@@ -19,10 +19,7 @@ def resumed_settings(folder: Path, given: RunSettings) -> RunSettings:
     given = _as_resolved(given, saved)
     for key, before, now in differences(saved, given):
         if not may_change(key):
-            raise RefusedError(
-                f"The run {folder} was begun with {key} {before!r}, and now it is "
-                f"{now!r}; leave it as it was, or begin another run with another --output."
-            )
+            raise ChangedSettingError(f"the run {folder}", key, before, now)
     return given
 
 

@@ -20,7 +20,7 @@ from lanista.data.demonstrations import OUTCOMES, UNKNOWN, Demonstrations, Indic
 from lanista.data.feedback_schema import FULL_VIEW
 from lanista.data.gathering import gather
 from lanista.data.sessions import FeedbackSummary
-from lanista.errors import LanistaError, RefusedError
+from lanista.errors import ChangedSettingError, LanistaError, RefusedError
 from lanista.evaluate.clone_strength import Strength, measure, meetings_of
 from lanista.files import remove_leftovers, write_bytes, write_text
 from lanista.games import registry
@@ -227,15 +227,10 @@ def _refuse_other(task: Task, data: Demonstrations, state: Mapping[str, Any]) ->
         if isinstance(now, dict) and isinstance(was, dict):
             for name, value in now.items():
                 if was.get(name) != value:
-                    raise RefusedError(
-                        f"The run was begun with {part}.{name} {was.get(name)!r}, and {value!r} is "
-                        "given now; resume it with the same, or choose another --output."
-                    )
+                    key = f"{part}.{name}"
+                    raise ChangedSettingError("the run", key, was.get(name), value)
         elif was != now:
-            raise RefusedError(
-                f"The run was begun with {part} {was!r}, and {now!r} is given now; resume it with "
-                "the same, or choose another --output."
-            )
+            raise ChangedSettingError("the run", part, was, now)
     if state["data"] != data.digest():
         raise RefusedError(
             "The demonstrations are not those that the run was begun with; give the same folders, "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,7 +68,7 @@ class Imitate:
         task = self._task()
         for file in (self.output, json_path(self.output)):
             refuse_unwritable("--output", file)
-        with _screen() as watcher:
+        with _screen() as watcher, self._naming():
             done = imitate(task, resume=self.resume, watcher=watcher)
         if done.report is not None:
             say(done)
@@ -77,6 +77,18 @@ class Imitate:
         if done.interrupted:
             print("Interrupted, and saved; go on with --resume.")
         return INTERRUPTED if done.interrupted else 0
+
+    def _naming(self) -> AbstractContextManager[None]:
+        """Name flags where a resumed run refuses its settings."""
+        from lanista.cli.common.resumed import naming_flags
+
+        flags = {"players": "--player", "irrelevant": "--irrelevant"}
+        for part, prefix in (("imitation", ""), ("network", "network.")):
+            for name in (one.name for one in fields(getattr(self, part))):
+                flags[f"{part}.{name}"] = f"--{prefix}{name.replace('_', '-')}"
+        if self.size is not None:
+            flags["network.size"] = "--size"
+        return naming_flags(flags)
 
     def _task(self) -> Task:
         from lanista.evaluate.lineup import split_names

@@ -13,6 +13,7 @@ from lanista.cli.common.outputs import RUN, Writes
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
+    from lanista.cli.train.rl import RL
     from lanista.runs.settings import RunSettings
 
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
@@ -59,6 +60,7 @@ class LeagueCommand:
     def run(self) -> int:
         """Train, write the exports, say where things are; return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable_folder
+        from lanista.cli.train.rl import naming_settings
         from lanista.interrupt import stopping
         from lanista.train.loop import train
         from lanista.train.progress_view import display
@@ -66,7 +68,9 @@ class LeagueCommand:
         settings = self._settings()
         refuse_unwritable_folder("--output-dir", self.output_dir.absolute().parent)
         screen, output = display(), self.output_dir / POLICY
-        with stopping(screen.said) as stop:
+        own = {"league.round": "--rl-iterations-per-round"} if self.rl_iterations_per_round else {}
+        naming = naming_settings(settings, self._flags(), own, "--output-dir")
+        with stopping(screen.said) as stop, naming:
             code = train(
                 settings,
                 output,
@@ -91,7 +95,7 @@ class LeagueCommand:
 
     def _settings(self) -> RunSettings:
         """Return the settings that the flags ask for."""
-        from lanista.cli.train.rl import RL, with_flags
+        from lanista.cli.train.rl import with_flags
         from lanista.pipeline.recipes import settings_of
         from lanista.runs.folder import saved_settings
         from lanista.runs.layout import CONFIG
@@ -111,8 +115,17 @@ class LeagueCommand:
             settings = self._usual()
         if settings.league is None:
             settings = replace(settings, league=League())
-        flags = RL(
+        settings = self._in_rounds(with_flags(settings, self._flags()))
+        return apply_overrides(settings, [text for group in self.settings for text in group])
+
+    def _flags(self) -> RL:
+        """Return the flags that `lanista rl` has too."""
+        from lanista.cli.train.rl import RL
+
+        return RL(
             output=self.output_dir / POLICY,
+            config=self.config,
+            settings=self.settings,
             game=self.game,
             supervised_checkpoint=self.supervised_checkpoint,
             actor_rollouts=self.actor_rollouts,
@@ -121,8 +134,6 @@ class LeagueCommand:
             seed=self.seed,
             cpu=self.cpu,
         )
-        settings = self._in_rounds(with_flags(settings, flags))
-        return apply_overrides(settings, [text for group in self.settings for text in group])
 
     def _usual(self) -> RunSettings:
         """Return the league of the runbook: it meets its pool and all bots at every round's end.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -91,7 +93,7 @@ class RL:
         settings = self._settings(resume)
         screen = display()
         observers = [screen, *mirrors(self.tensorboard, self.wandb, self.output, screen.said)]
-        with stopping(screen.said) as stop:
+        with stopping(screen.said) as stop, naming_settings(settings, self):
             code = train(
                 settings,
                 self.output,
@@ -123,41 +125,54 @@ class RL:
         return apply_overrides(settings, [text for group in self.settings for text in group])
 
 
+def flags_given(settings: RunSettings, flags: RL) -> dict[str, str]:
+    """Return the settings that flags were given for, each with the field that has its value."""
+    rollouts = "unrolls" if settings.rollouts.streaming else "matches"
+    anchored = "anchor_reverse" in settings.learning.terms
+    fields = {
+        "game": "game",
+        "supervised_checkpoint": "supervised_checkpoint",
+        "network.size": "size",
+        "iterations": "iterations",
+        "learner_updates": "learner_updates",
+        "seed": "seed",
+        "device": "cpu",
+        f"rollouts.{rollouts}": "actor_rollouts",
+        "rollouts.unroll_length": "unroll_length",
+        "rollouts.shaping_scale": "pseudo_reward_scale",
+        "rollouts.opponents": "opponents",
+        "replay.size": "replay_size",
+        "replay.batch": "batch_size",
+        "replay.minimum": "min_replay_sequences",
+        "checkpoints.save_every": "save_every",
+        "checkpoints.slim": "slim",
+        f"learning.terms.{'anchor_reverse' if anchored else 'anchor_forward'}": "kl_coef",
+        "learning.terms.upgo": "upgo_coef",
+    }
+    left_out = (None, False)
+    # By identity: 0 is a value, and equals False.
+    return {
+        path: name
+        for path, name in fields.items()
+        if not any(getattr(flags, name) is nothing for nothing in left_out)
+    }
+
+
 def with_flags(settings: RunSettings, flags: RL) -> RunSettings:
     """Return settings with the given flags put in."""
     from lanista.runs.serialise import plain
     from lanista.runs.settings import load_settings
 
     values: dict[str, Any] = plain(settings)
-    rollouts = "unrolls" if settings.rollouts.streaming else "matches"
-    terms = settings.learning.terms
-    anchor = "anchor_reverse" if "anchor_reverse" in terms else "anchor_forward"
-    for path, value in {
-        "game": flags.game,
-        "supervised_checkpoint": flags.supervised_checkpoint,
-        "network.size": flags.size,
-        "iterations": flags.iterations,
-        "learner_updates": flags.learner_updates,
-        "seed": flags.seed,
-        "device": "cpu" if flags.cpu else None,
-        f"rollouts.{rollouts}": flags.actor_rollouts,
-        "rollouts.unroll_length": flags.unroll_length,
-        "rollouts.shaping_scale": flags.pseudo_reward_scale,
-        "rollouts.opponents": flags.opponents and flags.opponents.split(","),
-        "replay.size": flags.replay_size,
-        "replay.batch": flags.batch_size,
-        "replay.minimum": flags.min_replay_sequences,
-        "checkpoints.save_every": flags.save_every,
-        "checkpoints.slim": flags.slim or None,
-        f"learning.terms.{anchor}": flags.kl_coef,
-        "learning.terms.upgo": flags.upgo_coef,
-    }.items():
-        if value is not None:
-            *parts, last = path.split(".")
-            here = values
-            for part in parts:
-                here = here[part]
-            here[last] = value
+    for path, name in flags_given(settings, flags).items():
+        *parts, last = path.split(".")
+        here = values
+        for part in parts:
+            here = here[part]
+        value = getattr(flags, name)
+        here[last] = {"cpu": "cpu", "opponents": (flags.opponents or "").split(",")}.get(
+            name, value
+        )
     if flags.game is not None and flags.game != settings.game:
         values["game_settings"] = {}
     replay = values["replay"]
@@ -166,3 +181,18 @@ def with_flags(settings: RunSettings, flags: RL) -> RunSettings:
     if flags.batch_size is not None and not replay["size"]:
         raise LanistaError("--batch-size needs a replay to draw from; give --replay-size too.")
     return load_settings(values)
+
+
+def naming_settings(
+    settings: RunSettings,
+    flags: RL,
+    more: Mapping[str, str] | None = None,
+    output: str = "--output",
+) -> AbstractContextManager[None]:
+    """Name flags where a resumed run refuses the settings; `more` are those of another command."""
+    from lanista.cli.common.resumed import naming_flags
+
+    given = flags_given(settings, flags)
+    named = {path: f"--{name.replace('_', '-')}" for path, name in given.items()}
+    words = [text for group in flags.settings for text in group]
+    return naming_flags({**named, **(more or {})}, words=words, config=flags.config, output=output)
