@@ -232,7 +232,7 @@ def _refuse_broken(broken: Sequence[Broken]) -> None:
     )
     more = f" And {len(broken) - _MOST_NAMED} more." if len(broken) > _MOST_NAMED else ""
     raise DemonstrationError(
-        f"{len(broken)} files cannot be used; mend them or take them away, and see `lanista data`. "
+        f"{len(broken)} files cannot be used; fix them or take them away, and see `lanista data`. "
         f"{said}{more}"
     )
 

@@ -66,7 +66,7 @@ def features_empty(seen: Seen, names: Sequence[str]) -> Finding | None:
         sentence=f"{int(still.sum())} of {len(still)} numbers of the observations never change in "
         f"{len(seen.values):,} decisions of {seen.games} games, {zero} of them are always 0.",
         meaning="The policy sees next to nothing, so it cannot tell one position from another.",
-        remedy="Print what the bot gives to game.act() during a game, and mend where it is made.",
+        remedy="Print what the bot gives to game.act() during a game, and fix where it is made.",
         evidence={
             "numbers": len(still),
             "constant": int(still.sum()),

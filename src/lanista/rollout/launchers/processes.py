@@ -189,7 +189,7 @@ class WorkerProcess:
             raise WorkerError(
                 f"A process that plays matches died {len(codes)} times without having played "
                 f"anything, with the codes {', '.join(map(str, codes))}, and is given up; what was "
-                "saved is good, so mend what its messages say (-9: often too little memory), and "
+                "saved is good, so fix what its messages say (-9: often too little memory), and "
                 "resume the run."
             )
         self._say(
