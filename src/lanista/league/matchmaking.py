@@ -77,8 +77,8 @@ Shares = Callable[[_View, Sequence[Candidate]], list[Meeting]]
 Matchmaker = Callable[
     [Matchmaking, str, Sequence[Candidate], Payoff, Mapping[str, float]], Iterable[Meeting]
 ]
-"""A function of the settings, the learner's name, its candidate opponents, the payoff so far, and the
-last round's weights by category."""
+"""A function of the settings, the learner's name, its candidate opponents, the payoff so far, and
+the last round's weights by category."""
 
 
 def meetings(
