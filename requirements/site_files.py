@@ -12,13 +12,14 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = "examples"
+KINDS = (".py", ".ipynb", ".toml", ".yaml")
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the examples to the site."""
-    for path in sorted((ROOT / FOLDER).iterdir()):
-        if path.suffix in (".py", ".ipynb"):
-            source = f"{FOLDER}/{path.name}"
+    for path in sorted((ROOT / FOLDER).rglob("*")):
+        if path.suffix in KINDS:
+            source = path.relative_to(ROOT).as_posix()
             files.append(File.generated(config, source, abs_src_path=str(path)))
     return files
 

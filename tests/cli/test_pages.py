@@ -106,6 +106,15 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page):
     assert missing == []
 
 
+def test_pages_link_only_to_what_the_site_holds():
+    held = [
+        path.resolve() for folder in ("docs", "examples") for path in (ROOT / folder).rglob("*")
+    ]
+    for page in DOCS:
+        targets = {(ROOT / page).parent.joinpath(file).resolve() for file, _ in links(page) if file}
+        assert targets <= {*held}, page
+
+
 def test_links_and_anchors_are_found_at_all():
     assert len(links("README.md")) > 10
     assert sum(bool(links(page)) for page in PAGES) > 10
