@@ -1,6 +1,6 @@
 """What can be played: the contract, the registry, the checker, and the games themselves."""
 
-from lanista.games.bots import Player, PythonBot
+from lanista.games.bots import PlanningBot, Player, PythonBot, StatefulBot
 from lanista.games.check import check_game
 from lanista.games.contract import (
     Abilities,
@@ -14,12 +14,14 @@ from lanista.games.contract import (
     Option,
     Spec,
 )
+from lanista.games.planning import Copies, Planner
 from lanista.games.python_game import PythonGame, Step, View
 from lanista.games.registry import Entry, Setting, entry, make, make_bot, names
 from lanista.games.streams import Stream
 
 __all__ = [
     "Abilities",
+    "Copies",
     "Decisions",
     "Entry",
     "Facts",
@@ -29,11 +31,14 @@ __all__ = [
     "Head",
     "Observation",
     "Option",
+    "Planner",
+    "PlanningBot",
     "Player",
     "PythonBot",
     "PythonGame",
     "Setting",
     "Spec",
+    "StatefulBot",
     "Step",
     "Stream",
     "View",

@@ -1,19 +1,24 @@
 """What a scripted player is, and the base of one written in Python.
 
-A bot sees decisions, that is a seat's view, and nothing else of the game. It keeps nothing
-between calls: what is random in it comes from the stream of (seed, match, seat, turn).
+A bot sees decisions, that is a seat's view, and nothing else of the game. What is random in it
+comes from the stream of (seed, match, seat, turn). A bot may keep state for each seat it sits in,
+and may plan on copies of a position as its seat knows it; whoever plays matches asks a player for
+that by its methods, see `SeatsMatches` and `Plans`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanista.games.contract import Decisions, GameError, Ints, Spec
 from lanista.games.streams import Stream
+
+if TYPE_CHECKING:
+    from lanista.games.planning import Copies, Planner
 
 
 class Player(Protocol):
@@ -29,6 +34,21 @@ class Player(Protocol):
     def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
         """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
         ...
+
+
+@runtime_checkable
+class SeatsMatches(Protocol):
+    """A player that is told when a match starts and ends in a seat of its own."""
+
+    def match_started(self, slot: int, seat: int, match: int) -> None: ...
+    def match_ended(self, slot: int, seat: int, match: int) -> None: ...
+
+
+@runtime_checkable
+class Plans(Protocol):
+    """A player that is given copies of positions as its seat knows them."""
+
+    def plan_with(self, planner: Planner) -> None: ...
 
 
 def bot_digest(game: str, name: str, version: int) -> str:
@@ -62,16 +82,96 @@ class PythonBot:
         """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
         actions = np.empty((len(rows), len(self.spec.heads)), np.int32)
         for i, row in enumerate(rows):
-            stream = Stream.keyed(
-                self.seed,
-                int(decisions.match[row]),
-                int(decisions.seat[row]),
-                "act",
-                int(decisions.turn[row]),
-            )
+            stream = stream_of(self.seed, decisions, row)
             legal = legal_choices(self.spec, decisions.mask[row])
             actions[i] = self.choose(decisions.observation[row], legal, stream)
         return actions
+
+
+class StatefulBot(PythonBot):
+    """A bot that remembers: `begin` makes a seat's state, `choose_with` reads and changes it."""
+
+    def __init__(self, spec: Spec, seed: int) -> None:
+        super().__init__(spec, seed)
+        self._states: dict[tuple[int, int], tuple[int, Any]] = {}
+        """By slot and seat: the match and the state."""
+
+    def begin(self, seat: int) -> Any:
+        """Return the state of a seat whose match begins."""
+        raise NotImplementedError
+
+    def choose_with(
+        self, state: Any, observation: NDArray[Any], legal: list[list[int]], stream: Stream
+    ) -> int | list[int]:
+        """Return a choice for each head, as `choose` does."""
+        raise NotImplementedError
+
+    def match_started(self, slot: int, seat: int, match: int) -> None:
+        """Begin afresh in a slot."""
+        self._states[slot, seat] = (match, self.begin(seat))
+
+    def match_ended(self, slot: int, seat: int, match: int) -> None:
+        """Forget the match of a slot."""
+        self._states.pop((slot, seat), None)
+
+    def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
+        actions = np.empty((len(rows), len(self.spec.heads)), np.int32)
+        for i, row in enumerate(rows):
+            slot, seat, match = place_of(decisions, row)
+            # Where nobody says that matches begin, the match's id does.
+            if self._states.get((slot, seat), (None,))[0] != match:
+                self.match_started(slot, seat, match)
+            state = self._states[slot, seat][1]
+            legal = legal_choices(self.spec, decisions.mask[row])
+            stream = stream_of(self.seed, decisions, row)
+            actions[i] = self.choose_with(state, decisions.observation[row], legal, stream)
+        return actions
+
+
+class PlanningBot(PythonBot):
+    """A bot that looks ahead: `plan` is given copies of the position as its seat knows it."""
+
+    copies = 64
+    """How many copies `plan` is given."""
+
+    def __init__(self, spec: Spec, seed: int) -> None:
+        super().__init__(spec, seed)
+        self._planner: Planner | None = None
+
+    def plan(
+        self, copies: Copies, observation: NDArray[Any], legal: list[list[int]], stream: Stream
+    ) -> int | list[int]:
+        """Return a choice for each head, as `choose` does."""
+        raise NotImplementedError
+
+    def plan_with(self, planner: Planner) -> None:
+        """Take what gives copies of the positions it is asked about."""
+        self._planner = planner
+
+    def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
+        if self._planner is None:
+            raise GameError(
+                f"The bot {self.name!r} looks ahead, and whoever plays here gives no copies of a "
+                "position; play it with lanista play, evaluate or in training."
+            )
+        actions = np.empty((len(rows), len(self.spec.heads)), np.int32)
+        for i, row in enumerate(rows):
+            stream = stream_of(self.seed, decisions, row)
+            copies = self._planner.copies(decisions, row, stream, self.copies)
+            legal = legal_choices(self.spec, decisions.mask[row])
+            actions[i] = self.plan(copies, decisions.observation[row], legal, stream)
+        return actions
+
+
+def place_of(decisions: Decisions, row: int) -> tuple[int, int, int]:
+    """Return slot, seat and match of a decision."""
+    return int(decisions.slot[row]), int(decisions.seat[row]), int(decisions.match[row])
+
+
+def stream_of(seed: int, decisions: Decisions, row: int) -> Stream:
+    """Return what is random in the answer to a decision."""
+    _, seat, match = place_of(decisions, row)
+    return Stream.keyed(seed, match, seat, "act", int(decisions.turn[row]))
 
 
 def foreign_decisions(bot: Player, decisions: Decisions) -> GameError:

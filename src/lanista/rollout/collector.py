@@ -24,6 +24,7 @@ from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lanes
 from lanista.rollout.inference.opponent_batch import Others
 from lanista.rollout.outcome_counts import Tally
+from lanista.rollout.player_hooks import PlayerHooks
 from lanista.rollout.rows import by_player
 from lanista.rollout.timing import BATCH, OBSERVE, OPPONENTS, SIMULATE
 from lanista.rollout.trajectory_builder import TrajectoryBuilder, refuse_draw
@@ -67,6 +68,7 @@ class Collector:
         self._lanes = Lanes(actor.lane) if isinstance(actor, Actor) else Lanes()
         self._distinct: list[Player] = []
         self._others = Others((), self._lanes)
+        self._hooks = PlayerHooks(game, ())
         self.meet(opponents, seating or self._alone)
         self.next_match = first_match
         self.update = 0
@@ -125,6 +127,8 @@ class Collector:
         place = {id(player): at for at, player in enumerate(self._others.players, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])
+        self._hooks.close()
+        self._hooks = PlayerHooks(self.game, self.opponents, first=1)
 
     def whole_matches(self, matches: int) -> Unrolls:
         """Play `matches` fresh matches to their end and return all unrolls of the learner.
@@ -217,6 +221,7 @@ class Collector:
 
     def close(self) -> None:
         """End whatever the game started outside this process."""
+        self._hooks.close()
         self.game.close()
 
     def _actors(self) -> list[Actor | RemoteActor]:
@@ -234,6 +239,8 @@ class Collector:
         self.match[slots], self.began[slots] = ids, self.update
         with self.phases(SIMULATE):
             self.game.start(slots, ids)
+        if self._hooks.stateful:
+            self._hooks.started(slots, self.seated[slots], ids)
 
     def _step(self) -> NDArray[np.int32]:
         """Let everybody answer what is ready; return the slots whose match ended."""
@@ -245,6 +252,8 @@ class Collector:
             players = 1 + len(self._distinct)
             order, start = by_player(decisions, self.seated, self._player_of, players)
             phases.switch(OPPONENTS)
+            if self._hooks.planning:
+                self._hooks.asked(decisions, self.seated[decisions.slot, decisions.seat])
             answers = self._others.answer(decisions, order, start, phases)
             phases.switch(BATCH)
             if mine := start[1]:
@@ -258,6 +267,8 @@ class Collector:
                 phases.switch(BATCH)
                 self.tape.close(over)
                 self._count(over)
+                if self._hooks.stateful:
+                    self._hooks.ended(over, self.seated[over], self.match[over])
         return over
 
     def _own(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.int32]:

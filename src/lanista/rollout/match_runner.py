@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from lanista.errors import LanistaError
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Game, Ints
+from lanista.rollout.player_hooks import PlayerHooks
 from lanista.rollout.schedule import Schedule
 
 Progress = Callable[[int], None]
@@ -217,6 +218,7 @@ class _Run:
         self.decisions = np.zeros(len(schedule), np.int32)
         self.cut_off = np.zeros(len(schedule), np.bool_)
         self.tape = _Tape(self.game) if record else None
+        self.hooks = PlayerHooks(self.game, self.players)
 
     def finish(self) -> Results:
         """Play every match of the shard to its end."""
@@ -230,6 +232,8 @@ class _Run:
         except BaseException:
             self.stop.set()
             raise
+        finally:
+            self.hooks.close()
         return Results(
             schedule=self.schedule,
             returns=self.returns,
@@ -255,6 +259,8 @@ class _Run:
         self.game.start(
             free, self.schedule.match[rows], {**self.options, "deal": self.schedule.deal[rows]}
         )
+        if self.hooks.stateful:
+            self.hooks.started(free, self.seated[free], self.schedule.match[rows])
 
     def _step(self) -> None:
         decisions = self.game.decisions()
@@ -274,6 +280,8 @@ class _Run:
 
     def _answers(self, decisions: Decisions) -> Ints:
         who = self.seated.ravel().take(decisions.slot * self.seats + decisions.seat)
+        if self.hooks.planning:
+            self.hooks.asked(decisions, who)
         actions = np.empty((len(decisions), self.heads), np.int32)
         for number, player in enumerate(self.players):
             rows = (who == number).nonzero()[0]
@@ -312,6 +320,8 @@ class _Run:
         if self.game.cut_off.any():
             self.cut_off[rows] = self.game.cut_off[over].any(axis=1)
         self.decisions[rows] = self.taken[over]
+        if self.hooks.stateful:
+            self.hooks.ended(over, self.seated[over], self.schedule.match[rows])
         self.ended += len(over)
         self.report(len(over))
 
