@@ -6,9 +6,9 @@ schedules and tables of results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from lanista.rollout.match_runner import Table
 MOST_MATCHES = 10_000_000
 """Of one run; each takes some 260 bytes at the end."""
 MOST_THREADS = 1024
+ALL = "all"
+"""Stands for every bot of the game."""
 Values = Iterable[str] | Mapping[str, Any]
 """Settings as `name=value`, or by name as Python values."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
@@ -164,6 +166,52 @@ def lineup(
     )
 
 
+def gauntlet_lineups(
+    player: str,
+    opponents: Sequence[str],
+    values: Values = (),
+    *,
+    game: str | None = None,
+    seed: int = 0,
+    greedy: bool = False,
+    temperature: float | None = None,
+    made: Mapping[str, MakeBot] | None = None,
+    say: Callable[[str], None] = print,
+) -> tuple[Lineup, Lineup]:
+    """Return the line-up of one player and that of its opponents, in the same game.
+
+    The game is that of the player's file unless given; the opponent `all` is every bot of it.
+    `greedy` and `temperature` are the player's alone.
+    """
+    game, settings = game_played_by(player, game, values)
+    if greedy and temperature is not None:
+        raise LanistaError("--greedy leaves nothing to chance; leave out --temperature.")
+    if (greedy or temperature is not None) and not is_policy(game, player):
+        flag = "--greedy" if greedy else "--temperature"
+        raise LanistaError(f"{flag} is for policies, and {player} is a bot; leave it out.")
+    names: list[str] = []
+    for word in opponents:
+        names += every_bot(game, say) if word == ALL else [word]
+    others = Lineup(game, tuple(dict.fromkeys(names)), seed, settings, made=made or {})
+    warmth = 1.0 if temperature is None else temperature
+    return replace(others, players=(player,), greedy=greedy, temperature=warmth), others
+
+
+def manner_of(mine: Lineup) -> str:
+    """Return how the first player of a line-up chooses."""
+    if not is_policy(mine.game, mine.players[0]):
+        return "as its program says"
+    return "greedy" if mine.greedy else f"sampled at temperature {mine.temperature:g}"
+
+
+def deals_of(games: int, seats: int, opponents: int) -> int:
+    """Return how many deals make `games` matches against each opponent, rounded up."""
+    most = MOST_MATCHES // opponents
+    if not 1 <= games <= most:
+        raise LanistaError(f"--games is {games:,}; give a number from 1 to {most:,}.")
+    return -(-games // seats)
+
+
 def game_settings(game: str, values: Values) -> dict[str, Any]:
     """Return a game's settings from `name=value`; what is no setting of it is refused."""
     found, given = registry.entry(game), _given(values)
@@ -195,11 +243,11 @@ def _refuse_manner(
         raise LanistaError(f"--temperature is {temperature}; give a number above 0, or --greedy.")
 
 
-def every_bot(game: str) -> list[str]:
-    """Return all bots of a game, and print why others of it are left out."""
+def every_bot(game: str, say: Callable[[str], None] = print) -> list[str]:
+    """Return all bots of a game, and say why others of it are left out."""
     found = registry.entry(game)
     for name, reason in found.missing_bots.items():
-        print(f"{name} is left out: {reason}")
+        say(f"{name} is left out: {reason}")
     return registry.bot_names(found)
 
 

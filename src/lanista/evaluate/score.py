@@ -38,6 +38,11 @@ class Estimate:
     n: int
     """How many units, or trials, it rests on."""
 
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.value:.3f}, n = {self.n:,}"
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}], n = {self.n:,}"
+
     @property
     def half(self) -> float | None:
         """Half the interval's width."""

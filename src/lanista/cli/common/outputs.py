@@ -21,7 +21,6 @@ from lanista.files import Kind, refuse_other, write_text
 
 MADE_BY = "made_by"
 """The first key of every JSON file that a command writes: which command that was."""
-MOST_BYTES = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -119,8 +118,6 @@ def _remark(command: str) -> str:
     return f"<!-- Made by lanista {command}. -->"
 
 
-NEW = Kind("a new file")
-ONNX = Kind("a policy that `lanista export` wrote", rb"(?s)^\x08.*lanista_policy", MOST_BYTES)
 REPLAYS = Folder("replays", ("*.jsonl.gz", "*/*.jsonl.gz"))
 REPORT = Folder("a report", ("report.html",))
 EXPERIMENT = Folder("an experiment", ("results.json", "*/seed-*.yaml"))

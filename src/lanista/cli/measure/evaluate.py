@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -66,6 +66,7 @@ class Evaluate:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.main import INTERRUPTED
         from lanista.evaluate.gauntlet import gauntlet_of
+        from lanista.evaluate.lineup import manner_of
         from lanista.interrupt import left_by_interrupt
         from lanista.rollout import join
 
@@ -88,7 +89,7 @@ class Evaluate:
             print(left_by_interrupt(ended, asked, complete))
         if parts:
             found = gauntlet_of(join(parts), (self.policy, *others.players))
-            say(found, mine, self._manner(mine))
+            say(found, mine, manner_of(mine))
             if ceilings:
                 say_ceilings(found, ceilings)
             cross = self._crossed(others) if self.cross_table and complete == asked else None
@@ -131,12 +132,9 @@ class Evaluate:
         return result
 
     def _deals(self, seats: int, opponents: int) -> int:
-        from lanista.evaluate.lineup import MOST_MATCHES
+        from lanista.evaluate.lineup import deals_of
 
-        most = MOST_MATCHES // opponents
-        if not 1 <= self.games <= most:
-            raise LanistaError(f"--games is {self.games:,}; give a number from 1 to {most:,}.")
-        deals = -(-self.games // seats)
+        deals = deals_of(self.games, seats, opponents)
         if deals * seats != self.games:
             print(
                 f"{self.games:,} games cannot give every deal all {seats} seatings; "
@@ -161,40 +159,17 @@ class Evaluate:
 
     def _lineups(self) -> tuple[Lineup, Lineup]:
         """Return the player's line-up and that of its opponents, in the same game."""
-        from lanista.evaluate.lineup import Lineup, is_policy
+        from lanista.evaluate.lineup import gauntlet_lineups, split_names
 
-        game, settings = self._game()
-        if self.greedy and self.temperature is not None:
-            raise LanistaError("--greedy leaves nothing to chance; leave out --temperature.")
-        if (self.greedy or self.temperature is not None) and not is_policy(game, self.policy):
-            flag = "--greedy" if self.greedy else "--temperature"
-            raise LanistaError(f"{flag} is for policies, and {self.policy} is a bot; leave it out.")
-        plain = Lineup(game, self._opponents(game), self.seed, settings)
-        temperature = 1.0 if self.temperature is None else self.temperature
-        mine = replace(plain, players=(self.policy,), greedy=self.greedy, temperature=temperature)
-        return mine, plain
-
-    def _game(self) -> tuple[str, dict[str, Any]]:
-        """Return the game and its settings: as given, or as the policy's file says."""
-        from lanista.evaluate.lineup import game_played_by
-
-        given = [value for group in self.settings for value in group]
-        return game_played_by(self.policy, self.game, given)
-
-    def _opponents(self, game: str) -> tuple[str, ...]:
-        from lanista.evaluate.lineup import every_bot, split_names
-
-        names: list[str] = []
-        for word in split_names(self.opponents, "--opponents"):
-            names += every_bot(game) if word == ALL else [word]
-        return tuple(dict.fromkeys(names))
-
-    def _manner(self, mine: Lineup) -> str:
-        from lanista.evaluate.lineup import is_policy
-
-        if not is_policy(mine.game, self.policy):
-            return "as its program says"
-        return "greedy" if mine.greedy else f"sampled at temperature {mine.temperature:g}"
+        return gauntlet_lineups(
+            self.policy,
+            split_names(self.opponents, "--opponents"),
+            [value for group in self.settings for value in group],
+            game=self.game,
+            seed=self.seed,
+            greedy=self.greedy,
+            temperature=self.temperature,
+        )
 
     def _write(
         self,
@@ -209,9 +184,10 @@ class Evaluate:
         from lanista.cli.common import markdown
         from lanista.cli.common.outputs import write_json, write_markdown
         from lanista.evaluate.gauntlet import described
+        from lanista.evaluate.lineup import manner_of
 
         if self.output is not None:
-            values = described(found, mine.spec, self.seed, self._manner(mine))
+            values = described(found, mine.spec, self.seed, manner_of(mine))
             values |= {"games": self.games, "complete": complete}
             if ceilings:
                 values["ceilings"] = {name: asdict(each) for name, each in ceilings.items()}
@@ -220,7 +196,7 @@ class Evaluate:
             write_json(self.output, "evaluate", values)
             print(f"numbers: {self.output}")
         if self.markdown is not None:
-            parts = [f"{headline(found, mine, self._manner(mine))}.\n"]
+            parts = [f"{headline(found, mine, manner_of(mine))}.\n"]
             parts += [markdown.bouts(found, ceilings)]
             parts += [] if cross is None else [markdown.crossed(cross)]
             write_markdown(self.markdown, "evaluate", "\n".join(parts))

@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 import tyro
 
 from lanista.cli.common.flags import RECIPES, number, optional
-from lanista.cli.common.outputs import NEW, Writes, refuse_file
+from lanista.cli.common.outputs import Writes, refuse_file
 from lanista.errors import LanistaError
+from lanista.nets.export_kinds import NEW
 
 
 @dataclass(frozen=True)

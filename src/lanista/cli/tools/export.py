@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 import tyro
 
 from lanista.cli.common.flags import GAMES, optional
-from lanista.cli.common.outputs import NEW, ONNX, Writes
-from lanista.errors import LanistaError
+from lanista.cli.common.outputs import Writes
 from lanista.files import Kind
+from lanista.nets.export_kinds import NEW, ONNX
 
 
 @dataclass(frozen=True)
@@ -42,30 +42,12 @@ class Export:
         # On a busy machine a matrix library's threads wait for each other far longer than one
         # thread takes; it reads this when it is loaded.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        import torch
 
-        from lanista.cli.common.paths import refuse_unwritable
-        from lanista.data.resimulation import set_up
-        from lanista.nets.champions import policy_file
-        from lanista.nets.export import SLOTS, export_policy
-        from lanista.nets.policy_file import load_policy, read_header, refused
+        from lanista.api.policies import export
 
-        torch.set_num_threads(1)
-        refuse_unwritable("--output", self.output)
-        policy = policy_file(self.policy)
-        header = read_header(policy)
-        try:
-            game = set_up(header.game, header.settings, slots=SLOTS, name=self.game)
-        except LanistaError as error:
-            raise refused(policy, error) from error
-        try:
-            loaded = load_policy(policy, game.spec)
-            exported = export_policy(self.output, loaded, game, self.to, self.makes())
-        finally:
-            game.close()
+        done = export(self.policy, self.output, to=self.to, game=self.game)
         print(
-            f"{self.output}: {len(exported.data):,} bytes for {self.to}; at most "
-            f"{exported.difference:.1e} from torch on {exported.positions:,} positions of "
-            f"{header.game}"
+            f"{self.output}: {done.size:,} bytes for {self.to}; at most {done.difference:.1e} from "
+            f"torch on {done.positions:,} positions of {done.game}"
         )
         return 0

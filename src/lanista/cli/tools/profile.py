@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from lanista.cli.common.flags import RECIPES, number, optional, switch
-from lanista.cli.common.outputs import NEW, Writes, numbers_of, write_json
+from lanista.cli.common.outputs import Writes, numbers_of, write_json
 from lanista.errors import LanistaError
 from lanista.interrupt import interrupted_once
+from lanista.nets.export_kinds import NEW
 
 if TYPE_CHECKING:
     from lanista.profile.measure import Profile

@@ -11,13 +11,12 @@ import tyro
 
 from lanista.cli.common.flags import RECIPES, optional, switch
 from lanista.cli.common.outputs import PIPELINE, Writes
-from lanista.errors import LanistaError, RefusedError
 
 if TYPE_CHECKING:
-    from lanista.pipeline.recipe import Budget, PipelineRecipe
+    from lanista.pipeline.recipe import PipelineRecipe
+    from lanista.pipeline.request import Request
 
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
-RUNS = Path("runs")
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,9 @@ class RunCommand:
         from lanista.interrupt import stopping
         from lanista.pipeline.runner import conduct
 
-        folder = self._folder()
-        recipe = self._recipe(folder)
+        request = self._request()
+        folder = request.folder()
+        recipe = request.resolved(folder, say=lambda sentence: print(sentence, flush=True))
         refuse_unwritable_folder("--output-dir", folder)
         with view() as screen, stopping(screen.said) as stop:
             code = conduct(recipe, folder, audience=screen, stop=stop)
@@ -60,109 +60,15 @@ class RunCommand:
             say(recipe, folder)
         return code
 
-    def _folder(self) -> Path:
-        from lanista.pipeline.recipe import RECIPE
-        from lanista.pipeline.recipes import find
+    def _request(self) -> Request:
+        from lanista.pipeline.request import Request
 
-        given = Path(self.recipe)
-        if given.is_dir() and (given / RECIPE).is_file():
-            if self.output_dir is not None and self.output_dir.resolve() != given.resolve():
-                raise LanistaError(
-                    f"{given} is a pipeline to go on with, and --output-dir names another folder; "
-                    "leave that out."
-                )
-            return given
-        self._refuse_run(given)
-        folder = self.output_dir or RUNS / find(self.recipe).stem
-        if folder.exists() and not folder.is_dir():
-            raise LanistaError(f"--output-dir is {str(folder)!r}, which is a file; name a folder.")
-        return folder
-
-    def _refuse_run(self, given: Path) -> None:
-        """Refuse the folder of a single run, which other commands go on with."""
-        from lanista.pipeline.recipe import RECIPE
-        from lanista.runs.layout import CONFIG, DATABASE
-
-        if not ((given / CONFIG).is_file() and (given / DATABASE).is_file()):
-            return
-        if (given.resolve().parent / RECIPE).is_file():
-            command = f"lanista run {given.parent}"
-        elif given.suffix == ".run":
-            command = f"lanista rl --output {given.with_suffix('')} --resume"
-        else:
-            command = f"lanista league --output-dir {given} --resume"
-        raise LanistaError(
-            f"{given} is the folder of a single run, not of a pipeline; go on with `{command}`."
-        )
-
-    def _recipe(self, folder: Path) -> PipelineRecipe:
-        """Return the pipeline that the words on the command line ask for, settled."""
-        from lanista.pipeline.budget import digest_of, read_budget, within
-        from lanista.pipeline.recipe import RECIPE
-        from lanista.pipeline.runner import saved_recipe
-
-        seconds = None if self.budget is None else read_budget(self.budget)
-        saved = saved_recipe(folder) if (folder / RECIPE).is_file() else None
-        recipe = self._asked(folder)
-        if saved is None:
-            if seconds is None:
-                return recipe
-            print("Measuring how fast this machine is, to choose the numbers.", flush=True)
-            return within(recipe, seconds)
-        self._refuse_other_budget(folder, saved.budget, seconds)
-        if saved.budget is None or recipe.budget is not None:
-            return recipe
-        if saved.budget.of != digest_of(recipe):
-            raise RefusedError(
-                f"The numbers in {folder} were chosen for a time budget and another recipe; go on "
-                f"with `lanista run {folder}`, or choose another --output-dir."
-            )
-        return saved
-
-    def _asked(self, folder: Path) -> PipelineRecipe:
-        """Return the recipe, or what the folder has of it, with the flags put in."""
-        from lanista.pipeline.preflight import refuse_unready
-        from lanista.pipeline.recipe import RECIPE, load_recipe, read_recipe, with_overrides
-        from lanista.pipeline.recipes import find
-        from lanista.pipeline.resolve_recipe import settled
-
-        given = Path(self.recipe)
-        path = given / RECIPE if given.is_dir() and folder == given else find(self.recipe)
         overrides = [text for group in self.settings for text in group]
         if self.seed is not None:
             overrides.append(f"seed={self.seed}")
         if self.cpu:
             overrides.append("device=cpu")
-        try:
-            values = read_recipe(path)
-            if self.slim:
-                overrides += [f"{place}checkpoints.slim=true" for place in _runs_in(values)]
-            recipe = settled(load_recipe(with_overrides(values, overrides)))
-            refuse_unready(recipe, folder)
-            return recipe
-        except LanistaError as error:
-            raise type(error)(f"{path}: {error}") from error
-
-    def _refuse_other_budget(
-        self, folder: Path, before: Budget | None, seconds: float | None
-    ) -> None:
-        if seconds is None or (before is not None and before.seconds == seconds):
-            return
-        was = "without a budget" if before is None else f"with one of {before.seconds:g} s"
-        raise RefusedError(
-            f"{folder} was begun {was}, and its numbers are settled; leave out --budget to go on, "
-            "or choose another --output-dir."
-        )
-
-
-def _runs_in(values: dict[str, Any]) -> list[str]:
-    """Return what the keys of each run in a recipe begin with."""
-    from lanista.pipeline.recipe import is_pipeline
-
-    if not is_pipeline(values):
-        return [""]
-    stages = values["stages"] if isinstance(values["stages"], dict) else {}
-    return [f"stages.{name}." for name in ("rl", "league") if name in stages]
+        return Request(self.recipe, self.output_dir, self.budget, tuple(overrides), self.slim)
 
 
 def say(recipe: PipelineRecipe, folder: Path) -> None:

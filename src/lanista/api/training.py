@@ -1,0 +1,281 @@
+"""Training from a script: imitate, train, run a recipe, exploit. What is interrupted is saved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lanista.api.callbacks import OnNotice, OnUpdate, watching
+from lanista.api.players import PlayerLike, word_of
+from lanista.api.results import ExploitResult, ImitationResult, PipelineResult, TrainingResult
+from lanista.api.settings import Recipe, overrides, run_settings
+from lanista.errors import LanistaError
+from lanista.evaluate.lineup import game_played_by
+from lanista.evaluate.score import Estimate
+from lanista.exploit.best_response import ResponseSettings, best_response
+from lanista.interrupt import stopping
+from lanista.output_paths import refuse_unwritable, refuse_unwritable_folder
+from lanista.pipeline import recipes
+from lanista.pipeline.recipe import EVALUATION, REPORT, Imitating, PipelineRecipe
+from lanista.pipeline.request import Request
+from lanista.pipeline.runner import Audience, conduct
+from lanista.runs.folder import folder_of
+from lanista.runs.serialise import build
+from lanista.train import loop
+from lanista.train.imitate import Task, Watcher
+from lanista.train.imitate import imitate as do_imitate
+
+OnEpoch = Callable[[Mapping[str, float]], object]
+"""Is called with the numbers of an epoch once it is saved."""
+OnStage = Callable[[str], object]
+"""Is called with the name of a stage that begins, or goes on."""
+
+
+def recipe_names() -> list[str]:
+    """Return the names of the recipes that come with the project."""
+    return recipes.recipe_names()
+
+
+def train(
+    recipe: Recipe | None = None,
+    *,
+    output: str | Path,
+    resume: bool = False,
+    checkpoint: str | Path | None = None,
+    on_update: OnUpdate | None = None,
+    on_notice: OnNotice | None = None,
+    verbose: bool = False,
+    **settings: Any,
+) -> TrainingResult:
+    """Train a policy by reinforcement learning, or go on with a run, and return where it is.
+
+    `recipe` is a recipe's name (`recipe_names()`), a settings file, a run folder, or a dict with
+    the same keys; without it, V-trace with TD(λ) and UPGO. `settings` change it, as
+    `iterations=20, learning={"lr": 1e-3}`; a wrong one raises a `LanistaError` that names the
+    nearest. The policy goes to `output`, its run folder is `output` + `.run`.
+
+    `on_update(update, values)` is called after every update; if it returns True, the run is saved
+    and ends. `on_notice(sentence)` hears what a user should know. `verbose` shows progress as the
+    command line does. Ctrl-C ends the run after its iteration, saves it and raises
+    KeyboardInterrupt; with `resume=True` the same call goes on, at the newest good checkpoint or at
+    `checkpoint`.
+    """
+    output = Path(output)
+    refuse_unwritable("--output", output)
+    resume = resume or checkpoint is not None
+    chosen = run_settings(recipe, settings, output, resume=resume)
+    with watching(on_update, on_notice, verbose=verbose) as (callbacks, observers, stop):
+        code = loop.train(
+            chosen,
+            output,
+            resume=resume,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            stop=stop,
+            observers=observers,
+        )
+    return TrainingResult(
+        policy_path=output,
+        folder=folder_of(output),
+        digest=_digest(output),
+        updates=callbacks.update,
+        complete=code == 0,
+        values=callbacks.values,
+    )
+
+
+def imitate(
+    data_dir: str | Path | None = None,
+    *,
+    output: str | Path,
+    game: str | None = None,
+    resume: bool = False,
+    device: str = "auto",
+    threads: int = 0,
+    on_epoch: OnEpoch | None = None,
+    **settings: Any,
+) -> ImitationResult:
+    """Learn to play as recorded players did, and return how near the clone comes.
+
+    `data_dir` has replays, as `play(record=...)` writes them; `feedback_dir` has live feedback.
+    `settings` are those of a recipe's imitate stage: `players`, `network`, `imitation`,
+    `opponents`, `evaluation_matches`, `temperature` and so on, as
+    `imitation={"epochs": 5}, network={"width": 64}`. `game` is for replays of a game from a Python
+    file. `on_epoch(values)` is called after every epoch. Ctrl-C saves and raises
+    KeyboardInterrupt; `resume=True` goes on after the last epoch that was saved.
+    """
+    folders = {"data_dir": data_dir, **settings}
+    asked = build(Imitating, {key: _word(value) for key, value in folders.items()})
+    if asked.data_dir is None and asked.feedback_dir is None:
+        raise LanistaError("There is nothing to imitate; give --data-dir or --feedback-dir.")
+    output = Path(output)
+    refuse_unwritable("--output", output)
+    task = Task(
+        output=output,
+        data_dir=_path(asked.data_dir),
+        feedback_dir=_path(asked.feedback_dir),
+        reports_live_dir=_path(asked.reports_live_dir),
+        players=asked.players,
+        irrelevant=asked.irrelevant,
+        network=asked.network,
+        imitation=asked.imitation,
+        game=game,
+        opponents=asked.opponents,
+        evaluation_matches=asked.evaluation_matches,
+        temperature=asked.temperature,
+        threads=threads,
+        device=device,
+    )
+    done = do_imitate(task, resume=resume, watcher=_Epochs(on_epoch))
+    if done.interrupted:
+        raise KeyboardInterrupt
+    best = next(entry for entry in done.history if entry["epoch"] == done.best_epoch)
+    return ImitationResult(
+        output, done.digest, done.epochs, done.best_epoch, best["held_out_nll"],
+        tuple(done.history), done.report, done.strength,
+    )  # fmt: skip
+
+
+def run(
+    recipe: str | Path,
+    *,
+    output_dir: str | Path | None = None,
+    budget: str | None = None,
+    slim: bool = False,
+    on_stage: OnStage | None = None,
+    on_notice: OnNotice | None = None,
+    **settings: Any,
+) -> PipelineResult:
+    """Do a whole pipeline: record, imitate, rl, league, evaluate, report; return what it made.
+
+    `recipe` is a recipe's name, a file, or the folder of a pipeline to go on with. Everything goes
+    to `output_dir`, `runs/RECIPE` unless given. `settings` change the recipe, as
+    `stages={"rl": {"iterations": 50}}, seed=1`. `budget` is how long all of it may take, as `30m`.
+    What is done is skipped, so the same call goes on after Ctrl-C, which saves and raises
+    KeyboardInterrupt.
+    """
+    request = Request(
+        recipe=str(recipe),
+        output_dir=None if output_dir is None else Path(output_dir),
+        budget=budget,
+        overrides=overrides(settings),
+        slim=slim,
+    )
+    say = on_notice or (lambda sentence: None)
+    folder = request.folder()
+    chosen = request.resolved(folder, say)
+    refuse_unwritable_folder("--output-dir", folder)
+    with stopping(say) as stop:
+        code = conduct(chosen, folder, audience=_Stages(on_stage, say), stop=stop)
+    if code:
+        raise KeyboardInterrupt
+    return _pipeline_result(chosen, folder)
+
+
+def exploit(
+    victim: PlayerLike,
+    *,
+    output: str | Path,
+    game: str | None = None,
+    game_settings: Mapping[str, Any] | None = None,
+    recipe: Recipe | None = None,
+    resume: bool = False,
+    on_update: OnUpdate | None = None,
+    on_notice: OnNotice | None = None,
+    verbose: bool = False,
+    **settings: Any,
+) -> ExploitResult:
+    """Train a best response to one frozen player, and measure it on deals it has never seen.
+
+    `victim` is a policy, `champion:GAME`, a bot's name (with `game`) or `file.py:Bot`. `settings`
+    are `train_steps`, `responses`, `starts`, `games`, `threshold`, `unit`, `network`, `seed` and
+    the others of `lanista exploit`; `recipe` has settings to train with. The response goes to
+    `output`, its numbers to `output` + `.json`. Returns what the response scores and gains, and
+    whether that is a ceiling or a lower bound. Ctrl-C saves and raises KeyboardInterrupt;
+    `resume=True` goes on. `on_update` is called after every update; if it returns True, all is
+    saved and a `LanistaError` says so.
+    """
+    output, word = Path(output), word_of(victim)
+    refuse_unwritable("--output", output)
+    name, made_with = game_played_by(word, game, game_settings or {})
+    asked = {"game": name, "game_settings": made_with, "exact": True, **settings}
+    if recipe is not None:
+        asked["base"] = run_settings(recipe, {}, output)
+    chosen = build(ResponseSettings, _listed(asked))
+    if resume and not folder_of(output).is_dir():
+        raise LanistaError(f"There is no run {folder_of(output)} to resume; leave out --resume.")
+    with watching(on_update, on_notice, verbose=verbose) as (_, observers, stop):
+        done = best_response(word, chosen, output, resume=resume, stop=stop, observers=observers)
+    if done is None:
+        raise LanistaError(f"The response to {word} was stopped, and saved; go on with resume.")
+    record = done.record
+    return ExploitResult(
+        victim=word,
+        policy_path=done.policy_path,
+        digest=done.digest,
+        score=Estimate(**record["score"]),
+        gain=Estimate(**record["gain"]),
+        exact_gain=record["exact_gain"],
+        called=done.reading.called,
+        admitted=done.admitted,
+        record=record,
+    )
+
+
+class _Epochs(Watcher):
+    """Passes each epoch on."""
+
+    def __init__(self, on_epoch: OnEpoch | None) -> None:
+        self.on_epoch = on_epoch
+
+    def epoch_ends(self, entry: Mapping[str, float], best: bool) -> None:
+        if self.on_epoch is not None:
+            self.on_epoch(entry)
+
+
+class _Stages(Audience):
+    """Passes on which stage is at work, and what a user should know."""
+
+    def __init__(self, on_stage: OnStage | None, say: OnNotice) -> None:
+        self.on_stage, self.say = on_stage, say
+
+    def stage(self, name: str) -> None:
+        if self.on_stage is not None:
+            self.on_stage(name)
+
+    def said(self, sentence: str) -> None:
+        self.say(sentence)
+
+
+def _pipeline_result(recipe: PipelineRecipe, folder: Path) -> PipelineResult:
+    stages = recipe.stages
+    evaluation = None
+    if stages.evaluate:
+        evaluation = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
+    return PipelineResult(
+        folder=folder,
+        stages=tuple(stages.names),
+        policy_path=folder / recipe.policy if recipe.policy else None,
+        evaluation=evaluation,
+        report=folder / REPORT / "report.html" if stages.report else None,
+    )
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def _path(word: str | None) -> Path | None:
+    return None if word is None else Path(word)
+
+
+def _word(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _listed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values in which one start stands for a list of one."""
+    starts = values.get("starts")
+    return {**values, "starts": [starts]} if isinstance(starts, str) else dict(values)
