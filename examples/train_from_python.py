@@ -1,11 +1,12 @@
 """From nothing to a trained, evaluated and exploited Kuhn poker policy, without the command line.
 
-    python examples/train_from_python.py [FOLDER]
+    python examples/train_from_python.py
 
-takes less than a minute on one core. docs/guides/python.md explains each step.
+takes less than a minute on one core; --folder keeps what it makes. docs/guides/python.md explains
+each step.
 """
 
-import sys
+import argparse
 import tempfile
 from pathlib import Path
 
@@ -18,15 +19,15 @@ def progress(update, values):
         print(f"update {update}: NashConv {values['exact/nash_conv']:.3f}")
 
 
-def main(folder):
+def main(folder, iterations, train_steps):
     game = lanista.make("kuhn")
     print(f"{game.spec.name}: {game.spec.seats} seats, at most {game.spec.facts.longest} turns")
 
     trained = lanista.train(
         "kuhn-ppo",
         output=folder / "kuhn.safetensors",
-        iterations=300,
-        evaluation={"every": 50},
+        iterations=iterations,
+        evaluation={"every": max(1, iterations // 6)},
         device="cpu",
         on_update=progress,
     )
@@ -37,7 +38,7 @@ def main(folder):
     response = lanista.exploit(
         trained.policy_path,
         output=folder / "response.safetensors",
-        train_steps=60_000,
+        train_steps=train_steps,
         unit="gain",
         threshold=0.0,
         device="cpu",
@@ -58,8 +59,10 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        main(Path(sys.argv[1]))
-    else:
-        with tempfile.TemporaryDirectory() as made:
-            main(Path(made))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--folder", type=Path, help="where everything goes; nowhere unless given")
+    parser.add_argument("--iterations", type=int, default=300)
+    parser.add_argument("--train-steps", type=int, default=60_000, help="of the best response")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as passing:
+        main(asked.folder or Path(passing), asked.iterations, asked.train_steps)

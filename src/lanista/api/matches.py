@@ -45,12 +45,14 @@ def play(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> PlayResult:
-    """Let players meet, one for each seat, and return how each did with intervals.
+    """Let `players` meet, one for each seat of `game`; return how each did, with intervals.
 
-    Every deal is played in all seatings, so `matches` is rounded up to whole deals. With `record`
-    replays are written into that folder. `greedy` and `temperature` are for policies. `settings`
-    are the game's and its matches' options. `slots` (matches side by side) and `threads` change no
-    number.
+    A player is a bot's name, a policy file or `Policy`, `champion:GAME`, `file.py:Bot`, or a class
+    of `PythonBot`. Every deal is played in all seatings, so `matches` is rounded up to whole deals;
+    `seed` names the deals and all that is random in players. With `record` replays are written into
+    that folder. `greedy` and `temperature` are for policies. `settings` are the game's and its
+    matches' options. `slots` (matches side by side) and `threads` change no number.
+    `progress(more)` hears of matches that ended.
     """
     refuse_count(matches)
     words, made = words_of(players)
@@ -81,12 +83,14 @@ def evaluate(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> EvaluationResult:
-    """Let one player meet others in every seat on the same deals; return how strong it is.
+    """Let one `player` meet others in every seat on the same deals; return how strong it is.
 
     `opponents` is one or several, or `all`: every bot of the game. `games` are those against each,
-    rounded up to whole deals. A policy's file says which game it plays; a bot needs `game`.
-    `greedy` and `temperature` are the player's alone; opponents sample. The result has the score
-    against each opponent, the mean and the lowest, with 95 % intervals.
+    rounded up to whole deals, which `seed` names. A policy's file says which game it plays and with
+    which settings; a bot needs `game`. `settings` are put in place of the file's. `greedy` and
+    `temperature` are the player's alone; opponents sample. `slots`, `threads` and `progress` are
+    those of `play`. The result has the score against each opponent, the mean and the lowest, with
+    95 % intervals.
     """
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
     listed = list(opponents) if several else [opponents]  # type: ignore[arg-type]
@@ -116,8 +120,9 @@ def round_robin(
 ) -> RoundRobinResult:
     """Let every two players meet, half of `matches` in either seat; return the cross table.
 
-    All bots of the game play unless `players` are given. For games of two seats. The result's
-    `ratings()` puts everybody on one scale.
+    All bots of `game`, which has two seats, play unless `players` are given. `seed`, `settings`,
+    `slots`, `threads` and `progress` are those of `play`. The result's `ratings()` puts everybody
+    on one scale.
     """
     refuse_count(matches)
     words, made = words_of(every_bot(game, lambda sentence: None) if players is None else players)

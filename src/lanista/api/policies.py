@@ -125,7 +125,7 @@ class Policy:
 
 
 def load_policy(policy: str | Path, *, seed: int = 0) -> Policy:
-    """Return the policy in a file, or the one called `champion:GAME`.
+    """Return the `policy` in a file, or the one called `champion:GAME`.
 
     `seed` is that of the actions it samples. A file that is damaged or no policy raises a
     `LanistaError` that says so.
@@ -154,7 +154,7 @@ def export(
     to: Literal["onnx", "numpy"] = "onnx",
     game: str | None = None,
 ) -> ExportResult:
-    """Write a policy for ONNX Runtime (`onnx`) or for NumPy alone (`numpy`).
+    """Write a `policy` to the file `output`: `to` ONNX Runtime (`onnx`) or NumPy alone (`numpy`).
 
     It is first compared with torch on positions from play of its game, and refused if it says
     anything else. `game` is for a policy whose game is a Python file. Returns what was written and

@@ -21,7 +21,7 @@ def read_run(run: str | Path) -> RunNumbers:
 def write_report(
     run: str | Path, output_dir: str | Path | None = None, *, anchor: str | None = None
 ) -> Path:
-    """Write a run's report and return the page's path.
+    """Write a run's report and return the page's path; `run` is as in `read_run`.
 
     It goes into `report` in the run's folder unless `output_dir` is given, with summary.json,
     league_state.json, matches.jsonl and the registry beside it. `anchor` is the player whose

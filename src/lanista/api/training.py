@@ -97,13 +97,14 @@ def imitate(
     on_epoch: OnEpoch | None = None,
     **settings: Any,
 ) -> ImitationResult:
-    """Learn to play as recorded players did, and return how near the clone comes.
+    """Learn to play as recorded players did, write `output`, and return how near the clone comes.
 
     `data_dir` has replays, as `play(record=...)` writes them; `feedback_dir` has live feedback.
     `settings` are those of a recipe's imitate stage: `players`, `network`, `imitation`,
     `opponents`, `evaluation_matches`, `temperature` and so on, as
     `imitation={"epochs": 5}, network={"width": 64}`. `game` is for replays of a game from a Python
-    file. `on_epoch(values)` is called after every epoch. Ctrl-C saves and raises
+    file. `device` is cpu, cuda, or auto: a GPU where there is one; `threads` 0: as many as torch
+    takes. `on_epoch(values)` is called after every epoch. Ctrl-C saves and raises
     KeyboardInterrupt; `resume=True` goes on after the last epoch that was saved.
     """
     folders = {"data_dir": data_dir, **settings}
@@ -153,7 +154,9 @@ def run(
     `recipe` is a recipe's name, a file, or the folder of a pipeline to go on with. Everything goes
     to `output_dir`, `runs/RECIPE` unless given. `settings` change the recipe, as
     `stages={"rl": {"iterations": 50}}, seed=1`. `budget` is how long all of it may take, as `30m`.
-    What is done is skipped, so the same call goes on after Ctrl-C, which saves and raises
+    `slim` leaves the replay buffer out of checkpoints, so that the folder can be moved.
+    `on_stage(name)` is called when a stage begins, `on_notice(sentence)` with what a user should
+    know. What is done is skipped, so the same call goes on after Ctrl-C, which saves and raises
     KeyboardInterrupt.
     """
     request = Request(
@@ -189,13 +192,14 @@ def exploit(
 ) -> ExploitResult:
     """Train a best response to one frozen player, and measure it on deals it has never seen.
 
-    `victim` is a policy, `champion:GAME`, a bot's name (with `game`) or `file.py:Bot`. `settings`
-    are `train_steps`, `responses`, `starts`, `games`, `threshold`, `unit`, `network`, `seed` and
-    the others of `lanista exploit`; `recipe` has settings to train with. The response goes to
-    `output`, its numbers to `output` + `.json`. Returns what the response scores and gains, and
-    whether that is a ceiling or a lower bound. Ctrl-C saves and raises KeyboardInterrupt;
+    `victim` is a policy, `champion:GAME`, a bot's name (with `game` and `game_settings`) or
+    `file.py:Bot`. `settings` are `train_steps`, `responses`, `starts`, `games`, `threshold`,
+    `unit`, `network`, `seed` and the others of `lanista exploit`; `recipe` has settings to train
+    with. The response goes to `output`, its numbers to `output` + `.json`. Returns what the
+    response scores and gains, and whether that is a ceiling or a lower bound. Ctrl-C saves and
+    raises KeyboardInterrupt;
     `resume=True` goes on. `on_update` is called after every update; if it returns True, all is
-    saved and a `LanistaError` says so.
+    saved and a `LanistaError` says so. `on_notice` and `verbose` are those of `train`.
     """
     output, word = Path(output), word_of(victim)
     refuse_unwritable("--output", output)

@@ -16,7 +16,7 @@ CHAMPIONS = {"beastybar": "champion.safetensors", "showdown": "showdown-vgc.safe
 
 
 def champion_names(game: str | None = None) -> list[str]:
-    """Return the names of the policies that come with the project, or of one game's."""
+    """Return the names of the policies that come with the project, or of one `game`."""
     return [f"{PREFIX}{name}" for name in CHAMPIONS if game in (None, name)]
 
 
