@@ -63,12 +63,12 @@ def check_game(
 ) -> Checkup:
     """Check a game and return what was found.
 
-    `game` is a name the registry knows, a game class, or a factory of (slots, seed); `settings`
-    go with the first two. `matches` are played by every check, those that `seed` names; `effort` is
+    `game` is a name the registry knows, a game class, or a factory of (slots, seed); `settings` go
+    with the first two. `matches` are played by every check, those that `seed` names; `effort` is
     the most decisions that one check plays again to reach positions (compiled games: twenty times
-    as many), and grows with the matches unless given. `cut_off_allowed` accepts matches that are broken off at their
-    longest. `progress` is told the name of each check before it begins. A failure raises a
-    `GameCheckError` unless `raise_on_failure` is off.
+    as many), and grows with the matches unless given. `cut_off_allowed` accepts matches that are
+    broken off at their longest. `progress` is told the name of each check before it begins. A
+    failure raises a `GameCheckError` unless `raise_on_failure` is off.
     """
     if matches < 1:
         raise GameError(f"matches is {matches}; give a number of at least 1.")
