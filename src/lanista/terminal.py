@@ -7,6 +7,7 @@ the last door: what was forgotten there does no harm here. Knows nothing of what
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -46,6 +47,23 @@ def fit_streams() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def plain_notices() -> Iterator[None]:
+    """Show what a user should know of future versions as one sentence, without a place in code."""
+    usual = warnings.formatwarning
+
+    def formatted(message: Any, category: type[Warning], *place: Any, **more: Any) -> str:
+        if issubclass(category, FutureWarning):
+            return f"{message}\n"
+        return usual(message, category, *place, **more)
+
+    warnings.formatwarning = formatted
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def console(stream: TextIO | None = None, **settings: Any) -> Console:

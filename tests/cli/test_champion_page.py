@@ -81,4 +81,4 @@ def test_the_page_has_the_numbers_of_the_recipe():
     page = " ".join(PAGE.split())
     assert f"An iteration plays {settings.rollouts.matches:,} matches" in page
     assert f"{settings.iterations:,} iterations make" in page
-    assert f"an exploiter every {settings.league.exploit_patch_interval:,} iterations" in page
+    assert f"an exploiter every {settings.league.exploiter_check_interval:,} iterations" in page

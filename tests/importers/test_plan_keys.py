@@ -64,7 +64,7 @@ def test_the_pool_is_all_ten_bots_and_the_learner_itself_with_adaptive_weights()
     league = settings.league
     assert league is not None
     assert (league.main.matchmaking.kind, league.main.matchmaking.floor) == ("adaptive", 0.05)
-    assert (league.past_members, league.exploit_patch_interval, league.round) == (10, 100, 25)
+    assert (league.past_members, league.exploiter_check_interval, league.round) == (10, 100, 25)
     # 50 iterations of 8,192 matches, half of them self-play in which both seats' 12 turns count.
     assert league.main.snapshot_decisions == 50 * 8192 * 12 * 1.5
 
@@ -178,7 +178,7 @@ def test_variants_and_exploiters_can_be_left_out():
     settings = read(plan(use_heuristic_variants=False, use_exploit_patch=False)).settings
     assert settings.opponents == ("self", "random", "heuristic")
     assert settings.league is not None
-    assert settings.league.exploit_patch_interval == 0
+    assert settings.league.exploiter_check_interval == 0
 
 
 def test_the_page_names_every_key():

@@ -198,7 +198,6 @@ def test_the_defaults_of_a_league_are_those_that_are_documented():
         "exploiter_from": "victim",
         "exploiter_games": 1000,
         "exploiter_weight": 1.0,
-        "exploit_patch_interval": 0,
         "stall_evaluations": 0,
     }
 
@@ -215,7 +214,7 @@ LIMITS = [
       for name in ("round", "mains", "exploiter_train_steps", "exploiter_games")),
     *((League, name, [-1, math.inf], [0])
       for name in ("main_exploiters", "league_exploiters", "past_members",
-                   "exploiter_check_interval", "exploit_patch_interval", "stall_evaluations")),
+                   "exploiter_check_interval", "stall_evaluations")),
     (League, "exploiter_win_threshold", [-0.01, 1], [0, 0.99]),
     (League, "exploiter_weight", [0, math.inf], [1e-9, 100]),
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Protocol, cast
 
 from lanista import __version__
 from lanista.errors import LanistaError
-from lanista.terminal import fit_streams
+from lanista.terminal import fit_streams, plain_notices
 from lanista.text import without_controls
 
 INTERRUPTED = 130
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from lanista.games.trust import guarding
 
             refuse_unsafe(command)
-            with fit_streams(), guarding(given, trusting=trusting):
+            with fit_streams(), plain_notices(), guarding(given, trusting=trusting):
                 code = command.run()
         sys.stdout.flush()
         return code

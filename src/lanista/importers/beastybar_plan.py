@@ -194,7 +194,7 @@ def _exploits(work: Import) -> None:
     if not work.given.get("use_exploit_patch", False):
         work.unused(["exploit_patch_interval"], "it changes nothing without use_exploit_patch.")
         return
-    work.put("league.exploit_patch_interval", work.given.get("exploit_patch_interval", 100))
+    work.put("league.exploiter_check_interval", work.given.get("exploit_patch_interval", 100))
 
 
 _COMPILED = "games are always compiled here, and there is nothing else to force them from."

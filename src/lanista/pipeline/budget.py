@@ -22,6 +22,7 @@ from lanista.errors import LanistaError
 from lanista.pipeline.recipe import POLICIES, Budget, PipelineRecipe, recipe_values
 from lanista.pipeline.runner import Audience, conduct
 from lanista.pipeline.stage_play import opponents_of
+from lanista.runs.former_keys import spellings
 from lanista.runs.serialise import plain
 from lanista.runs.settings import RunSettings
 
@@ -37,7 +38,6 @@ _FEWEST_EPOCHS = 4
 """Fewer demonstrations are recorded where there would not be time to go over all so often."""
 _REHEARSED_ITERATIONS = 4
 _REHEARSAL = "rehearsal/seconds"
-_INTERVALS = ("exploiter_check_interval", "exploit_patch_interval")
 
 
 def read_budget(text: str) -> float:
@@ -50,8 +50,14 @@ def read_budget(text: str) -> float:
 
 def digest_of(recipe: PipelineRecipe) -> str:
     """Return the digest of a recipe as it was before a budget changed its numbers."""
+    return digests_of(recipe)[0]
+
+
+def digests_of(recipe: PipelineRecipe) -> list[str]:
+    """Return that digest, and those which earlier versions gave to the same recipe."""
     values = recipe_values(replace(recipe, budget=None, device="auto"))
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    texts = [json.dumps(spelt, sort_keys=True) for spelt in spellings(values)]
+    return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
 
 
 def within(recipe: PipelineRecipe, seconds: float) -> PipelineRecipe:
@@ -146,16 +152,15 @@ def _exploiters(settings: RunSettings) -> int:
     league = settings.league
     if league is None:
         return 0
-    intervals = [getattr(league, name) for name in _INTERVALS]
-    count: int = sum((settings.iterations - 1) // interval for interval in intervals if interval)
+    interval = league.exploiter_check_interval
+    count = (settings.iterations - 1) // interval if interval else 0
     return count * league.exploiter_train_steps
 
 
 def _stretched(league: dict[str, Any], by: float) -> dict[str, Any]:
     """Return a league's settings with as many exploiters in a run that is `by` times as long."""
-    for name in _INTERVALS:
-        if league[name]:
-            league[name] = max(1, round(league[name] * by))
+    if every := league["exploiter_check_interval"]:
+        league["exploiter_check_interval"] = max(1, round(every * by))
     league["exploiter_train_steps"] = max(1, round(league["exploiter_train_steps"] * by))
     return league
 

@@ -16,6 +16,7 @@ import yaml
 from lanista.errors import nearest
 from lanista.learn.imitation.settings import Imitation
 from lanista.nets.settings import Network
+from lanista.runs.former_keys import present_key, with_present_keys
 from lanista.runs.serialise import SettingsError, build, plain, read_value, read_yaml
 from lanista.runs.settings import RunSettings
 
@@ -297,7 +298,7 @@ def recipe_yaml(recipe: PipelineRecipe) -> str:
 
 def with_overrides(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """Return plain values with `key=value` put in, such as `stages.rl.iterations=5`."""
-    changed: dict[str, Any] = plain(values)
+    changed: dict[str, Any] = with_present_keys(plain(values))
     for text in overrides:
         key, equals, value = text.partition("=")
         if not equals or not key:
@@ -309,7 +310,7 @@ def with_overrides(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[
             if not isinstance(here.get(part), dict):
                 here[part] = {}
             here = here[part]
-        here[last] = read_value(key, value)
+        here[present_key(last)] = read_value(key, value)
     return changed
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.pipeline.budget import digest_of, read_budget, within
+from lanista.pipeline.budget import digests_of, read_budget, within
 from lanista.pipeline.preflight import refuse_unready
 from lanista.pipeline.recipe import (
     RECIPE,
@@ -74,7 +74,7 @@ class Request:
         _refuse_other_budget(folder, saved.budget, seconds)
         if saved.budget is None or recipe.budget is not None:
             return recipe
-        if saved.budget.of != digest_of(recipe):
+        if saved.budget.of not in digests_of(recipe):
             raise RefusedError(
                 f"The numbers in {folder} were chosen for a time budget and another recipe; go on "
                 f"with `lanista run {folder}`, or choose another --output-dir."

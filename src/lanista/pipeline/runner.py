@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Mapping
 from contextlib import chdir
 from pathlib import Path
@@ -22,6 +23,7 @@ from lanista.nets.champions import policy_file
 from lanista.pipeline.recipe import RECIPE, PipelineRecipe, load_recipe, read_recipe, recipe_yaml
 from lanista.pipeline.stage import Stage, StageObserver, Stop
 from lanista.pipeline.stages import stages_of
+from lanista.runs.former_keys import with_present_keys
 from lanista.runs.serialise import SettingsError
 
 RECORDS, ASIDE = Path("stages"), Path("aside")
@@ -124,7 +126,7 @@ def _attend(stage: Stage, audience: Audience, stop: Stop) -> bool:
 def _changed(stage: Stage, record: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
     """Return what is no longer as the record has it; nothing where all is."""
     before = record["inputs"]
-    differing = _differences(before["settings"], inputs["settings"])
+    differing = _differences(_present(before["settings"]), _present(inputs["settings"]))
     # Whatever else has changed comes first: more to do would not be a reason by itself.
     for key, was, now in sorted(differing, key=lambda each: each[0] == stage.grows):
         if not stage.free(key):
@@ -136,6 +138,13 @@ def _changed(stage: Stage, record: Mapping[str, Any], inputs: Mapping[str, Any])
         if _digest(Path(file)) != digest:
             return f"{file} is not what the stage wrote"
     return ""
+
+
+def _present(settings: Any) -> Any:
+    """Return a stage's settings under their present keys; a notice would be of no use here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return with_present_keys(settings)
 
 
 def _grown(stage: Stage, record: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:

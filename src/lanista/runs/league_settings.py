@@ -181,7 +181,8 @@ class League:
     past_members: int = 0
     """Most snapshots in the opponent mix: the newest, and older ones evenly spread; 0: all."""
     exploiter_check_interval: int = 0
-    """Train an exploiter against the frozen main every so many iterations; 0: never."""
+    """Train an exploiter against the frozen main every so many iterations, whatever evaluation
+    says; 0: never."""
     exploiter_train_steps: int = 500_000
     """Decisions that an exploiter is trained on."""
     exploiter_win_threshold: float = 0.55
@@ -195,9 +196,6 @@ class League:
     """Games of an exploiter's admission test."""
     exploiter_weight: float = 1.0
     """The weight of an admitted exploiter in the pool, where others have 1."""
-    exploit_patch_interval: int = 0
-    """Exploit and patch: train an exploiter every so many iterations, whatever evaluation says; 0:
-    never."""
     stall_evaluations: int = 0
     """Exploit and patch: train an exploiter when so many evaluations brought no progress; 0:
     never."""
@@ -207,7 +205,7 @@ class League:
         _refuse(self, counts, lambda value: value >= 1, "at least 1", "league.")
         numbers = (
             "main_exploiters", "league_exploiters", "past_members", "exploiter_check_interval",
-            "exploit_patch_interval", "stall_evaluations",
+            "stall_evaluations",
         )  # fmt: skip
         _refuse(self, numbers, _not_negative, "0 or more", "league.")
         _refuse(

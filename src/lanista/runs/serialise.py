@@ -21,6 +21,7 @@ import yaml
 
 from lanista import yaml_text
 from lanista.errors import LanistaError, nearest
+from lanista.runs.former_keys import present_key, with_present_keys
 from lanista.yaml_text import YamlError, parse_yaml
 
 T = TypeVar("T")
@@ -43,8 +44,9 @@ def build(cls: type[T], values: object, where: str = "") -> T:
         return made
     if not isinstance(values, Mapping):
         raise SettingsError(f"{where or 'The settings'} must be keys and values, got {values!r}.")
+    present: Mapping[Any, Any] = with_present_keys(values)
     hints = _hints(cast(Any, cls))
-    for key in values:
+    for key in present:
         if key not in hints:
             raise SettingsError(
                 f"There is no setting {_join(where, str(key))!r}; "
@@ -52,7 +54,7 @@ def build(cls: type[T], values: object, where: str = "") -> T:
             )
     given = {
         str(key): read(hints[str(key)], value, _join(where, str(key)))
-        for key, value in values.items()
+        for key, value in present.items()
     }
     try:
         return cls(**given)
@@ -159,7 +161,8 @@ def overridden(settings: T, overrides: Iterable[str]) -> T:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise SettingsError(f"--set was given {text!r}; write it as key=value.")
-        _put(values, key.split("."), read_value(key, value), key)
+        *above, last = key.split(".")
+        _put(values, [*above, present_key(last)], read_value(key, value), key)
     return build(type(settings), values)
 
 
@@ -214,6 +217,7 @@ def unlike(saved: Mapping[str, Any], now: Any, where: str = "") -> Iterator[tupl
 
     What is not among the values counts as its default: an older version may not have known it.
     """
+    saved = with_present_keys(saved)
     known = {entry.name: entry for entry in fields(now)}
     for name, entry in known.items():
         key, after = _join(where, name), getattr(now, name)

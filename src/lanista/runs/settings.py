@@ -19,6 +19,7 @@ from lanista.learn.schedules import parse_schedule
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 from lanista.rollout.launchers.table import LAUNCHERS
+from lanista.runs.former_keys import spellings
 from lanista.runs.league_settings import League
 from lanista.runs.serialise import SettingsError, flat, load, overridden, plain
 
@@ -383,12 +384,21 @@ def may_change(key: str) -> bool:
 
 def fingerprint(settings: RunSettings) -> str:
     """Return a digest of all settings that make a run the run it is."""
+    return fingerprints(settings)[0]
+
+
+def fingerprints(settings: RunSettings) -> list[str]:
+    """Return that digest, and those which earlier versions gave to the same settings."""
     kept = {
         key: value
         for key, value in flat(settings)
         if not (may_change(key) or (key in NEWER and value == NEWER[key]))
     }
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+    return [_digest(spelt) for spelt in spellings(kept)]
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def differences(one: RunSettings, other: RunSettings) -> list[tuple[str, Any, Any]]:

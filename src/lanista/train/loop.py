@@ -33,7 +33,7 @@ from lanista.runs.league_settings import League
 from lanista.runs.resolve import resolve
 from lanista.runs.resume import resumed_settings
 from lanista.runs.schema import EventRow, LineupRow, MatchRow
-from lanista.runs.settings import RunSettings, fingerprint
+from lanista.runs.settings import RunSettings, fingerprint, fingerprints
 from lanista.runs.slim import exactness, filled, slimmed, write_needed
 from lanista.train.learner_loop import LearnerLoop
 from lanista.train.observers import Observer, Observers
@@ -129,7 +129,7 @@ class _Trainer:
         population = self.population
         iteration, state, said = self.run.state(checkpoint)
         refuse_renamed(self.run.checkpoints.path(iteration), iteration, state)
-        if state["settings"] != fingerprint(self.settings):
+        if state["settings"] not in fingerprints(self.settings):
             raise RefusedError(
                 f"{self.run.folder / CONFIG} is not what the run was begun with: it was edited or "
                 "is damaged; put it back as it was."
