@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 GUIDE, NOTEBOOK = ROOT / "docs" / "guides" / "python.md", "train_from_python.ipynb"
 
 
-def blocks(kind):
-    fenced = GUIDE.read_text(encoding="utf-8").split("```")[1::2]
+def blocks(kind, page=GUIDE):
+    fenced = page.read_text(encoding="utf-8").split("```")[1::2]
     return [text.partition("\n")[2] for text in fenced if text.partition("\n")[0] == kind]
 
 
@@ -30,6 +30,16 @@ def test_the_code_of_the_guide_runs_in_order(tmp_path, monkeypatch):
     assert names["action"] in (0, 1)
     for line in [line for text in blocks("sh") for line in text.splitlines()]:
         assert main(shlex.split(line)[1:]) == 0
+
+
+def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("python", ROOT / "README.md")
+    assert "iterations=100)" in code
+    names = {}
+    exec(compile(code.replace("=100)", "=2)"), "README.md", "exec"), names)
+    assert names["trained"].updates == 2
+    assert "1000" in capsys.readouterr().out
 
 
 def test_the_guide_names_every_function():
