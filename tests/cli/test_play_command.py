@@ -123,7 +123,8 @@ def test_bots_from_a_file_play_and_their_digest_is_the_files(tmp_path, bots):
     ("arguments", "sentence"),
     [
         (("kuhn",), "--seats is missing"),
-        (("kuhn", "--seats", "random"), "kuhn has 2 seats, and 1 players are named"),
+        (("kuhn", "--seats", "random"), "kuhn has 2 seats, and 1 player is named; name"),
+        (("beastybar", "--seats", "random"), "beastybar has 2, 3 or 4 seats, and 1 player is"),
         (("kuhn", "--seats", "random,"), "write names with commas between"),
         (("kuhn", "--seats", "random,rondom"), "did you mean 'random'?"),
         (("kun", "--seats", "random,random"), "did you mean 'kuhn'?"),

@@ -140,8 +140,9 @@ def lineup(
     _refuse_manner(game, players, greedy, temperature)
     given = _given(values)
     settings = _settings_in(found, given)
-    if "seats" in found.settings:
-        settings.setdefault("seats", seats)
+    if "seats" in found.settings and "seats" not in settings:
+        _refuse_seats(game, seats, found.settings["seats"].choices)
+        settings["seats"] = seats
     rest = {name: text for name, text in given.items() if name not in found.settings}
     spec = Lineup(game, tuple(players), seed, settings).spec
     known = {option.name: option.default for option in spec.options}
@@ -149,10 +150,7 @@ def lineup(
         if name not in known:
             remedy = nearest(name, [*found.settings, *known])
             raise LanistaError(f"{game} has no setting or option {name!r}; {remedy}")
-    if spec.seats != seats:
-        raise LanistaError(
-            f"{game} has {spec.seats} seats, and {seats} players are named; name one for each seat."
-        )
+    _refuse_seats(game, seats, (spec.seats,))
     options = {name: int(_value(name, text, 0)) for name, text in rest.items()}
     return Lineup(
         game,
@@ -164,6 +162,16 @@ def lineup(
         1.0 if temperature is None else temperature,
         made or {},
     )
+
+
+def _refuse_seats(game: str, named: int, choices: Sequence[Any]) -> None:
+    """Refuse as many players as a game has no seats for; without choices all are taken."""
+    if not choices or named in choices:
+        return
+    *first, last = map(str, choices)
+    takes = f"{', '.join(first)} or {last}" if first else last
+    players = "1 player is" if named == 1 else f"{named} players are"
+    raise LanistaError(f"{game} has {takes} seats, and {players} named; name one for each seat.")
 
 
 def gauntlet_lineups(
