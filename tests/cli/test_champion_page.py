@@ -2,9 +2,11 @@
 
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
-from lanista.cli.main import parse
+from lanista.cli.main import main, parse
 from lanista.games import registry
 from lanista.nets.policy import Policy
 from lanista.pipeline.recipe import load_recipe, read_recipe, with_overrides
@@ -35,6 +37,42 @@ def test_every_line_of_the_page_can_be_read_and_fits_the_recipe():
         if words[0] == "run" and "--set" in words:
             overrides = words[words.index("--set") + 1 :]
             assert champion(overrides) != champion()
+
+
+MOVED = """
+game: kuhn
+device: cpu
+stages:
+  league:
+    iterations: 1
+    network: {width: 8, layers: 1}
+    rollouts: {matches: 8}
+    league: {round: 1}
+    checkpoints: {slim: true}
+  evaluate: {opponents: [random], games: 2}
+  report:
+"""
+
+
+def test_a_complete_run_moved_by_the_pages_lines_is_not_evaluated_again(tmp_path, capsys):
+    here, there = tmp_path / "here" / "small", tmp_path / "there" / "small"
+    there.mkdir(parents=True)
+    (tmp_path / "small.yaml").write_text(MOVED)
+    assert main(["run", str(tmp_path / "small.yaml"), "--output-dir", str(here)]) == 0
+    moving = next(text for text in PAGE.split("```sh\n") if "needed.txt -T" in text)
+    packing, unpacking = moving.partition("```")[0].split("# There,")
+    packing = packing.replace("runs/beastybar-champion", str(here))
+    subprocess.run(packing, shell=True, check=True, capture_output=True)
+    shutil.copytree(here.parent, there.parent, dirs_exist_ok=True, ignore=lambda *_: ["small"])
+    subprocess.run(unpacking.partition("\n")[2], shell=True, check=True, cwd=there)
+    shutil.rmtree(here.parent)
+    capsys.readouterr()
+    assert main(["run", str(there)]) == 0
+    printed = capsys.readouterr()
+    said = printed.out + printed.err
+    assert "league: done before" in said
+    assert "evaluate: done before" in said
+    assert (there / "report" / "report.html").is_file()
 
 
 def test_the_page_says_how_long_a_second_signal_may_wait_for_the_workers():
