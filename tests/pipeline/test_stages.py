@@ -327,7 +327,7 @@ def test_a_plain_run_is_a_pipeline_of_one_stage(tmp_path):
         ("stages.rl.game=kuhn", "the pipeline's is 'leduc'"),
         ("shares.rll=1", "did you mean 'rl'"),
         ("shares.rl=0", "shares.rl is 0"),
-        ("stages.evaluate.games=0", "at least 1"),
+        ("stages.evaluate={games: 0}", "at least 1"),
         ("stages={}", "stages is empty"),
         ("seed=-1", "seed is -1"),
         ("seed", "write it as key=value"),

@@ -324,7 +324,8 @@ def _refuse_new_stage(key: str, parts: list[str], values: Mapping[str, Any]) -> 
             f"stages.{parts[1]}."
         )
     stages = values["stages"]
-    if isinstance(stages, Mapping) and parts[1] not in stages:
+    # What is no stage anywhere is refused when the recipe is read, with the nearest one.
+    if isinstance(stages, Mapping) and parts[1] in _STAGES and parts[1] not in stages:
         raise SettingsError(
             f"--set was given {key}, and the recipe has no stage {parts[1]!r}, only "
             f"{', '.join(stages)}; write the stage into the file, or leave the setting out."
