@@ -1,6 +1,7 @@
 """`lanista run` as a user types it: begun, skipped, stopped, gone on with, refused."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,9 @@ import yaml
 from lanista.cli import main as cli
 from lanista.cli.train.stage_view import StageBars, StageLines
 from lanista.pipeline import budget
-from lanista.pipeline.runner import saved_recipe
+from lanista.pipeline.recipe import load_recipe, read_recipe
+from lanista.pipeline.resolve_recipe import settled
+from lanista.pipeline.runner import conduct, saved_recipe
 
 TINY = Path(__file__).with_name("small_pipeline.yaml")
 
@@ -229,6 +232,18 @@ def test_the_view_says_which_stage_what_share_and_what_is_left():
         "rl: 25%, 50 of 200 updates: score/random 0.7",
         "The disk is full.",
     ]
+
+
+def test_the_progress_of_imitation_never_runs_backwards(here):
+    recipe = read_recipe(TINY)
+    del recipe["stages"]["rl"]
+    screen = Screen()
+    conduct(settled(load_recipe(recipe)), here / "out", audience=StageLines(screen, every=0.0))
+    lines = re.findall(r"imitate: (\d+)%, [\d,]+ of [\d,]+ (decisions|matches)", screen.text)
+    shares = [int(share) for share, _ in lines]
+    assert {unit for _, unit in lines} == {"decisions", "matches"}
+    assert shares == sorted(shares)
+    assert shares[-1] == 100
 
 
 def test_on_a_terminal_every_stage_has_its_bar():

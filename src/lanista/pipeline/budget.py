@@ -255,7 +255,7 @@ class Clock(Audience):
         self.name = name
         self.marks[name] = [("stage", time.perf_counter(), 0)]
 
-    def begins(self, total: int, unit: str) -> None:
+    def begins(self, total: int, unit: str, upto: float = 1.0) -> None:
         self._mark("begins", total)
 
     def at(self, count: int, about: str = "") -> None:

@@ -13,8 +13,8 @@ from lanista.pipeline.recipe import POLICIES, PipelineRecipe
 class StageObserver:
     """Is told how far a stage is; this one looks away."""
 
-    def begins(self, total: int, unit: str) -> None:
-        """So many of something are to be done."""
+    def begins(self, total: int, unit: str, upto: float = 1.0) -> None:
+        """So many of something are to be done; with them the stage is done by the share `upto`."""
 
     def done(self, more: int) -> None:
         """So many more of them are done."""

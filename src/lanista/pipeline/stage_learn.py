@@ -76,6 +76,10 @@ def imitate_stage(recipe: PipelineRecipe) -> Stage:
     return Stage("imitate", settings, reads, makes, (str(folder_of(output)),), work)
 
 
+_LEARNING = 0.8
+"""The share of imitation that learning has on a progress bar; matches have the rest."""
+
+
 class _Watched(Watcher):
     """Tells an onlooker about imitation, and stops it when the user wants to."""
 
@@ -91,7 +95,9 @@ class _Watched(Watcher):
 
     def gathered(self, data: Demonstrations, learned: Indices, held: Indices) -> None:
         self.decisions = len(data.rows(learned))
-        self.onlooker.begins(self.task.imitation.epochs * self.decisions, "decisions learned")
+        total = self.task.imitation.epochs * self.decisions
+        upto = _LEARNING if self.task.evaluation_matches else 1.0
+        self.onlooker.begins(total, "decisions learned", upto)
 
     def resumed(self, epoch: int, said: list[str]) -> None:
         for sentence in said:

@@ -29,6 +29,8 @@ class _Counting(Audience):
         self.names: list[str] = []
         self.name, self.unit, self.about = "", "", ""
         self.count, self.total, self.began = 0, 0, 0.0
+        self.start, self.upto = 0.0, 0.0
+        """From which to which share of the stage its present part goes."""
 
     def __enter__(self) -> Any:
         return self
@@ -41,15 +43,22 @@ class _Counting(Audience):
     def stage(self, name: str) -> None:
         self.name, self.began = name, time.monotonic()
         self.count, self.total, self.unit, self.about = 0, 0, "", ""
+        self.start, self.upto = 0.0, 0.0
 
-    def begins(self, total: int, unit: str) -> None:
-        self.count, self.total, self.unit = 0, total, unit
+    def begins(self, total: int, unit: str, upto: float = 1.0) -> None:
+        self.count, self.total, self.unit, self.about = 0, total, unit, ""
+        self.start, self.upto = self.upto, upto
 
     def done(self, more: int) -> None:
         self.at(self.count + more)
 
     def at(self, count: int, about: str = "") -> None:
         self.count, self.about = count, about or self.about
+
+    @property
+    def share(self) -> float:
+        """How much of the stage is done; a further part of it goes on where the last one ended."""
+        return self.start + (self.upto - self.start) * self.count / max(1, self.total)
 
     @property
     def left(self) -> str:
@@ -82,9 +91,9 @@ class StageLines(_Counting):
         now = time.monotonic()
         if now - self.shown >= self.every and self.total:
             self.shown = now
-            share = f"{self.count:,} of {self.total:,} {self.unit}"
+            part = f"{self.count:,} of {self.total:,} {self.unit}"
             more = f": {self.about}" if self.about else ""
-            self.said(f"{self.name}: {self.count / self.total:.0%}, {share}{more}")
+            self.said(f"{self.name}: {self.share:.0%}, {part}{more}")
 
     def said(self, sentence: str) -> None:
         print(sentence, file=self.stream, flush=True)
@@ -134,18 +143,14 @@ class StageBars(_Counting):
         self.progress.start_task(self.tasks[name])
         self.progress.update(self.tasks[name], about="")
 
-    def begins(self, total: int, unit: str) -> None:
-        super().begins(total, unit)
-        self.progress.reset(self.tasks[self.name], total=max(1, total), about="")
-
     def at(self, count: int, about: str = "") -> None:
         super().at(count, about)
-        share = f"{self.count:,} of {self.total:,} {self.unit} {self.about}"
-        self.progress.update(self.tasks[self.name], completed=self.count, about=share[:90])
+        part = f"{self.count:,} of {self.total:,} {self.unit} {self.about}"
+        self.progress.update(self.tasks[self.name], completed=self.share, about=part[:90])
 
     def finished(self, name: str) -> None:
         about = f"done in {time.monotonic() - self.began:.1f} s"
-        self.progress.update(self.tasks[name], completed=max(1, self.total), about=about)
+        self.progress.update(self.tasks[name], completed=1, about=about)
 
     def said(self, sentence: str) -> None:
         if self.progress is None:
