@@ -94,13 +94,13 @@ def losses(record: RunRecord) -> Section | None:
 
 
 def entropy_and_kl(record: RunRecord) -> Section | None:
-    """Return how open the policy is and how far it moves."""
+    """Return the policy's entropy and how far it moves."""
     found = _wanted(record, _is_spread)
     found = {name: rows for name, rows in found.items() if DOUBLES.get(name) not in found}
     if not found:
         return None
     lead = (
-        "Entropy says how open the policy still is. KL says how far it is from what it is held to "
+        "Entropy says how much the policy still explores. KL says how far it is from its reference "
         "or from the policy that played. In nats per decision, over all heads of a decision."
     )
     return Section("Entropy and KL", _panels(record, found), lead)
