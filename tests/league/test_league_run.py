@@ -17,7 +17,7 @@ from lanista.files import write_bytes
 from lanista.league.population import Population
 from lanista.learn.learner import Learner
 from lanista.nets.policy_file import load_policy
-from lanista.runs.checkpoints import Checkpoints
+from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of
 from lanista.runs.schema import TABLES
@@ -276,6 +276,46 @@ def test_a_league_goes_by_its_tables_and_refuses_damaged_ones(tmp_path):
         database.commit()
     with pytest.raises(RefusedError, match="The league goes by them"):
         train(settings_of(LEAGUE, iterations=5), output, resume=True)
+
+
+TURNS = {
+    **LEAGUE,
+    "iterations": 4,
+    "evaluation": {},
+    "checkpoints": {"save_every": 1, "keep_last": 9},
+    "league": {"mains": 2, "round": 9, "exploiter_check_interval": 1, "exploiter_games": 8,
+               "exploiter_train_steps": 300, "exploiter_win_threshold": 0.0},
+}  # fmt: skip
+
+
+def victims_in_turn(output):
+    """Return each exploiter's victim, in order, and whether it was that main's policy then."""
+    mains = []
+    for player, body in rows(output, "events WHERE kind LIKE 'exploiter_%'", "player, body"):
+        body, iteration = json.loads(body), int(player.rpartition("/")[2])
+        path = Checkpoints(folder_of(output) / "checkpoints").path(iteration)
+        policy = read_state(path)["learners"][body["victim"]]["learner"]["policy"]
+        digest = body["victim_digest"]
+        frozen = load_policy(folder_of(output) / "policies" / f"{digest}.safetensors").policy
+        same = all(bool((policy[key] == each).all()) for key, each in frozen.state_dict().items())
+        mains.append((body["victim"], same))
+    return mains
+
+
+def test_several_mains_are_exploited_in_turn_also_by_a_resumed_league(tmp_path):
+    settings, heard = settings_of(TURNS), Listener()
+    whole, broken = tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt"
+    train(settings, whole, observers=[heard])
+    assert victims_in_turn(whole) == [("main_1", True), ("main_2", True), ("main_1", True)]
+    sentences = [sentence for sentence in heard.sentences if sentence.startswith("An exploiter of")]
+    assert [each.split()[3] for each in sentences] == ["main_1", "main_2", "main_1"]
+    names = rows(whole, "lineups WHERE reason = 'exploiter'", "names")
+    assert {who for (text,) in names for who in json.loads(text)} >= {"main_1", "main_2"}
+    parents = dict(rows(whole, "players WHERE category = 'exploiter'", "name, parents"))
+    assert json.loads(parents["exploiter/000002"]) == ["main_2"]
+    killed(settings, broken, 2)
+    assert train(settings, broken, resume=True) == 0
+    assert tables(broken) == tables(whole)
 
 
 def test_several_mains_each_have_their_numbers(tmp_path):

@@ -71,6 +71,8 @@ class Population:
         self.parents: dict[str, tuple[str, ...]] = {}
         """By learner: what it comes from, its last snapshot or what it was reset to."""
         self.payoffs = {life: Payoff(life) for life in {self._half_life(r) for r in self.roles}}
+        self.exploited = 0
+        """Exploiters that were tested, in runs of their own."""
         self.spent = dict.fromkeys(SPENT, 0.0) if self.league else {}
         """On exploiters in runs of their own."""
         self.in_force: dict[str, list[MatchmakingRow]] = {}
@@ -88,6 +90,11 @@ class Population:
     @property
     def mains(self) -> list[LearnerLoop]:
         return [self.trainings[name] for name, role in self.roles.items() if role == "main"]
+
+    @property
+    def next_victim(self) -> LearnerLoop:
+        """The main that the next exploiter is trained against: each has its turn."""
+        return self.mains[self.exploited % len(self.mains)]
 
     @property
     def iteration(self) -> int:
@@ -372,7 +379,9 @@ class Population:
 
     def load(self, state: Mapping[str, Any], metrics: RunTables) -> None:
         """Restore what `state` gave, and the rest from the tables."""
-        resets = _by_update([row for row in metrics.rows(EventRow) if row.kind == "reset"])
+        events = metrics.rows(EventRow)
+        resets = _by_update([row for row in events if row.kind == "reset"])
+        self.exploited = sum(row.kind.startswith(f"{EXPLOITER}_") for row in events)
         for row in metrics.rows(PlayerRow):
             self.enter([row])
             # A learner is reset right after a snapshot of it.

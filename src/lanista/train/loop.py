@@ -257,7 +257,7 @@ class _Trainer:
         from lanista.exploit.league_exploiters import exploit  # See `_wanted`.
 
         population, metrics = self.population, self.run.metrics
-        self._say(f"An exploiter of {population.main.name} is trained ({why}).", update)
+        self._say(f"An exploiter of {population.next_victim.name} is trained ({why}).", update)
         tested = exploit(
             self.settings,
             population,
@@ -276,6 +276,7 @@ class _Trainer:
         population.count([], tested.lineups, tested.matches)
         kind = "exploiter_admitted" if tested.admitted else "exploiter_refused"
         self._event(update, kind, row.name, body)
+        population.exploited += 1
         self.champion.tested(row.name, body)
         metrics.add(update, tested.values)
         population.spend(tested.values)
