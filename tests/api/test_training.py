@@ -113,6 +113,20 @@ def test_settings_that_cannot_be_used_get_the_commands_sentence(tmp_path, settin
     assert not list(tmp_path.iterdir())
 
 
+def test_one_stage_of_a_pipeline_is_trained_alone_and_that_is_said(tmp_path):
+    said = []
+    lanista.train(
+        TINY_PIPELINE,
+        output=tmp_path / "p.safetensors",
+        iterations=1,
+        rollouts={"opponents": ["self"], "matches": 4},
+        network={"width": 8, "layers": 1},
+        on_notice=said.append,
+    )
+    assert "stage rl of the pipeline" in said[0]
+    assert "(record, imitate)" in said[0]
+
+
 def test_a_run_that_is_there_is_refused(unbroken):
     with pytest.raises(lanista.RefusedError, match="resume"):
         lanista.train(SMALL, output=unbroken.policy_path)

@@ -8,6 +8,8 @@ from pipeline_runs import untrained
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.showdown.casting import who_is
 from lanista.nets import champions
 from lanista.nets.champions import champion_names, policy_file
 from lanista.nets.policy_file import read_header
@@ -117,6 +119,24 @@ def test_a_pipeline_meets_it_and_notices_another(tmp_path, kuhn):
     assert numbers(folder / "evaluation.json")["bouts"][0]["digest"] == kuhn
     read = numbers(folder / "stages" / "record.json")["inputs"]["files"]
     assert read == {"champion:kuhn": kuhn}
+
+
+def test_it_is_published_for_a_live_bot(tmp_path, kuhn):
+    folder = tmp_path / "policy"
+    assert main(["policy", "publish", str(folder), "champion:kuhn"]) == 0
+    assert PolicyFolder(folder).pointer().stable == kuhn
+
+
+def test_it_is_who_plays_on_a_showdown_server():
+    assert who_is("champion:showdown").kind == "file"
+    with pytest.raises(LanistaError, match=r"known: champion:beastybar"):
+        who_is("champion:nobody")
+
+
+def test_it_is_written_for_others(tmp_path, kuhn):
+    output = tmp_path / "copy.safetensors"
+    assert main(["export", "champion:kuhn", "--to", "numpy", "--output", str(output)]) == 0
+    assert output.is_file()
 
 
 def test_names_are_those_of_one_game_or_of_all():

@@ -60,7 +60,7 @@ def watching(
         from lanista.train.progress_view import display
 
         observers.append(display())
-    with stopping(on_notice or _say) as interrupted:
+    with stopping(on_notice or say) as interrupted:
         yield callbacks, observers, lambda: callbacks.stopped or interrupted()
         if callbacks.error is not None:
             raise callbacks.error
@@ -68,5 +68,6 @@ def watching(
             raise KeyboardInterrupt
 
 
-def _say(sentence: str) -> None:
+def say(sentence: str) -> None:
+    """Print what a user should know where nobody else hears it."""
     print(sentence, file=sys.stderr, flush=True)

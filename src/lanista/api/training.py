@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lanista.api.callbacks import OnNotice, OnUpdate, watching
+from lanista.api.callbacks import OnNotice, OnUpdate, say, watching
 from lanista.api.players import PlayerLike, word_of
 from lanista.api.results import ExploitResult, ImitationResult, PipelineResult, TrainingResult
 from lanista.api.settings import Recipe, overrides, run_settings
@@ -67,6 +67,8 @@ def train(
     refuse_unwritable("--output", output)
     resume = resume or checkpoint is not None
     chosen = run_settings(recipe, settings, output, resume=resume)
+    if isinstance(recipe, str | Path) and (sentence := recipes.taken_from(str(recipe))):
+        (on_notice or say)(sentence)
     with watching(on_update, on_notice, verbose=verbose) as (callbacks, observers, stop):
         code = loop.train(
             chosen,
@@ -166,12 +168,12 @@ def run(
         overrides=overrides(settings),
         slim=slim,
     )
-    say = on_notice or (lambda sentence: None)
+    tell = on_notice or say
     folder = request.folder()
-    chosen = request.resolved(folder, say)
+    chosen = request.resolved(folder, tell)
     refuse_unwritable_folder("--output-dir", folder)
-    with stopping(say) as stop:
-        code = conduct(chosen, folder, audience=_Stages(on_stage, say), stop=stop)
+    with stopping(tell) as stop:
+        code = conduct(chosen, folder, audience=_Stages(on_stage, tell), stop=stop)
     if code:
         raise KeyboardInterrupt
     return _pipeline_result(chosen, folder)
@@ -242,15 +244,15 @@ class _Epochs(Watcher):
 class _Stages(Audience):
     """Passes on which stage is at work, and what a user should know."""
 
-    def __init__(self, on_stage: OnStage | None, say: OnNotice) -> None:
-        self.on_stage, self.say = on_stage, say
+    def __init__(self, on_stage: OnStage | None, tell: OnNotice) -> None:
+        self.on_stage, self.tell = on_stage, tell
 
     def stage(self, name: str) -> None:
         if self.on_stage is not None:
             self.on_stage(name)
 
     def said(self, sentence: str) -> None:
-        self.say(sentence)
+        self.tell(sentence)
 
 
 def _pipeline_result(recipe: PipelineRecipe, folder: Path) -> PipelineResult:

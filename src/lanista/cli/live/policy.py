@@ -71,11 +71,12 @@ class PolicyPublish:
         """Publish, say so, and return 0."""
         from lanista.cli.common.paths import refuse_file
         from lanista.live.files.policy_folder import PolicyFolder
+        from lanista.nets.champions import policy_file
         from lanista.nets.policy_format import read
 
         refuse_file(self.folder)
         read(self.file)  # What is wrong with it is said of the file that the user named.
-        folder, data = PolicyFolder(self.folder), self.file.read_bytes()
+        folder, data = PolicyFolder(self.folder), policy_file(self.file).read_bytes()
         with folder.changing(create=True):
             known = set(folder.policies.glob("*"))
             digest = folder.add(data)

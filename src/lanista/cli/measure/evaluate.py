@@ -28,7 +28,8 @@ class Evaluate:
     """Let one player meet others, in every seat on the same deals, and say how strong it is."""
 
     policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
-    """A policy file (several with + between decide together), a bot's name, or file.py:Bot."""
+    """A policy file or champion:GAME (several with + between decide together), a bot's name, or
+    file.py:Bot."""
     opponents: Annotated[str, tyro.conf.arg(metavar="A,B,...")] = ALL
     """Opponents, with commas between: all (every bot of the game), names of bots, file.py:Bot,
     or policy files. In games of more than two seats the opponent has all the others."""

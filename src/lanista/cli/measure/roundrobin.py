@@ -26,7 +26,8 @@ class RoundRobin:
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME"), GAMES]
     """A game's name, family:NAME, or a Python file."""
     bots: Annotated[str | None, optional("A,B,...")] = None
-    """Which bots, with commas between: names, or file.py:Bot. All of the game's unless given."""
+    """Which bots, with commas between: names, policies, or file.py:Bot. All bots of the
+    game unless given."""
     matches: Annotated[int, number(1000)] = 1000
     """How many matches each two play, half of them in either seat on the same deals."""
     seed: Annotated[int, number(0)] = 0

@@ -30,8 +30,8 @@ class Play:
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME"), GAMES]
     """A game's name, family:NAME, or a Python file."""
     seats: Annotated[str | None, optional("A,B")] = None
-    """Who plays, one for each seat, with commas between: names of bots, file.py:Bot, or policy
-    files (several with + between decide together)."""
+    """Who plays, one for each seat, with commas between: names of bots, file.py:Bot, policy
+    files or champion:GAME (several with + between decide together)."""
     matches: Annotated[int | None, optional("N")] = None
     """How many matches; 1000 unless given. Rounded up so that every deal is played in all seats."""
     seed: Annotated[int, number(0)] = 0
