@@ -11,6 +11,7 @@ from lanista.games.arguments import (
     read_actions, read_match_ids, read_options, read_size, read_slots, whole_numbers,
 )
 from lanista.games.contract import Decisions, GameError
+from lanista.games.given import read_move
 from lanista.games.saving import damaged, marked, refuse_damaged, refuse_foreign
 
 cdef enum:
@@ -274,6 +275,31 @@ cdef class CompiledGame:
     cdef bint _can_go_on(self, const void* match, uint32_t waiting) noexcept nogil:
         """Whether a loaded match is sound, and nobody's answer is used who is not asked for it."""
         return self.sound(match) and not self.pending(0, <void*>match) & ~waiting
+
+    def position(self, *, moves=(), match_id=0, **deal):
+        """Return the match of a given deal after `moves`, as `load` takes it.
+
+        What `deal` may hold is the game's; a move is a choice, its label, or a list for all heads.
+        """
+        cdef CompiledGame game = type(self)(slots=1, seed=self.seed, **dict(self.spec.settings))
+        game.start([0], [match_id])
+        try:
+            game._lay_out(0, **deal)
+        except TypeError as error:
+            raise GameError(f"{self.spec.name} is not dealt by {sorted(deal)}: {error}.") from error
+        game.waiting[0] = game.pending(0, game.match_at(0))
+        for number, move in enumerate(moves):
+            if len(game.decisions()) != 1:
+                raise GameError(
+                    f"Move {number} ({move!r}) cannot be made: the match is over, or waits for "
+                    "several seats at once."
+                )
+            game.act([0], [read_move(self.spec, move)])
+        return game.save([0])
+
+    def _lay_out(self, int slot, **deal):
+        """Put a given deal in place of the one that was drawn; a game that can overrides it."""
+        raise GameError(f"{self.spec.name} cannot be started from a given deal.")
 
     def draw(self, int slot):
         """Return a picture of a match for a terminal."""

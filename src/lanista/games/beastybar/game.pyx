@@ -11,9 +11,10 @@ from lanista.games.compiled cimport CompiledGame, pairwise_returns
 from lanista.games.streams cimport below
 
 from lanista.games.beastybar import draw as drawing
-from lanista.games.beastybar.animals import ACTIONS
+from lanista.games.beastybar.animals import ACTIONS, SPECIES
 from lanista.games.beastybar.observation import layout, privileged_layout
-from lanista.games.contract import Facts, Head, Option, Spec
+from lanista.games.contract import Facts, GameError, Head, Option, Spec
+from lanista.games.given import read_cards
 
 _SCORINGS = {"points": POINTS, "count": COUNT, "count_points": COUNT_POINTS}
 
@@ -108,6 +109,28 @@ cdef class BeastyBar(CompiledGame):
             None if over else now["to_move"],
             piles=[len(pile) for pile in now["piles"]], turn=now["turn"],
         )
+
+    def _lay_out(self, int slot, *, decks, int first=0):
+        """Give each seat its deck, animals by name or number in the order they come to hand.
+
+        Those left out follow in order of strength. `first` is the seat that starts.
+        """
+        cdef Match* m = <Match*>self.match_at(slot)
+        cdef int seat, i
+        if len(decks) != self.rules.seats or not 0 <= first < self.rules.seats:
+            raise GameError(
+                f"{len(decks)} decks were given and seat {first} is to start; beastybar has "
+                f"{self.rules.seats} seats, from 0."
+            )
+        for seat, deck in enumerate(decks):
+            given = read_cards(f"The animals of seat {seat}", deck, SPECIES, SPECIES_COUNT)
+            whole = [*given, *(i for i in range(SPECIES_COUNT) if i not in given)]
+            m.hand[seat] = 0
+            for i in range(SPECIES_COUNT):
+                m.deck[seat][i] = whole[i]
+            for i in range(HAND):
+                m.hand[seat] |= <uint16_t>1 << m.deck[seat][i]
+        m.to_move = <uint8_t>first
 
     def state(self, int slot):
         """Return a whole match, hidden cards and all, for drawing and tests."""

@@ -9,7 +9,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from lanista.games.compiled cimport CompiledGame
 from lanista.games.streams cimport below
 
-from lanista.games.contract import Facts, Field, Head, Observation, Spec
+from lanista.games.contract import Facts, Field, GameError, Head, Observation, Spec
+from lanista.games.given import read_cards
 
 cdef enum:
     PASS = 0
@@ -90,6 +91,14 @@ cdef class Kuhn(CompiledGame):
         cdef const Match* m = <const Match*>match
         return m.card[0] < 3 and m.card[1] < 3 and m.card[0] != m.card[1] and m.actions < 3 \
             and m.action[0] <= BET and m.action[1] <= BET
+
+    def _lay_out(self, int slot, *, cards):
+        """Give each seat its card: 0, 1, 2 or J, Q, K."""
+        given = read_cards("The cards of kuhn", cards, "JQK", 2)
+        if len(given) != 2:
+            raise GameError(f"The cards of kuhn are {list(cards)}; give one to each of two seats.")
+        cdef Match* m = <Match*>self.match_at(slot)
+        m.card[0], m.card[1] = given
 
     def state(self, int slot):
         """Return the whole match as plain values, both cards included."""

@@ -11,7 +11,10 @@ from lanista.games.compiled cimport CompiledGame
 from lanista.games.small.sets cimport draw_from
 from lanista.games.streams cimport below, next_word
 
-from lanista.games.contract import Facts, Field, Head, Observation, Spec
+from lanista.games.contract import Facts, Field, GameError, Head, Observation, Spec
+from lanista.games.given import read_cards
+
+_CARDS = ("Js", "Jh", "Qs", "Qh", "Ks", "Kh")
 
 cdef enum:
     FOLD = 0
@@ -138,6 +141,21 @@ cdef class Leduc(CompiledGame):
                 if m.moves[round][i] != CALL and m.moves[round][i] != RAISE:
                     return False
         return True
+
+    def _lay_out(self, int slot, *, cards, public=None):
+        """Give each seat its card, 0 to 5 or Js to Kh, and say which card lies open later."""
+        given = read_cards("The cards of leduc", cards, _CARDS, 2)
+        if len(given) != 2:
+            raise GameError(f"The cards of leduc are {list(cards)}; give one to each of two seats.")
+        cdef Match* m = <Match*>self.match_at(slot)
+        m.card[0], m.card[1] = given
+        if public is None:
+            return
+        *_, card = read_cards("The cards of leduc", [*given, public], _CARDS, 3)
+        cdef Match tried = m[0]
+        while third_card(&tried) != card:      # one word in four draws it
+            m.stream += 1
+            tried = m[0]
 
     def state(self, int slot):
         """Return the whole match as plain values, hidden cards included."""
