@@ -9,7 +9,7 @@ JOBS ?= 2
 COMPILED := $(shell find src -name '*.pyx' -o -name '*.pxd')
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow check docs mutants bench peers setup build lock audit clean
+.PHONY: demo test test-slow check docs mutants dist bench peers setup build lock audit clean
 
 demo: build
 	$(BIN)/lanista run beastybar-quick
@@ -99,13 +99,19 @@ lock: $(TOOLS)/ready
 audit: $(TOOLS)/ready
 	PATH="$(abspath $(TOOLS))/bin:$$PATH" $(TOOLS)/bin/python requirements/audit.py
 
-# Installing has compiled everything; only what changed since is left to do.
+# Installing has compiled everything; only what changed since is left to do. Modules that an earlier
+# version compiled for one Python alone would be found before those for all.
 $(VENV)/built: setup.py $(COMPILED) | $(VENV)/ready
+	@find src -name '*.cpython-3*.so' -delete
 	@if [ -n "$$(find $^ -newer $(VENV)/ready)" ]; then \
 		echo 'Compiling what changed.'; \
 		$(BIN)/python setup.py --quiet build_ext --inplace --parallel $(JOBS); \
 	fi
 	touch $@
+
+# Wheel and source archive; each is installed into an empty environment and tried there.
+dist: build
+	$(BIN)/python requirements/build_dist.py
 
 # Showdown's simulator, from npm. Where it cannot be had, the tests that need it say so and skip.
 $(VENV)/showdown: src/lanista/games/showdown/package-lock.json | $(VENV)/built
