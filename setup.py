@@ -47,5 +47,5 @@ setup(
             "embedsignature": True,
             "embedsignature.format": "python",
         },
-    )
+    ),
 )
