@@ -27,7 +27,7 @@ BANNED = re.compile(
     r"|\bknows? not\b",
     re.IGNORECASE,
 )
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 SETTINGS = [*sorted((ROOT / "recipes").rglob("*.yaml"))]
 SOURCES = [
     path

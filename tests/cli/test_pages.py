@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 SKETCHED = {"docs/reference/replays.md", "docs/start/runbook.md"}
 """One shows forms, not commands, the other is for two shells; tests of their own check them."""
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
-PAGES = ["README.md", *DOCS]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *DOCS]
 INDEX = "docs/index.md"
 FOLDERS = {"start", "guides", "reference", "explanation", "results"}
 
