@@ -26,6 +26,7 @@ LINES = [
     (["play", "--set", "a=1", "ku"], []),
     (["rl", "--game", "led"], ["leduc"]),
     (["rl", "--size", ""], SIZES),
+    (["exploit", "--launcher", "t"], ["threads"]),
     (["rl", "--config", "kuhn"], ["kuhn-ppo"]),
     (["run", "beastybar-q"], ["beastybar-quick"]),
     (["config", "d"], ["diff"]),

@@ -16,11 +16,12 @@ class Suggests:
     """Stands in the annotation of a flag whose values shell completion can list."""
 
     what: str
-    """What values name: `games` or `recipes`."""
+    """What values name: `games`, `recipes` or `launchers`."""
 
 
 GAMES = Suggests("games")
 RECIPES = Suggests("recipes")
+LAUNCHER_NAMES = Suggests("launchers")
 
 
 def optional(metavar: str, name: str | None = None) -> Any:

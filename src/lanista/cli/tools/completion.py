@@ -28,8 +28,13 @@ class Completion:
         from lanista.cli.tools.completion_scripts import script
         from lanista.games import registry
         from lanista.pipeline.recipes import recipe_names
+        from lanista.rollout.launchers.table import LAUNCHERS
 
         words = {name: list(arguments_of(entry.load())) for name, entry in every_command()}
-        names = {"games": registry.names(), "recipes": recipe_names()}
+        names = {
+            "games": registry.names(),
+            "recipes": recipe_names(),
+            "launchers": [*LAUNCHERS],
+        }
         print(script(self.shell, words, names), end="")
         return 0
