@@ -104,7 +104,7 @@ def test_settings_and_options_are_those_of_the_game():
     [
         (lambda: lanista.play("kun", ["random"] * 2), "did you mean 'kuhn'"),
         (lambda: lanista.play("kuhn", ["rnd", "random"]), "kuhn has no bot 'rnd'"),
-        (lambda: lanista.play("kuhn", ["random"]), "2 seats, and 1 players are named"),
+        (lambda: lanista.play("kuhn", ["random"]), "2 seats, and 1 player is named"),
         (lambda: lanista.play("kuhn", [3, "random"]), "A player is 3; give a bot's name"),
         (lambda: lanista.play("kuhn", ["random"] * 2, matches=0), "matches is 0"),
         (lambda: lanista.evaluate("champion:kuhn"), "There is no policy 'champion:kuhn'; known"),
