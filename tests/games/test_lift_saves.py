@@ -76,6 +76,23 @@ def test_a_saved_match_goes_on_the_same_in_another_slot_and_object():
     assert other.decisions().match.tolist() == [3]
 
 
+def test_matches_of_any_length_are_saved_together():
+    game = Dice(slots=4, seed=5)
+    game.start(range(4), [30, 31, 32, 33])
+    played = {0: [1, 0], 1: [0], 2: [], 3: [1, 1]}
+    for slot, moves in played.items():
+        follow(game, slot, moves)
+    order = [3, 0, 2, 1]
+    saved = game.save(order)
+    assert saved["lengths"].tolist() == [2, 2, 0, 1]
+    other = Dice(slots=4, seed=5)
+    other.load(range(4), saved)
+    for new, old in enumerate(order):
+        rest = [1] * (3 - len(played[old]))
+        assert other.draw(new) == game.draw(old)
+        assert follow(other, new, rest) == follow(game, old, rest)
+
+
 def test_an_answer_given_before_saving_is_kept():
     game = started(Fingers)
     game.decisions()

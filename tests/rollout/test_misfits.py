@@ -1,5 +1,7 @@
 """What does not fit together is refused and not cut to the shorter; what is saved has it all."""
 
+from contextlib import ExitStack, closing
+
 import numpy as np
 import pytest
 import torch
@@ -100,6 +102,25 @@ def test_a_fleet_is_told_the_next_match_of_every_worker():
                 fleet.next_match = numbers
     finally:
         fleet.close()
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_matches_are_in_flight_after_unrolls_and_wherever_workers_play_ahead(lag):
+    def build(line=None):
+        return Collector(make("leduc", slots=2, seed=4), actor_of(PLAIN), unroll_length=2)
+
+    def fleet():
+        made = ParallelCollector([build, build], [0, 100], actor_of(PLAIN), 2, lag=lag)
+        return stack.enter_context(closing(made))
+
+    with ExitStack() as stack:
+        whole, stream, again = fleet(), fleet(), fleet()
+        assert [each.streaming for each in (whole, stream, again)] == [lag > 0] * 3
+        whole.whole_matches(4)
+        stream.unrolls(4)
+        assert (whole.streaming, stream.streaming) == (lag > 0, True)
+        again.load(stream.save())
+        assert again.streaming
 
 
 def test_a_tape_has_room_for_somewhat_more_rows_than_before_and_for_1024_at_least():
