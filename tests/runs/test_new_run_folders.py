@@ -1,10 +1,14 @@
 """Where a new run's folder may appear."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from pipeline_runs import KUHN, settings_of
 
 from lanista.errors import RefusedError
-from lanista.runs.folder import create, folder_of
+from lanista.runs.folder import Run, create, folder_of
 from lanista.runs.layout import CONFIG
 
 
@@ -36,3 +40,20 @@ def test_neither_a_file_in_the_folders_place_nor_an_output_is_overwritten(tmp_pa
         made(other)
     assert other.read_text() == "mine"
     assert not folder_of(other).exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no process is asked for there")
+def test_what_killed_starts_left_is_removed_and_what_others_are_at_stays(tmp_path):
+    """Beside the run's folder lie folders that name the process that fills them."""
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as ended:
+        pass
+    output = tmp_path / "p.pt"
+    name = folder_of(output).name
+    left = [f".{name}-{process}.part" for process in (ended.pid, os.getpid())]
+    stays = [f".{name}-{os.getppid()}.part", f".q.pt.run-{ended.pid}.part", f".{name}-x.part"]
+    for folder in (*left, *stays):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "file").write_text("half")
+    made(output)
+    Run(output).__exit__(None, None, None)
+    assert {path.name for path in tmp_path.iterdir()} == {name, *stays}
