@@ -32,6 +32,27 @@ def test_the_loss_of_an_update_is_the_mean_over_its_steps() -> None:
     assert log["loss"] == pytest.approx(mean, rel=1e-5)
 
 
+def test_every_number_of_an_update_is_the_mean_over_the_steps_that_have_it() -> None:
+    run = kuhn_run(Learning(policy="ppo", terms=VALUE, lr=0.05, epochs=2, minibatches=3))
+    steps: list[tuple[dict[str, float], int]] = []
+    step = run.learner._step
+
+    def counted(part: Unrolls, weights: dict[str, float], *, measured: bool) -> Readings:
+        readings = step(part, weights, measured=measured)
+        steps.append((read([readings])[0], part.decisions))
+        return readings
+
+    run.learner._step = counted  # type: ignore[method-assign]
+    log = run.train(1)[0]
+    differing = 0
+    for name in set().union(*(numbers for numbers, _ in steps)):
+        having = [(numbers[name], rows) for numbers, rows in steps if name in numbers]
+        mean = sum(value * rows for value, rows in having) / sum(rows for _, rows in having)
+        assert log[name] == pytest.approx(mean, rel=1e-6, abs=1e-9), name
+        differing += log[name] != pytest.approx(steps[-1][0][name], rel=1e-6, abs=1e-9)
+    assert differing > 8  # The last step's numbers are others.
+
+
 def test_numbers_for_the_log_alone_are_worked_out_at_an_epochs_last_step() -> None:
     run = kuhn_run(Learning(policy="ppo", epochs=2, minibatches=3))
     names: list[set[str]] = []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
-from lanista.learn.step_metrics import Readings, read
+from lanista.learn.step_metrics import Readings, mean_of, read
 
 
 def test_numbers_of_parts_are_added_by_their_shares() -> None:
@@ -29,6 +31,17 @@ def test_steps_are_read_apart_and_kinds_of_numbers_together() -> None:
     assert read([one, other]) == [{"a/count": 3.0, "a/mean": 0.5}, {"a/mean": 1.5}]
     assert read([]) == []
     assert read([Readings()]) == [{}]
+
+
+def test_a_mean_is_over_the_steps_that_have_a_number_by_their_decisions() -> None:
+    unknown = float("nan")
+    logs = [{"a": 1.0, "b": 4.0, "c": unknown}, {"a": 4.0, "c": 0.3}, {"a": 4.0, "d": unknown}]
+    mean = mean_of(logs, [2, 1, 3])
+    assert math.isnan(mean.pop("d"))
+    assert mean == {"a": 3.0, "b": 4.0, "c": 0.3}
+    assert mean_of([{"a": 0.1}], [3]) == {"a": 0.1}
+    assert mean_of([{"a": 0.1}, {"a": 0.2}], [0, 0]) == {"a": 0.0}
+    assert mean_of([], []) == {}
 
 
 def test_only_some_names_are_kept() -> None:

@@ -40,7 +40,7 @@ from lanista.learn.shards import (
     gradients_of,
     shuffled,
 )
-from lanista.learn.step_metrics import Readings, read
+from lanista.learn.step_metrics import Readings, mean_of, read
 from lanista.learn.term_table import PULLS, term_entry
 from lanista.learn.update_targets import loss_inputs, scaled, scales
 from lanista.nets.policy import Critic, Policy, ema_update
@@ -152,8 +152,6 @@ class Learner:
         for epoch in range(settings.epochs):
             parts = self._parts(unrolls)
             for number, part in enumerate(cut(unrolls, parts), start=1):
-                # Of all but the last step only what may be broken, and the loss, is read.
-                steps[-1:] = [step.only(self.descent.judged(weights)) for step in steps[-1:]]
                 steps.append(self._step(part, weights, measured=number == len(parts)))
             if settings.target_kl and self._has_moved(steps[-1]):
                 stopped["stopped_after_epoch"] = epoch + 1
@@ -169,12 +167,11 @@ class Learner:
         return found.get("policy/approx_kl", 0.0) > self.settings.target_kl
 
     def _read(self, steps: list[Readings], weights: dict[str, float]) -> dict[str, float]:
-        """Return the numbers of the last step, and the mean loss of all of them."""
+        """Return the mean of every number over the steps that have it."""
         logs = read(steps)
         for log in logs if self.descent.late else ():
             self.descent.refuse_broken(log, weights, self.update_count)
-        loss = sum(log["loss"] * step.rows for log, step in zip(logs, steps, strict=True))
-        return logs[-1] | {"loss": loss / max(sum(step.rows for step in steps), 1)}
+        return mean_of(logs, [step.rows for step in steps])
 
     def close(self) -> None:
         """End the threads."""

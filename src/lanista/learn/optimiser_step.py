@@ -52,14 +52,6 @@ class Descent:
             group["lr"] = lr
         self._broken = torch.zeros_like(self._broken)
 
-    def judged(self, terms: Iterable[str]) -> set[str]:
-        """Return the names of the numbers that tell whether a step was broken."""
-        return {
-            "loss",
-            *(f"{name}/loss" for name in terms),
-            *(f"{NORM}/{n}" for n in self.networks),
-        }
-
     def refuse_broken(self, log: Mapping[str, float], terms: Collection[str], update: int) -> None:
         """Raise if the numbers of a step, or of a part of one, are not finite."""
         losses = {name: log.get(f"{name}/loss", 0.0) for name in terms}

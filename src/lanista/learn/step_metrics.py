@@ -5,6 +5,7 @@ Knows nothing of what the numbers mean.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 import torch
@@ -51,3 +52,23 @@ def read(steps: Sequence[Readings]) -> list[dict[str, float]]:
                 log[part] = log.get(part, 0.0) + share * float(next(numbers))
         logs.append(log)
     return logs
+
+
+def mean_of(logs: Sequence[Mapping[str, float]], rows: Sequence[int]) -> dict[str, float]:
+    """Return the mean of each number over the steps that have it, by the decisions of each.
+
+    What is unknown (NaN) at a step counts at the others alone.
+    """
+    entries: dict[str, list[tuple[float, int]]] = {}
+    for log, weight in zip(logs, rows, strict=True):
+        for name, value in log.items():
+            entries.setdefault(name, []).append((value, weight))
+    return {name: _mean(some) for name, some in entries.items()}
+
+
+def _mean(entries: Sequence[tuple[float, int]]) -> float:
+    numbers = [(value, rows) for value, rows in entries if not math.isnan(value)]
+    entries = numbers or entries
+    if len(entries) == 1:  # To the last bit.
+        return entries[0][0]
+    return sum(value * rows for value, rows in entries) / max(sum(rows for _, rows in entries), 1)
