@@ -175,15 +175,19 @@ def test_ctrl_c_ends_it_well_and_a_killed_one_goes_on(folder):
 
 
 @on_linux
-def test_a_player_that_dies_is_told_in_one_sentence(folder, capsys):
+def test_a_player_that_dies_is_told_in_one_sentence_and_nothing_played_is_lost(folder, capsys):
     def kill_one():
-        until(lambda: len(players(folder)) == 2)
+        until(lambda: len(players(folder)) == 2 and taken_in(folder) > 0)
         os.kill(players(folder)[0], signal.SIGKILL)
 
     with meanwhile(kill_one):
         code = main(words(folder, "--minutes", "10"))
-    told = capsys.readouterr().err.splitlines()[-1]
+    printed = capsys.readouterr()
+    told = printed.err.splitlines()[-1]
     assert code == 1
+    assert Spool(folder / "spool").waiting() == []
+    assert "The first policy scores" in printed.out
+    assert (folder / "report" / "report.html").is_file()
     assert told.startswith("lanista: A player ended with code -9: it said nothing (see ")
     assert str(folder / "player-") in told
     assert players(folder) == []

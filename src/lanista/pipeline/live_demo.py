@@ -165,7 +165,30 @@ def run(
     say: Callable[[str], None],
     told: Callable[[BackgroundLearner, Batch], None],
 ) -> None:
-    """Play and learn until the time is up or `stop` is set."""
+    """Play and learn until the time is up or `stop` is set; a player that is gone ends it too.
+
+    Whatever ended it, all games that the players wrote are learned from first.
+    """
+    gone = None
+    try:
+        _play_and_learn(demo, settings, seconds, stop, say, told)
+    except PlayerGoneError as error:
+        gone = error
+    # What the players wrote while they were told to stop.
+    with BackgroundLearner(demo.spool, demo.policy, settings, say=say) as learner:
+        serve(learner, Service(once=True, report_every=0), threading.Event())
+    if gone is not None:
+        raise gone
+
+
+def _play_and_learn(
+    demo: Demo,
+    settings: LiveSettings,
+    seconds: float,
+    stop: threading.Event,
+    say: Callable[[str], None],
+    told: Callable[[BackgroundLearner, Batch], None],
+) -> None:
     with (
         BackgroundLearner(demo.spool, demo.policy, settings, say=say, stop=stop.is_set) as learner,
         playing(demo) as alive,
@@ -176,9 +199,6 @@ def run(
         watch.start()
         serve(learner, Service(poll=1.0, report_every=0), stop, lambda batch: told(learner, batch))
         alive()
-    # What the players wrote while they were told to stop.
-    with BackgroundLearner(demo.spool, demo.policy, settings, say=say) as learner:
-        serve(learner, Service(once=True, report_every=0), threading.Event())
 
 
 class PlayerGoneError(LanistaError):

@@ -55,7 +55,14 @@ class LiveDemo:
         import torch
 
         from lanista.cli.common.paths import refuse_unwritable_folder
-        from lanista.pipeline.live_demo import Demo, kept_settings, prepare, run, settings_of
+        from lanista.pipeline.live_demo import (
+            Demo,
+            PlayerGoneError,
+            kept_settings,
+            prepare,
+            run,
+            settings_of,
+        )
         from lanista.report.live_record import read_live
         from lanista.report.pages.live_page import headline, write_live_report
         from lanista.runs.serialise import overridden
@@ -68,13 +75,19 @@ class LiveDemo:
         prepare(demo, say_on_error)
         said = f"{self.players} players against {self.opponent} for {self.minutes:g} minutes"
         say_on_error(f"{said}; Ctrl-C stops early, and nothing is lost.")
-        with stopping() as stop:
-            run(demo, settings, self.minutes * 60, stop, say_on_error, Ticker())
+        gone = None
+        try:
+            with stopping() as stop:
+                run(demo, settings, self.minutes * 60, stop, say_on_error, Ticker())
+        except PlayerGoneError as error:
+            gone = error  # What was played until then is reported too.
         record = read_live(demo.policy)
         for sentence in headline(record):
             print(sentence)
         for path in write_live_report(record, self.output / "report"):
             print(path)
+        if gone is not None:
+            raise gone
         return 0
 
 
