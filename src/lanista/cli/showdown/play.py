@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,6 +76,9 @@ class Play:
     """Write every battle into this folder, as the HTML replay that Showdown's pages play."""
     no_timer: Annotated[bool, switch()] = False
     """Do not ask the server to watch the players' time: an opponent who leaves is waited for."""
+    answer_timeout: Annotated[float, tyro.conf.arg(metavar="SECONDS")] = 120.0
+    """When a battle was asked for and the server says something unknown: how long a battle may
+    still begin, before that is taken for a refusal."""
     this_server_allows_bots: Annotated[bool, switch()] = False
     """Say that you have read the rules of a server that is not on this machine, and that they allow
     bots."""
@@ -88,6 +92,8 @@ class Play:
         from lanista.live.showdown.extra import refuse_without_poke_env
 
         refuse_without_poke_env()
+        if not 0 < self.answer_timeout < math.inf:
+            raise LanistaError(f"--answer-timeout is {self.answer_timeout}; give seconds above 0.")
         aim = self._aim()
         url = self._url()
         who = who_is(self.policy, self.format)
@@ -243,6 +249,7 @@ class _Runner:
             spare_names=self._spare_names(),
             belief=self.teams.belief,
             timer=not self.asked.no_timer,
+            patience=self.asked.answer_timeout,
             tell=_tell,
         )
         team = self.teams.brought[0].packed if self.teams.brought else None

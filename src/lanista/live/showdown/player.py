@@ -33,6 +33,7 @@ from lanista.live.showdown.limits import (
 )
 from lanista.live.showdown.players import Source
 from lanista.live.showdown.table import Result, Table
+from lanista.live.showdown.unclear import PATIENCE, UnclearAnswer, UnclearWords
 from lanista.text import printable
 
 _log = logging.getLogger("lanista.live")
@@ -64,12 +65,14 @@ class ServerPlayer(Player):  # type: ignore[misc]
         belief: Belief | None = None,
         batcher: Batcher | None = None,
         timer: bool = False,
+        patience: float = PATIENCE,
         tell: Callable[[str], None] = _log.info,
     ) -> None:
         """Prepare to play, inside the loop that is to run it; `connect` begins.
 
         `spare_names` are tried in turn where the name is taken; `username` is the one it has.
-        `timer` has the server watch both players' time. `tell` hears sentences for the user.
+        `timer` has the server watch both players' time. Words that are not known are a refusal
+        when no battle begins in `patience` seconds. `tell` hears sentences for the user.
         """
         super().__init__(
             battle_format=format.name,
@@ -96,6 +99,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
         """How often the server's words were shown."""
         self._news: asyncio.Queue[Table | str | None] = asyncio.Queue()
         """What may come of asking for a battle: one, words of the server, a lost connection."""
+        self._unclear = UnclearAnswer(patience, self._news.put_nowait)
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -198,11 +202,17 @@ class ServerPlayer(Player):  # type: ignore[misc]
             news = self._table_at_hand()
             if news is None:
                 try:
+                    if not accepts:  # Whoever accepts waits for a challenge first.
+                        self._unclear.asked()
                     await ask()
+                    if accepts:
+                        self._unclear.asked()
+                    news = await self._or_failure(self._news.get())
                 except (ConnectionClosed, AssertionError):  # The latter: lost in the last moment.
                     await asyncio.sleep(0)
                     continue
-                news = await self._or_failure(self._news.get())
+                finally:
+                    self._unclear.settled()
             if isinstance(news, Table):
                 return news
             if news is not None:
@@ -216,7 +226,9 @@ class ServerPlayer(Player):  # type: ignore[misc]
             pause = BETWEEN_ASKS
         if pause is None and not accepts:
             url = self.connection.websocket_url
-            raise ServerError(f"{url} gave no battle: {refusal(words)}")
+            unclear = isinstance(words, UnclearWords)
+            waited = f" in {self._unclear.patience:g} s after it said" if unclear else ""
+            raise ServerError(f"{url} gave no battle{waited}: {refusal(words)}")
         self.tell(f"The server says: {printable(words, 300)}")
         return pause or 0.0
 
@@ -303,6 +315,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
             if self._news.qsize() < MOST_NEWS:
                 self._news.put_nowait(words)
             return
+        self._unclear.heard(words)
         self._words += 1
         if self._words <= MOST_WORDS:
             self.tell(f"The server says: {printable(words, 300)}")
