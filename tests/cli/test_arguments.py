@@ -38,7 +38,7 @@ def test_places_switches_choices_and_lists_are_told_apart():
     assert rl["--kl-coef"].kind is float
     imitate = {argument.name: argument for argument in arguments_of(entry("imitate"))}
     assert imitate["--epochs"].kind is int
-    assert imitate["--network.kind"].choices[0] == "mlp"
+    assert imitate["--network.size"].choices == ("s", "m", "l", "xl")
 
 
 TAKES = [
