@@ -6,12 +6,13 @@ anything was played or trained.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lanista.api.tables import Row, Table, estimate_columns
 from lanista.evaluate.gauntlet import Bout, Gauntlet, described
 from lanista.evaluate.meter import Reading, pool_reading
 from lanista.evaluate.ratings import PairCount, Rating, bradley_terry
@@ -23,24 +24,6 @@ from lanista.report.run_record import RunRecord
 
 if TYPE_CHECKING:
     from lanista.api.policies import Policy
-
-Row = dict[str, Any]
-"""One line of a table: `pandas.DataFrame(result.rows())` takes a list of them."""
-
-
-class Table:
-    """A result that is a table: `rows()` for programs, its `repr` for people."""
-
-    def headline(self) -> str:
-        """Return what the table is about."""
-        raise NotImplementedError
-
-    def rows(self) -> list[Row]:
-        """Return the lines of the table, each a dict of plain values."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return "\n".join([self.headline(), *aligned(self.rows())])
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,7 +136,7 @@ class RoundRobinResult(Table):
         """Return a row for each player, best first: its mean and its score against each."""
         table = self.cross_table
         return [
-            {"player": name, **_estimate("mean", table.mean[i])}
+            {"player": name, **estimate_columns("mean", table.mean[i])}
             | {
                 other: None if score is None else score.value
                 for other, score in zip(table.names, table.against[i], strict=True)
@@ -298,7 +281,7 @@ class PipelineResult:
         found = self.evaluation or {"bouts": []}
         return [
             {"opponent": bout["opponent"], "n": bout["standing"]["matches"]}
-            | _estimate("score", Estimate(**bout["standing"]["score"]))
+            | estimate_columns("score", Estimate(**bout["standing"]["score"]))
             for bout in found["bouts"]
         ]
 
@@ -366,7 +349,7 @@ def standing_row(standing: Standing) -> Row:
         "wins": standing.wins,
         "draws": standing.draws,
         "losses": standing.losses,
-        **_estimate("score", standing.score),
+        **estimate_columns("score", standing.score),
         "win_rate": None if standing.win_rate is None else standing.win_rate.value,
     }
 
@@ -375,29 +358,3 @@ def _bout_row(bout: Bout) -> Row:
     row = standing_row(bout.standing)
     del row["player"]
     return {"opponent": bout.opponent, **row}
-
-
-def _estimate(name: str, estimate: Estimate | None) -> Row:
-    """Return an estimate as three columns."""
-    if estimate is None:
-        return {name: None, "low": None, "high": None}
-    return {name: estimate.value, "low": estimate.low, "high": estimate.high}
-
-
-def aligned(rows: Sequence[Row]) -> Iterable[str]:
-    """Give the lines of a table in plain text."""
-    if not rows:
-        return
-    names = list(rows[0])
-    cells = [names, *([_shown(row[name]) for name in names] for row in rows)]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(names))]
-    for line in cells:
-        first, *rest = (cell for cell in line)
-        numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
-        yield "  ".join([first.ljust(widths[0]), *numbers])
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "—"
-    return f"{value:.3f}" if isinstance(value, float) else f"{value}"

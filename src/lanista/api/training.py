@@ -22,10 +22,11 @@ from lanista.pipeline import recipes
 from lanista.pipeline.recipe import EVALUATION, REPORT, Imitating, PipelineRecipe
 from lanista.pipeline.request import Request
 from lanista.pipeline.runner import Audience, conduct
+from lanista.pipeline.stage_learn import task_of
 from lanista.runs.folder import folder_of
 from lanista.runs.serialise import build
 from lanista.train import loop
-from lanista.train.imitate import Task, Watcher
+from lanista.train.imitate import Watcher
 from lanista.train.imitate import imitate as do_imitate
 
 OnEpoch = Callable[[Mapping[str, float]], object]
@@ -115,22 +116,7 @@ def imitate(
         raise LanistaError("There is nothing to imitate; give --data-dir or --feedback-dir.")
     output = Path(output)
     refuse_unwritable("--output", output)
-    task = Task(
-        output=output,
-        data_dir=_path(asked.data_dir),
-        feedback_dir=_path(asked.feedback_dir),
-        reports_live_dir=_path(asked.reports_live_dir),
-        players=asked.players,
-        irrelevant=asked.irrelevant,
-        network=asked.network,
-        imitation=asked.imitation,
-        game=game,
-        opponents=asked.opponents,
-        evaluation_matches=asked.evaluation_matches,
-        temperature=asked.temperature,
-        threads=threads,
-        device=device,
-    )
+    task = task_of(asked, output, game=game, threads=threads, device=device)
     done = do_imitate(task, resume=resume, watcher=_Epochs(on_epoch))
     if done.interrupted:
         raise KeyboardInterrupt
@@ -271,10 +257,6 @@ def _pipeline_result(recipe: PipelineRecipe, folder: Path) -> PipelineResult:
 
 def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
-
-
-def _path(word: str | None) -> Path | None:
-    return None if word is None else Path(word)
 
 
 def _word(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from lanista.data.demonstrations import Demonstrations, Indices
 from lanista.errors import RefusedError
-from lanista.pipeline.recipe import POLICIES, PipelineRecipe, run_folder
+from lanista.pipeline.recipe import POLICIES, Imitating, PipelineRecipe, run_folder
 from lanista.pipeline.stage import (
     Stage,
     StageObserver,
@@ -40,22 +40,7 @@ def imitate_stage(recipe: PipelineRecipe) -> Stage:
     asked = recipe.stages.imitate
     assert asked is not None
     output = Path(POLICIES["imitate"])
-    task = Task(
-        output=output,
-        data_dir=None if asked.data_dir is None else Path(asked.data_dir),
-        feedback_dir=None if asked.feedback_dir is None else Path(asked.feedback_dir),
-        reports_live_dir=None if asked.reports_live_dir is None else Path(asked.reports_live_dir),
-        players=asked.players,
-        irrelevant=asked.irrelevant,
-        network=asked.network,
-        imitation=asked.imitation,
-        game=recipe.game,
-        opponents=asked.opponents,
-        evaluation_matches=asked.evaluation_matches,
-        temperature=asked.temperature,
-        threads=1,
-        device=recipe.device,
-    )
+    task = task_of(asked, output, game=recipe.game, threads=1, device=recipe.device)
 
     def work(onlooker: StageObserver, stop: Stop) -> bool:
         run = folder_of(output)
@@ -78,6 +63,30 @@ def imitate_stage(recipe: PipelineRecipe) -> Stage:
 
 _LEARNING = 0.8
 """The share of imitation that learning has on a progress bar; matches have the rest."""
+
+
+def task_of(asked: Imitating, output: Path, *, game: str | None, threads: int, device: str) -> Task:
+    """Return what imitation is to do, from the settings of its stage."""
+    data, feedback, reports = (
+        None if folder is None else Path(folder)
+        for folder in (asked.data_dir, asked.feedback_dir, asked.reports_live_dir)
+    )
+    return Task(
+        output=output,
+        data_dir=data,
+        feedback_dir=feedback,
+        reports_live_dir=reports,
+        players=asked.players,
+        irrelevant=asked.irrelevant,
+        network=asked.network,
+        imitation=asked.imitation,
+        game=game,
+        opponents=asked.opponents,
+        evaluation_matches=asked.evaluation_matches,
+        temperature=asked.temperature,
+        threads=threads,
+        device=device,
+    )
 
 
 class _Watched(Watcher):
