@@ -1,4 +1,4 @@
-"""Results as tables: rows for programs, aligned text for people. Knows nothing of what they hold."""
+"""Results as tables: rows for programs, aligned text for people. Knows no result."""
 
 from __future__ import annotations
 
