@@ -21,7 +21,7 @@ def test_a_new_file_is_the_recipe_with_a_sentence_above_each_setting(recipe, tmp
     assert capsys.readouterr().out == f"settings: {recipe}.yaml\n"
     text = (tmp_path / f"{recipe}.yaml").read_text()
     assert load_settings(tmp_path / f"{recipe}.yaml") == settings_of(recipe)
-    assert "# How many times experience is made and learnt from.\niterations:" in text
+    assert "# Rounds of collecting experience and learning from it.\niterations:" in text
 
 
 @pytest.mark.parametrize("recipe", STORIES)

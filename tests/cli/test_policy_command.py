@@ -240,7 +240,7 @@ def test_slips_on_the_command_line_are_answered_in_one_sentence(capsys):
     with pytest.raises(SystemExit) as end:
         main(["policy", "--help"])
     assert end.value.code == 0
-    assert "• rollback" in capsys.readouterr().out
+    assert "  rollback " in capsys.readouterr().out
 
 
 def test_an_operator_rolls_back_without_torch_and_in_a_process_of_its_own(published):
