@@ -30,7 +30,7 @@ from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.runs.league_settings import MAIN
 from lanista.runs.settings import SELF, RunSettings
-from lanista.train.learner_loop import LearnerLoop
+from lanista.training.learner_loop import LearnerLoop
 
 PAIRS = (("random", "random"), ("worker_rush", "light_rush"), ("coac", "worker_rush"))
 TICKS = 200

@@ -15,12 +15,12 @@ from mutants import compiled_operators, operators
 from mutants.operators import Mutation
 
 PACKAGES: Mapping[str, tuple[str, ...]] = {
-    "learn": ("learn/*.py", "learn/imitation/*.py"),
+    "learn": ("learn/*.py", "learn/imitation/*.py", "runs/checkpoints.py"),
     "rollout": ("rollout/*.py", "rollout/inference/*.py", "rollout/launchers/*.py"),
     "league": (
         "league/payoff.py", "league/matchmaking.py", "league/roles.py", "runs/league_settings.py",
-        "evaluate/score.py", "evaluate/standings.py", "evaluate/ratings.py", "evaluate/meter.py",
-        "evaluate/differences.py", "evaluate/roundrobin.py",
+        "evaluation/score.py", "evaluation/standings.py", "evaluation/ratings.py",
+        "evaluation/meter.py", "evaluation/differences.py", "evaluation/roundrobin.py",
     ),
     "files": ("files.py", "lock.py"),
     "live": (
@@ -29,10 +29,10 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "games": ("games/*.py", "games/compiled.pyx", "games/streams.pyx", "games/check/*.py"),
     "training": (
-        "league/population.py", "league/roster.py", "train/loop.py", "train/learner_loop.py",
-        "train/training_stats.py", "evaluate/evaluator.py", "evaluate/promotion.py",
-        "exploit/best_response.py", "exploit/league_exploiters.py", "runs/database.py",
-        "runs/folder.py", "evaluate/clone_strength.py",
+        "league/population.py", "league/roster.py", "training/loop.py", "training/learner_loop.py",
+        "training/training_stats.py", "evaluation/evaluator.py", "evaluation/promotion.py",
+        "exploiters/best_response.py", "exploiters/league_exploiters.py", "runs/database.py",
+        "runs/schema.py", "runs/reader.py", "runs/folder.py", "evaluation/clone_strength.py",
     ),
 }  # fmt: skip
 """The parts in which faults are planted, below `src/lanista`."""

@@ -26,8 +26,8 @@ from lanista.nets.tensor_shapes import tensor_shapes
 from lanista.runs.folder import folder_of
 from lanista.runs.league_settings import Matchmaking
 from lanista.runs.settings import load_settings
-from lanista.train.loop import train
-from lanista.train.observers import Observer
+from lanista.training.loop import train
+from lanista.training.observers import Observer
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "extension"
 RUN = {

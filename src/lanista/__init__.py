@@ -10,10 +10,8 @@ Everything below is loaded when it is first used: importing this loads neither t
 """
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, Any
 
-from lanista import callable_packages as _callable_packages
 from lanista.moved_modules import install as _install_old_paths
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from lanista.api.training import train as train
     from lanista.errors import LanistaError as LanistaError
     from lanista.errors import RefusedError as RefusedError
-    from lanista.evaluate.score import Estimate as Estimate
+    from lanista.evaluation.score import Estimate as Estimate
     from lanista.games.bots import PythonBot as PythonBot
     from lanista.games.check import check_game as check_game
     from lanista.games.contract import Decisions as Decisions
@@ -60,7 +58,7 @@ _HOMES = {
     "lanista.api.reading": ("read_run", "write_report"),
     "lanista.api.training": ("exploit", "imitate", "recipe_names", "run", "train"),
     "lanista.errors": ("LanistaError", "RefusedError"),
-    "lanista.evaluate.score": ("Estimate",),
+    "lanista.evaluation.score": ("Estimate",),
     "lanista.games.bots": ("PythonBot",),
     "lanista.games.check": ("check_game",),
     "lanista.games.contract": ("Decisions", "Facts", "Field", "Game", "Head", "Spec"),
@@ -69,21 +67,17 @@ _HOMES = {
     "lanista.nets.champions": ("champion_names",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_PACKAGES = ("evaluate", "exploit", "train")
 
 __all__ = ["__version__", *sorted(_HOME_OF)]
 
-_callable_packages.install(sys.modules[__name__], {name: _HOME_OF[name] for name in _PACKAGES})
 _install_old_paths()
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return importlib.import_module(f"lanista.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'lanista' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

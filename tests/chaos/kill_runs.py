@@ -21,7 +21,7 @@ from lanista.runs import checkpoints
 from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.folder import Run, folder_of
 from lanista.runs.settings import RunSettings, load_settings
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 SAVE_EVERY = 2
 STREAM = {"mode": "stream", "unrolls": 8, "unroll_length": 2, "slots": 5}

@@ -22,7 +22,7 @@ RACER = """
 import sys, time
 from pathlib import Path
 from lanista.cli.main import main
-import lanista.live.learner.background_learner, lanista.train.loop
+import lanista.live.learner.background_learner, lanista.training.loop
 from lanista.runs import folder as run_folder
 
 def meet(place):

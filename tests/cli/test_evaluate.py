@@ -157,7 +157,7 @@ def test_a_policy_and_two_manners_or_a_wrong_temperature_are_refused(policy, cap
 
 def interrupting(monkeypatch, after):
     """Let Ctrl-C come while the part after the first `after` is played."""
-    from lanista.evaluate import gauntlet
+    from lanista.evaluation import gauntlet
 
     plain, played = gauntlet.play, []
 

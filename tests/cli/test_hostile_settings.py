@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from lanista.cli import main as cli
-from lanista.evaluate.evaluator import FIRST_MATCH
+from lanista.evaluation.evaluator import FIRST_MATCH
 
 BOMB = "\n".join(
     ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]

@@ -12,7 +12,7 @@ from lanista.league.population import Population
 from lanista.nets.policy_file import read_header, save_policy
 from lanista.runs.folder import saved_settings
 from lanista.runs.settings import load_settings
-from lanista.train.learner_loop import LearnerLoop
+from lanista.training.learner_loop import LearnerLoop
 
 TINY = [
     word

@@ -298,7 +298,7 @@ def test_an_interrupt_before_anything_is_complete_prints_no_numbers(monkeypatch,
     def interrupted(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lanista.evaluate.lineup_matches.play_blocks", interrupted)
+    monkeypatch.setattr("lanista.evaluation.lineup_matches.play_blocks", interrupted)
     assert main(["play", "kuhn", "--seats", "random,random", "--matches", "4"]) == 130
     out = capsys.readouterr().out
     assert out == "Interrupted: 0 of 4 matches played, 0 kept.\n"

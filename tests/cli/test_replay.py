@@ -7,9 +7,9 @@ from contextlib import closing
 import pytest
 
 from lanista.cli.main import main
-from lanista.evaluate.gauntlet import FIRST_MATCH
+from lanista.evaluation.gauntlet import FIRST_MATCH
 from lanista.runs.settings import load_settings
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 SETTINGS = {
     "game": "kuhn",

@@ -20,7 +20,7 @@ from lanista.nets.policy_file import read_header, save_policy
 from lanista.pipeline.recipes import alphastar
 from lanista.runs.folder import folder_of, saved_settings
 from lanista.runs.settings import load_settings
-from lanista.train.learner_loop import lone_learner
+from lanista.training.learner_loop import lone_learner
 
 KUHN = ["--config", str(Path(__file__).with_name("small_kuhn.yaml"))]
 PIPELINE = Path(__file__).with_name("small_pipeline.yaml")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lanista.cli.main import main
-from lanista.evaluate import roundrobin
+from lanista.evaluation import roundrobin
 
 
 def test_the_cross_table_is_printed_with_the_first_seat_and_what_it_could_show(capsys):

@@ -13,8 +13,8 @@ from lanista.errors import LanistaError
 from lanista.learn.imitation.cloner import Cloner
 from lanista.learn.learner import Learner
 from lanista.pipeline.recipes import settings_of
-from lanista.train.imitate import Task, imitate
-from lanista.train.loop import train
+from lanista.training.imitate import Task, imitate
+from lanista.training.loop import train
 
 SMALL = Path(__file__).parent / "small_kuhn.yaml"
 

@@ -16,7 +16,7 @@ from showdown_play import needs_simulator
 
 from lanista.cli.main import main
 from lanista.cli.showdown.score import score_of
-from lanista.evaluate.score import wilson
+from lanista.evaluation.score import wilson
 from lanista.games.showdown.teams.pool import Team
 from lanista.live.showdown import gauntlet
 from lanista.live.showdown.connection import ServerError

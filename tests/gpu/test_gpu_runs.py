@@ -10,7 +10,7 @@ import torch
 
 from lanista.learn.learner import Learner
 from lanista.runs.settings import load_settings
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
 

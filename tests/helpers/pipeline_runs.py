@@ -14,8 +14,8 @@ from lanista.nets.policy_file import save_policy
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of
 from lanista.runs.settings import RunSettings, load_settings
-from lanista.train.learner_loop import lone_learner
-from lanista.train.loop import train
+from lanista.training.learner_loop import lone_learner
+from lanista.training.loop import train
 
 CLOCKS = ("cpu_seconds", "wall_seconds")
 """What two runs may differ in."""

@@ -30,7 +30,7 @@ from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
 from lanista.nets import policy_format
 from lanista.runs.settings import load_settings
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 SECRET = "the-secret-that-nothing-may-read"
 HANGS = 10.0

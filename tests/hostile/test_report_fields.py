@@ -15,7 +15,7 @@ import torch
 
 from lanista.cli.main import main
 from lanista.runs.settings import load_settings
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 MARKUP = '</script></pre><img src=x onerror="alert(1)"><script>alert(1)</script>'
 LEAGUE = {

@@ -14,8 +14,8 @@ from lanista.league.population import Population
 from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of, saved_settings
-from lanista.train.learner_loop import LearnerLoop
-from lanista.train.loop import train
+from lanista.training.learner_loop import LearnerLoop
+from lanista.training.loop import train
 
 LIMIT = {"main": 90, "main_exploiter": 120, "league_exploiter": 200}
 """Decisions from one snapshot of a role to the next."""

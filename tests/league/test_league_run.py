@@ -22,9 +22,9 @@ from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of
 from lanista.runs.schema import TABLES
 from lanista.runs.settings import Evaluation
-from lanista.train import loop
-from lanista.train.learner_loop import LearnerLoop
-from lanista.train.loop import train
+from lanista.training import loop
+from lanista.training.learner_loop import LearnerLoop
+from lanista.training.loop import train
 
 LEAGUE = {
     "game": "kuhn",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.errors import LanistaError
-from lanista.evaluate.score import Z
+from lanista.evaluation.score import Z
 from lanista.league.payoff import Outcome, Payoff, fold, outcome_of
 from lanista.rollout.outcome_counts import pair_results
 

@@ -15,8 +15,8 @@ from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of, saved_settings
 from lanista.runs.schema import EventRow, LineupRow, MatchmakingRow, PlayerRow
-from lanista.train.learner_loop import LearnerLoop
-from lanista.train.loop import train
+from lanista.training.learner_loop import LearnerLoop
+from lanista.training.loop import train
 
 VALUES = {
     "game": "kuhn",

@@ -22,7 +22,7 @@ from sc2_stand_in import StandIn
 from test_sc2_games import Learning, play
 
 from lanista.cli.main import main as lanista
-from lanista.evaluate.score import Estimate, mean_score
+from lanista.evaluation.score import Estimate, mean_score
 from lanista.live.files import game_file
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.sc2 import Strategy, first_policy

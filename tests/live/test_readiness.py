@@ -15,7 +15,7 @@ from toy import folder_of
 from lanista.cli.live.policy_ready import ready
 from lanista.cli.main import main
 from lanista.errors import LanistaError
-from lanista.evaluate.score import Estimate
+from lanista.evaluation.score import Estimate
 from lanista.live.diagnosis.drift import Drift, drift
 from lanista.live.files.policy_folder import Change, Pointer
 from lanista.live.learner.ledger import GameRow

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lanista.evaluate.score import mean_score
+from lanista.evaluation.score import mean_score
 from lanista.live.files import game_file
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.learner.ledger import reading

@@ -18,7 +18,7 @@ from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import conduct
 from lanista.runs.folder import folder_of, policy_path, saved_settings
 from lanista.runs.settings import load_settings
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 SMALL = {
     "game": "kuhn",

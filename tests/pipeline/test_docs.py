@@ -16,7 +16,7 @@ from lanista.learn.term_table import term_names
 from lanista.runs.schema import TABLES
 from lanista.runs.serialise import flat
 from lanista.runs.settings import RunSettings, load_settings
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -24,7 +24,7 @@ from lanista.pipeline import experiment as module
 from lanista.pipeline.experiment import Job, jobs_of, load_experiment, run_jobs
 from lanista.report.comparison import read_lines
 from lanista.runs.settings import apply_overrides
-from lanista.train.learner_loop import lone_learner
+from lanista.training.learner_loop import lone_learner
 
 STAND_IN = Path(__file__).parents[1] / "helpers" / "stand_in_run.py"
 RECIPES = Path(__file__).parents[2] / "recipes" / "experiments"

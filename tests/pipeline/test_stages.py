@@ -15,7 +15,7 @@ from pipeline_recipes import TINY, conducted, story_of
 
 from lanista.data.replays import open_replays
 from lanista.errors import LanistaError, RefusedError
-from lanista.evaluate.evaluator import probabilities
+from lanista.evaluation.evaluator import probabilities
 from lanista.games.adapters.exact import exact_nash_conv
 from lanista.games.registry import bot_names, entry
 from lanista.nets.policy_file import load_policy, read_header
@@ -31,7 +31,7 @@ from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import _digest, conduct, saved_recipe
 from lanista.pipeline.stages import stages_of
 from lanista.runs.folder import saved_settings
-from lanista.train.imitate import Task
+from lanista.training.imitate import Task
 
 ALL = ["record", "imitate", "rl"]
 

@@ -12,7 +12,7 @@ from pipeline_runs import SMALL
 from planted_games import game_file
 
 from lanista.errors import LanistaError
-from lanista.evaluate.score import t_quantile
+from lanista.evaluation.score import t_quantile
 from lanista.profile.advice import config_text, outcome_sentence, promised, trial_row
 from lanista.profile.bottleneck import CENTRAL
 from lanista.profile.changes import (

@@ -8,7 +8,7 @@ import pytest
 from recorded_league import DIGEST, POOL, make_league
 
 from lanista.errors import LanistaError
-from lanista.evaluate.score import mean_score, wilson
+from lanista.evaluation.score import mean_score, wilson
 from lanista.report.pairs import Pair, counted, entrants, first_seat_units, linked
 from lanista.report.reading import read_run
 from lanista.report.run_record import Lineup, Match, Member

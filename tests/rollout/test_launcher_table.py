@@ -8,11 +8,11 @@ import toy_launcher
 from pipeline_runs import KUHN, same, settings_of
 
 from lanista.errors import LanistaError
-from lanista.exploit.best_response import ResponseSettings
+from lanista.exploiters.best_response import ResponseSettings
 from lanista.nets.policy_file import load_policy
 from lanista.rollout.launchers.table import LAUNCHERS, Launcher
 from lanista.runs.settings import Rollouts, load_settings
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 QUICK = {**KUHN, "evaluation": {}, "iterations": 3}
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from lanista import games
 from lanista.cli.main import main
-from lanista.evaluate.evaluator import probabilities
+from lanista.evaluation.evaluator import probabilities
 from lanista.games.contract import Decisions, Game
 from lanista.live.agent.inference import load as load_decider
 from lanista.nets.export import onnx_bytes

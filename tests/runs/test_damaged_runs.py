@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from lanista.cli import main as cli
-from lanista.evaluate.evaluator import FIRST_MATCH
+from lanista.evaluation.evaluator import FIRST_MATCH
 
 DEEP = "[" * 100_000
 RESUME = ["rl", "--output", "k.pt", "--resume", "--iterations", "6"]

@@ -18,7 +18,7 @@ from lanista.runs.reader import reading_run
 from lanista.runs.schema import EventRow
 from lanista.runs.serialise import plain, unlike
 from lanista.runs.settings import apply_overrides, fingerprint, fingerprints, load_settings
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 (FORMER_KEY,) = FORMER
 LEAGUE = {
@@ -66,7 +66,7 @@ def test_a_run_that_was_begun_under_the_former_name_goes_on(tmp_path, monkeypatc
     earlier = fingerprints(settings)[1]
     assert earlier != fingerprint(settings)
     with monkeypatch.context() as patched:
-        patched.setattr("lanista.train.loop.fingerprint", lambda settings: earlier)
+        patched.setattr("lanista.training.loop.fingerprint", lambda settings: earlier)
         assert train(settings, output, stop=lambda: True) == 130
     config = folder_of(output) / "config.yaml"
     values = yaml.safe_load(config.read_text())

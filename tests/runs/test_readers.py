@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from lanista.cli import main as cli
-from lanista.evaluate.evaluator import FIRST_MATCH
+from lanista.evaluation.evaluator import FIRST_MATCH
 from lanista.runs import sqlite_files
 from lanista.runs.database import RunDatabase
 from lanista.runs.reader import RunReader

@@ -14,7 +14,7 @@ from lanista.nets.policy_file import load_policy
 from lanista.rollout.inference.row_blocks import BLOCK
 from lanista.runs.folder import bot_path, folder_of, policy_path, saved_settings
 from lanista.runs.players import make_player
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 MY_BOT = Path(__file__).parents[2] / "examples" / "my_bot.py"
 

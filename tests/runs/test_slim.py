@@ -31,7 +31,7 @@ from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of
 from lanista.runs.settings import load_settings
 from lanista.runs.slim import NEEDED, exactness, slimmed
-from lanista.train.loop import train
+from lanista.training.loop import train
 
 PIPELINE = Path(__file__).parents[1] / "chaos" / "small_pipeline.yaml"
 SLIM = {"slim": True, "save_every": 2, "keep_last": 9}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from lanista.interrupt import stopping
 from lanista.runs.settings import RunSettings
-from lanista.train.observers import Observer
+from lanista.training.observers import Observer
 
 OnUpdate = Callable[[int, Mapping[str, float]], object]
 """Is called with the number of an update and its numbers; True stops the run, with all saved."""
@@ -57,7 +57,7 @@ def watching(
     callbacks = Callbacks(on_update, on_notice)
     observers: list[Observer] = [callbacks]
     if verbose:
-        from lanista.train.progress_view import display
+        from lanista.training.progress_view import display
 
         observers.append(display())
     with stopping(on_notice or say) as interrupted:

@@ -9,8 +9,8 @@ from typing import Any
 from lanista.api.players import PlayerLike, words_of
 from lanista.api.results import EvaluationResult, PlayResult, RoundRobinResult
 from lanista.errors import LanistaError
-from lanista.evaluate.gauntlet import gauntlet_of
-from lanista.evaluate.lineup import (
+from lanista.evaluation.gauntlet import gauntlet_of
+from lanista.evaluation.lineup import (
     ALL,
     deals_of,
     every_bot,
@@ -19,11 +19,11 @@ from lanista.evaluate.lineup import (
     manner_of,
     refuse_count,
 )
-from lanista.evaluate.lineup_matches import play_against, play_pairs, play_schedule
-from lanista.evaluate.ratings import PairCount, Rating, bradley_terry
-from lanista.evaluate.roundrobin import Pair, cross_table
-from lanista.evaluate.score import against_all
-from lanista.evaluate.standings import decided, summarise
+from lanista.evaluation.lineup_matches import play_against, play_pairs, play_schedule
+from lanista.evaluation.ratings import PairCount, Rating, bradley_terry
+from lanista.evaluation.roundrobin import Pair, cross_table
+from lanista.evaluation.score import against_all
+from lanista.evaluation.standings import decided, summarise
 from lanista.rollout.match_runner import Results, join
 from lanista.rollout.schedule import rotations
 

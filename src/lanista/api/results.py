@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanista.api.tables import Row, Table, estimate_columns
-from lanista.evaluate.gauntlet import Bout, Gauntlet, described
-from lanista.evaluate.meter import Reading, pool_reading
-from lanista.evaluate.ratings import PairCount, Rating, bradley_terry
-from lanista.evaluate.roundrobin import CrossTable
-from lanista.evaluate.score import Estimate
-from lanista.evaluate.standings import Standing, Summary
+from lanista.evaluation.gauntlet import Bout, Gauntlet, described
+from lanista.evaluation.meter import Reading, pool_reading
+from lanista.evaluation.ratings import PairCount, Rating, bradley_terry
+from lanista.evaluation.roundrobin import CrossTable
+from lanista.evaluation.score import Estimate
+from lanista.evaluation.standings import Standing, Summary
 from lanista.games.contract import Spec
 from lanista.report.run_record import RunRecord
 

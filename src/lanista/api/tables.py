@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from lanista.evaluate.score import Estimate
+from lanista.evaluation.score import Estimate
 
 Row = dict[str, Any]
 """One line of a table: `pandas.DataFrame(result.rows())` takes a list of them."""

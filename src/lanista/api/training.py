@@ -13,9 +13,9 @@ from lanista.api.players import PlayerLike, word_of
 from lanista.api.results import ExploitResult, ImitationResult, PipelineResult, TrainingResult
 from lanista.api.settings import Recipe, overrides, run_settings
 from lanista.errors import LanistaError
-from lanista.evaluate.lineup import game_played_by
-from lanista.evaluate.score import Estimate
-from lanista.exploit.best_response import ResponseSettings, best_response
+from lanista.evaluation.lineup import game_played_by
+from lanista.evaluation.score import Estimate
+from lanista.exploiters.best_response import ResponseSettings, best_response
 from lanista.interrupt import stopping
 from lanista.output_paths import refuse_unwritable, refuse_unwritable_folder
 from lanista.pipeline import recipes
@@ -25,9 +25,9 @@ from lanista.pipeline.runner import Audience, conduct
 from lanista.pipeline.stage_learn import task_of
 from lanista.runs.folder import folder_of
 from lanista.runs.serialise import build
-from lanista.train import loop
-from lanista.train.imitate import Watcher
-from lanista.train.imitate import imitate as do_imitate
+from lanista.training import loop
+from lanista.training.imitate import Watcher
+from lanista.training.imitate import imitate as do_imitate
 
 OnEpoch = Callable[[Mapping[str, float]], object]
 """Is called with the numbers of an epoch once it is saved."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from lanista.errors import LanistaError
-from lanista.evaluate.score import Estimate, wilson
+from lanista.evaluation.score import Estimate, wilson
 
 Counts = tuple[float, float, float]
 """Wins, draws and losses."""

@@ -42,7 +42,7 @@ from lanista.runs.schema import (
 from lanista.runs.settings import SELF, Opponent, RunSettings
 
 if TYPE_CHECKING:
-    from lanista.train.learner_loop import LearnerLoop
+    from lanista.training.learner_loop import LearnerLoop
 
 IMITATION = "imitation"
 EXPLOITER = "exploiter"

@@ -19,7 +19,7 @@ from lanista.rollout.outcome_counts import pair_results
 from lanista.runs.schema import LineupRow, MatchRow, PlayerRow, TrainingGamesRow
 
 if TYPE_CHECKING:
-    from lanista.train.learner_loop import LearnerLoop
+    from lanista.training.learner_loop import LearnerLoop
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from lanista.rollout.match_runner import Table, play
 from lanista.rollout.replay_recorder import Recorder
 from lanista.rollout.schedule import rotations
 from lanista.runs.serialise import commented, load
-from lanista.train.imitate import Task, imitate
+from lanista.training.imitate import Task, imitate
 
 PLAYER = "lanista.live.demo_player"
 _LOG = "player-{number}.log"

@@ -17,7 +17,7 @@ from lanista.pipeline.recipe import POLICIES, RECIPE, PipelineRecipe
 from lanista.pipeline.runner import RECORDS, saved_recipe
 from lanista.runs.players import player_of
 from lanista.runs.settings import SELF
-from lanista.train.collector_factory import device_of, refuse_graphs, refuse_without_gpu
+from lanista.training.collector_factory import device_of, refuse_graphs, refuse_without_gpu
 
 _GIVEN = {SELF, "all", *POLICIES.values()}
 """Words for players that are always there, or that a stage before makes."""

@@ -26,9 +26,9 @@ from lanista.runs.folder import folder_of
 from lanista.runs.layout import CONFIG, DATABASE
 from lanista.runs.serialise import plain
 from lanista.runs.settings import RunSettings, may_change
-from lanista.train.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path
-from lanista.train.loop import train
-from lanista.train.progress_view import JUDGED, number
+from lanista.training.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path
+from lanista.training.loop import train
+from lanista.training.progress_view import JUDGED, number
 
 _OTHER_RESULTS = ("iterations", "evaluation")
 """What may change in a run and yet changes what a stage makes: how long it learns, and the

@@ -12,9 +12,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from lanista.evaluate.evaluator import probabilities
-from lanista.evaluate.gauntlet import described, gauntlet_of, play_gauntlet
-from lanista.evaluate.meter import exact_reading
+from lanista.evaluation.evaluator import probabilities
+from lanista.evaluation.gauntlet import described, gauntlet_of, play_gauntlet
+from lanista.evaluation.meter import exact_reading
 from lanista.files import write_text
 from lanista.games import registry
 from lanista.games.adapters.exact import OPENSPIEL_NAMES

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from lanista.evaluate.evaluator import Evaluator
+from lanista.evaluation.evaluator import Evaluator
 from lanista.league.population import Population
 from lanista.profile.bottleneck import (
     CENTRAL,
@@ -35,8 +35,8 @@ from lanista.rollout.experience_source import ExperienceSource
 from lanista.rollout.timing import JUDGE, SAVE, WAIT, Phases, add_up
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.settings import Rollouts, RunSettings
-from lanista.train.collector_factory import device_of, prepare_torch
-from lanista.train.learner_loop import LearnerLoop
+from lanista.training.collector_factory import device_of, prepare_torch
+from lanista.training.learner_loop import LearnerLoop
 
 _FEWEST_TO_WARM_UP, _MOST_TO_WARM_UP = 2, 12
 _JUDGED = 128

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from lanista.evaluate.score import t_quantile
+from lanista.evaluation.score import t_quantile
 
 FEWEST_PAIRS = 5
 """A change is never kept by fewer."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from lanista.errors import LanistaError
-from lanista.evaluate.score import Estimate, Values, mean_score
+from lanista.evaluation.score import Estimate, Values, mean_score
 from lanista.live.files.policy_folder import POINTER, PolicyFolder
 from lanista.live.learner.ledger import NAME, Event, GameRow, Totals, reading
 from lanista.nets.policy_format import PolicyFileError, read_header

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lanista.errors import LanistaError
-from lanista.evaluate.meter import Reading, pool_reading
-from lanista.evaluate.ratings import (
+from lanista.evaluation.meter import Reading, pool_reading
+from lanista.evaluation.ratings import (
     ELO_K,
     ELO_START,
     Fit,
@@ -22,7 +22,7 @@ from lanista.evaluate.ratings import (
     openskill,
     unexplained,
 )
-from lanista.evaluate.score import Estimate, mean_score, smallest_difference, wilson
+from lanista.evaluation.score import Estimate, mean_score, smallest_difference, wilson
 from lanista.report.pairs import (
     Entrant,
     Pair,

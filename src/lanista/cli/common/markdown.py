@@ -9,9 +9,9 @@ from lanista.cli.common.table import UNKNOWN, cell, interval
 from lanista.text import markdown_cell
 
 if TYPE_CHECKING:
-    from lanista.evaluate.gauntlet import Gauntlet
-    from lanista.evaluate.roundrobin import CrossTable
-    from lanista.exploit.ceilings import Ceiling
+    from lanista.evaluation.gauntlet import Gauntlet
+    from lanista.evaluation.roundrobin import CrossTable
+    from lanista.exploiters.ceilings import Ceiling
 
 
 def rows_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -37,7 +37,7 @@ def bouts(found: Gauntlet, ceilings: Mapping[str, Ceiling]) -> str:
 
 def below(ceiling: Ceiling | None, standing: Any) -> list[str]:
     """Return the cells about a ceiling: its score, what it may be called, the distance to it."""
-    from lanista.exploit.ceilings import distance
+    from lanista.exploiters.ceilings import distance
 
     if ceiling is None:
         return [UNKNOWN] * 3
@@ -62,7 +62,7 @@ def curves(record: Mapping[str, Any]) -> str:
 
     Then what the chosen one came to on others.
     """
-    from lanista.evaluate.score import Estimate
+    from lanista.evaluation.score import Estimate
 
     rows = []
     for number, response in enumerate(record["responses"], 1):

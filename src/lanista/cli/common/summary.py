@@ -10,8 +10,8 @@ from lanista.cli.common import outputs
 from lanista.cli.common.table import cell, console, interval, number, rate, table
 
 if TYPE_CHECKING:
-    from lanista.evaluate import CrossTable, Differences, Estimate, Standing, Summary
-    from lanista.evaluate.lineup import Lineup
+    from lanista.evaluation import CrossTable, Differences, Estimate, Standing, Summary
+    from lanista.evaluation.lineup import Lineup
 
 
 def say(lineup: Lineup, summary: Summary) -> None:

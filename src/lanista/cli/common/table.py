@@ -16,7 +16,7 @@ from lanista.text import without_controls
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lanista.evaluate.score import Estimate
+    from lanista.evaluation.score import Estimate
 
 UNKNOWN = "—"
 _WIDEST = 160

@@ -95,7 +95,7 @@ class Ready:
 
 def ready(folder: Path, spool: Path | None, demands: Demands, *, games: int = 1000) -> Readiness:
     """Return the report on the stable policy of a folder."""
-    from lanista.evaluate.score import mean_score, wilson
+    from lanista.evaluation.score import mean_score, wilson
     from lanista.live.diagnosis.evidence import look_at_policy, spool_of
     from lanista.live.promotion.acceptance import assess, played_since, scores_of
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lanista.cli.common.table import UNKNOWN, interval, table
-from lanista.evaluate.score import Estimate, mean_score
+from lanista.evaluation.score import Estimate, mean_score
 from lanista.live.files.policy_folder import Change, PolicyFolder
 from lanista.live.learner.ledger import NAME, GameRow, reading
 from lanista.nets.policy_format import PolicyFileError, read, read_header

@@ -14,10 +14,10 @@ from lanista.cli.common.outputs import Writes, numbers_of, tables_of
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
-    from lanista.evaluate.gauntlet import Gauntlet
-    from lanista.evaluate.lineup import Lineup
-    from lanista.evaluate.roundrobin import CrossTable
-    from lanista.exploit.ceilings import Ceiling
+    from lanista.evaluation.gauntlet import Gauntlet
+    from lanista.evaluation.lineup import Lineup
+    from lanista.evaluation.roundrobin import CrossTable
+    from lanista.exploiters.ceilings import Ceiling
     from lanista.rollout import Results
 
 ALL = "all"
@@ -66,8 +66,8 @@ class Evaluate:
         """Play, print, and return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.main import INTERRUPTED
-        from lanista.evaluate.gauntlet import gauntlet_of
-        from lanista.evaluate.lineup import manner_of
+        from lanista.evaluation.gauntlet import gauntlet_of
+        from lanista.evaluation.lineup import manner_of
         from lanista.interrupt import left_by_interrupt
         from lanista.rollout import join
 
@@ -99,7 +99,7 @@ class Evaluate:
 
     def _ceilings(self, others: Lineup) -> dict[str, Ceiling]:
         """Return the best responses to the opponents, where they are known."""
-        from lanista.exploit.ceilings import ceiling_of, ceilings_in
+        from lanista.exploiters.ceilings import ceiling_of, ceilings_in
 
         if self.ceilings is None:
             if self.least_decisions:
@@ -117,8 +117,8 @@ class Evaluate:
         """Let the opponents meet each other, print the cross table and return it."""
         from lanista.cli.common.progress import progress_of
         from lanista.cli.common.summary import say_cross_table
-        from lanista.evaluate.lineup_matches import SLOTS
-        from lanista.evaluate.roundrobin import cross_table, meetings
+        from lanista.evaluation.lineup_matches import SLOTS
+        from lanista.evaluation.roundrobin import cross_table, meetings
 
         count, each = len(others.players), self.games + self.games % 2
         total = count * (count - 1) // 2 * each
@@ -133,7 +133,7 @@ class Evaluate:
         return result
 
     def _deals(self, seats: int, opponents: int) -> int:
-        from lanista.evaluate.lineup import deals_of
+        from lanista.evaluation.lineup import deals_of
 
         deals = deals_of(self.games, seats, opponents)
         if deals * seats != self.games:
@@ -149,7 +149,7 @@ class Evaluate:
         And how many matches have ended in all.
         """
         from lanista.cli.common.progress import progress_of
-        from lanista.evaluate.lineup_matches import play_against
+        from lanista.evaluation.lineup_matches import play_against
 
         total = deals * mine.spec.seats * len(others.players)
         with progress_of(total, "matches") as progress:
@@ -160,7 +160,7 @@ class Evaluate:
 
     def _lineups(self) -> tuple[Lineup, Lineup]:
         """Return the player's line-up and that of its opponents, in the same game."""
-        from lanista.evaluate.lineup import gauntlet_lineups, split_names
+        from lanista.evaluation.lineup import gauntlet_lineups, split_names
 
         return gauntlet_lineups(
             self.policy,
@@ -184,8 +184,8 @@ class Evaluate:
 
         from lanista.cli.common import markdown
         from lanista.cli.common.outputs import write_json, write_markdown
-        from lanista.evaluate.gauntlet import described
-        from lanista.evaluate.lineup import manner_of
+        from lanista.evaluation.gauntlet import described
+        from lanista.evaluation.lineup import manner_of
 
         if self.output is not None:
             values = described(found, mine.spec, self.seed, manner_of(mine))
@@ -231,7 +231,7 @@ def say(found: Gauntlet, mine: Lineup, manner: str) -> None:
     """Print how the player did against each, on the whole and at worst."""
     from lanista.cli.common.summary import first_seat, speed
     from lanista.cli.common.table import console, interval, table
-    from lanista.evaluate.meter import pool_reading
+    from lanista.evaluation.meter import pool_reading
 
     out = console()
     out.print(

@@ -13,9 +13,9 @@ from lanista.cli.common.outputs import Writes, numbers_of
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
-    from lanista.evaluate import Differences
-    from lanista.evaluate.lineup import Lineup
-    from lanista.evaluate.roundrobin import Pair
+    from lanista.evaluation import Differences
+    from lanista.evaluation.lineup import Lineup
+    from lanista.evaluation.roundrobin import Pair
     from lanista.rollout import Results
 
 
@@ -53,7 +53,7 @@ class RoundRobin:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.common.summary import say_cross_table, say_differences, write_json
         from lanista.cli.main import INTERRUPTED
-        from lanista.evaluate import cross_table
+        from lanista.evaluation import cross_table
 
         lineup = self._lineup()
         if self.json:
@@ -73,7 +73,7 @@ class RoundRobin:
         return 0 if whole else INTERRUPTED
 
     def _lineup(self) -> Lineup:
-        from lanista.evaluate.lineup import every_bot, lineup, refuse_count, split_names
+        from lanista.evaluation.lineup import every_bot, lineup, refuse_count, split_names
 
         refuse_count(self.matches)
         bots = split_names(self.bots, "--bots") if self.bots else every_bot(self.game)
@@ -90,7 +90,7 @@ class RoundRobin:
 
     def _play(self, lineup: Lineup) -> dict[Pair, Results]:
         from lanista.cli.common.progress import progress_of
-        from lanista.evaluate.lineup_matches import play_pairs
+        from lanista.evaluation.lineup_matches import play_pairs
 
         count, each = len(lineup.players), self._each()
         with progress_of(count * (count - 1) // 2 * each, "matches") as progress:
@@ -100,7 +100,7 @@ class RoundRobin:
 
     def _differences(self, lineup: Lineup) -> Differences:
         from lanista.cli.common.progress import progress_of
-        from lanista.evaluate import disagreement
+        from lanista.evaluation import disagreement
 
         count = len(lineup.players)
         # Every bot answers every decision, so fewer matches say as much and cost as much.

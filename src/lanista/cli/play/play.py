@@ -14,7 +14,7 @@ from lanista.cli.common.outputs import Writes, numbers_of
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
-    from lanista.evaluate.lineup import Lineup
+    from lanista.evaluation.lineup import Lineup
     from lanista.rollout import Results, Schedule
 
 REPLAYS = Path("data/processed")
@@ -68,7 +68,7 @@ class Play:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.common.summary import say, write_json
         from lanista.cli.main import INTERRUPTED
-        from lanista.evaluate import summarise
+        from lanista.evaluation import summarise
         from lanista.interrupt import left_by_interrupt
         from lanista.rollout import join, rotations
 
@@ -101,7 +101,7 @@ class Play:
         And where they are recorded, and how many matches have ended in all.
         """
         from lanista.cli.common.progress import progress_of
-        from lanista.evaluate.lineup_matches import play_schedule
+        from lanista.evaluation.lineup_matches import play_schedule
 
         folder = self.record or (REPLAYS if self.record_replay else None)
         with progress_of(len(schedule), "matches") as progress:
@@ -116,7 +116,7 @@ class Play:
         return complete, folder, progress.done
 
     def _lineup(self) -> Lineup:
-        from lanista.evaluate.lineup import lineup
+        from lanista.evaluation.lineup import lineup
         from lanista.games import registry
 
         values = [value for group in self.settings for value in group]
@@ -136,7 +136,7 @@ class Play:
         )
 
     def _players(self) -> list[str]:
-        from lanista.evaluate.lineup import split_names
+        from lanista.evaluation.lineup import split_names
         from lanista.games import registry
 
         bots = registry.bot_names(registry.entry(self.game))
@@ -156,7 +156,7 @@ class Play:
         return [scripted[i % len(scripted)] for i in range(self.num_scripted_bots)]
 
     def _count(self, seats: int) -> int:
-        from lanista.evaluate.lineup import refuse_count
+        from lanista.evaluation.lineup import refuse_count
 
         if self.matches is None:
             return seats if self.num_scripted_bots is not None else 1000

@@ -12,7 +12,7 @@ import tyro
 from lanista.cli.common.flags import switch
 
 if TYPE_CHECKING:
-    from lanista.evaluate.match_replay import Outcome, Recorded, Rerun
+    from lanista.evaluation.match_replay import Outcome, Recorded, Rerun
     from lanista.rollout import Results
 
 
@@ -34,7 +34,7 @@ class Replay:
 
     def run(self) -> int:
         """Play the match, print both results, and return 0 where they are equal."""
-        from lanista.evaluate.match_replay import Rerun, outcome_of
+        from lanista.evaluation.match_replay import Rerun, outcome_of
         from lanista.report.reading import find_run
         from lanista.text import printable
 

@@ -99,7 +99,7 @@ class Evaluate:
 
     def _prepared(self) -> Evaluation:
         from lanista.cli.showdown.manner import manner_of
-        from lanista.evaluate.lineup import split_names
+        from lanista.evaluation.lineup import split_names
         from lanista.live.showdown.casting import load_player, read_teams, who_is
         from lanista.live.showdown.gauntlet import fixed_bouts
 

@@ -323,7 +323,7 @@ def summary(results: list[Result]) -> str:
     import numpy as np
 
     from lanista.cli.common.table import interval
-    from lanista.evaluate.score import mean_score
+    from lanista.evaluation.score import mean_score
 
     outcomes = [result.outcome for result in results if result.outcome is not None]
     score = mean_score(np.array(outcomes, np.float64) / 2 + 0.5)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanista.cli.common.table import interval
-from lanista.evaluate.score import Estimate, mean_score, smallest_difference, unit_means, wilson
+from lanista.evaluation.score import Estimate, mean_score, smallest_difference, unit_means, wilson
 
 if TYPE_CHECKING:
     from lanista.cli.showdown.evaluate import Evaluation

@@ -28,7 +28,7 @@ class Check:
         """Print each check with its evidence."""
         from lanista.cli.common.progress import progress_of
         from lanista.cli.common.table import console, table
-        from lanista.evaluate.lineup import game_settings, refuse_count
+        from lanista.evaluation.lineup import game_settings, refuse_count
         from lanista.games import check_game
         from lanista.games.check import CHECKS
 

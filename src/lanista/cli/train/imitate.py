@@ -20,7 +20,7 @@ from lanista.text import printable
 
 if TYPE_CHECKING:
     from lanista.data.demonstrations import Demonstrations, Indices
-    from lanista.train.imitate import Task
+    from lanista.training.imitate import Task
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Imitate:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.main import INTERRUPTED
         from lanista.cli.train.imitate_report import say
-        from lanista.train.imitate import imitate, json_path
+        from lanista.training.imitate import imitate, json_path
 
         task = self._task()
         for file in (self.output, json_path(self.output)):
@@ -91,8 +91,8 @@ class Imitate:
         return naming_flags(flags)
 
     def _task(self) -> Task:
-        from lanista.evaluate.lineup import split_names
-        from lanista.train.imitate import Task
+        from lanista.evaluation.lineup import split_names
+        from lanista.training.imitate import Task
 
         if self.data_dir is None and self.feedback_dir is None:
             raise LanistaError("There is nothing to imitate; give --data-dir or --feedback-dir.")
@@ -128,7 +128,7 @@ class Imitate:
 def _screen() -> Any:
     """Return a watcher that shows bars and one line an epoch."""
     from lanista.cli.common.progress import progress_of
-    from lanista.train.imitate import Watcher
+    from lanista.training.imitate import Watcher
 
     class Screen(Watcher):
         def __init__(self) -> None:

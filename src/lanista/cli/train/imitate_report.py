@@ -9,9 +9,9 @@ from lanista.cli.common.table import UNKNOWN, console, interval, number, table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lanista.evaluate.clone_strength import Strength
+    from lanista.evaluation.clone_strength import Strength
     from lanista.learn.imitation.report import HeadReport, ImitationReport, ValueReport
-    from lanista.train.imitate import Imitated
+    from lanista.training.imitate import Imitated
 
 _MOST_CHOICES = 12
 

@@ -62,8 +62,8 @@ class LeagueCommand:
         from lanista.cli.common.paths import refuse_unwritable_folder
         from lanista.cli.train.rl import naming_settings
         from lanista.interrupt import stopping
-        from lanista.train.loop import train
-        from lanista.train.progress_view import display
+        from lanista.training.loop import train
+        from lanista.training.progress_view import display
 
         settings = self._settings()
         refuse_unwritable_folder("--output-dir", self.output_dir.absolute().parent)

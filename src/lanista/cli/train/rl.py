@@ -84,9 +84,9 @@ class RL:
         """Train, print where the policy is, and return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.interrupt import stopping
-        from lanista.train.loop import train
-        from lanista.train.progress_view import display
-        from lanista.train.trackers import mirrors
+        from lanista.training.loop import train
+        from lanista.training.progress_view import display
+        from lanista.training.trackers import mirrors
 
         refuse_unwritable("--output", self.output)
         resume = self.resume or self.checkpoint is not None

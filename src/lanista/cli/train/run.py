@@ -85,7 +85,7 @@ def say(recipe: PipelineRecipe, folder: Path) -> None:
 
 def _say_evaluation(found: dict[str, Any]) -> None:
     from lanista.cli.common.table import console, interval, table
-    from lanista.evaluate.score import Estimate
+    from lanista.evaluation.score import Estimate
 
     def shown(value: dict[str, Any] | None) -> str:
         return interval(None if value is None else Estimate(**value))

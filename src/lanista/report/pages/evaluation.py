@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lanista.evaluate.score import Estimate
+from lanista.evaluation.score import Estimate
 from lanista.report.pages.charts import count
 from lanista.report.pages.html import Section, Table, Words
 from lanista.report.pages.results import UNKNOWN, said, said_estimate

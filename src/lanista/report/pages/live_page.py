@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lanista.evaluate.score import Estimate, mean_score
+from lanista.evaluation.score import Estimate, mean_score
 from lanista.files import write_text
 from lanista.live.learner.ledger import Event
 from lanista.report.live_record import DECIDED, LiveRecord, Service, score_of

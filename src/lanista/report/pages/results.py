@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lanista.evaluate.meter import Reading, pool_reading
-from lanista.evaluate.score import Estimate, wilson
+from lanista.evaluation.meter import Reading, pool_reading
+from lanista.evaluation.score import Estimate, wilson
 from lanista.report.run_record import RunRecord
 
 UNKNOWN = "—"

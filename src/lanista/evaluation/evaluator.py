@@ -1,0 +1,247 @@
+"""How strong the policy is now: exactly where that can be had, and against named players.
+
+The same deals are played at every evaluation, each in all seatings, and none of them is ever
+trained on. All opponents are played in the same batches.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lanista.evaluation.gauntlet import (
+    FIRST_MATCH,
+    Gauntlet,
+    everybody,
+    gauntlet_of,
+    match_rows,
+)
+from lanista.evaluation.meter import pool_reading
+from lanista.evaluation.score import Estimate, mean_value, unit_means
+from lanista.evaluation.standings import decided
+from lanista.games import registry
+from lanista.games.adapters.exact import OPENSPIEL_NAMES, PolicyFunction, exact_nash_conv
+from lanista.games.bots import Player
+from lanista.games.contract import GameError, Spec
+from lanista.nets.finite import refuse_not_finite
+from lanista.nets.policy import Policy
+from lanista.nets.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
+from lanista.rollout.inference.policy_players import PolicyPlayer, policy_player
+from lanista.rollout.inference.row_blocks import one_thread
+from lanista.rollout.match_runner import Results, Table, play
+from lanista.runs.players import make_player
+from lanista.runs.schema import LineupRow, MatchRow
+from lanista.runs.settings import RunSettings
+
+__all__ = ["FIRST_MATCH", "Encounter", "Evaluator", "Judgement", "probabilities", "uniform"]
+
+EVALUATION, POOL = "evaluation", "pool"
+"""Why an opponent was played: the settings name it, or it is one of the run's own players."""
+_SLOTS = 1024
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What an evaluation found."""
+
+    values: dict[str, float]
+    digest: str = ""
+    """Of the policy, where it played."""
+    policy: bytes = b""
+    """Its file."""
+    lineups: list[LineupRow] = field(default_factory=list)
+    """Line-ups of matches for the run's database; each names the digests."""
+    matches: list[MatchRow] = field(default_factory=list)
+    """The matches of those line-ups."""
+    next_match: int = 0
+    """The first match id that is not used yet."""
+    scores: dict[str, Estimate] = field(default_factory=dict)
+    """By opponent: the policy's score."""
+    gauntlet: Gauntlet | None = None
+    """All that was found of each opponent, where it played."""
+    mean: float | None = None
+    """The mean score over the players that the settings name, who are the same at every
+    evaluation; over the pool where they name none."""
+
+    @property
+    def score(self) -> float | None:
+        """One number for schedules to go by, higher is better; None: nothing was measured."""
+        if "exact/nash_conv" in self.values:
+            return -self.values["exact/nash_conv"]
+        return self.mean
+
+
+@dataclass(frozen=True)
+class Encounter:
+    """What matches of two fixed players came to."""
+
+    score: Estimate | None
+    """Of the first of them."""
+    gain: Estimate | None
+    """What it won per match, by deals in all seatings."""
+    lineups: list[LineupRow]
+    matches: list[MatchRow]
+
+
+class Evaluator:
+    """The players that a run's policy is measured with."""
+
+    def __init__(self, settings: RunSettings, spec: Spec, folder: Path) -> None:
+        self.settings, self.spec, self.folder = settings, spec, folder
+        self.notice = ""
+        """Why NashConv cannot be measured, where it should be."""
+        self.exact = self._can_be_exact()
+        self.players = {word: self._player(word) for word in settings.evaluation.bots}
+
+    def _player(self, word: str) -> Player:
+        digest, seed = self.settings.evaluation.digests.get(word, ""), self.settings.seed
+        return make_player(self.settings, word, digest, self.spec, self.folder, seed)
+
+    def _can_be_exact(self) -> bool:
+        wanted = self.settings.evaluation.exact
+        if wanted == "never" or (wanted == "auto" and self.spec.name not in OPENSPIEL_NAMES):
+            return False
+        try:
+            if self.settings.network.recurrent:
+                raise GameError("the exact measure takes a policy without memory, not an lstm.")
+            exact_nash_conv(self.spec.name, uniform)
+        except GameError as error:
+            if wanted == "always":
+                raise
+            self.notice = f"NashConv is not measured: {error}"
+            return False
+        return True
+
+    def measure(
+        self,
+        policy: Policy,
+        update: int,
+        first_match: int = FIRST_MATCH,
+        *,
+        name: str = "main",
+        pool: Sequence[tuple[str, Player]] = (),
+    ) -> Judgement:
+        """Judge a policy, exactly and by play, as far as the settings ask for it.
+
+        `first_match` is the first id that no match of the run has. Beside those of the settings,
+        the players of the `pool` are played; who is among both is played once.
+        """
+        values: dict[str, float] = {}
+        if self.exact:
+            values["exact/nash_conv"] = exact_nash_conv(self.spec.name, probabilities(policy))
+        met = self.players | {word: player for word, player in pool if word not in self.players}
+        if not met:
+            return Judgement(values, next_match=first_match)
+        data = policy_bytes(policy, self.spec, step=update)
+        digest = hashlib.sha256(data).hexdigest()
+        mine = self._mine(name, policy, digest, update)
+        asked = self.settings.evaluation.matches
+        results = self._play((mine, *met.values()), asked, first_match)
+        found = gauntlet_of(results, (name, *met))
+        for word, score in found.scores.items():
+            values |= _values(score, word)
+        pooled = {word: found.scores[word] for word, _ in pool if word in found.scores}
+        if pooled:
+            reading = pool_reading(name, digest, pooled)
+            values["pool/lowest"] = reading.value
+            values["pool/lowest_low"] = float("nan") if reading.low is None else reading.low
+        reasons = [EVALUATION if word in self.players else POOL for word in met]
+        rows = match_rows(results, (name, *met), reasons, self.settings.seed, self.spec, update)
+        scores = [found.scores[word].value for word in self.players or met if word in found.scores]
+        mean = float(np.mean(scores)) if scores else None
+        first_match += len(results)
+        return Judgement(values, digest, data, *rows, first_match, found.scores, found, mean)
+
+    def duel(
+        self,
+        mine: Player,
+        other: Player,
+        names: Sequence[str],
+        matches: int,
+        first_match: int,
+        update: int,
+        reason: str = "exploiter",
+    ) -> Encounter:
+        """Let two fixed players meet before an `update`; `other` sits in all seats but one."""
+        results = self._play((mine, other), matches, first_match)
+        score = gauntlet_of(results, names).bouts[0].standing.score
+        rows = match_rows(results, names, [reason], self.settings.seed, self.spec, update)
+        return Encounter(score, _gain(results), *rows)
+
+    def _mine(self, name: str, policy: Policy, digest: str, update: int) -> PolicyPlayer:
+        """Return the policy as it would be read from its file, whatever device it learns on."""
+        if next(policy.parameters()).device.type != "cpu":
+            policy = copy.deepcopy(policy).cpu()
+        header = PolicyHeader.of(self.spec, policy.network, step=update)
+        return policy_player(
+            LoadedPolicy(policy, header, digest),
+            self.spec,
+            self.settings.seed,
+            greedy=self.settings.evaluation.greedy,
+            name=name,
+        )
+
+    def _play(self, players: tuple[Player, ...], matches: int, first_match: int) -> Results:
+        """Let the first player meet each of the others `matches` times."""
+        settings, seats = self.settings, self.spec.seats
+        schedule = everybody(
+            seats,
+            len(players) - 1,
+            -(-matches // seats),
+            first_match=first_match,
+            first_deal=FIRST_MATCH,
+        )
+        slots = min(len(schedule), registry.slots_for(settings.game, _SLOTS))
+        game = registry.make(
+            settings.game, slots=slots, seed=settings.seed, **settings.game_settings
+        )
+        try:
+            with one_thread():
+                return play([Table(game, players)], schedule)
+        finally:
+            game.close()
+
+
+def _gain(results: Results) -> Estimate | None:
+    """Return what player 0 won per match."""
+    counts = decided(results)
+    mine = results.schedule.seating[counts] == 0
+    unit = results.schedule.deal[counts][np.nonzero(mine)[0]]
+    return mean_value(unit_means(results.returns[counts][mine], unit))
+
+
+def _values(score: Estimate, word: str) -> dict[str, float]:
+    unknown = float("nan")
+    return {
+        f"score/{word}": score.value,
+        f"score_low/{word}": unknown if score.low is None else score.low,
+        f"score_high/{word}": unknown if score.high is None else score.high,
+    }
+
+
+def probabilities(policy: Policy) -> PolicyFunction:
+    """Return a policy as the exact instrument asks for it."""
+
+    @torch.no_grad()
+    def function(observation: NDArray[np.uint8], mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+        device = next(policy.parameters()).device
+        logits = policy(torch.from_numpy(observation.copy()).to(device)).float().cpu()
+        log_probs = policy.heads.log_probs(logits, torch.from_numpy(mask.copy()))
+        refuse_not_finite(log_probs.amax(-1).numpy(), "The policy that is judged")
+        probability: NDArray[np.float32] = log_probs.exp().numpy()
+        return probability
+
+    return function
+
+
+def uniform(observation: NDArray[np.uint8], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Choose everything legal alike, as the exact instrument asks for a policy."""
+    share: NDArray[np.float64] = mask / mask.sum(1, keepdims=True)
+    return share

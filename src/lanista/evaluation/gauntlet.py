@@ -1,0 +1,241 @@
+"""One player meets many, in the same batches, and what each of these bouts says.
+
+Every deal is played in all seatings against every opponent; all meet the player on the same deals.
+Also makes the rows from which such matches can be played again. Knows nothing of learning and of
+where players come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lanista.evaluation.meter import pool_reading
+from lanista.evaluation.score import Estimate, against_all, mean_score, unit_means
+from lanista.evaluation.standings import Standing, decided, summarise
+from lanista.games.contract import Spec
+from lanista.rollout.inference.row_blocks import one_thread
+from lanista.rollout.match_runner import Progress, Results, RolloutError, Table, play
+from lanista.rollout.schedule import Schedule, rotations
+from lanista.runs.schema import LineupRow, MatchRow
+
+FIRST_MATCH = 1 << 40
+"""The first match and deal of fixed players; training counts from 0 and never comes here."""
+LAST_WORD = 1 << 43
+"""The same for an evaluation that stands alone: no run goes by these deals, and none is chosen by
+them."""
+FIRST_BLOCK = 1000
+"""Matches of the first part; match ids, and with them all that is random, depend on it."""
+_MOST_BLOCK = 20_000
+"""Matches that are played between two moments at which a user can stop without a loss."""
+
+
+@dataclass(frozen=True)
+class Bout:
+    """How the player did against one opponent."""
+
+    opponent: str
+    digest: str
+    """Of the opponent."""
+    standing: Standing
+    """The player's."""
+    first_seat: Estimate | None
+    """The score of whoever sat in seat 0 in these matches."""
+    left_out: int
+    """Matches of deals of which one was broken off."""
+
+
+@dataclass(frozen=True)
+class Gauntlet:
+    """How the player did against everybody."""
+
+    name: str
+    digest: str
+    bouts: tuple[Bout, ...]
+    mean: Estimate | None
+    """The mean score over opponents, with an interval over deals."""
+    first_seat: Estimate | None
+    """The score of whoever sat in seat 0, over all bouts; ½ is no advantage."""
+    matches: int
+    """Those that count."""
+    left_out: int
+    decisions: int
+    wall_seconds: float
+    cpu_seconds: float
+
+    @property
+    def scores(self) -> dict[str, Estimate]:
+        """The player's score by opponent, where there is one."""
+        known = ((bout.opponent, bout.standing.score) for bout in self.bouts)
+        return {name: score for name, score in known if score is not None}
+
+
+def everybody(
+    seats: int, opponents: int, deals: int, *, first_match: int, first_deal: int
+) -> Schedule:
+    """Return matches of player 0 against players 1 to `opponents`, each on the same `deals`.
+
+    In games of more than two seats the opponent has all the others. Matches of one opponent come
+    one after another, so that those played side by side share as few networks as they can.
+    """
+    if seats < 2:
+        raise RolloutError("A game of one seat has no opponents.")
+    parts = []
+    for number in range(1, opponents + 1):
+        seating = [0, *[number] * (seats - 1)]
+        parts.append(
+            rotations(seating, deals * seats, first_match=first_match, first_deal=first_deal)
+        )
+        first_match += len(parts[-1])
+    return Schedule(
+        np.concatenate([part.match for part in parts]),
+        np.concatenate([part.deal for part in parts]),
+        np.concatenate([part.seating for part in parts]),
+    )
+
+
+def play_gauntlet(
+    tables: Sequence[Table], deals: int, *, progress: Progress | None = None
+) -> Iterator[Results]:
+    """Play `deals` deals against everybody at the table; give them in parts that are whole.
+
+    At each table the player comes first and its opponents after it. Parts are fixed beforehand,
+    and each has as many deals against one opponent as against another.
+    """
+    seats, opponents = tables[0].game.spec.seats, len(tables[0].players) - 1
+    each = seats * opponents
+    done, wanted = 0, FIRST_BLOCK
+    while done < deals:
+        size = min(deals - done, max(1, min(wanted, _MOST_BLOCK) // each))
+        schedule = everybody(
+            seats,
+            opponents,
+            size,
+            first_match=LAST_WORD + done * each,
+            first_deal=LAST_WORD + done,
+        )
+        with one_thread():
+            part = play(tables, schedule, progress=progress)
+        yield part
+        done, wanted = done + size, wanted * 2
+
+
+def gauntlet_of(results: Results, names: Sequence[str]) -> Gauntlet:
+    """Return what `results` say of player 0 against the others; `names` are all players'."""
+    bouts, scores, first, unit = [], [], [], []
+    for number in range(1, len(names)):
+        part = against(results, number)
+        counts = decided(part)
+        result, seating = against_all(part.place[counts]), part.schedule.seating[counts]
+        scores.append(result[seating == 0])
+        first.append(result[:, 0])
+        unit.append(part.schedule.deal[counts])
+        found = summarise(part, (names[0], names[number]))
+        bouts.append(
+            Bout(
+                names[number],
+                results.digests[number],
+                found.standings[0],
+                found.first_seat,
+                found.left_out,
+            )
+        )
+    deal = np.concatenate(unit)
+    left_out = sum(bout.left_out for bout in bouts)
+    return Gauntlet(
+        name=names[0],
+        digest=results.digests[0],
+        bouts=tuple(bouts),
+        mean=mean_score(unit_means(np.concatenate(scores), deal)),
+        first_seat=mean_score(unit_means(np.concatenate(first), deal)),
+        matches=len(results) - left_out,
+        left_out=left_out,
+        decisions=results.total_decisions,
+        wall_seconds=results.wall_seconds,
+        cpu_seconds=results.cpu_seconds,
+    )
+
+
+def against(results: Results, number: int) -> Results:
+    """Return the matches against one opponent, in which it is player 1."""
+    seating = results.schedule.seating
+    rows = np.flatnonzero((seating == number).any(axis=1))
+    schedule = Schedule(
+        results.schedule.match[rows],
+        results.schedule.deal[rows],
+        (seating[rows] != 0).astype(np.int32),
+    )
+    return replace(
+        results,
+        schedule=schedule,
+        returns=results.returns[rows],
+        place=results.place[rows],
+        score=results.score[rows],
+        decisions=results.decisions[rows],
+        cut_off=results.cut_off[rows],
+        digests=(results.digests[0], results.digests[number]),
+        actions=None,
+    )
+
+
+def match_rows(
+    results: Results,
+    names: Sequence[str],
+    reasons: Sequence[str],
+    seed: int,
+    spec: Spec,
+    update: int,
+) -> tuple[list[LineupRow], list[MatchRow]]:
+    """Return the line-ups and matches of results, for the record of an update.
+
+    `reasons` says why each opponent was played. A line-up has the id of its first match.
+    """
+    schedule, digests = results.schedule, results.digests
+    number: dict[tuple[int, ...], int] = {}
+    matches: list[MatchRow] = []
+    for row, seating in enumerate(map(tuple, schedule.seating.tolist())):
+        match = int(schedule.match[row])
+        matches.append(
+            MatchRow(
+                update,
+                match,
+                lineup=number.setdefault(seating, match),
+                deal=int(schedule.deal[row]),
+                returns=tuple(results.returns[row].tolist()),
+                places=tuple(results.place[row].tolist()),
+                cut_off=bool(results.cut_off[row]),
+            )
+        )
+    lineups = [
+        LineupRow(
+            update,
+            lineup,
+            reason=reasons[max(seating) - 1],
+            names=tuple(names[who] for who in seating),
+            digests=tuple(digests[who] for who in seating),
+            seed=seed,
+            rules_version=spec.facts.rules_version,
+            observation_version=spec.facts.observation_version,
+        )
+        for seating, lineup in number.items()
+    ]
+    return lineups, matches
+
+
+def described(found: Gauntlet, spec: Spec, seed: int, manner: str) -> dict[str, Any]:
+    """Return a gauntlet as plain values, with all it takes to play it again."""
+    scores = found.scores
+    return {
+        "game": spec.name,
+        "settings": dict(spec.settings),
+        "rules_version": spec.facts.rules_version,
+        "observation_version": spec.facts.observation_version,
+        "seed": seed,
+        "first_match": LAST_WORD,
+        "manner": manner,
+        **asdict(found),
+        "lowest": asdict(pool_reading(found.name, found.digest, scores)) if scores else None,
+    }

@@ -1,0 +1,458 @@
+"""Trains policies from settings: matchmaking, iterations, evaluation, checkpoints, resume.
+
+Owns the order of things in a run and what a fault costs. Knows nothing of how an iteration works
+and of what a league's rules say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lanista.errors import LanistaError, RefusedError
+from lanista.evaluation.evaluator import FIRST_MATCH, Evaluator, Judgement
+from lanista.evaluation.promotion import Champion
+from lanista.files import write_bytes
+from lanista.league.population import Population
+from lanista.learn.learner import BrokenLossError
+from lanista.nets.policy_file import policy_bytes, save_policy
+from lanista.nets.policy_format import POLICY
+from lanista.runs.database import Values
+from lanista.runs.folder import (
+    Run,
+    create,
+    folder_of,
+    policy_path,
+    refuse_renamed,
+)
+from lanista.runs.layout import CONFIG
+from lanista.runs.league_settings import League
+from lanista.runs.resolve import resolve
+from lanista.runs.resume import resumed_settings
+from lanista.runs.schema import EventRow, LineupRow, MatchRow
+from lanista.runs.settings import RunSettings, fingerprint, fingerprints
+from lanista.runs.slim import exactness, filled, slimmed, write_needed
+from lanista.training.learner_loop import LearnerLoop
+from lanista.training.observers import Observer, Observers
+
+if TYPE_CHECKING:
+    from lanista.exploiters.league_exploiters import Tested
+
+INTERRUPTED = 130
+
+
+def train(
+    settings: RunSettings,
+    output: Path,
+    *,
+    folder: Path | None = None,
+    resume: bool = False,
+    checkpoint: Path | None = None,
+    stop: Callable[[], bool] | None = None,
+    observers: Sequence[Observer] = (),
+) -> int:
+    """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved.
+
+    A run that is resumed, at its newest good checkpoint or at `checkpoint`, must be given settings
+    that do not make it another run. `folder` is the run's, FILE.run beside the output unless given.
+    """
+    output = Path(output)
+    folder = folder or folder_of(output)
+    if resume or checkpoint is not None:
+        settings = resumed_settings(folder, settings)
+    else:
+        settings, policies = resolve(settings)
+        first = partial(_first_state, settings, output)
+        create(output, folder, settings, policies, first)
+    stop = stop or (lambda: False)
+    with (
+        Run(output, folder) as run,
+        closing(Population(settings, folder, LearnerLoop)) as population,
+    ):
+        code = _Trainer(run, settings, population, Observers(observers), stop).go(checkpoint)
+    if settings.checkpoints.slim:
+        write_needed(output, folder)
+    return code
+
+
+def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str, Any]:
+    """Return the state a run begins with; what cannot be used is refused before it begins."""
+    from lanista.exploiters.league_exploiters import start_of  # See `_wanted`.
+
+    with closing(Population(settings, folder, LearnerLoop)) as population:
+        population.enter(population.first_rows())
+        population.meet(population.matchmake())
+        Evaluator(settings, population.spec, folder)
+        # What could not be saved at the end is refused now.
+        policy_bytes(population.main.learner.best, population.main.spec, **_about(settings, output))
+        if settings.league is not None:
+            start_of(settings, settings.league, folder)
+            if settings.league.exploiter_unit == "gain" and not population.spec.facts.zero_sum:
+                raise LanistaError(
+                    f"league.exploiter_unit is gain, and in {population.spec.name} what one wins "
+                    "another need not lose; admit exploiters by their score."
+                )
+        return {"settings": fingerprint(settings), "rows": 0, "learners": population.state()}
+
+
+def _about(settings: RunSettings, output: Path) -> dict[str, Any]:
+    """Return what the policy file of a run says of its origin."""
+    parents = [settings.supervised_digest] if settings.supervised_digest else []
+    return {"name": output.stem, "parents": parents}
+
+
+class _Trainer:
+    """One process's work on a run."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: RunSettings,
+        population: Population,
+        observers: Observers,
+        stop: Callable[[], bool],
+    ) -> None:
+        self.run, self.settings, self.population = run, settings, population
+        self.observers, self.stop = observers, stop
+        self.evaluator = Evaluator(settings, self.population.spec, run.folder)
+        self.champion = Champion()
+        self.saved = -1
+        self.next_match = FIRST_MATCH
+        """The id of the next match of fixed players."""
+        self.recorded = -1
+        """The iteration whose rows are all there, as long as its learners are as it left them."""
+
+    def go(self, checkpoint: Path | None) -> int:
+        population = self.population
+        iteration, state, said = self.run.state(checkpoint)
+        refuse_renamed(self.run.checkpoints.path(iteration), iteration, state)
+        if state["settings"] not in fingerprints(self.settings):
+            raise RefusedError(
+                f"{self.run.folder / CONFIG} is not what the run was begun with: it was edited or "
+                "is damaged; put it back as it was."
+            )
+        if self.settings.iterations < iteration:
+            raise RefusedError(
+                f"The run {self.run.folder} has done {iteration} iterations, and iterations is "
+                f"{self.settings.iterations}; give at least {iteration}, or name an earlier "
+                "checkpoint."
+            )
+        self.run.keep_settings(self.settings)
+        update = iteration * self.settings.learner_updates
+        self.observers.started(self.settings, update)
+        # The first checkpoint is older than every row, those of the players at the start too.
+        said += self.run.forget_after(iteration, update if iteration else -1)
+        said.append(self._doubts(state["rows"]))
+        with self.run.metrics.reading():
+            population.load(filled(state["learners"], self.settings), self.run.metrics)
+            self.champion.load(self.run.metrics)
+            self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
+        if not population.roster:
+            rows = population.first_rows()
+            self.run.metrics.add_rows(rows)
+            population.enter(rows)
+        self.saved = iteration
+        unkept = exactness(self.settings, population.spec, slim=state.get("slim", False))
+        for sentence in [*said, self.evaluator.notice, unkept]:
+            self._say(sentence)
+        try:
+            return self._iterations()
+        except BrokenLossError as error:
+            raise BrokenLossError(
+                f"{error} The last good checkpoint is {self.run.checkpoints.path(self.saved)}."
+            ) from error
+        except Exception:
+            self._save_rest()
+            raise
+        finally:
+            self.run.metrics.try_flush()
+            self.observers.ended()
+
+    def _doubts(self, rows: int) -> str:
+        """Return a sentence where the tables are not what the run wrote; a league goes by them."""
+        if self.run.metrics.sum == rows:
+            return ""
+        what = (
+            f"{self.run.metrics.path} is not what the run wrote: some of its numbers are damaged "
+            "or missing."
+        )
+        if self.settings.league is not None:
+            raise RefusedError(f"{what} The league goes by them; put the file back as it was.")
+        return f"{what} Training does not depend on them and goes on."
+
+    def _iterations(self) -> int:
+        population, total = self.population, self.settings.iterations
+        while population.iteration < total:
+            if not self._round():
+                return INTERRUPTED
+            *earlier, (number, values) = population.iterate()
+            for entry in earlier:
+                self._log(*entry)
+            for sentence in population.notices():
+                self._say(sentence)
+            games = population.games()
+            self.run.metrics.add_rows(games)
+            found = self._evaluate()
+            for name, judgement in found.items():
+                prefix = "" if name == population.main.name else f"{name}/"
+                values |= {f"{prefix}{key}": value for key, value in judgement.values.items()}
+            self._log(number, values | population.weights())
+            population.count(games, *self._kept(list(found.values())))
+            self._promote(found)
+            self.recorded = population.iteration
+            stopping = self.stop()
+            if stopping or self._due(self.settings.checkpoints.save_every):
+                self._save(must=stopping or population.iteration >= total)
+            if stopping and population.iteration < total:
+                return INTERRUPTED
+        self._write_output()
+        return 0
+
+    def _round(self) -> bool:
+        """Let players join and learners reset where that is due, and set the opponent mix.
+
+        All of it belongs to the coming update: a run that ends here begins with it when resumed.
+        Returns False when the run was stopped meanwhile.
+        """
+        population, update, league = (
+            self.population,
+            self.population.update + 1,
+            self.settings.league,
+        )
+        begins = league is not None and population.iteration % league.round == 0
+        why = "" if league is None else self._wanted(league)
+        if begins and population.iteration:
+            self._join(update)
+        if why:
+            found = self._exploit(why, update)
+            if found is None:
+                return False
+            begins |= found
+        if begins or not population.in_force:
+            rows = population.matchmake()
+            self.run.metrics.add_rows(rows)
+            population.meet(rows)
+        return True
+
+    def _wanted(self, league: League) -> str:
+        """Return why an exploiter is to be trained now, or nothing; the run is saved before it is.
+
+        That comes before anything of the coming update is recorded or done, since a resumed run
+        begins with all of it again.
+        """
+        # An exploiter is trained by a run of its own, so the two modules need each other.
+        from lanista.exploiters.league_exploiters import wanted
+
+        why = wanted(league, self.population.iteration, self.run.metrics)
+        if why and self.saved < self.population.iteration:
+            # Whoever stops an exploiter is told that all is saved.
+            self._save(must=True)
+        return why
+
+    def _exploit(self, why: str, update: int) -> bool | None:
+        """Train and test an exploiter; return whether it joined. None: stopped, and saved."""
+        from lanista.exploiters.league_exploiters import exploit  # See `_wanted`.
+
+        population, metrics = self.population, self.run.metrics
+        self._say(f"An exploiter of {population.next_victim.name} is trained ({why}).", update)
+        tested = exploit(
+            self.settings,
+            population,
+            self.evaluator,
+            self.next_match,
+            self.stop,
+            self.observers.said,
+        )
+        if tested is None:
+            return None
+        self.next_match = tested.next_match
+        row = tested.frozen.row
+        body = {**row.body, "why": why}
+        write_bytes(policy_path(self.run.folder, row.digest), tested.frozen.data)
+        metrics.add_rows([*tested.lineups, *tested.matches])
+        population.count([], tested.lineups, tested.matches)
+        kind = "exploiter_admitted" if tested.admitted else "exploiter_refused"
+        self._event(update, kind, row.name, body)
+        population.exploited += 1
+        self.champion.tested(row.name, body)
+        metrics.add(update, tested.values)
+        population.spend(tested.values)
+        self._tell(update, tested)
+        if tested.admitted:
+            metrics.add_rows([row])
+            population.enter([row])
+        return tested.admitted
+
+    def _tell(self, update: int, tested: Tested) -> None:
+        body = tested.frozen.row.body
+        low = body["low"]
+        interval = "" if low is None else f" [{low:.3f}, {body['high']:.3f}]"
+        self._say(
+            f"The exploiter of iteration {self.population.iteration} scores {body['score']:.3f}"
+            f"{interval} in {body['games']:,} games against its victim and gains "
+            f"{body['gain']:+.3f} per match after {body['budget_decisions']:,} decisions; it "
+            f"{'joins the pool' if tested.admitted else 'is not admitted'}.",
+            update,
+        )
+
+    def _promote(self, found: dict[str, Judgement]) -> None:
+        """Promote the newest policies of a league that are not surely worse than before."""
+        if self.settings.league is None:
+            return
+        for name, judgement in found.items():
+            body = self.champion.challenged(judgement)
+            # What the disk had no room for cannot be promoted.
+            if body is not None and policy_path(self.run.folder, judgement.digest).is_file():
+                self._event(self.population.update, "promotion", name, body)
+                self.champion.crowned(body)
+
+    def _join(self, update: int) -> None:
+        population, metrics = self.population, self.run.metrics
+        for frozen, reason in population.snapshots():
+            row, learner = frozen.row, str(frozen.row.body["learner"])
+            write_bytes(policy_path(self.run.folder, row.digest), frozen.data)
+            metrics.add_rows([row])
+            population.enter([row])
+            self._event(update, "snapshot", row.name, {"reason": reason})
+            target = population.reset_after(learner)
+            if target is not None:
+                self._event(update, "reset", learner, {"to": target})
+                self.recorded = -1
+                population.reset(learner, target)
+
+    def _event(self, update: int, kind: str, player: str, body: dict[str, Any]) -> None:
+        self.run.metrics.add_rows([EventRow(update, kind, player, body)])
+
+    def _due(self, every: int) -> bool:
+        iteration = self.population.iteration
+        return iteration % every == 0 or iteration >= self.settings.iterations
+
+    def _evaluate(self) -> dict[str, Judgement]:
+        """Judge every main, where that is due; by its name."""
+        every = self.settings.evaluation.every
+        if not every or not self._due(every):
+            return {}
+        found = {}
+        for training in self.population.mains:
+            learner = training.learner
+            judgement = self.evaluator.measure(
+                learner.best,
+                self.population.update,
+                self.next_match,
+                name=training.name,
+                pool=self.population.pool(self.settings.evaluation.pool),
+            )
+            self.next_match = judgement.next_match
+            if judgement.score is not None:
+                learner.evaluated(judgement.score)
+                judgement.values["evaluation/score"] = judgement.score
+            found[training.name] = judgement
+        return found
+
+    def _kept(self, found: Sequence[Judgement]) -> tuple[list[LineupRow], list[MatchRow]]:
+        """Keep evaluations' matches, and first the policies that they name; return what is kept."""
+        lineups: list[LineupRow] = []
+        matches: list[MatchRow] = []
+        for judgement in found:
+            if not judgement.matches:
+                continue
+            update = self.population.update
+            try:
+                write_bytes(policy_path(self.run.folder, judgement.digest), judgement.policy)
+            except OSError as error:
+                why = (error.strerror or str(error)).lower()
+                self._say(
+                    f"The policy of update {update} could not be kept: {why}; the matches it was "
+                    "judged by are left out of the run's database."
+                )
+                continue
+            self.run.metrics.add_rows([*judgement.lineups, *judgement.matches])
+            lineups += judgement.lineups
+            matches += judgement.matches
+        return lineups, matches
+
+    def _log(self, number: int, values: Values) -> None:
+        self.run.metrics.add(number, values)
+        self.observers.updated(number, values)
+
+    def _save(self, must: bool) -> None:
+        """Save the run; a disk that is full now may not be at the next save."""
+        population, asked = self.population, self.settings.checkpoints
+        for training in population.trainings.values():
+            training.refuse_broken()
+        try:
+            self.run.metrics.flush()
+            self.run.checkpoints.save(population.iteration, self._state(population.state()))
+            self.saved = population.iteration
+            self.run.checkpoints.keep(asked.keep_last, asked.keep_every)
+            self._write_output()
+            if asked.slim:
+                write_needed(self.run.output, self.run.folder)
+        except OSError as error:
+            if must:
+                raise
+            why = (error.strerror or str(error)).lower()
+            self._say(
+                f"Iteration {population.iteration} could not be saved: {why}; the run goes on and "
+                f"tries again after {asked.save_every} more."
+            )
+
+    def _save_rest(self) -> None:
+        """Save the last complete iteration, which a fault of the next one does not touch.
+
+        What was recorded for the coming update is dropped, as a resumed run would do first.
+        """
+        iteration, learners = self.population.iteration, self.population.rested_state()
+        if self.saved == iteration or self.recorded != iteration or learners is None:
+            return
+        try:
+            for training in self.population.trainings.values():
+                training.refuse_broken()
+            self.run.metrics.flush()
+            self.run.metrics.forget_after(self.population.update)
+            self.run.checkpoints.save(iteration, self._state(learners))
+            self.saved = iteration
+            self._write_output()
+        except (OSError, BrokenLossError) as error:
+            self._say(f"Iteration {iteration} could not be saved before the run ended: {error}.")
+            return
+        self._say(
+            f"The run ends with a fault; iteration {iteration} was saved first, and --resume goes "
+            f"on from it{self._lost()}."
+        )
+
+    def _lost(self) -> str:
+        rollouts = self.settings.rollouts
+        if rollouts.streaming or rollouts.lag:
+            return " with fresh matches for those in flight, so not exactly as the unbroken run"
+        return ""
+
+    def _state(self, learners: dict[str, Any]) -> dict[str, Any]:
+        """Return what a checkpoint holds; call it when all rows are written."""
+        state = {"settings": fingerprint(self.settings), "rows": self.run.metrics.sum}
+        if self.settings.checkpoints.slim:
+            return {**state, "slim": True, "learners": slimmed(learners)}
+        return {**state, "learners": learners}
+
+    def _write_output(self) -> None:
+        training = self.population.main
+        if self.champion.digest:
+            path = policy_path(self.run.folder, self.champion.digest)
+            write_bytes(self.run.output, path.read_bytes(), POLICY)
+            return
+        save_policy(
+            self.run.output,
+            training.learner.best,
+            training.spec,
+            step=self.population.update,
+            **_about(self.settings, self.run.output),
+        )
+
+    def _say(self, sentence: str, update: int | None = None) -> None:
+        """Tell the user; what belongs to the coming update is taken back with it."""
+        if sentence:
+            self.run.metrics.say(self.population.update if update is None else update, sentence)
+            self.observers.said(sentence)
