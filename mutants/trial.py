@@ -109,6 +109,9 @@ class Workshop:
             return "noticed", "it hangs"
         if outcome == 0:
             return "survived", ""
+        if any(line.startswith("ERROR: not found") for line in output.splitlines()):
+            # The coverage is older than the tests: nobody has looked at the fault.
+            return "not run", "a test is gone; measure again"
         failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
         return "noticed", failed[0].split(" - ")[0].split(" ", 1)[1] if failed else "a crash"
 

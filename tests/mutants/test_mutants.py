@@ -122,6 +122,9 @@ def test_a_fault_is_noticed_where_a_test_fails_and_survives_where_none_does(
             for fault in draw.all_faults(root, "learn")
             if fault.after in {"limit = max(value, most)", "return limit / 1.0"}
         }
+        (workshop.folder / "tests/learn/test_adding.py").write_text(TEST.replace("_clip", "_other"))
+        (fault, *_) = draw.all_faults(root, "learn")
+        assert workshop.notices(fault) == ("not run", "a test is gone; measure again")
     finally:
         workshop.close()
     assert outcomes == {
