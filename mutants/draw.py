@@ -18,7 +18,8 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "learn": ("learn/*.py", "learn/imitation/*.py", "runs/checkpoints.py"),
     "rollout": ("rollout/*.py", "rollout/inference/*.py", "rollout/launchers/*.py"),
     "league": (
-        "league/payoff.py", "league/matchmaking.py", "league/roles.py", "runs/league_settings.py",
+        "league/payoff.py", "league/matchmaking.py", "league/roles.py",
+        "league/exploiter_timing.py", "runs/league_settings.py",
         "evaluation/score.py", "evaluation/standings.py", "evaluation/ratings.py",
         "evaluation/meter.py", "evaluation/differences.py", "evaluation/roundrobin.py",
     ),

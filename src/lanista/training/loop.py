@@ -16,6 +16,7 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.evaluation.evaluator import FIRST_MATCH, Evaluator, Judgement
 from lanista.evaluation.promotion import Champion
 from lanista.files import write_bytes
+from lanista.league.exploiter_timing import exploiter_due
 from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError
 from lanista.nets.policy_file import policy_bytes, save_policy
@@ -80,7 +81,7 @@ def train(
 
 def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str, Any]:
     """Return the state a run begins with; what cannot be used is refused before it begins."""
-    from lanista.exploiters.league_exploiters import start_of  # See `_wanted`.
+    from lanista.exploiters.league_exploiters import start_of  # See `_exploit`.
 
     with closing(Population(settings, folder, LearnerLoop)) as population:
         population.enter(population.first_rows())
@@ -243,10 +244,7 @@ class _Trainer:
         That comes before anything of the coming update is recorded or done, since a resumed run
         begins with all of it again.
         """
-        # An exploiter is trained by a run of its own, so the two modules need each other.
-        from lanista.exploiters.league_exploiters import wanted
-
-        why = wanted(league, self.population.iteration, self.run.metrics)
+        why = exploiter_due(league, self.population.iteration, self.run.metrics)
         if why and self.saved < self.population.iteration:
             # Whoever stops an exploiter is told that all is saved.
             self._save(must=True)
@@ -254,7 +252,8 @@ class _Trainer:
 
     def _exploit(self, why: str, update: int) -> bool | None:
         """Train and test an exploiter; return whether it joined. None: stopped, and saved."""
-        from lanista.exploiters.league_exploiters import exploit  # See `_wanted`.
+        # An exploiter is trained by a run of its own, so the two modules need each other.
+        from lanista.exploiters.league_exploiters import exploit
 
         population, metrics = self.population, self.run.metrics
         self._say(f"An exploiter of {population.next_victim.name} is trained ({why}).", update)
