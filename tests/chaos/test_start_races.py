@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -93,11 +94,15 @@ def test_of_learners_that_begin_at_the_same_time_one_serves_and_the_other_is_ref
         spool = tmp_path / f"{number}" / "spool"
         rounds.append(["learn", "--spool", str(spool), "--policy", str(folder.folder)])
     processes = race(tmp_path / "gate", rounds)
+    # Reading waits for as long as somebody lives; one who hangs must fail the test, not stop it.
+    watchdog = threading.Timer(300, lambda: [process.kill() for process in processes])
+    watchdog.start()
     try:
         for number in range(len(rounds)):
             codes = finish(processes)
             assert sorted(codes) == [0, 3], number
     finally:
+        watchdog.cancel()
         for process in processes:
             process.kill()
             process.wait()
