@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from collections.abc import Iterator
@@ -23,8 +24,14 @@ class SmallDisk:
         self.clear()
         about = os.statvfs(self.path)
         free = about.f_bavail * about.f_frsize - leaving
-        with self.ballast.open("wb") as file:
-            file.write(bytes(max(free, 0)))
+        with self.ballast.open("wb", buffering=0) as file:
+            while free > 0:
+                try:
+                    free -= file.write(bytes(min(free, 1 << 16)))
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
+                    break  # Somebody else took room meanwhile.
 
     def clear(self) -> None:
         self.ballast.unlink(missing_ok=True)

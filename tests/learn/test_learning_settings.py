@@ -100,7 +100,7 @@ def test_a_share_above_1_is_refused_and_all_of_it_is_taken(name: str) -> None:
         ({"policy": "all_action"}, "policy all_action needs critic_output q"),
         ({"policy": "ppo", "critic_output": "q"}, "goes with all_action or neurd, not ppo"),
         ({"policy": "vtrace", "critic_output": "q"}, "goes with all_action or neurd, not vtrace"),
-        ({"policy": "vtrace", "eta": 0.1}, "for ppo or neurd, not for vtrace"),
+        ({"policy": "vtrace", "eta": 0.1}, "for ppo or neurd, not vtrace"),
         ({"policy": "neurd", "eta": 0.1, "critic_output": "q"}, "critic_output of value, not q"),
         ({"terms": {"polici": 1.0}}, "did you mean 'policy'"),
     ],
