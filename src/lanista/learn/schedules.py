@@ -264,11 +264,11 @@ def parse_schedule(value: object) -> Schedule:
         raise LanistaError(f"A schedule needs a kind, got {value!r}; known: {names}.")
     kind = str(given.pop("kind"))
     cls = _class_of(kind)
-    known = {field.name: field for field in fields(cls)}
+    fields_by_name = {field.name: field for field in fields(cls)}
     for key in given:
-        if key not in known:
-            raise LanistaError(f"A {kind} schedule has no {key!r}: {nearest(key, known)}")
-    missing = [n for n, f in known.items() if f.default is MISSING and n not in given]
+        if key not in fields_by_name:
+            raise LanistaError(f"A {kind} schedule has no {key!r}: {nearest(key, fields_by_name)}")
+    missing = [n for n, f in fields_by_name.items() if f.default is MISSING and n not in given]
     if missing:
         raise LanistaError(f"A {kind} schedule needs {' and '.join(map(repr, missing))}.")
     hints = get_type_hints(cls)
@@ -305,7 +305,7 @@ def observe_all(
     schedules: Mapping[str, Schedule], states: Mapping[str, Mapping[str, float]], metric: float
 ) -> dict[str, State]:
     """Return what each named schedule must remember after seeing `metric`."""
-    return {name: each.observe(states[name], metric) for name, each in schedules.items()}
+    return {name: schedule.observe(states[name], metric) for name, schedule in schedules.items()}
 
 
 def values_at(
@@ -317,15 +317,17 @@ def values_at(
     """Return the value of each named schedule at `step`, coupled ones after what they follow."""
     values: dict[str, float] = {}
     waiting = dict(schedules)
-    for name, each in schedules.items():
-        for need in each.needs():
+    for name, schedule in schedules.items():
+        for need in schedule.needs():
             if need not in schedules:
                 raise LanistaError(
                     f"Schedule {name!r} is coupled to {need!r}, which is no schedule: "
                     f"{nearest(need, schedules)}"
                 )
     while waiting:
-        ready = [n for n, each in waiting.items() if all(need in values for need in each.needs())]
+        ready = [
+            n for n, schedule in waiting.items() if all(need in values for need in schedule.needs())
+        ]
         if not ready:
             raise LanistaError(f"Schedules are coupled in a circle: {', '.join(waiting)}.")
         for name in ready:

@@ -51,7 +51,7 @@ def loss_inputs(
     """Return all that the terms of the loss may look at; no target carries a gradient."""
     unrolls = batch.unrolls
     everything = returns.unpadded(forward.value)
-    known = LossInputs(
+    inputs = LossInputs(
         heads=heads,
         settings=settings,
         logits=forward.logits,
@@ -73,40 +73,40 @@ def loss_inputs(
     batch = batch.to_the_end
     steps = Steps.of(batch, settings.gamma)
     if settings.rnad:
-        known = _rnad(known, steps, batch, forward)
+        inputs = _rnad(inputs, steps, batch, forward)
     else:
-        known = MAKE[settings.policy](known, steps, batch, forward)
+        inputs = MAKE[settings.policy](inputs, steps, batch, forward)
     if settings.needs("upgo"):
         upgo = returns.upgo(
             batch.steps(forward.value), steps.reward, steps.discount, forward.next_value
         )
-        known = replace(known, upgo=batch.rows(upgo))
+        inputs = replace(inputs, upgo=batch.rows(upgo))
     if settings.critic_output == "outcome":
-        known = replace(known, outcome=_outcome(batch, forward, steps))
-    return known
+        inputs = replace(inputs, outcome=_outcome(batch, forward, steps))
+    return inputs
 
 
-def _ppo(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
+def _ppo(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """Advantages by GAE from the values at the time of acting, as PPO has them."""
-    unrolls, settings = batch.unrolls, known.settings
+    unrolls, settings = batch.unrolls, inputs.settings
     old = forward.value if unrolls.value is None else batch.tensor("value")
     last = forward.next_value
     if unrolls.value is not None and unrolls.next_value is not None:
         last = batch.tensor("next_value")
-    found = returns.gae(batch.steps(old), steps.reward, steps.discount, last, lam=settings.lam)
+    estimates = returns.gae(batch.steps(old), steps.reward, steps.discount, last, lam=settings.lam)
     return replace(
-        known,
-        advantage=batch.rows(found.advantage),
-        value_target=batch.rows(found.target),
+        inputs,
+        advantage=batch.rows(estimates.advantage),
+        value_target=batch.rows(estimates.target),
         old_value=old,
     )
 
 
-def _vtrace(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
+def _vtrace(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """V-trace advantages; the critic learns TD(λ), as AlphaStar's does."""
-    settings, value = known.settings, batch.steps(forward.value)
-    ratio = batch.steps(known.chosen - known.behaviour)
-    found = returns.vtrace(
+    settings, value = inputs.settings, batch.steps(forward.value)
+    ratio = batch.steps(inputs.chosen - inputs.behaviour)
+    estimates = returns.vtrace(
         ratio,
         value,
         steps.reward,
@@ -120,60 +120,62 @@ def _vtrace(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> 
     target = returns.td_lambda(
         value, steps.reward, steps.discount, forward.next_value, lam=settings.lam
     )
-    return replace(known, advantage=batch.rows(found.advantage), value_target=batch.rows(target))
+    return replace(
+        inputs, advantage=batch.rows(estimates.advantage), value_target=batch.rows(target)
+    )
 
 
-def _all_action(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
+def _all_action(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """Q learns TD(λ) returns, with Σ π Q as the value of what follows."""
     value = batch.steps(forward.value)
     target = returns.td_lambda(
-        value, steps.reward, steps.discount, forward.next_value, lam=known.settings.lam
+        value, steps.reward, steps.discount, forward.next_value, lam=inputs.settings.lam
     )
-    return replace(known, value_target=batch.rows(target))
+    return replace(inputs, value_target=batch.rows(target))
 
 
-def _neurd(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
+def _neurd(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """The advantage of every choice by the Q critic, with the regularisers' force on it.
 
     Following it on the logits is magnetic mirror descent (Sokota et al. 2023): the force on a
     choice is Q(a) − Σ_i α_i log(π(a)/ρ_i(a)).
     """
-    known = _all_action(known, steps, batch, forward)
-    heads, mask = known.heads, known.mask
+    inputs = _all_action(inputs, steps, batch, forward)
+    heads, mask = inputs.heads, inputs.mask
     value = forward.critic
     for name in PULLS:
-        if known.weights.get(name):
+        if inputs.weights.get(name):
             reference = (
                 heads.uniform_log_probs(mask)
                 if name == "magnet"
-                else known.references["anchor" if name == "anchor_reverse" else name]
+                else inputs.references["anchor" if name == "anchor_reverse" else name]
             )
-            ratio = log_policy_ratio(known.log_probs, reference, mask)
-            value = value - known.weights[name] * ratio
-    return replace(known, q_advantage=advantages(heads, known.log_probs, value, mask))
+            ratio = log_policy_ratio(inputs.log_probs, reference, mask)
+            value = value - inputs.weights[name] * ratio
+    return replace(inputs, q_advantage=advantages(heads, inputs.log_probs, value, mask))
 
 
-def _rnad(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
+def _rnad(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """Targets of the regularised game, from whole matches in the joint view."""
     _refuse_partial(batch)
-    ratio = log_policy_ratio(known.log_probs, known.references["rnad"], known.mask)
-    if known.settings.policy == "ppo":
-        return _ppo(known, _bent(known, steps, batch), batch, forward)
-    joint, settings = batch.joint, known.settings
+    ratio = log_policy_ratio(inputs.log_probs, inputs.references["rnad"], inputs.mask)
+    if inputs.settings.policy == "ppo":
+        return _ppo(inputs, _bent(inputs, steps, batch), batch, forward)
+    joint, settings = batch.joint, inputs.settings
     valid = joint.index >= 0
     actor = joint.steps(batch.tensor("seat"))
     reward = joint.steps(batch.tensor("reward"))
-    assert known.value is not None
-    value = joint.steps(known.value)
+    assert inputs.value is not None
+    value = joint.steps(inputs.value)
     target = torch.zeros_like(value)
     q = torch.zeros_like(joint.steps(ratio))
     for seat in (0, 1):
-        found = two_player_vtrace(
-            known.heads,
-            joint.steps(known.log_probs),
-            joint.steps(known.behaviour),
+        estimates = two_player_vtrace(
+            inputs.heads,
+            joint.steps(inputs.log_probs),
+            joint.steps(inputs.behaviour),
             joint.steps(ratio),
-            joint.steps(known.action),
+            joint.steps(inputs.action),
             value,
             torch.where(actor == seat, reward, 0.0),
             actor,
@@ -184,9 +186,9 @@ def _rnad(known: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> Lo
             rho_clip=settings.rho_clip,
             c_clip=settings.c_clip,
         )
-        target, q = target + found.value, q + found.q
-    advantage = advantages(known.heads, known.log_probs, joint.rows(q), known.mask)
-    return replace(known, value_target=joint.rows(target), q_advantage=advantage)
+        target, q = target + estimates.value, q + estimates.q
+    advantage = advantages(inputs.heads, inputs.log_probs, joint.rows(q), inputs.mask)
+    return replace(inputs, value_target=joint.rows(target), q_advantage=advantage)
 
 
 def _refuse_partial(batch: Batch) -> None:
@@ -196,11 +198,11 @@ def _refuse_partial(batch: Batch) -> None:
         raise LanistaError("eta needs whole matches, and some of the data's go on; collect those.")
 
 
-def _bent(known: LossInputs, steps: Steps, batch: Batch) -> Steps:
+def _bent(inputs: LossInputs, steps: Steps, batch: Batch) -> Steps:
     """Return the steps with the regularised game's rewards, each seat's over its own decisions."""
-    joint, eta = batch.joint, known.settings.eta
-    reference = known.heads.joint(known.references["rnad"], known.action)
-    paid = known.behaviour - reference
+    joint, eta = batch.joint, inputs.settings.eta
+    reference = inputs.heads.joint(inputs.references["rnad"], inputs.action)
+    paid = inputs.behaviour - reference
     actor, valid = joint.steps(batch.tensor("seat")), joint.index >= 0
     other = torch.zeros_like(joint.steps(paid))
     for seat in (0, 1):
@@ -252,7 +254,7 @@ def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
     kept = torch.split(valid, sizes)
     counts = sizes
     if settings.keep_advantages < 1 and len(pieces) > 1:
-        counts = torch.stack([each.sum() for each in kept]).tolist()
+        counts = torch.stack([mask.sum() for mask in kept]).tolist()
     return [
         replace(piece, advantage=mine, valid=some, kept_share=count / sum(counts))
         for piece, mine, some, count in zip(

@@ -31,8 +31,8 @@ def policy_file(word: str | Path) -> Path:
         return Path(word)
     file = CHAMPIONS.get(str(word).removeprefix(PREFIX))
     if file is None:
-        known = ", ".join(champion_names())
-        raise LanistaError(f"There is no policy {str(word)!r}; known: {known}.")
+        names = ", ".join(champion_names())
+        raise LanistaError(f"There is no policy {str(word)!r}; known: {names}.")
     for folder in shared_folders("artifacts"):
         if (folder / file).is_file():
             return folder / file
