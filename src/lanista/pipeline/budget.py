@@ -42,10 +42,10 @@ _REHEARSAL = "rehearsal/seconds"
 
 def read_budget(text: str) -> float:
     """Return the seconds in `90s`, `30m` or `2h`."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
-    if not found or float(found[1]) <= 0:
+    number_and_unit = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
+    if not number_and_unit or float(number_and_unit[1]) <= 0:
         raise LanistaError(f"--budget is {text!r}; write it as 90s, 30m or 2h.")
-    return float(found[1]) * _UNITS[found[2]]
+    return float(number_and_unit[1]) * _UNITS[number_and_unit[2]]
 
 
 def digest_of(recipe: PipelineRecipe) -> str:
@@ -72,7 +72,7 @@ def plan(recipe: PipelineRecipe, seconds: float, rates: Rates) -> PipelineRecipe
 
     The rehearsal is part of that time, but takes no more than half of it from the rest.
     """
-    asked, seconds = seconds, max(seconds / 2, seconds - rates.get(_REHEARSAL, 0.0))
+    whole_budget, seconds = seconds, max(seconds / 2, seconds - rates.get(_REHEARSAL, 0.0))
     names = [name for name in recipe.stages.names if name != "report"]
     shares = {name: recipe.shares.get(name, 1.0) for name in names}
     parts = {name: seconds * share / sum(shares.values()) for name, share in shares.items()}
@@ -89,13 +89,13 @@ def plan(recipe: PipelineRecipe, seconds: float, rates: Rates) -> PipelineRecipe
         games = _even(parts["evaluate"] * rates["evaluate/matches"] / len(opponents_of(recipe)))
         stages = replace(stages, evaluate=replace(stages.evaluate, games=games))
     kept = {name: float(f"{value:.6g}") for name, value in rates.items()}
-    budget = Budget(seconds=asked, of=digest_of(recipe), rates=kept)
+    budget = Budget(seconds=whole_budget, of=digest_of(recipe), rates=kept)
     return replace(recipe, stages=stages, budget=budget)
 
 
 def _recording(recipe: PipelineRecipe, parts: Mapping[str, float], rates: Rates) -> Any:
-    asked = recipe.stages.record
-    assert asked is not None
+    stage = recipe.stages.record
+    assert stage is not None
     matches = parts["record"] * rates["record/matches"]
     if recipe.stages.imitate:
         epochs = min(_FEWEST_EPOCHS, recipe.stages.imitate.imitation.epochs)
@@ -105,26 +105,26 @@ def _recording(recipe: PipelineRecipe, parts: Mapping[str, float], rates: Rates)
         matches = min(matches, _time_to_learn(recipe, parts["imitate"], rates) / one)
     # Imitation holds out one deal of two, and each is played in both seats.
     fewest = 4 if recipe.stages.imitate else 2
-    return replace(asked, matches=max(fewest, _even(matches / len(asked.seats))))
+    return replace(stage, matches=max(fewest, _even(matches / len(stage.seats))))
 
 
 def _imitating(recipe: PipelineRecipe, seconds: float, rates: Rates) -> Any:
     """Return how often imitation goes over all that is recorded."""
-    asked, recorded = recipe.stages.imitate, recipe.stages.record
-    assert asked is not None
+    stage, recorded = recipe.stages.imitate, recipe.stages.record
+    assert stage is not None
     matches = recorded.matches * len(recorded.seats) if recorded else rates["imitate/matches"]
     decisions = matches * rates["imitate/decisions_a_match"]
     left = _time_to_learn(recipe, seconds, rates) - decisions / rates["imitate/gathered"]
     epochs = max(1, int(left * rates["imitate/learned"] / decisions))
-    return replace(asked, imitation=replace(asked.imitation, epochs=epochs))
+    return replace(stage, imitation=replace(stage.imitation, epochs=epochs))
 
 
 def _time_to_learn(recipe: PipelineRecipe, seconds: float, rates: Rates) -> float:
     """Return what is left of imitation's time when its clone has played its matches."""
-    asked = recipe.stages.imitate
-    assert asked is not None
+    stage = recipe.stages.imitate
+    assert stage is not None
     # Half of it at least is for learning, however much the recipe wants to be played.
-    return max(seconds / 2, seconds - asked.evaluation_matches * rates["imitate/a_match_of_each"])
+    return max(seconds / 2, seconds - stage.evaluation_matches * rates["imitate/a_match_of_each"])
 
 
 def _running(recipe: PipelineRecipe, stage: str, seconds: float, rates: Rates) -> dict[str, Any]:
@@ -172,14 +172,14 @@ def _even(number: float) -> int:
 
 def rehearse(recipe: PipelineRecipe, long_enough: float = _LONG_ENOUGH) -> dict[str, float]:
     """Do the pipeline in small and return what was measured."""
-    found: dict[str, float] = {}
+    rates: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="lanista-rehearsal-") as place:
         size = _Size()
         for number in range(_MOST_TIMES):
             clock = Clock()
             small = size.of(recipe)
             conduct(small, Path(place) / f"{number}", audience=clock)
-            found |= clock.rates(small)
+            rates |= clock.rates(small)
             if min(clock.spent.get(name, long_enough) for name in _GROWING) >= long_enough:
                 break
             if not {"record", "imitate"} & {*recipe.stages.names}:
@@ -188,17 +188,17 @@ def rehearse(recipe: PipelineRecipe, long_enough: float = _LONG_ENOUGH) -> dict[
             # What learns by playing is measured once: its iterations do not change in size.
             recipe = replace(recipe, stages=replace(recipe.stages, rl=None, league=None))
             recipe = _without_missing(recipe)
-    return found
+    return rates
 
 
 def _without_missing(recipe: PipelineRecipe) -> PipelineRecipe:
     """Return a pipeline whose evaluation names no policy that it does not make."""
-    asked = recipe.stages.evaluate
-    if asked is None:
+    stage = recipe.stages.evaluate
+    if stage is None:
         return recipe
     missing = {file for name, file in POLICIES.items() if name not in recipe.stages.names}
-    words = tuple(word for word in asked.opponents if word not in missing)
-    evaluate = replace(asked, opponents=words) if words and recipe.policy else None
+    words = tuple(word for word in stage.opponents if word not in missing)
+    evaluate = replace(stage, opponents=words) if words and recipe.policy else None
     return replace(recipe, stages=replace(recipe.stages, evaluate=evaluate))
 
 
@@ -270,44 +270,44 @@ class Clock(Audience):
 
     def rates(self, small: PipelineRecipe) -> dict[str, float]:
         """Return what this rehearsal of `small` says."""
-        found: dict[str, float] = {}
+        rates: dict[str, float] = {}
         stages = small.stages
         if stages.record:
             matches = stages.record.matches * len(stages.record.seats)
-            found["record/matches"] = matches / self.spent["record"]
+            rates["record/matches"] = matches / self.spent["record"]
         if stages.imitate:
-            found |= self._imitation(small)
+            rates |= self._imitation(small)
         for name in ("rl", "league"):
             if name in self.marks:
-                found |= self._run(name, small)
+                rates |= self._run(name, small)
         if stages.evaluate:
             matches = stages.evaluate.games * len(opponents_of(small))
-            found["evaluate/matches"] = matches / self.spent["evaluate"]
-        return found
+            rates["evaluate/matches"] = matches / self.spent["evaluate"]
+        return rates
 
     def _imitation(self, small: PipelineRecipe) -> dict[str, float]:
-        asked, recorded = small.stages.imitate, small.stages.record
-        assert asked is not None
+        stage, recorded = small.stages.imitate, small.stages.record
+        assert stage is not None
         marks = self.marks["imitate"]
         begun = next(mark for mark in marks if mark[0] == "begins")
         learned = next(mark for mark in marks if mark[0] == "at" and mark[2] == begun[2])
         matches = recorded.matches * len(recorded.seats) if recorded else 1.0
-        played = (marks[-1][1] - learned[1]) / max(1, asked.evaluation_matches)
+        played = (marks[-1][1] - learned[1]) / max(1, stage.evaluation_matches)
         return {
             "imitate/matches": float(matches),
             "imitate/decisions_a_match": begun[2] / matches,
             "imitate/gathered": begun[2] / (begun[1] - marks[0][1]),
             "imitate/learned": begun[2] / (learned[1] - begun[1]),
-            "imitate/a_match_of_each": played if asked.evaluation_matches else 0.0,
+            "imitate/a_match_of_each": played if stage.evaluation_matches else 0.0,
         }
 
     def _run(self, name: str, small: PipelineRecipe) -> dict[str, float]:
         """Return iterations a second, decisions of each, and what the last one's judgement took."""
         settings = small.run_settings(name)
         times = [mark[1] for mark in self.marks[name] if mark[0] == "at"]
-        each = [later - now for now, later in pairwise(times[:: settings.learner_updates])]
-        usual = median(each[:-1])
-        judged = max(0.0, each[-1] - usual) if settings.evaluation.every else 0.0
+        durations = [later - now for now, later in pairwise(times[:: settings.learner_updates])]
+        usual = median(durations[:-1])
+        judged = max(0.0, durations[-1] - usual) if settings.evaluation.every else 0.0
         return {
             f"{name}/iterations": 1 / usual,
             f"{name}/decisions": self.decisions[name] / settings.iterations,

@@ -21,17 +21,17 @@ def settled(recipe: PipelineRecipe) -> PipelineRecipe:
     Stages run inside the pipeline's folder and name its files without a path, so that nothing in
     their tables depends on where the folder lies. Settling twice changes nothing.
     """
-    found = registry.entry(recipe.game)
+    entry = registry.entry(recipe.game)
     game_settings = {
         name: _absolute(value) if name.endswith("_path") and value else value
-        for name, value in registry.check_settings(found, recipe.game_settings).items()
+        for name, value in registry.check_settings(entry, recipe.game_settings).items()
     }
     game = _absolute(recipe.game) if recipe.game.endswith(".py") else recipe.game
     recipe = replace(recipe, game=game, game_settings=game_settings)
-    place = _Placed(set(registry.bot_names(found)) | {SELF, "all"})
+    place = _Placed(set(registry.bot_names(entry)) | {SELF, "all"})
     stages = recipe.stages
     if stages.record:
-        seats = tuple(",".join(map(place.word, each)) for each in stages.record.lineups())
+        seats = tuple(",".join(map(place.word, lineup)) for lineup in stages.record.lineups())
         stages = replace(stages, record=replace(stages.record, seats=seats))
     if stages.imitate:
         stages = replace(stages, imitate=_imitating(recipe, stages.imitate))

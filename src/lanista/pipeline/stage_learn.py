@@ -37,10 +37,10 @@ opponents by which a league promotes a policy."""
 
 def imitate_stage(recipe: PipelineRecipe) -> Stage:
     """Return the stage that learns to play as others did."""
-    asked = recipe.stages.imitate
-    assert asked is not None
+    stage = recipe.stages.imitate
+    assert stage is not None
     output = Path(POLICIES["imitate"])
-    task = task_of(asked, output, game=recipe.game, threads=1, device=recipe.device)
+    task = task_of(stage, output, game=recipe.game, threads=1, device=recipe.device)
 
     def work(onlooker: StageObserver, stop: Stop) -> bool:
         run = folder_of(output)
@@ -54,10 +54,10 @@ def imitate_stage(recipe: PipelineRecipe) -> Stage:
                 return False
             raise
 
-    folders = (asked.data_dir, asked.feedback_dir, asked.reports_live_dir)
+    folders = (stage.data_dir, stage.feedback_dir, stage.reports_live_dir)
     reads = (*game_file(recipe), *(folder for folder in folders if folder))
     makes = (str(output), str(json_path(output)))
-    settings = common_inputs(recipe) | plain(asked)
+    settings = common_inputs(recipe) | plain(stage)
     return Stage("imitate", settings, reads, makes, (str(folder_of(output)),), work)
 
 

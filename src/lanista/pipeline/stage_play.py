@@ -43,38 +43,38 @@ _SLOTS = 4096
 
 def record_stage(recipe: PipelineRecipe) -> Stage:
     """Return the stage that plays matches to learn from."""
-    asked = recipe.stages.record
-    assert asked is not None
-    settings = plain(asked)
+    stage = recipe.stages.record
+    assert stage is not None
+    settings = plain(stage)
     del settings["threads"]
-    words = policy_files(word for each in asked.lineups() for word in each)
+    words = policy_files(word for lineup in stage.lineups() for word in lineup)
 
     def work(onlooker: StageObserver, stop: Stop) -> bool:
-        return _play_all(recipe, asked, onlooker, stop)
+        return _play_all(recipe, stage, onlooker, stop)
 
     reads = (*game_file(recipe), *words)
     return Stage("record", common_inputs(recipe) | settings, reads, (DATA,), (), work)
 
 
 def _play_all(
-    recipe: PipelineRecipe, asked: Recording, onlooker: StageObserver, stop: Stop
+    recipe: PipelineRecipe, stage: Recording, onlooker: StageObserver, stop: Stop
 ) -> bool:
     """Record every line-up on deals of its own; blocks that are there are not played again."""
     first, plans = 0, []
-    for players in asked.lineups():
-        schedule = rotations(len(players), asked.matches, first_match=first, first_deal=first)
+    for players in stage.lineups():
+        schedule = rotations(len(players), stage.matches, first_match=first, first_deal=first)
         plans.append((players, schedule))
         first += len(schedule)
     onlooker.begins(first, "matches")
     for players, schedule in plans:
-        if not _play_lineup(recipe, asked, players, schedule, onlooker, stop):
+        if not _play_lineup(recipe, stage, players, schedule, onlooker, stop):
             return False
     return True
 
 
 def _play_lineup(
     recipe: PipelineRecipe,
-    asked: Recording,
+    stage: Recording,
     players: tuple[str, ...],
     schedule: Schedule,
     onlooker: StageObserver,
@@ -94,7 +94,7 @@ def _play_lineup(
         return tuple(_player(recipe, spec, word) for word in players)
 
     try:
-        with _tables(recipe, asked.threads, min(len(schedule), _SLOTS), seated) as tables:
+        with _tables(recipe, stage.threads, min(len(schedule), _SLOTS), seated) as tables:
             recorder = Recorder(DATA, tables[0].game, tables[0].players)
             for block in schedule.blocks(block_size(tables[0].game.spec)):
                 if recorder.path_of(block).exists():
@@ -131,25 +131,25 @@ def _player(recipe: PipelineRecipe, spec: Spec, word: str) -> Player:
 
 def evaluate_stage(recipe: PipelineRecipe) -> Stage:
     """Return the stage that says how strong the last policy is."""
-    asked, policy = recipe.stages.evaluate, recipe.policy
-    assert asked is not None
+    stage, policy = recipe.stages.evaluate, recipe.policy
+    assert stage is not None
     assert policy is not None
 
     def work(onlooker: StageObserver, stop: Stop) -> bool:
-        found = _judge(recipe, asked, policy, onlooker, stop)
-        if found is None:
+        evaluation = _judge(recipe, stage, policy, onlooker, stop)
+        if evaluation is None:
             return False
-        write_text(EVALUATION, json.dumps(found, indent=2, sort_keys=True) + "\n")
+        write_text(EVALUATION, json.dumps(evaluation, indent=2, sort_keys=True) + "\n")
         return True
 
-    settings = common_inputs(recipe) | plain(asked)
+    settings = common_inputs(recipe) | plain(stage)
     del settings["threads"]
-    reads = (*game_file(recipe), *policy_files([policy, *asked.opponents]))
+    reads = (*game_file(recipe), *policy_files([policy, *stage.opponents]))
     return Stage("evaluate", settings, reads, (EVALUATION,), (), work)
 
 
 def _judge(
-    recipe: PipelineRecipe, asked: Evaluating, policy: str, onlooker: StageObserver, stop: Stop
+    recipe: PipelineRecipe, stage: Evaluating, policy: str, onlooker: StageObserver, stop: Stop
 ) -> dict[str, Any] | None:
     """Return what the policy's matches say, without clocks; None: stopped."""
     words, name = opponents_of(recipe), Path(policy).stem
@@ -164,28 +164,28 @@ def _judge(
             policy,
             spec,
             recipe.seed,
-            greedy=asked.greedy,
-            temperature=asked.temperature or 1.0,
+            greedy=stage.greedy,
+            temperature=stage.temperature or 1.0,
             name=name,
         )
         return (mine, *(_player(recipe, spec, word) for word in words))
 
-    slots = min(asked.games * len(words), _SLOTS)
+    slots = min(stage.games * len(words), _SLOTS)
     try:
-        with _tables(recipe, asked.threads, slots, seated) as tables:
+        with _tables(recipe, stage.threads, slots, seated) as tables:
             spec = tables[0].game.spec
-            deals = -(-asked.games // spec.seats)
+            deals = -(-stage.games // spec.seats)
             onlooker.begins(deals * spec.seats * len(words), "matches")
             parts = list(play_gauntlet(tables, deals, progress=ended))
     except KeyboardInterrupt:
         if stop():
             return None
         raise
-    manner = "greedy" if asked.greedy else f"temperature {asked.temperature or 1:g}"
-    found = described(gauntlet_of(join(parts), [name, *words]), spec, recipe.seed, manner)
+    manner = "greedy" if stage.greedy else f"temperature {stage.temperature or 1:g}"
+    evaluation = described(gauntlet_of(join(parts), [name, *words]), spec, recipe.seed, manner)
     for clock in ("wall_seconds", "cpu_seconds"):  # What is evaluated again is the same again.
-        del found[clock]
-    return found | {"exact": _exact(policy)}
+        del evaluation[clock]
+    return evaluation | {"exact": _exact(policy)}
 
 
 def _exact(policy: str) -> dict[str, Any] | None:
@@ -204,8 +204,8 @@ def _exact(policy: str) -> dict[str, Any] | None:
 
 def opponents_of(recipe: PipelineRecipe) -> list[str]:
     """Return the opponents that the last policy is evaluated against, each once."""
-    asked = recipe.stages.evaluate
-    assert asked is not None
+    stage = recipe.stages.evaluate
+    assert stage is not None
     bots = registry.bot_names(registry.entry(recipe.game))
-    words = [name for word in asked.opponents for name in (bots if word == "all" else [word])]
+    words = [name for word in stage.opponents for name in (bots if word == "all" else [word])]
     return list(dict.fromkeys(words))
