@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -45,7 +45,7 @@ def legal_actions(heads: Heads, mask: Tensor, seed: int) -> Tensor:
 
 def close(found: Tensor, wanted: Tensor) -> None:
     """Compare with numbers of float64, by the float32 that they are worth."""
-    torch.testing.assert_close(found.double(), wanted, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found.double(), wanted, rtol=2e-5, atol=2e-6)
 
 
 @quick
@@ -113,6 +113,7 @@ def test_an_action_that_no_head_has_is_refused(action: int) -> None:
 
 @quick
 @given(SIZES, SEEDS, SCALES, st.sampled_from([1.0, 0.5, 3.0]))
+@example((11, 11, 2, 2, 3), 36154070, 1e4, 3.0)  # Two large logits that differ by little.
 def test_choices_are_those_of_the_formula_from_the_same_uniforms(
     sizes: tuple[int, ...], seed: int, scale: float, temperature: float
 ) -> None:

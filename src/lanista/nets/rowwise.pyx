@@ -136,15 +136,18 @@ cdef inline int legal_of(const uint8_t* mask, int size, int32_t* at) noexcept no
 cdef inline Head look(
     const float* logits, const uint8_t* mask, int size, float scale, int32_t* at, float* odds
 ) noexcept nogil:
-    """Find the legal choices `at` and their odds, exp(logit − largest); logits go there first."""
+    """Find the legal choices `at` and their odds, exp((logit − largest) · scale).
+
+    The difference comes first: scaled logits that are large would be rounded by more than it is.
+    """
     cdef Head head
     cdef int i, n = legal_of(mask, size, at)
     head.legal, head.most, head.total = n, -INFINITY, 0.0
     for i in range(n):
-        odds[i] = logits[at[i]] * scale
+        odds[i] = logits[at[i]]
         head.most = odds[i] if odds[i] > head.most else head.most
     for i in range(n):
-        odds[i] = exp_of(odds[i] - head.most)
+        odds[i] = exp_of((odds[i] - head.most) * scale)
         head.total += odds[i]
     head.log_total = <float>log(head.total)  # Once: the compiler cannot know that it is the same.
     return head
@@ -153,7 +156,7 @@ cdef inline Head look(
 cdef inline float log_prob_of(
     const float* logits, float scale, int choice, const Head* head
 ) noexcept nogil:
-    return (logits[choice] * scale - head.most) - head.log_total
+    return (logits[choice] - head.most) * scale - head.log_total
 
 
 def log_softmax(
