@@ -58,7 +58,7 @@ class _View:
     payoff: Payoff
     previous: Mapping[str, float]
 
-    def known(self, *opponents: Candidate) -> bool:
+    def has_enough_games(self, *opponents: Candidate) -> bool:
         """Whether enough games with these, taken together, were played."""
         names = {one.name for one in opponents} - {self.learner}
         games = math.fsum(self.payoff.games(self.learner, name) for name in names)
@@ -66,7 +66,7 @@ class _View:
 
     def rate(self, *opponents: Candidate) -> float:
         """Return the learner's smoothed score against these together; ½ where it is unknown."""
-        if not self.known(*opponents):
+        if not self.has_enough_games(*opponents):
             return 0.5
         names = [one.name for one in opponents]
         return self.payoff.pooled_rate(self.learner, names, self.settings.smoothing)
@@ -161,27 +161,27 @@ def _refuse_unclear(
             )
 
 
-def _whole(found: list[Meeting], kind: str, candidates: Sequence[Candidate]) -> list[Meeting]:
+def _whole(planned: list[Meeting], kind: str, candidates: Sequence[Candidate]) -> list[Meeting]:
     """Return meetings without those of weight 0, scaled to the sum 1."""
-    known = {one.name for one in candidates}
-    for meeting in found:
-        if meeting.opponent not in known:
+    candidate_names = {one.name for one in candidates}
+    for meeting in planned:
+        if meeting.opponent not in candidate_names:
             raise LanistaError(
                 f"The matchmaking {kind} wants to meet {meeting.opponent!r}, who is no candidate; "
-                f"{nearest(meeting.opponent, known)}"
+                f"{nearest(meeting.opponent, candidate_names)}"
             )
         if not 0 <= meeting.weight < math.inf:
             raise LanistaError(
                 f"The matchmaking {kind} gives {meeting.opponent} the weight {meeting.weight}; a "
                 "weight is 0 or more."
             )
-    named = [(meeting.opponent, meeting.reason) for meeting in found]
+    named = [(meeting.opponent, meeting.reason) for meeting in planned]
     if len(set(named)) != len(named):
-        who, why = next(each for each in named if named.count(each) > 1)
+        who, why = next(named_pair for named_pair in named if named.count(named_pair) > 1)
         raise LanistaError(
             f"The matchmaking {kind} names {who} twice for the reason {why!r}; add up its weights."
         )
-    some = [meeting for meeting in found if meeting.weight > 0]
+    some = [meeting for meeting in planned if meeting.weight > 0]
     if not some:
         raise LanistaError(f"The matchmaking {kind} gives nobody a weight above 0.")
     shares = shares_of([meeting.weight for meeting in some])
@@ -210,9 +210,9 @@ def _alike(view: _View, one: Candidate) -> float:
 
 def _weighed(view: _View, candidates: Sequence[Candidate], weigh: Weigh) -> list[float]:
     """Return shares by `weigh` and the candidates' weights; when all are beaten, by these alone."""
-    wanted = shares_of([one.weight for one in candidates])
-    found = [weigh(view, one) * want for one, want in zip(candidates, wanted, strict=True)]
-    return shares_of(found) if max(found) > 0 else wanted
+    own_shares = shares_of([one.weight for one in candidates])
+    weights = [weigh(view, one) * want for one, want in zip(candidates, own_shares, strict=True)]
+    return shares_of(weights) if max(weights) > 0 else own_shares
 
 
 def _simple(reason: str, weigh: Weigh) -> Shares:
@@ -223,10 +223,10 @@ def _simple(reason: str, weigh: Weigh) -> Shares:
 
 
 def _given(
-    candidates: Sequence[Candidate], shares: Sequence[float], part: float, reason: str
+    candidates: Sequence[Candidate], shares: Sequence[float], scale: float, reason: str
 ) -> list[Meeting]:
     return [
-        Meeting(one.name, part * share, reason)
+        Meeting(one.name, scale * share, reason)
         for one, share in zip(candidates, shares, strict=True)
     ]
 
@@ -236,17 +236,19 @@ def _uniform(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:
 
 
 def _categories(candidates: Sequence[Candidate]) -> dict[str, list[Candidate]]:
-    found = {name: [one for one in candidates if one.category == name] for name in CATEGORIES}
-    return {name: members for name, members in found.items() if members}
+    members_by_category = {
+        name: [one for one in candidates if one.category == name] for name in CATEGORIES
+    }
+    return {name: members for name, members in members_by_category.items() if members}
 
 
 def _category_shares(view: _View, groups: Mapping[str, list[Candidate]]) -> list[float]:
     """Return inverse win rates by category; the games with all its members count together."""
-    wanted = shares_of(
+    own_shares = shares_of(
         [math.fsum(one.weight / len(all_) for one in all_) for all_ in groups.values()]
     )
     inverse = [max(1 - view.rate(*members), view.settings.floor) for members in groups.values()]
-    return shares_of([x * want for x, want in zip(inverse, wanted, strict=True)])
+    return shares_of([x * want for x, want in zip(inverse, own_shares, strict=True)])
 
 
 def _adaptive(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:
@@ -255,12 +257,12 @@ def _adaptive(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:
     def inverse(view: _View, one: Candidate) -> float:
         return max(1 - view.rate(one), floor)
 
-    found = []
-    parts = floored(_category_shares(view, groups), floor)
-    for members, part in zip(groups.values(), parts, strict=True):
+    planned = []
+    category_shares = floored(_category_shares(view, groups), floor)
+    for members, category_share in zip(groups.values(), category_shares, strict=True):
         shares = floored(_weighed(view, members, inverse), floor)
-        found += _given(members, shares, part, "adaptive")
-    return found
+        planned += _given(members, shares, category_share, "adaptive")
+    return planned
 
 
 def _curriculum(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:
@@ -273,12 +275,12 @@ def _curriculum(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:
         for was, now in zip(old, new, strict=True)
     ]
     weigh = _hard if settings.inside == "pfsp_hard" else _alike
-    found = []
-    parts = floored(shares_of(mixed), settings.floor)
-    for members, part in zip(groups.values(), parts, strict=True):
+    planned = []
+    category_shares = floored(shares_of(mixed), settings.floor)
+    for members, category_share in zip(groups.values(), category_shares, strict=True):
         shares = floored(_weighed(view, members, weigh), settings.floor)
-        found += _given(members, shares, part, "curriculum")
-    return found
+        planned += _given(members, shares, category_share, "curriculum")
+    return planned
 
 
 def _lost(view: _View, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -293,7 +295,7 @@ def _lost(view: _View, candidates: Sequence[Candidate]) -> list[Candidate]:
         one
         for one in candidates
         if one.category in ("past", "exploiter")
-        and view.known(one)
+        and view.has_enough_games(one)
         and view.rate(one) < view.settings.lost_below
     ]
 
@@ -311,14 +313,14 @@ def _alphastar(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:
     lost_part = view.settings.lost_share if lost else 0.0
     self_part = (both - lost_part if frozen else 1.0) if live else 0.0
     pfsp_part = 1 - both if live else 1 - lost_part
-    found = []
+    planned = []
     if live:
-        found += _given(live, _weighed(view, live, _alike), self_part, "self_play")
+        planned += _given(live, _weighed(view, live, _alike), self_part, "self_play")
     if frozen:
-        found += _given(frozen, _weighed(view, frozen, _hard), pfsp_part, "pfsp")
+        planned += _given(frozen, _weighed(view, frozen, _hard), pfsp_part, "pfsp")
     if lost:
-        found += _given(lost, _weighed(view, lost, _hard), lost_part, "lost")
-    return found
+        planned += _given(lost, _weighed(view, lost, _hard), lost_part, "lost")
+    return planned
 
 
 def _main_exploiter(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:
@@ -327,15 +329,15 @@ def _main_exploiter(view: _View, candidates: Sequence[Candidate]) -> list[Meetin
     past = [one for one in candidates if one.category == "past"]
     if not mains and not past:
         raise LanistaError(f"{view.learner} has no main to meet; add one to its opponents.")
-    found, left = [], 0.0 if mains else 1.0
-    for one, part in zip(mains, _weighed(view, mains, _alike) if mains else [], strict=True):
-        if past and view.known(one) and view.rate(one) < view.settings.too_strong:
-            left += part
+    planned, past_share = [], 0.0 if mains else 1.0
+    for one, main_share in zip(mains, _weighed(view, mains, _alike) if mains else [], strict=True):
+        if past and view.has_enough_games(one) and view.rate(one) < view.settings.too_strong:
+            past_share += main_share
         else:
-            found.append(Meeting(one.name, part, "main"))
-    if left:
-        found += _given(past, _weighed(view, past, _var), left, "past_mains")
-    return found
+            planned.append(Meeting(one.name, main_share, "main"))
+    if past_share:
+        planned += _given(past, _weighed(view, past, _var), past_share, "past_mains")
+    return planned
 
 
 def _league_exploiter(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:

@@ -89,16 +89,16 @@ class Payoff:
                 self._add_pair(a, b, new)
 
     def _add_pair(self, a: str, b: str, new: tuple[int, int, int]) -> None:
-        kept = 0.5 ** (sum(new) / self.half_life)
+        decay = 0.5 ** (sum(new) / self.half_life)
         for pair in {(a, b), (b, a)} & self._counts.keys():
             wins, draws, losses = self._counts[pair]
-            self._counts[pair] = (wins * kept, draws * kept, losses * kept)
+            self._counts[pair] = (wins * decay, draws * decay, losses * decay)
         old = self._counts.get((a, b), _NONE)
         self._counts[a, b] = (old[0] + new[0], old[1] + new[1], old[2] + new[2])
 
     def forget(self, name: str) -> None:
         """Drop all games of a player that is no longer who it was."""
-        self._counts = {pair: each for pair, each in self._counts.items() if name not in pair}
+        self._counts = {pair: counts for pair, counts in self._counts.items() if name not in pair}
 
     def counts(self, a: str, b: str) -> Counts:
         """Return wins, draws and losses of `a` in the games in which it sat before `b`."""

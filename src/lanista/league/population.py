@@ -115,32 +115,32 @@ class Population:
     def first_rows(self) -> list[PlayerRow]:
         """Return the players that a run begins with."""
         settings, rows = self.settings, []
-        weights = {each.player: each.weight for each in settings.rollouts.opponents}
+        weights = {opponent.player: opponent.weight for opponent in settings.rollouts.opponents}
         own = weights.get(SELF, 1.0 if self.league else 0.0)
         for name, role in self.roles.items():
             rows.append(PlayerRow(0, name, "", "learner", "self", role, weight=own))
         start = settings.supervised_digest
-        for each in settings.rollouts.opponents:
-            if each.player == SELF:
+        for opponent in settings.rollouts.opponents:
+            if opponent.player == SELF:
                 continue
-            rows.append(self._opponent(each))
+            rows.append(self._opponent(opponent))
         if self.league and start and start not in [row.digest for row in rows]:
             rows.append(PlayerRow(0, IMITATION, start, "policy", "imitation"))
         return rows
 
-    def _opponent(self, asked: Opponent) -> PlayerRow:
-        word, digest = asked.player, asked.digest
+    def _opponent(self, opponent: Opponent) -> PlayerRow:
+        word, digest = opponent.player, opponent.digest
         if not digest:
             digest = self._make(word, "").digest
-            return PlayerRow(0, word, digest, "bot", "bot", weight=asked.weight)
+            return PlayerRow(0, word, digest, "bot", "bot", weight=opponent.weight)
         if is_bot_file(word):
-            return PlayerRow(0, word, digest, "bot", "bot", weight=asked.weight)
+            return PlayerRow(0, word, digest, "bot", "bot", weight=opponent.weight)
         category = "imitation" if digest == self.settings.supervised_digest else "past"
-        return PlayerRow(0, word, digest, "policy", category, weight=asked.weight)
+        return PlayerRow(0, word, digest, "policy", category, weight=opponent.weight)
 
     def _make(self, word: str, digest: str, device: str = "cpu") -> Player:
-        told = (self.settings, word, digest, self.spec, self.folder, self.settings.seed)
-        return make_player(*told, device=device)
+        arguments = (self.settings, word, digest, self.spec, self.folder, self.settings.seed)
+        return make_player(*arguments, device=device)
 
     def enter(self, rows: Iterable[PlayerRow]) -> None:
         """Take players that stand in the record into the roster."""
@@ -183,29 +183,29 @@ class Population:
         rows: list[MatchmakingRow] = []
         for learner in self.roles:
             chosen = self._fixed() if self.league is None else self._chosen(self.league, learner)
-            rows += [MatchmakingRow(self.update + 1, learner, *each) for each in chosen]
+            rows += [MatchmakingRow(self.update + 1, learner, *meeting) for meeting in chosen]
         # As the table has them: draws depend on the order.
         return sorted(rows, key=lambda row: row.key)
 
     def _fixed(self) -> list[tuple[str, str, float]]:
         weights = {
-            MAIN if each.player == SELF else each.player: each.weight
-            for each in self.settings.rollouts.opponents
+            MAIN if opponent.player == SELF else opponent.player: opponent.weight
+            for opponent in self.settings.rollouts.opponents
         }
         return [(name, "fixed", weight / sum(weights.values())) for name, weight in weights.items()]
 
     def _chosen(self, league: League, learner: str) -> list[tuple[str, str, float]]:
         role = self.roles[learner]
         rules = league.rules(role).matchmaking
-        found = candidates(role, learner, list(self.roster.values()), league.past_members)
+        opponents = candidates(role, learner, list(self.roster.values()), league.past_members)
         previous: dict[str, float] = {}
         for row in self.in_force.get(learner, []):
             category = self.roster[row.opponent].category
             previous[category] = previous.get(category, 0.0) + row.weight
         payoff = self.payoffs[self._half_life(learner)]
         return [
-            (each.opponent, each.reason, each.weight)
-            for each in meetings(rules, learner, found, payoff, previous)
+            (meeting.opponent, meeting.reason, meeting.weight)
+            for meeting in meetings(rules, learner, opponents, payoff, previous)
         ]
 
     def meet(self, rows: Sequence[MatchmakingRow]) -> None:
@@ -256,7 +256,7 @@ class Population:
 
     def notices(self) -> list[str]:
         """Return what the user should know of those who play, each sentence once."""
-        return [said for training in self.trainings.values() for said in training.notices()]
+        return [sentence for training in self.trainings.values() for sentence in training.notices()]
 
     def spend(self, values: Mapping[str, float]) -> None:
         """Count what an exploiter took."""
@@ -288,16 +288,16 @@ class Population:
 
     def snapshots(self) -> list[tuple[Frozen, str]]:
         """Return the policies that are to join the roster now, each with the reason."""
-        found: list[tuple[Frozen, str]] = []
+        due: list[tuple[Frozen, str]] = []
         if self.league is None:
-            return found
+            return due
         for learner, training in self.trainings.items():
             rules = self.league.rules(self.roles[learner])
             since = training.decisions - self.snapshot_at[learner]
             reason = snapshot_due(rules, since, self._score_low(self.league, learner))
             if reason:
-                found.append((self.frozen(training), reason))
-        return found
+                due.append((self.frozen(training), reason))
+        return due
 
     def frozen(self, training: LearnerLoop) -> Frozen:
         """Return a learner as it now is, to be kept from the coming update on."""
@@ -321,9 +321,9 @@ class Population:
 
     def _score_low(self, league: League, learner: str) -> float | None:
         role = self.roles[learner]
-        found = candidates(role, learner, list(self.roster.values()), league.past_members)
+        opponents = candidates(role, learner, list(self.roster.values()), league.past_members)
         payoff = self.payoffs[self._half_life(learner)]
-        return lowest_bound(learner, meant_to_beat(role, found), payoff)
+        return lowest_bound(learner, meant_to_beat(role, opponents), payoff)
 
     def reset_after(self, learner: str) -> str | None:
         """Return what a learner is reset to after its snapshot; None: no reset."""
@@ -416,7 +416,7 @@ class Population:
 
 
 def _by_update(rows: Iterable[R]) -> dict[int, list[R]]:
-    found: dict[int, list[R]] = {}
+    rows_by_update: dict[int, list[R]] = {}
     for row in rows:
-        found.setdefault(row.update, []).append(row)
-    return found
+        rows_by_update.setdefault(row.update, []).append(row)
+    return rows_by_update

@@ -30,13 +30,13 @@ def candidates(
     long as nobody is. Of snapshots at most `past_members` are taken (0: all).
     """
     _refuse_unknown(role_name, learner, roster)
-    wanted = [row for row in roster if row.weight > 0 and _may_meet(role_name, row)]
-    past = [row for row in wanted if row.category == "past"]
-    kept = {row.name for row in thinned(past, past_members)}
+    allowed = [row for row in roster if row.weight > 0 and _may_meet(role_name, row)]
+    past = [row for row in allowed if row.category == "past"]
+    thinned_names = {row.name for row in thinned(past, past_members)}
     return [
         Candidate(row.name, "self" if row.kind == "learner" else row.category, row.weight)
-        for row in wanted
-        if row.category != "past" or row.name in kept
+        for row in allowed
+        if row.category != "past" or row.name in thinned_names
     ]
 
 
@@ -68,13 +68,13 @@ def thinned(past: Sequence[PlayerRow], members: int) -> list[PlayerRow]:
     return [older[i * len(older) // spread] for i in range(spread)] + ordered[-newest:]
 
 
-def meant_to_beat(role_name: str, found: Sequence[Candidate]) -> list[str]:
+def meant_to_beat(role_name: str, opponents: Sequence[Candidate]) -> list[str]:
     """Return those of a learner's candidates whom its role is there to beat.
 
     main_exploiter: the current mains; the others: everybody frozen.
     """
     live = role_name == "main_exploiter"
-    return [one.name for one in found if (one.category == "self") == live]
+    return [one.name for one in opponents if (one.category == "self") == live]
 
 
 def lowest_bound(learner: str, opponents: Sequence[str], payoff: Payoff) -> float | None:
@@ -84,10 +84,10 @@ def lowest_bound(learner: str, opponents: Sequence[str], payoff: Payoff) -> floa
     """
     bounds = []
     for name in opponents:
-        found = payoff.interval(learner, name)
-        if found is None or found.low is None:
+        interval = payoff.interval(learner, name)
+        if interval is None or interval.low is None:
             return None
-        bounds.append(found.low)
+        bounds.append(interval.low)
     return min(bounds, default=None)
 
 
