@@ -114,24 +114,26 @@ class Checkpoints:
 
     def newest_good(self) -> tuple[int, dict[str, Any], list[str]]:
         """Return the newest checkpoint that is whole, and a sentence on each that is not."""
-        said: list[str] = []
+        sentences: list[str] = []
         for number in reversed(self.numbers()):
             try:
-                return number, read_state(self.path(number)), said
+                return number, read_state(self.path(number)), sentences
             except CheckpointError as error:
-                said.append(f"{error} An earlier one is used.")
-        what = " ".join(sentence.removesuffix(" An earlier one is used.") for sentence in said)
+                sentences.append(f"{error} An earlier one is used.")
+        faults = " ".join(
+            sentence.removesuffix(" An earlier one is used.") for sentence in sentences
+        )
         raise CheckpointError(
             f"{self.folder} has no checkpoint that can be used, and the run is not started over by "
-            f"itself; move the folder away to start over. {what}"
+            f"itself; move the folder away to start over. {faults}"
         )
 
     def remove_leftovers(self) -> int:
         """Remove what a killed writer left; only for who holds the run's lock."""
-        left = list(self.folder.glob(f".tmp-*{_PART}"))
-        for path in left:
+        leftovers = list(self.folder.glob(f".tmp-*{_PART}"))
+        for path in leftovers:
             _clear(path)
-        return len(left)
+        return len(leftovers)
 
 
 def _clear(path: Path) -> None:
@@ -197,31 +199,31 @@ class _Cut(io.RawIOBase):
     """A file to write to, which becomes several where it is larger than one may be."""
 
     def __init__(self, path: Path, written: list[str]) -> None:
-        self.path, self.written, self.parts = path, written, 0
+        self.path, self.written, self.pieces = path, written, 0
         self.waiting = bytearray()
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any, /) -> int:
-        left = memoryview(data).cast("B")
-        size = len(left)
-        while len(left):
+        remaining = memoryview(data).cast("B")
+        size = len(remaining)
+        while len(remaining):
             if len(self.waiting) == LARGEST:
-                self._put(part=True)
+                self._put(is_piece=True)
             room = LARGEST - len(self.waiting)
-            self.waiting += left[:room]
-            left = left[room:]
+            self.waiting += remaining[:room]
+            remaining = remaining[room:]
         return size
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is None:
-            self._put(part=self.parts > 0)
+            self._put(is_piece=self.pieces > 0)
         self.close()
 
-    def _put(self, part: bool) -> None:
-        self.parts += part
-        name = f"{self.path.name}.{self.parts:04d}" if part else self.path.name
+    def _put(self, is_piece: bool) -> None:
+        self.pieces += is_piece
+        name = f"{self.path.name}.{self.pieces:04d}" if is_piece else self.path.name
         write_bytes(self.path.with_name(name), bytes(self.waiting))
         self.written.append(name)
         self.waiting.clear()
@@ -246,19 +248,19 @@ def _verified(folder: Path) -> dict[str, list[str]]:
         files = dict(body["files"])
         if claimed != _own_hash(body) or body["format"] != FORMAT:
             raise ValueError("its manifest was changed or is of another version")
-        found: dict[str, list[str]] = {TENSORS: [], ARRAYS: [], VALUES: []}
+        names_by_file: dict[str, list[str]] = {TENSORS: [], ARRAYS: [], VALUES: []}
         for name in sorted(files):
             if not _PART_NAME.fullmatch(name):  # Asked first: it could lead out of the folder.
                 raise ValueError(f"its manifest names {name!r:.80}")
             if _sha256(folder / name) != files[name]:
                 raise ValueError(f"{name} is not what was written")
-            found[name if name in found else name.rpartition(".")[0]].append(name)
+            names_by_file[name if name in names_by_file else name.rpartition(".")[0]].append(name)
     except FileNotFoundError as error:
         name = Path(error.filename).name
         raise CheckpointError(f"Checkpoint {folder} is damaged: {name} is missing.") from error
     except _UNREADABLE as error:
         raise CheckpointError(f"Checkpoint {folder} is damaged: {error}.") from error
-    return found
+    return names_by_file
 
 
 def _own_hash(body: Mapping[str, Any]) -> str:
@@ -283,13 +285,14 @@ def _take_apart(
         return {_ARRAY: at}
     if isinstance(value, Mapping):
         items = [
-            (key, _take_apart(each, tensors, arrays, f"{at}/{key}")) for key, each in value.items()
+            (key, _take_apart(inner, tensors, arrays, f"{at}/{key}"))
+            for key, inner in value.items()
         ]
         if all(isinstance(key, str) and not key.startswith("$") for key, _ in items):
             return dict(items)
         return {_ITEMS: [list(item) for item in items]}  # JSON would turn numbers into text.
     if isinstance(value, list | tuple):
-        return [_take_apart(each, tensors, arrays, f"{at}/{i}") for i, each in enumerate(value)]
+        return [_take_apart(inner, tensors, arrays, f"{at}/{i}") for i, inner in enumerate(value)]
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -301,7 +304,7 @@ def _put_together(
     value: Any, tensors: Mapping[str, torch.Tensor], arrays: Mapping[str, NDArray[Any]]
 ) -> Any:
     if isinstance(value, list):
-        return [_put_together(each, tensors, arrays) for each in value]
+        return [_put_together(inner, tensors, arrays) for inner in value]
     if not isinstance(value, dict):
         return value
     if _TENSOR in value:
@@ -309,8 +312,8 @@ def _put_together(
     if _ARRAY in value:
         return arrays[value[_ARRAY]]
     if _ITEMS in value:
-        return {key: _put_together(each, tensors, arrays) for key, each in value[_ITEMS]}
-    return {key: _put_together(each, tensors, arrays) for key, each in value.items()}
+        return {key: _put_together(inner, tensors, arrays) for key, inner in value[_ITEMS]}
+    return {key: _put_together(inner, tensors, arrays) for key, inner in value.items()}
 
 
 def _sync(folder: Path) -> None:

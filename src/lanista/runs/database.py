@@ -100,10 +100,10 @@ class RunDatabase(RunTables):
         self._refuse_other_tables()
 
     def _refuse_other_tables(self) -> None:
-        with closing(sqlite3.connect(":memory:")) as wanted:
-            wanted.executescript(SCHEMA)
+        with closing(sqlite3.connect(":memory:")) as reference:
+            reference.executescript(SCHEMA)
             for table in TABLES:
-                if _columns(self.connection, table) != _columns(wanted, table):
+                if _columns(self.connection, table) != _columns(reference, table):
                     raise sqlite3.DatabaseError(f"its table {table} is missing or another one")
 
     def add(self, update: int, values: Mapping[str, float]) -> None:

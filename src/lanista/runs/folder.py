@@ -103,8 +103,8 @@ def _remove_unborn(folder: Path) -> None:
     """Remove what starts that were killed left beside `folder`."""
     shape = re.compile(re.escape(f".{folder.name}-") + r"(\d+)\.part")
     for path in folder.parent.glob(".*.part"):
-        found = shape.fullmatch(path.name)
-        if found and (int(found[1]) == os.getpid() or not _running(int(found[1]))):
+        match = shape.fullmatch(path.name)
+        if match and (int(match[1]) == os.getpid() or not _running(int(match[1]))):
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -185,10 +185,10 @@ class Run:
 
     def forget_after(self, iteration: int, update: int) -> list[str]:
         """Drop rows newer than the state the run goes on from; set newer checkpoints aside."""
-        said = []
+        sentences = []
         for number in self.checkpoints.numbers():
             if number > iteration:
                 aside = self.checkpoints.set_aside(number)
-                said.append(f"Checkpoint {number:06d} was set aside as {aside.name}.")
+                sentences.append(f"Checkpoint {number:06d} was set aside as {aside.name}.")
         self.metrics.forget_after(update)
-        return said
+        return sentences

@@ -46,10 +46,10 @@ def refuse_unknown(game: str, word: str, *more: str) -> None:
     if reason := registry.entry(game).missing_bots.get(word):
         raise LanistaError(f"The bot {word!r} of {game} cannot be made here: {reason}")
     if not is_bot(game, word) and not file.is_file():
-        known = [*more, *registry.bot_names(registry.entry(game)), *champion_names(game)]
+        players = [*more, *registry.bot_names(registry.entry(game)), *champion_names(game)]
         raise LanistaError(
             f"{word!r} is neither a bot of {game} nor a policy file nor a bot's .py file; "
-            f"{nearest(word, known)}"
+            f"{nearest(word, players)}"
         )
 
 
@@ -93,10 +93,10 @@ def make_player(
     return player
 
 
-def refuse_other(path: Path, found: str, wanted: str, what: str = "policy") -> None:
+def refuse_other(path: Path, digest: str, expected: str, kind: str = "policy") -> None:
     """Refuse a player in the run's folder that is not the one its name says."""
-    if found != wanted:
+    if digest != expected:
         raise RefusedError(
-            f"{path} is not the {what} the run was begun with, which has the digest "
-            f"{wanted[:12]}; put that one back."
+            f"{path} is not the {kind} the run was begun with, which has the digest "
+            f"{expected[:12]}; put that one back."
         )

@@ -53,8 +53,11 @@ def _kept(word: str, spec: Spec, seed: int) -> tuple[str, str, bytes]:
 
 def _with_digests(settings: RunSettings, digests: dict[str, str], spec: Spec) -> RunSettings:
     opponents = tuple(
-        replace(each, digest=_same(each.player, each.digest, digests.get(each.player, "")))
-        for each in settings.rollouts.opponents
+        replace(
+            opponent,
+            digest=_same(opponent.player, opponent.digest, digests.get(opponent.player, "")),
+        )
+        for opponent in settings.rollouts.opponents
     )
     settings = replace(settings, rollouts=replace(settings.rollouts, opponents=opponents))
     bots = {word: digests[word] for word in settings.evaluation.bots if word in digests}
@@ -67,19 +70,19 @@ def _with_digests(settings: RunSettings, digests: dict[str, str], spec: Spec) ->
     return replace(settings, supervised_digest=digest, network=network)
 
 
-def _same(file: str, wanted: str, found: str) -> str:
-    if wanted and wanted != found:
+def _same(file: str, expected: str, digest: str) -> str:
+    if expected and expected != digest:
         raise LanistaError(
-            f"{file} has the digest {found[:12] or 'of a bot'}, and the settings ask for "
-            f"{wanted[:12]}; give that file, or drop the digest from the settings."
+            f"{file} has the digest {digest[:12] or 'of a bot'}, and the settings ask for "
+            f"{expected[:12]}; give that file, or drop the digest from the settings."
         )
-    return found
+    return digest
 
 
-def _network(asked: Network, given: Network, file: str) -> Network:
+def _network(configured: Network, file_network: Network, file: str) -> Network:
     """Return the file's network; refuse settings that ask for another."""
-    if asked not in (Network(), given) and asked.resolved != given.resolved:
+    if configured not in (Network(), file_network) and configured.resolved != file_network.resolved:
         raise LanistaError(
             f"The settings ask for another network than {file} has; drop `network` from them."
         )
-    return given
+    return file_network

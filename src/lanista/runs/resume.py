@@ -12,33 +12,33 @@ from lanista.runs.folder import saved_settings
 from lanista.runs.settings import RunSettings, differences, may_change
 
 
-def resumed_settings(folder: Path, given: RunSettings) -> RunSettings:
+def resumed_settings(folder: Path, settings: RunSettings) -> RunSettings:
     """Return the settings to go on with; refuse those of another run."""
     saved = saved_settings(folder)
     refuse_foreign(saved.game, saved.game_digest, folder)
-    given = _as_resolved(given, saved)
-    for key, before, now in differences(saved, given):
+    settings = _as_resolved(settings, saved)
+    for key, before, now in differences(saved, settings):
         if not may_change(key):
             raise ChangedSettingError(f"the run {folder}", key, before, now)
-    return given
+    return settings
 
 
-def _as_resolved(given: RunSettings, saved: RunSettings) -> RunSettings:
-    """Return `given` with what only the start of the run could settle taken from `saved`."""
-    digests = {each.player: each.digest for each in saved.rollouts.opponents}
+def _as_resolved(settings: RunSettings, saved: RunSettings) -> RunSettings:
+    """Return `settings` with what only the start of the run could settle taken from `saved`."""
+    digests = {opponent.player: opponent.digest for opponent in saved.rollouts.opponents}
     opponents = tuple(
-        replace(each, digest=each.digest or digests.get(each.player, ""))
-        for each in given.rollouts.opponents
+        replace(opponent, digest=opponent.digest or digests.get(opponent.player, ""))
+        for opponent in settings.rollouts.opponents
     )
-    known = saved.evaluation.digests
-    bots = {word: known[word] for word in given.evaluation.bots if word in known}
-    chosen = registry.check_settings(registry.entry(given.game), given.game_settings)
+    bot_digests = saved.evaluation.digests
+    bots = {word: bot_digests[word] for word in settings.evaluation.bots if word in bot_digests}
+    chosen = registry.check_settings(registry.entry(settings.game), settings.game_settings)
     return replace(
-        given,
-        game_digest=given.game_digest or saved.game_digest,
+        settings,
+        game_digest=settings.game_digest or saved.game_digest,
         game_settings=chosen,
-        network=saved.network if given.supervised_checkpoint else given.network,
-        supervised_digest=given.supervised_digest or saved.supervised_digest,
-        rollouts=replace(given.rollouts, opponents=opponents),
-        evaluation=replace(given.evaluation, digests=bots),
+        network=saved.network if settings.supervised_checkpoint else settings.network,
+        supervised_digest=settings.supervised_digest or saved.supervised_digest,
+        rollouts=replace(settings.rollouts, opponents=opponents),
+        evaluation=replace(settings.evaluation, digests=bots),
     )

@@ -294,7 +294,8 @@ _CODECS = {
 }
 """By the type that a field is annotated with: how it is written, and read."""
 _FIELDS = {
-    kind: tuple((each.name, _CODECS[str(each.type)]) for each in fields(kind)) for kind in ROWS
+    kind: tuple((column.name, _CODECS[str(column.type)]) for column in fields(kind))
+    for kind in ROWS
 }
 
 

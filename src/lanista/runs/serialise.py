@@ -40,8 +40,8 @@ def build(cls: type[T], values: object, where: str = "") -> T:
         return values
     shorthand = getattr(cls, "from_text", None)
     if shorthand is not None and isinstance(values, str):
-        made: T = shorthand(values)
-        return made
+        instance: T = shorthand(values)
+        return instance
     if not isinstance(values, Mapping):
         raise SettingsError(f"{where or 'The settings'} must be keys and values, got {values!r}.")
     present: Mapping[Any, Any] = with_present_keys(values)
@@ -52,14 +52,14 @@ def build(cls: type[T], values: object, where: str = "") -> T:
                 f"There is no setting {_join(where, str(key))!r}; "
                 f"{nearest(str(key), hints, _join(where, ''))}"
             )
-    given = {
+    arguments = {
         str(key): read(hints[str(key)], value, _join(where, str(key)))
         for key, value in present.items()
     }
     try:
-        return cls(**given)
+        return cls(**arguments)
     except TypeError as error:
-        missing = [f.name for f in fields(cls) if f.name not in given]  # type: ignore[arg-type]
+        missing = [f.name for f in fields(cls) if f.name not in arguments]  # type: ignore[arg-type]
         raise SettingsError(f"{where or 'The settings'} lack one of {missing}: {error}.") from error
 
 
@@ -71,11 +71,11 @@ def read(kind: Any, value: object, where: str) -> Any:
     if origin is Union or origin is types.UnionType:
         if value is None and type(None) in arguments:
             return None
-        (inner,) = (each for each in arguments if each is not type(None))
+        (inner,) = (argument for argument in arguments if argument is not type(None))
         return read(inner, value, where)
     if origin is Literal:
         if value not in arguments:
-            remedy = nearest(str(value), [str(each) for each in arguments])
+            remedy = nearest(str(value), [str(argument) for argument in arguments])
             raise SettingsError(f"{where} is {value!r}; {remedy}")
         return value
     if origin is tuple:
@@ -83,7 +83,7 @@ def read(kind: Any, value: object, where: str) -> Any:
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
             raise SettingsError(f"{where} is {value!r}; give keys and values.")
-        return {str(key): read(arguments[1], each, where) for key, each in value.items()}
+        return {str(key): read(arguments[1], item, where) for key, item in value.items()}
     if is_dataclass(kind):
         return build(kind, value, where)  # type: ignore[arg-type]
     return _read_scalar(kind, value, where)
@@ -93,10 +93,10 @@ def _read_tuple(arguments: tuple[Any, ...], value: object, where: str) -> tuple[
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise SettingsError(f"{where} is {value!r}; give a list.")
     if arguments[-1] is Ellipsis:
-        return tuple(read(arguments[0], each, where) for each in value)
+        return tuple(read(arguments[0], item, where) for item in value)
     if len(value) != len(arguments):
         raise SettingsError(f"{where} is {list(value)}; give {len(arguments)} values.")
-    return tuple(read(kind, each, where) for kind, each in zip(arguments, value, strict=True))
+    return tuple(read(kind, item, where) for kind, item in zip(arguments, value, strict=True))
 
 
 def _read_scalar(kind: Any, value: object, where: str) -> Any:
@@ -106,8 +106,8 @@ def _read_scalar(kind: Any, value: object, where: str) -> Any:
     if kind is int and type(value) is float and value.is_integer():
         return int(value)
     if type(value) is not kind:
-        what = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-        raise SettingsError(f"{where} is {value!r}; give {what.get(kind, kind.__name__)}.")
+        expected = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+        raise SettingsError(f"{where} is {value!r}; give {expected.get(kind, kind.__name__)}.")
     return value
 
 
@@ -117,9 +117,9 @@ def _numbers(value: Any) -> Any:
         number = float(value)
         return int(value) if value.lstrip("+-").isdigit() else number
     if isinstance(value, Mapping):
-        return {str(key): _numbers(each) for key, each in value.items()}
+        return {str(key): _numbers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_numbers(each) for each in value]
+        return [_numbers(item) for item in value]
     return value
 
 
@@ -170,23 +170,25 @@ def overridden(settings: T, overrides: Iterable[str]) -> T:
 _OPEN = ("learning.terms", "game_settings")
 
 
-def _put(values: dict[str, Any], parts: Sequence[str], value: Any, key: str) -> None:
+def _put(values: dict[str, Any], path: Sequence[str], value: Any, key: str) -> None:
     here = values
-    for depth, part in enumerate(parts[:-1]):
-        inside = ".".join(parts[: depth + 1])
-        if part not in here:
-            above = _join(".".join(parts[:depth]), "")
-            raise SettingsError(f"There is no setting {key!r}; {nearest(part, here, above)}")
-        if here[part] is None or not isinstance(here[part], dict):
+    for depth, segment in enumerate(path[:-1]):
+        inside = ".".join(path[: depth + 1])
+        if segment not in here:
+            above = _join(".".join(path[:depth]), "")
+            raise SettingsError(f"There is no setting {key!r}; {nearest(segment, here, above)}")
+        if here[segment] is None or not isinstance(here[segment], dict):
             if not inside.startswith("learning."):
-                raise SettingsError(f"{inside} is {here[part]!r} and has no parts; set it whole.")
-            here[part] = {}
-        here = here[part]
-    above = ".".join(parts[:-1])
-    if parts[-1] not in here and above not in _OPEN and len(parts) < 3:
-        remedy = nearest(parts[-1], here, _join(above, ""))
+                raise SettingsError(
+                    f"{inside} is {here[segment]!r} and has no parts; set it whole."
+                )
+            here[segment] = {}
+        here = here[segment]
+    above = ".".join(path[:-1])
+    if path[-1] not in here and above not in _OPEN and len(path) < 3:
+        remedy = nearest(path[-1], here, _join(above, ""))
         raise SettingsError(f"There is no setting {key!r}; {remedy}")
-    here[parts[-1]] = value
+    here[path[-1]] = value
 
 
 def plain(value: Any) -> Any:
@@ -194,22 +196,22 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
     if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     return value
 
 
 def flat(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
     """Give every value of a dataclass with its dotted key, in plain form; a schedule is one."""
     for entry in fields(value):
-        each, key = getattr(value, entry.name), _join(where, entry.name)
-        if is_dataclass(each) and not isinstance(each, type):
-            yield from flat(each, key)
-        elif isinstance(each, Mapping) and "kind" not in each:
-            yield from ((_join(key, name), plain(part)) for name, part in each.items())
+        field_value, key = getattr(value, entry.name), _join(where, entry.name)
+        if is_dataclass(field_value) and not isinstance(field_value, type):
+            yield from flat(field_value, key)
+        elif isinstance(field_value, Mapping) and "kind" not in field_value:
+            yield from ((_join(key, name), plain(item)) for name, item in field_value.items())
         else:
-            yield key, plain(each)
+            yield key, plain(field_value)
 
 
 def unlike(saved: Mapping[str, Any], now: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -218,8 +220,8 @@ def unlike(saved: Mapping[str, Any], now: Any, where: str = "") -> Iterator[tupl
     What is not among the values counts as its default: an older version may not have known it.
     """
     saved = with_present_keys(saved)
-    known = {entry.name: entry for entry in fields(now)}
-    for name, entry in known.items():
+    entries = {entry.name: entry for entry in fields(now)}
+    for name, entry in entries.items():
         key, after = _join(where, name), getattr(now, name)
         before = saved[name] if name in saved else plain(_default(entry))
         if is_dataclass(after) and isinstance(before, Mapping):
@@ -227,7 +229,7 @@ def unlike(saved: Mapping[str, Any], now: Any, where: str = "") -> Iterator[tupl
         elif before != plain(after):
             yield key, before, plain(after)
     for name in saved:
-        if name not in known:
+        if name not in entries:
             yield _join(where, name), saved[name], None
 
 
@@ -241,13 +243,15 @@ def commented(value: Any, indent: int = 0) -> str:
     """Return a dataclass as YAML with each field's sentence above it."""
     lines, about = [], sentences(cast(Any, type(value)))
     for entry in fields(value):
-        each, space = getattr(value, entry.name), " " * indent
+        field_value, space = getattr(value, entry.name), " " * indent
         width = 96 - indent
         lines += [f"{space}# {line}" for line in textwrap.wrap(about.get(entry.name, ""), width)]
-        if is_dataclass(each) and not isinstance(each, type):
-            lines += [f"{space}{entry.name}:", commented(each, indent + 2).rstrip("\n")]
+        if is_dataclass(field_value) and not isinstance(field_value, type):
+            lines += [f"{space}{entry.name}:", commented(field_value, indent + 2).rstrip("\n")]
         else:
-            text = yaml.safe_dump({entry.name: plain(each)}, sort_keys=False, allow_unicode=True)
+            text = yaml.safe_dump(
+                {entry.name: plain(field_value)}, sort_keys=False, allow_unicode=True
+            )
             lines.append(textwrap.indent(text.rstrip("\n"), space))
     return "\n".join(lines) + "\n"
 
@@ -257,23 +261,23 @@ def sentences(cls: Any) -> dict[str, str]:
     """Return the sentence under each field of a dataclass and its bases, read from the source."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     assert isinstance(tree, ast.ClassDef)
-    found: dict[str, str] = {}
+    sentence_by_field: dict[str, str] = {}
     for base in reversed(cls.__bases__):
-        found |= sentences(cast(Any, base)) if is_dataclass(base) else {}
+        sentence_by_field |= sentences(cast(Any, base)) if is_dataclass(base) else {}
     last = ""
     for node in tree.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             last = node.target.id
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and last:
-            found[last] = " ".join(str(node.value.value).split())
+            sentence_by_field[last] = " ".join(str(node.value.value).split())
             last = ""
-    return found
+    return sentence_by_field
 
 
 @cache
 def _hints(cls: Any) -> dict[str, Any]:
-    known = {entry.name for entry in fields(cls)}
-    return {name: hint for name, hint in get_type_hints(cls).items() if name in known}
+    field_names = {entry.name for entry in fields(cls)}
+    return {name: hint for name, hint in get_type_hints(cls).items() if name in field_names}
 
 
 def _join(where: str, key: str) -> str:

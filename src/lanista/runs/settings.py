@@ -345,10 +345,10 @@ class RunSettings:
 def _refuse_bounds(name: str, value: Any, fits: Callable[[float], bool], remedy: str) -> None:
     """Refuse a schedule that begins or ends where it must not."""
     schedule = parse_schedule(value)
-    for part in ("value", "start", "end"):
-        number = getattr(schedule, part, None)
+    for bound in ("value", "start", "end"):
+        number = getattr(schedule, bound, None)
         if number is not None and not fits(number):
-            raise SettingsError(f"learning.{name} has the {part} {number}; give {remedy}.")
+            raise SettingsError(f"learning.{name} has the {bound} {number}; give {remedy}.")
 
 
 def load_settings(source: str | Path | Mapping[str, Any]) -> RunSettings:
@@ -389,12 +389,12 @@ def fingerprint(settings: RunSettings) -> str:
 
 def fingerprints(settings: RunSettings) -> list[str]:
     """Return that digest, and those which earlier versions gave to the same settings."""
-    kept = {
+    identity = {
         key: value
         for key, value in flat(settings)
         if not (may_change(key) or (key in NEWER and value == NEWER[key]))
     }
-    return [_digest(spelt) for spelt in spellings(kept)]
+    return [_digest(spelt) for spelt in spellings(identity)]
 
 
 def _digest(values: Mapping[str, Any]) -> str:

@@ -41,9 +41,9 @@ def _match_ids(saved: Mapping[str, Any]) -> dict[str, Any]:
     if "next_match" in saved:
         return {"next_match": saved["next_match"]}
     return {
-        name: [_match_ids(part) for part in parts]
-        for name, parts in saved.items()
-        if all(isinstance(part, Mapping) for part in parts)
+        name: [_match_ids(worker) for worker in workers]
+        for name, workers in saved.items()
+        if all(isinstance(worker, Mapping) for worker in workers)
     }
 
 
@@ -89,15 +89,15 @@ def needed(folder: Path) -> list[Path]:
     complete.
     """
     newest = Checkpoints(folder / CHECKPOINTS).numbers()[-1:]
-    found = [folder / CONFIG, *_database(folder)]
+    files = [folder / CONFIG, *_database(folder)]
     for number in newest:
-        found += sorted(Checkpoints(folder / CHECKPOINTS).path(number).iterdir())
+        files += sorted(Checkpoints(folder / CHECKPOINTS).path(number).iterdir())
     for digest in sorted(_digests(folder) - {""}):
-        found += [p for p in (policy_path(folder, digest), bot_path(folder, digest)) if p.is_file()]
+        files += [p for p in (policy_path(folder, digest), bot_path(folder, digest)) if p.is_file()]
     for run in sorted((folder / EXPLOITERS).glob("*.run")):
         if not run.with_suffix(".json").is_file():
-            found += _practice(run)
-    return found
+            files += _practice(run)
+    return files
 
 
 def _database(folder: Path) -> list[Path]:
@@ -119,10 +119,10 @@ def _practice(run: Path) -> Iterator[Path]:
 def _digests(folder: Path) -> set[str]:
     """Return the digests of all who may sit at the run's tables again, and of its champion."""
     settings = saved_settings(folder)
-    found = {settings.supervised_digest, *settings.evaluation.digests.values()}
-    found |= {each.digest for each in settings.rollouts.opponents}
+    digests = {settings.supervised_digest, *settings.evaluation.digests.values()}
+    digests |= {opponent.digest for opponent in settings.rollouts.opponents}
     with reading_run(folder / DATABASE, RefusedError) as run:
-        found |= {row.digest for row in run.rows(PlayerRow)}
+        digests |= {row.digest for row in run.rows(PlayerRow)}
         promotions = [row for row in run.rows(EventRow) if row.kind == "promotion"]
-        found |= {str(row.body["digest"]) for row in promotions[-1:]}
-    return found
+        digests |= {str(row.body["digest"]) for row in promotions[-1:]}
+    return digests

@@ -28,17 +28,17 @@ def refuse_foreign(path: Path, *, writing: bool = False) -> None:
     """
     for file in (path.with_name(path.name + ending) for ending in _BESIDE):
         try:
-            found = file.lstat()
+            status = file.lstat()
         except FileNotFoundError:
             continue
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             raise RefusedError(
                 f"{file} is a link, and what is done to it would be done to another file; put the "
                 "database itself there."
             )
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise RefusedError(f"{file} is no regular file; put the database itself there.")
-        if writing and found.st_nlink > 1:
+        if writing and status.st_nlink > 1:
             raise RefusedError(
                 f"{file} has another name elsewhere (a hard link), and would be changed there too; "
                 "put a copy of its own in its place."
