@@ -1,7 +1,7 @@
 """A Showdown bot of your own: one file, one class. This one aims strong moves at weak spots.
 
 It sees what its seat was told and nothing else: `tracker.own` is its own team and what it is asked,
-`tracker.known` what the lines of the battle have shown of both sides. Try it against ours, against
+`tracker.battle` what the lines of the battle have shown of both sides. Try it against ours, against
 poke-env's players on a real server, and let it play on a server that runs on this machine:
 
     lanista play showdown --seats examples/my_showdown_bot.py,random --matches 20
@@ -42,7 +42,7 @@ class WeakSpots(PythonBot):
 
     def values(self, tracker):
         """Return what every turn order is worth, by its number; illegal ones too."""
-        places = len(tracker.known.sides[0].places)
+        places = len(tracker.battle.sides[0].places)
         if places == 1:
             return self.values_of_place(tracker, 0, SINGLES_ORDERS)
         first, second = (self.values_of_place(tracker, at, SLOT_ORDERS) for at in range(2))

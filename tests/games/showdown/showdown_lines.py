@@ -42,19 +42,19 @@ def after_leads(*lines: str, belief: Belief | None = None) -> Tracker:
 
 def foe(tracker: Tracker, name: str) -> Mon:
     """Return an opponent's Pokémon by its nickname."""
-    mon = tracker.known.sides[FOE].named(name)
+    mon = tracker.battle.sides[FOE].named(name)
     assert mon is not None, f"nobody has seen {name}"
     return mon
 
 
 def place(tracker: Tracker, name: str) -> Place:
     """Return a place by its name in the protocol, for somebody in seat 0."""
-    return tracker.known.sides[int(name[1]) - 1].places["ab".index(name[2])]
+    return tracker.battle.sides[int(name[1]) - 1].places["ab".index(name[2])]
 
 
 def last(tracker: Tracker) -> Event:
     """Return the newest event."""
-    return tracker.known.events[-1]
+    return tracker.battle.events[-1]
 
 
 def party_member(name: str, **told: Any) -> dict[str, Any]:

@@ -21,17 +21,17 @@ from lanista.games.showdown.protocol.battle_state import (
 
 
 def test_a_preview_lists_the_opponents_team_in_order_and_hides_formes() -> None:
-    side = heard(*PREVIEW).known.sides[FOE]
+    side = heard(*PREVIEW).battle.sides[FOE]
     assert [mon.species for mon in side.mons] == ["urshifu", "farigiraf", "gholdengo"]
-    assert not any(mon.seen for mon in side.mons)
+    assert not any(mon.appeared for mon in side.mons)
 
 
 def test_a_switch_is_recognised_as_a_previewed_forme() -> None:
     tracker = heard(*PREVIEW, "|switch|p2a: Fist|Urshifu-Rapid-Strike, L50, M|100/100")
-    side = tracker.known.sides[FOE]
+    side = tracker.battle.sides[FOE]
     assert len(side.mons) == 3
     assert (side.mons[0].name, side.mons[0].species) == ("Fist", "urshifurapidstrike")
-    assert side.mons[0].seen
+    assert side.mons[0].appeared
 
 
 def test_a_switch_tells_species_level_gender_and_health() -> None:
@@ -52,7 +52,7 @@ def test_a_pokemon_that_comes_back_is_the_same_with_its_stages_gone() -> None:
     assert foe(tracker, "Gholdengo").moves == {"nastyplot": 1}
     assert foe(tracker, "Gholdengo").hp == 900
     assert place(tracker, "p2b").boosts == [0] * 7
-    assert len(tracker.known.sides[FOE].mons) == 3
+    assert len(tracker.battle.sides[FOE].mons) == 3
 
 
 def test_baton_pass_hands_stages_over_and_shed_tail_a_substitute() -> None:
@@ -122,17 +122,17 @@ def test_what_the_end_of_a_turn_does_is_an_event_of_its_own() -> None:
         "|upkeep",
         "|turn|2",
     )
-    assert [event.kind for event in tracker.known.events] == [MOVED, RESIDUAL]
-    assert tracker.known.events[1].damage == [0, 0, 0, -60]
+    assert [event.kind for event in tracker.battle.events] == [MOVED, RESIDUAL]
+    assert tracker.battle.events[1].damage == [0, 0, 0, -60]
     assert foe(tracker, "Gholdengo").item == "leftovers"
 
 
 def test_events_of_a_turn_stay_until_the_next_turn_brings_one() -> None:
     move = "|move|p1a: Incineroar|Fake Out|p2b: Gholdengo"
     tracker = after_leads(move, "|turn|2")
-    assert [event.kind for event in tracker.known.events] == [MOVED]
+    assert [event.kind for event in tracker.battle.events] == [MOVED]
     tracker.hear(["|", "|cant|p2b: Gholdengo|flinch"])
-    assert [event.kind for event in tracker.known.events] == [KEPT_FROM_MOVING]
+    assert [event.kind for event in tracker.battle.events] == [KEPT_FROM_MOVING]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_faint_empties_health_and_ends_effects() -> None:
     assert (mon.hp, mon.terastallized) == (0, False)
     assert place(tracker, "p2b").volatiles == {}
     assert last(tracker).fell == [0, 0, 0, 1]
-    assert tracker.known.sides[FOE].terastallized, "the one change of type is used up"
+    assert tracker.battle.sides[FOE].terastallized, "the one change of type is used up"
 
 
 def test_a_revived_pokemon_on_the_bench_has_health_again() -> None:
@@ -227,8 +227,8 @@ def test_ally_switch_swaps_places_with_all_that_belongs_to_them() -> None:
     left, right = place(tracker, "p2a"), place(tracker, "p2b")
     assert (left.species, left.index, left.boosts[2]) == ("gholdengo", 2, 2)
     assert (right.species, right.index) == ("farigiraf", 3)
-    assert tracker.known.places[2] is left
-    assert tracker.known.places[3] is right
+    assert tracker.battle.places[2] is left
+    assert tracker.battle.places[3] is right
 
 
 def test_a_forme_for_good_stays_and_one_for_now_goes() -> None:
@@ -244,10 +244,10 @@ def test_a_forme_for_good_stays_and_one_for_now_goes() -> None:
     assert foe(tracker, "Morpeko").ability == "hungerswitch"
     assert place(tracker, "p2a").species == "morpekohangry"
     tracker.hear(["|switch|p2a: Palafin|Palafin-Hero, L77, M|100/100"])
-    assert len(tracker.known.sides[FOE].mons) == 2
+    assert len(tracker.battle.sides[FOE].mons) == 2
     tracker.hear(["|detailschange|p2: Morpeko|Morpeko-Hangry, L77, M|[silent]"])
     assert foe(tracker, "Morpeko").species == "morpekohangry", "on the bench too"
-    assert len(tracker.known.sides[FOE].mons) == 2
+    assert len(tracker.battle.sides[FOE].mons) == 2
 
 
 def test_a_team_sheet_shows_all_but_the_stats() -> None:
@@ -256,7 +256,7 @@ def test_a_team_sheet_shows_all_but_the_stats() -> None:
         "Gholdengo||leftovers|goodasgold|shadowball,protect||||||50|,,,,,Steel"
     )
     tracker = heard(*PREVIEW, f"|showteam|p2|{sheet}")
-    urshifu, _, gholdengo = tracker.known.sides[FOE].mons
+    urshifu, _, gholdengo = tracker.battle.sides[FOE].mons
     assert (urshifu.item, urshifu.ability, urshifu.tera) == ("choicescarf", "unseenfist", "water")
     assert gholdengo.moves == {"shadowball": 0, "protect": 0}
     assert not gholdengo.terastallized
@@ -271,8 +271,8 @@ def test_a_terastallized_pokemon_that_comes_back_keeps_its_type() -> None:
 
 def test_seats_see_the_same_lines_from_their_own_side() -> None:
     tracker = heard(*LEADS, seat=1)
-    assert [mon.species for mon in tracker.known.sides[OWN].mons] == ["farigiraf", "gholdengo"]
-    assert [mon.species for mon in tracker.known.sides[FOE].mons] == ["incineroar", "rillaboom"]
+    assert [mon.species for mon in tracker.battle.sides[OWN].mons] == ["farigiraf", "gholdengo"]
+    assert [mon.species for mon in tracker.battle.sides[FOE].mons] == ["incineroar", "rillaboom"]
 
 
 def test_an_unknown_kind_of_line_is_ignored_and_counted() -> None:

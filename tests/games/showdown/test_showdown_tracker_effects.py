@@ -270,7 +270,7 @@ def test_weather_terrain_and_rooms_begin_and_end() -> None:
         "|turn|2",
         "|-weather|RainDance|[upkeep]",
     )
-    known = tracker.known
+    known = tracker.battle
     assert (known.weather, known.weather_since) == ("raindance", 1)
     assert (known.terrain, known.rooms) == ("psychicterrain", {"trickroom": 1})
     tracker.hear(
@@ -286,7 +286,7 @@ def test_sides_hold_screens_and_layers_and_can_be_swapped() -> None:
         "|-sidestart|p1: Player 1|Spikes",
         "|-start|p2a: Farigiraf|move: Future Sight",
     )
-    own, theirs = tracker.known.sides[OWN], tracker.known.sides[FOE]
+    own, theirs = tracker.battle.sides[OWN], tracker.battle.sides[FOE]
     assert own.conditions == {"spikes": 2, "futuresight": 1}
     assert theirs.conditions == {"tailwind": 1}
     tracker.hear(["|-swapsideconditions"])

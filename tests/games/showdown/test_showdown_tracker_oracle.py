@@ -121,10 +121,10 @@ def follow(told: Told, seat: int, found: Counter[str]) -> None:
         tracker.ask(view.request)
         other.parse_request(dict(view.request))
         found["views"] += 1
-        compare_field(tracker.known, other)
+        compare_field(tracker.battle, other)
         for side, active in ((OWN, other.active_pokemon), (FOE, other.opponent_active_pokemon)):
             standing = active if isinstance(active, list) else [active]
-            for place, mon in zip(tracker.known.sides[side].places, standing, strict=False):
+            for place, mon in zip(tracker.battle.sides[side].places, standing, strict=False):
                 compare_place(place, mon, found, side)
 
 

@@ -45,7 +45,7 @@ def check_battle(told: Told, found: Counter[str]) -> None:
         for seat, tracker in enumerate(trackers):
             request = update.views[1 - seat].request
             if request is not None:
-                check_side(tracker.known.sides[FOE], request["side"]["pokemon"], found)
+                check_side(tracker.battle.sides[FOE], request["side"]["pokemon"], found)
     for tracker in trackers:
         assert not tracker.strange
 
@@ -58,7 +58,7 @@ def check_side(side: Side, party: list[dict[str, Any]], found: Counter[str]) -> 
     places = {place.mon: place for place in side.places if place.mon is not None}
     for mon in side.mons:
         # What falls or leaves a forme turns back unseen.
-        if mon.seen and mon.hp > 0 and not (mon in places and places[mon].forme):
+        if mon.appeared and mon.hp > 0 and not (mon in places and places[mon].forme):
             check_mon(mon, places.get(mon), truth[mon.name], found)
 
 

@@ -152,7 +152,7 @@ class Table:
             invalid=battle.invalid,
             defaults=self._defaults,
             strange=tracker.strange.total() if tracker is not None else 0,
-            turns=tracker.known.turn if tracker is not None else 0,
+            turns=tracker.battle.turn if tracker is not None else 0,
             log=tuple(battle.log),
         )
 

@@ -43,7 +43,7 @@ class Option:
 
 def options_of(tracker: Tracker, slot: int) -> Iterator[Option]:
     """Yield what the Pokémon in a place can be ordered, legal or not."""
-    doubles = len(tracker.known.sides[0].places) > 1
+    doubles = len(tracker.battle.sides[0].places) > 1
     own = tracker.own
     if own.kind != FORCED and slot < len(own.active):
         active = own.active[slot]

@@ -170,7 +170,7 @@ class Writer:
         active = {place.mon: at for at, place in enumerate(side.places)}
         all_known = bool(side.size) and side.brought() >= side.size
         for row, mon in enumerate(side.mons[:PARTY]):
-            if not mon.seen:
+            if not mon.appeared:
                 fate = LEFT_AT_HOME if all_known else NOT_SHOWN
             elif mon.hp <= 0:
                 fate = FAINTED
@@ -296,7 +296,7 @@ class Writer:
     def _rest(self, known: Known, own: Own) -> Token:
         turn, (mine, theirs) = known.turn, known.sides
         size = theirs.size or PARTY
-        fallen = sum(mon.seen and mon.hp <= 0 for mon in theirs.mons)
+        fallen = sum(mon.appeared and mon.hp <= 0 for mon in theirs.mons)
         return [
             own.kind,
             _WEATHER.get(known.weather, len(_WEATHER)),

@@ -35,7 +35,7 @@ class Mon:
     """A Pokémon, as far as it is known."""
 
     __slots__ = (
-        *("name", "species", "base", "level", "gender", "hp", "status", "slept", "seen"),
+        *("name", "species", "base", "level", "gender", "hp", "status", "slept", "appeared"),
         *("item", "lost_item", "brought", "ability", "tera", "terastallized", "moves"),
         *("speed_low", "speed_high", "written"),
     )
@@ -50,7 +50,7 @@ class Mon:
         self.status = ""
         self.slept = 0
         """Turns lost to sleep since it fell asleep."""
-        self.seen = False
+        self.appeared = False
         """It has been on the field."""
         self.item: str | None = None
         """None while unknown, "" once it is known to hold nothing."""
@@ -226,7 +226,7 @@ class Side:
 
     def brought(self) -> int:
         """Return how many of its Pokémon have shown themselves in the battle."""
-        return sum(mon.seen for mon in self.mons)
+        return sum(mon.appeared for mon in self.mons)
 
 
 class Known:
@@ -293,8 +293,8 @@ class Known:
 @lru_cache(maxsize=1 << 12)
 def base_of(species: str) -> str:
     """Return the species that a forme belongs to."""
-    found = dex().species_of(species)
-    return species if found is NO_SPECIES else found.base
+    dex_entry = dex().species_of(species)
+    return species if dex_entry is NO_SPECIES else dex_entry.base
 
 
 @lru_cache(maxsize=1 << 12)
@@ -302,11 +302,11 @@ def read_details(details: str) -> tuple[str, int, str]:
     """Return species, level and gender of "Landorus, L50, M"; a hidden forme is its base's."""
     first, *rest = details.split(", ")
     level, gender = 100, ""
-    for part in rest:
-        if part in ("M", "F"):
-            gender = part
-        elif part[0] == "L" and part[1:].isdigit():
-            level = int(part[1:])
+    for detail in rest:
+        if detail in ("M", "F"):
+            gender = detail
+        elif detail[0] == "L" and detail[1:].isdigit():
+            level = int(detail[1:])
     return to_id(first.removesuffix("-*")), level, gender
 
 
@@ -316,6 +316,6 @@ def read_condition(condition: str) -> tuple[int, int, int, str]:
     health, _, status = condition.partition(" ")
     if status == "fnt" or "/" not in health:
         return 0, 0, 0, "fnt"
-    now, most = (int(part) for part in health.split("/"))
+    now, most = (int(points) for points in health.split("/"))
     # A Pokémon that lives is never shown as one that does not.
     return max(1, now * FULL // most) if now else 0, now, most, status

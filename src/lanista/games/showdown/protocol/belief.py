@@ -28,14 +28,14 @@ class Belief:
 
     def __init__(self, sets: Iterable[Set]) -> None:
         self._sets: dict[str, list[Set]] = {}
-        for each in sets:
-            self._sets.setdefault(base_of(each.species), []).append(each)
+        for mon_set in sets:
+            self._sets.setdefault(base_of(mon_set.species), []).append(mon_set)
         self._answers: dict[tuple[object, ...], tuple[int, ...]] = {}
 
     @classmethod
     def of_teams(cls, packed: Iterable[str]) -> Belief:
         """Return the belief of somebody who knows these packed teams."""
-        return cls(each for team in packed for each in unpack(team))
+        return cls(mon_set for team in packed for mon_set in unpack(team))
 
     def about(self, mon: Mon) -> tuple[int, ...]:
         """Return `SIZE` numbers: likeliest unseen moves, items and types, chances, share, speeds.
@@ -53,47 +53,50 @@ class Belief:
 
     def _work_out(self, mon: Mon) -> tuple[int, ...]:
         every = self._sets.get(mon.base, [])
-        agreeing = [each for each in every if _agrees(each, mon)]
+        agreeing = [mon_set for mon_set in every if _agrees(mon_set, mon)]
         if not agreeing:
             return NOTHING
         moves = _ranked(
             (
                 dex().move_of(move).number
-                for each in agreeing
-                for move in each.moves
+                for mon_set in agreeing
+                for move in mon_set.moves
                 if move not in mon.moves
             ),
             len(agreeing),
             MOVES,
         )
         items = _ranked(
-            (dex().items.get(each.item, OTHER) if each.item else NONE for each in agreeing),
+            (
+                dex().items.get(mon_set.item, OTHER) if mon_set.item else NONE
+                for mon_set in agreeing
+            ),
             len(agreeing),
             ITEMS,
         )
         teras = _ranked(
-            (dex().types.get(each.tera, OTHER) for each in agreeing), len(agreeing), TERAS
+            (dex().types.get(mon_set.tera, OTHER) for mon_set in agreeing), len(agreeing), TERAS
         )
         ranked = (*moves, *items, *teras)
-        speeds = [each.speed(mon.level) for each in agreeing]
+        speeds = [mon_set.speed(mon.level) for mon_set in agreeing]
         share = CERTAIN * len(agreeing) // len(every)
         numbers, chances = zip(*ranked, strict=True)
         return (*numbers, *chances, share, min(speeds), max(speeds))
 
 
-def _agrees(each: Set, mon: Mon) -> bool:
+def _agrees(mon_set: Set, mon: Mon) -> bool:
     return (
-        (not mon.brought or mon.brought == each.item)
-        and mon.moves.keys() <= set(each.moves)
-        and (not mon.tera or mon.tera == each.tera)
-        and (not mon.ability or mon.ability == each.ability)
+        (not mon.brought or mon.brought == mon_set.item)
+        and mon.moves.keys() <= set(mon_set.moves)
+        and (not mon.tera or mon.tera == mon_set.tera)
+        and (not mon.ability or mon.ability == mon_set.ability)
     )
 
 
 def _ranked(numbers: Iterable[int], sets: int, count: int) -> Ranked:
     """Return the `count` most frequent numbers; ties by number, so that order never matters."""
-    found: Sequence[tuple[int, int]] = sorted(
+    by_frequency: Sequence[tuple[int, int]] = sorted(
         Counter(numbers).items(), key=lambda pair: (-pair[1], pair[0])
     )
-    chances = [(number, CERTAIN * times // sets) for number, times in found[:count]]
+    chances = [(number, CERTAIN * times // sets) for number, times in by_frequency[:count]]
     return chances + [(NONE, 0)] * (count - len(chances))

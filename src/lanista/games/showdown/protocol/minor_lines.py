@@ -11,8 +11,8 @@ from lanista.games.showdown.protocol.effects import GUARDS, PROTECTS, REDIRECTS,
 from lanista.games.showdown.protocol.naming import (
     FROM,
     OF,
+    Fields,
     Heard,
-    Parts,
     credit_ability,
     effect_of,
     mon_of,
@@ -24,64 +24,64 @@ from lanista.games.showdown.protocol.vocabulary import to_id
 from lanista.games.showdown.protocol.volatile_lines import VOLATILE_LINES
 
 
-def _hp(known: Known, parts: Parts) -> None:
-    mon = mon_of(known, parts[2])
+def _hp(battle: Known, fields: Fields) -> None:
+    mon = mon_of(battle, fields[2])
     if mon is None:
         return
-    hp, _, _, status = read_condition(parts[3])
-    known.set_hp(mon, hp, place_of(known, parts[2]))
+    hp, _, _, status = read_condition(fields[3])
+    battle.set_hp(mon, hp, place_of(battle, fields[2]))
     if status != "fnt":
         mon.status = status
 
 
-def _status(known: Known, parts: Parts) -> None:
-    mon = mon_of(known, parts[2])
+def _status(battle: Known, fields: Fields) -> None:
+    mon = mon_of(battle, fields[2])
     if mon is not None:
-        mon.status, mon.slept = parts[3], 0
+        mon.status, mon.slept = fields[3], 0
 
 
-def _curestatus(known: Known, parts: Parts) -> None:
-    mon = mon_of(known, parts[2])
+def _curestatus(battle: Known, fields: Fields) -> None:
+    mon = mon_of(battle, fields[2])
     if mon is not None:
         mon.status, mon.slept = "", 0
 
 
-def _boost(known: Known, parts: Parts) -> None:
-    place = place_of(known, parts[2])
+def _boost(battle: Known, fields: Fields) -> None:
+    place = place_of(battle, fields[2])
     if place is not None:
-        at, amount = BOOSTS.index(parts[3]), int(parts[4])
-        change = -amount if parts[1] == "-unboost" else amount
+        at, amount = BOOSTS.index(fields[3]), int(fields[4])
+        change = -amount if fields[1] == "-unboost" else amount
         place.boosts[at] = max(-6, min(6, place.boosts[at] + change))
 
 
-def _setboost(known: Known, parts: Parts) -> None:
-    place = place_of(known, parts[2])
+def _setboost(battle: Known, fields: Fields) -> None:
+    place = place_of(battle, fields[2])
     if place is not None:
-        place.boosts[BOOSTS.index(parts[3])] = int(parts[4])
+        place.boosts[BOOSTS.index(fields[3])] = int(fields[4])
 
 
-def _swapboost(known: Known, parts: Parts) -> None:
-    one, other = place_of(known, parts[2]), place_of(known, parts[3])
+def _swapboost(battle: Known, fields: Fields) -> None:
+    one, other = place_of(battle, fields[2]), place_of(battle, fields[3])
     if one is None or other is None:
         return
-    told = parts[4] if len(parts) > 4 and not parts[4].startswith("[") else ""
-    for name in told.split(", ") if told else BOOSTS:
+    stat_names = fields[4] if len(fields) > 4 and not fields[4].startswith("[") else ""
+    for name in stat_names.split(", ") if stat_names else BOOSTS:
         at = BOOSTS.index(name)
         one.boosts[at], other.boosts[at] = other.boosts[at], one.boosts[at]
 
 
-def _copyboost(known: Known, parts: Parts) -> None:
-    one, other = place_of(known, parts[2]), place_of(known, parts[3])
+def _copyboost(battle: Known, fields: Fields) -> None:
+    one, other = place_of(battle, fields[2]), place_of(battle, fields[3])
     if one is not None and other is not None:
         one.boosts = list(other.boosts)
 
 
-def _changeboosts(known: Known, parts: Parts) -> None:
+def _changeboosts(battle: Known, fields: Fields) -> None:
     """All of one Pokémon's stages: forgotten, turned round, or only the good or bad ones."""
-    place = place_of(known, parts[2])
+    place = place_of(battle, fields[2])
     if place is None:
         return
-    kind = parts[1]
+    kind = fields[1]
     for at, stage in enumerate(place.boosts):
         if kind == "-invertboost":
             place.boosts[at] = -stage
@@ -89,96 +89,96 @@ def _changeboosts(known: Known, parts: Parts) -> None:
             place.boosts[at] = 0
 
 
-def _clearallboost(known: Known, parts: Parts) -> None:
-    for place in known.places:
+def _clearallboost(battle: Known, fields: Fields) -> None:
+    for place in battle.places:
         place.boosts = [0] * len(BOOSTS)
 
 
-def _item(known: Known, parts: Parts) -> None:
-    mon = mon_of(known, parts[2])
+def _item(battle: Known, fields: Fields) -> None:
+    mon = mon_of(battle, fields[2])
     if mon is None:
         return
-    item, cause = to_id(parts[3]), tag(parts, FROM)
+    item, cause = to_id(fields[3]), tag(fields, FROM)
     if mon.item is None and (not cause or cause == "ability: Frisk"):
         mon.show_item(item)
         return
-    known.unclear.add(mon)
-    if cause == "move: Trick" and known.used_up == (mon, item):
+    battle.unclear.add(mon)
+    if cause == "move: Trick" and battle.used_up == (mon, item):
         return  # Used on arrival: its end is told before it comes.
     mon.take_item(item)
-    victim = mon_of(known, tag(parts, OF)) if cause == "ability: Magician" else None
+    victim = mon_of(battle, tag(fields, OF)) if cause == "ability: Magician" else None
     if victim is not None:
         victim.lose_item(item)
-        known.unclear.add(victim)
+        battle.unclear.add(victim)
 
 
-def _enditem(known: Known, parts: Parts) -> None:
-    mon = mon_of(known, parts[2])
+def _enditem(battle: Known, fields: Fields) -> None:
+    mon = mon_of(battle, fields[2])
     if mon is not None:
-        mon.lose_item(to_id(parts[3]))
-        known.unclear.add(mon)
-        known.used_up = mon, mon.lost_item
+        mon.lose_item(to_id(fields[3]))
+        battle.unclear.add(mon)
+        battle.used_up = mon, mon.lost_item
 
 
-def _ability(known: Known, parts: Parts) -> None:
-    found = standing(known, parts[2])
-    if found is None:
+def _ability(battle: Known, fields: Fields) -> None:
+    place_and_mon = standing(battle, fields[2])
+    if place_and_mon is None:
         return
-    place, mon = found
-    ability, cause = to_id(parts[3]), tag(parts, FROM)
+    place, mon = place_and_mon
+    ability, cause = to_id(fields[3]), tag(fields, FROM)
     if cause == "ability: Trace":
         mon.ability, place.ability = "trace", ability
-        source = mon_of(known, tag(parts, OF))
+        source = mon_of(battle, tag(fields, OF))
         if source is not None:
-            credit_ability(known, source, ability)
+            credit_ability(battle, source, ability)
     elif cause:
         place.ability = ability
     else:
-        credit_ability(known, mon, ability)
+        credit_ability(battle, mon, ability)
     if cause:
-        known.unclear.add(mon)
+        battle.unclear.add(mon)
 
 
-def _terastallize(known: Known, parts: Parts) -> None:
-    mon = mon_of(known, parts[2])
+def _terastallize(battle: Known, fields: Fields) -> None:
+    mon = mon_of(battle, fields[2])
     if mon is not None:
-        mon.tera, mon.terastallized = to_id(parts[3]), True
-        known.sides[OWN if parts[2].startswith(known.names[OWN]) else FOE].terastallized = True
+        mon.tera, mon.terastallized = to_id(fields[3]), True
+        battle.sides[OWN if fields[2].startswith(battle.names[OWN]) else FOE].terastallized = True
 
 
-def _weather(known: Known, parts: Parts) -> None:
-    weather = to_id(parts[2])
+def _weather(battle: Known, fields: Fields) -> None:
+    weather = to_id(fields[2])
     if weather == "none":
-        known.weather = ""
-    elif weather != known.weather or "[upkeep]" not in parts:
-        known.weather, known.weather_since = weather, known.turn
+        battle.weather = ""
+    elif weather != battle.weather or "[upkeep]" not in fields:
+        battle.weather, battle.weather_since = weather, battle.turn
 
 
-def _fieldstart(known: Known, parts: Parts) -> None:
-    name = effect_of(parts[2])
+def _fieldstart(battle: Known, fields: Fields) -> None:
+    name = effect_of(fields[2])
     if name in TERRAINS:
-        known.terrain, known.terrain_since = name, known.turn
+        battle.terrain, battle.terrain_since = name, battle.turn
     else:
-        known.rooms[name] = known.turn
+        battle.rooms[name] = battle.turn
 
 
-def _fieldend(known: Known, parts: Parts) -> None:
-    name = effect_of(parts[2])
+def _fieldend(battle: Known, fields: Fields) -> None:
+    name = effect_of(fields[2])
     if name in TERRAINS:
-        known.terrain = ""
+        battle.terrain = ""
     else:
-        known.rooms.pop(name, None)
+        battle.rooms.pop(name, None)
 
 
-def _singleturn(known: Known, parts: Parts) -> None:
-    place = place_of(known, parts[2])
+def _singleturn(battle: Known, fields: Fields) -> None:
+    place = place_of(battle, fields[2])
     if place is None:
         return
-    name = effect_of(parts[3])
+    name = effect_of(fields[3])
     if name in PROTECTS or name in GUARDS:
-        in_a_row = place.protected >= known.turn - 1
+        in_a_row = place.protected >= battle.turn - 1
         place.protects = place.protects + 1 if in_a_row else 1
-        place.protected = known.turn
+        place.protected = battle.turn
         place.single.add("protect" if name in PROTECTS else "guard")
     elif name in REDIRECTS:
         place.single.add("redirect")
@@ -186,38 +186,38 @@ def _singleturn(known: Known, parts: Parts) -> None:
         place.single.add(name)
 
 
-def _crit(known: Known, parts: Parts) -> None:
-    known.event().crit = 1
+def _crit(battle: Known, fields: Fields) -> None:
+    battle.event().crit = 1
 
 
-def _effective(known: Known, parts: Parts) -> None:
-    known.event().effective = 1 if parts[1] == "-supereffective" else -1
+def _effective(battle: Known, fields: Fields) -> None:
+    battle.event().effective = 1 if fields[1] == "-supereffective" else -1
 
 
-def _miss(known: Known, parts: Parts) -> None:
-    known.event().missed = 1
+def _miss(battle: Known, fields: Fields) -> None:
+    battle.event().missed = 1
 
 
-def _fail(known: Known, parts: Parts) -> None:
-    known.event().failed = 1
+def _fail(battle: Known, fields: Fields) -> None:
+    battle.event().failed = 1
 
 
-def _immune(known: Known, parts: Parts) -> None:
-    known.event().immune = 1
+def _immune(battle: Known, fields: Fields) -> None:
+    battle.event().immune = 1
 
 
-def _block(known: Known, parts: Parts) -> None:
-    known.event().blocked = 1
-    kind, _, name = parts[3].partition(": ") if len(parts) > 3 else ("", "", "")
-    mon = mon_of(known, tag(parts, OF) or parts[2])
+def _block(battle: Known, fields: Fields) -> None:
+    battle.event().blocked = 1
+    kind, _, name = fields[3].partition(": ") if len(fields) > 3 else ("", "", "")
+    mon = mon_of(battle, tag(fields, OF) or fields[2])
     if mon is not None and kind == "ability":
-        credit_ability(known, mon, to_id(name))
+        credit_ability(battle, mon, to_id(name))
     elif mon is not None and kind == "item":
         mon.show_item(to_id(name))
 
 
-def _waiting(known: Known, parts: Parts) -> None:
-    known.unordered = True
+def _waiting(battle: Known, fields: Fields) -> None:
+    battle.unordered = True
 
 
 MINOR_LINES: dict[str, Heard] = {

@@ -33,30 +33,30 @@ class OwnMon:
             "commanding",
             "reviving",
         ),
-        *("pp", "disabled", "told", "written"),
+        *("pp", "disabled", "entry", "written"),
     )
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.told = told
+    def __init__(self, entry: dict[str, Any]) -> None:
+        self.entry = entry
         self.written: tuple[Any, Any] = (None, None)
         """What an observation was last made of and how it was written, to be used again."""
-        self.name = told["ident"].partition(": ")[2]
-        self.species, self.level, self.gender = read_details(told["details"])
-        self.hp, self.points, self.most, self.status = read_condition(told["condition"])
+        self.name = entry["ident"].partition(": ")[2]
+        self.species, self.level, self.gender = read_details(entry["details"])
+        self.hp, self.points, self.most, self.status = read_condition(entry["condition"])
         self.fainted = self.status == "fnt"
         if self.fainted:
             self.status = ""
-        stats = told["stats"]
+        stats = entry["stats"]
         self.stats = [stats[name] for name in STATS]
-        self.moves: list[str] = told["moves"]
+        self.moves: list[str] = entry["moves"]
         self.offered: list[str] = []
         """The moves it may choose from, in the order that choices count them, where it is asked."""
-        self.item: str = told["item"]
-        self.ability: str = told.get("ability") or told["baseAbility"]
-        self.tera = to_id(told.get("teraType", ""))
-        self.terastallized = bool(told.get("terastallized"))
-        self.commanding = bool(told.get("commanding"))
-        self.reviving = bool(told.get("reviving"))
+        self.item: str = entry["item"]
+        self.ability: str = entry.get("ability") or entry["baseAbility"]
+        self.tera = to_id(entry.get("teraType", ""))
+        self.terastallized = bool(entry.get("terastallized"))
+        self.commanding = bool(entry.get("commanding"))
+        self.reviving = bool(entry.get("reviving"))
         self.pp: list[int] = []
         """Hundredths of the PP of `moves` that are left, as last told."""
         self.disabled: list[int] = []
@@ -73,14 +73,14 @@ class Own:
         self.active: list[dict[str, Any]] = []
         """The request's word on each place, where it asks for moves."""
         self.forced: list[bool] = []
-        self.left: dict[str, tuple[list[str], list[int]]] = {}
+        self.pp_by_mon: dict[str, tuple[list[str], list[int]]] = {}
         """By nickname: moves and hundredths of PP, as last told."""
 
 
-def read_request(own: Own, known: Known, request: Request) -> None:
+def read_request(own: Own, battle: Known, request: Request) -> None:
     """Take in a request; the lines before it have been heard."""
     before = {mon.name: mon for mon in own.party}
-    own.party = [_read_mon(told, before) for told in request["side"]["pokemon"]]
+    own.party = [_read_mon(entry, before) for entry in request["side"]["pokemon"]]
     own.active = request.get("active") or []
     own.forced = request.get("forceSwitch") or []
     own.kind = NOT_ASKED
@@ -94,27 +94,27 @@ def read_request(own: Own, known: Known, request: Request) -> None:
         _read_active(own, mon, active)
     hidden = any(mon.ability == "illusion" for mon in own.party)
     for mon in own.party:
-        moves, left = own.left.get(mon.name, ([], []))
-        mon.pp = left if moves == mon.moves else [FULL_PP] * len(mon.moves)
+        moves, pp = own.pp_by_mon.get(mon.name, ([], []))
+        mon.pp = pp if moves == mon.moves else [FULL_PP] * len(mon.moves)
         # In disguise a Pokémon moves under another's name: then no name says how fast it is.
-        known.own_speeds[mon.name] = (0 if hidden else mon.stats[4], mon.item, mon.ability)
-        known.own_moves[mon.name] = tuple(mon.moves)
+        battle.own_speeds[mon.name] = (0 if hidden else mon.stats[4], mon.item, mon.ability)
+        battle.own_moves[mon.name] = tuple(mon.moves)
 
 
-def _read_mon(told: dict[str, Any], before: dict[str, OwnMon]) -> OwnMon:
+def _read_mon(entry: dict[str, Any], before: dict[str, OwnMon]) -> OwnMon:
     """Return a Pokémon of the party, the one read before if nothing is new."""
-    mon = before.get(told["ident"].partition(": ")[2])
-    if mon is None or mon.told != told:
-        return OwnMon(told)
+    mon = before.get(entry["ident"].partition(": ")[2])
+    if mon is None or mon.entry != entry:
+        return OwnMon(entry)
     mon.offered, mon.disabled = [], []
     return mon
 
 
 def _read_active(own: Own, mon: OwnMon, active: dict[str, Any]) -> None:
-    told = active["moves"]
-    mon.offered = [move["id"] for move in told]
-    mon.disabled = [int(bool(move.get("disabled"))) for move in told]
+    moves = active["moves"]
+    mon.offered = [move["id"] for move in moves]
+    mon.disabled = [int(bool(move.get("disabled"))) for move in moves]
     # A locked Pokémon is offered one move alone, which says nothing of the others.
     if mon.offered == mon.moves:
-        left = [FULL_PP * move.get("pp", 1) // (move.get("maxpp") or 1) for move in told]
-        own.left[mon.name] = mon.moves, left
+        pp = [FULL_PP * move.get("pp", 1) // (move.get("maxpp") or 1) for move in moves]
+        own.pp_by_mon[mon.name] = mon.moves, pp

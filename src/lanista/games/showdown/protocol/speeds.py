@@ -31,28 +31,28 @@ ROUNDING = 2
 """By how much an acting speed can be off: the simulator rounds down after every step."""
 
 
-def heard_move(known: Known, place: Place, move: str) -> None:
+def heard_move(battle: Known, place: Place, move: str) -> None:
     """Compare a Pokémon that moves by its own choice with the opponents that moved before it."""
-    if known.unordered:
+    if battle.unordered:
         return
     if move in REORDERING:
-        known.unordered = True
+        battle.unordered = True
         return
-    told, mon = dex().move_of(move), place.mon
-    if mon is None or not told.steady:
+    dex_move, mon = dex().move_of(move), place.mon
+    if mon is None or not dex_move.steady:
         return
-    own = place.index < len(known.places) // 2
-    for index, earlier, priority, paces, trick_room in known.acted:
-        if priority != told.priority or (index < len(known.places) // 2) == own:
+    own = place.index < len(battle.places) // 2
+    for index, earlier, priority, paces, trick_room in battle.acted:
+        if priority != dex_move.priority or (index < len(battle.places) // 2) == own:
             continue
-        if earlier in known.unclear or mon in known.unclear:
+        if earlier in battle.unclear or mon in battle.unclear:
             continue
         first, later = paces[index], paces[place.index]
         if first and later and first[0] is earlier and later[0] is mon:
             _compare(first, later, own_later=own, trick_room=trick_room)
-    trick_room = "trickroom" in known.rooms
-    paces = [_pace(known, each) for each in known.places]
-    known.acted.append((place.index, mon, told.priority, paces, trick_room))
+    trick_room = "trickroom" in battle.rooms
+    paces = [_pace(battle, other_place) for other_place in battle.places]
+    battle.acted.append((place.index, mon, dex_move.priority, paces, trick_room))
 
 
 def _compare(
@@ -70,13 +70,13 @@ def _compare(
         foe.speed_high = min(foe.speed_high or high, high)
 
 
-def _pace(known: Known, place: Place) -> tuple[Mon, float] | None:
+def _pace(battle: Known, place: Place) -> tuple[Mon, float] | None:
     """Return an own Pokémon's speed, or what an opponent's is multiplied by; None if unsure."""
     mon = place.mon
-    if mon is None or place.odd or place.forme or "magicroom" in known.rooms:
+    if mon is None or place.odd or place.forme or "magicroom" in battle.rooms:
         return None
-    own = place.index < len(known.places) // 2
-    side = known.sides[OWN if own else FOE]
+    own = place.index < len(battle.places) // 2
+    side = battle.sides[OWN if own else FOE]
     if "grasspledge" in side.conditions or "embargo" in place.volatiles:
         return None
     stage = place.boosts[SPEED]
@@ -88,15 +88,15 @@ def _pace(known: Known, place: Place) -> tuple[Mon, float] | None:
     if place.volatiles.get("boosted") == SPEED + 1:
         factor *= 1.5
     if own:
-        speed = _own_speed(known, place, mon)
+        speed = _own_speed(battle, place, mon)
         return (mon, speed * factor) if speed else None
     ability = place.ability or mon.ability
     possible = (ability,) if ability else dex().species_of(mon.species).abilities
     return (mon, factor) if _can_be_read(possible) else None
 
 
-def _own_speed(known: Known, place: Place, mon: Mon) -> float:
-    speed, item, ability = known.own_speeds.get(mon.name, (0, "", ""))
+def _own_speed(battle: Known, place: Place, mon: Mon) -> float:
+    speed, item, ability = battle.own_speeds.get(mon.name, (0, "", ""))
     if place.ability or not _can_be_read((ability,)) or ability == "klutz":
         return 0
     if item == SCARF:

@@ -38,7 +38,7 @@ class Tracker:
         places = 2 if format.doubles else 1
         self.format = format
         self.seat = seat
-        self.known = Known(seat, places)
+        self.battle = Known(seat, places)
         self.own = Own()
         self._belief = belief
         self._writer: Writer = writer_of(places)
@@ -46,24 +46,24 @@ class Tracker:
     @property
     def strange(self) -> Counter[str]:
         """Kinds of line and effects that were ignored because nobody here knows them."""
-        return self.known.strange
+        return self.battle.strange
 
     def hear(self, lines: Iterable[str]) -> None:
         """Take in protocol lines, as this player sees them."""
-        known = self.known
+        battle = self.battle
         for line in lines:
-            parts = line.split("|")
-            if len(parts) < 2:
+            fields = line.split("|")
+            if len(fields) < 2:
                 continue
-            heard = HANDLERS.get(parts[1])
-            if heard is None:
-                if parts[1] not in IGNORED:
-                    known.strange[parts[1]] += 1
+            handler = HANDLERS.get(fields[1])
+            if handler is None:
+                if fields[1] not in IGNORED:
+                    battle.strange[fields[1]] += 1
                 continue
             try:
                 if "[from] " in line:
-                    credit(known, parts)
-                heard(known, parts)
+                    credit(battle, fields)
+                handler(battle, fields)
             except (IndexError, ValueError, KeyError) as error:
                 raise GameError(
                     f"The line {line!r} of a Showdown battle cannot be read: {error}."
@@ -72,10 +72,10 @@ class Tracker:
     def ask(self, request: Request) -> None:
         """Take in what the player is asked now, and with it all of its own team."""
         try:
-            read_request(self.own, self.known, request)
+            read_request(self.own, self.battle, request)
         except (IndexError, ValueError, KeyError, TypeError) as error:
             raise GameError(f"A request of a Showdown battle cannot be read: {error!r}.") from error
 
     def encode(self, out_row: NDArray[Any]) -> None:
         """Write the observation into `out_row`, every entry of it."""
-        self._writer.write(self.known, self.own, self._belief, out_row)
+        self._writer.write(self.battle, self.own, self._belief, out_row)

@@ -116,36 +116,36 @@ def dex() -> Dex:
 
 def read_dex(text: str) -> Dex:
     """Read what dex.mjs wrote."""
-    told = json.loads(text)
+    tables = json.loads(text)
     species = {
         row[0]: Species(number, row[1], tuple(row[2]), tuple(row[3]), tuple(row[4]))
-        for number, row in enumerate(told["species"], FIRST)
+        for number, row in enumerate(tables["species"], FIRST)
     }
-    for forme, shown in told["cosmetic"].items():
+    for forme, shown in tables["cosmetic"].items():
         species.setdefault(forme, species[shown])
-    moves = {row[0]: _move(number, *row[1:]) for number, row in enumerate(told["moves"], FIRST)}
+    moves = {row[0]: _move(number, *row[1:]) for number, row in enumerate(tables["moves"], FIRST)}
     moves[RECHARGE] = Move(MOVE_CLASSES - 1, "normal", 3, 0, 0, 0, steady=True)
-    found = Dex(
-        simulator=told["simulator"],
+    result = Dex(
+        simulator=tables["simulator"],
         species=species,
         moves=moves,
-        items=_numbered(told["items"]),
-        abilities=_numbered(told["abilities"]),
-        types=_numbered(row[0] for row in told["types"]),
-        weak=_weaknesses(told["types"]),
-        order=frozenset(told["order"]),
-        targets={move: aim for aim, moves in told["targets"].items() for move in moves},
+        items=_numbered(tables["items"]),
+        abilities=_numbered(tables["abilities"]),
+        types=_numbered(row[0] for row in tables["types"]),
+        weak=_weaknesses(tables["types"]),
+        order=frozenset(tables["order"]),
+        targets={move: aim for aim, moves in tables["targets"].items() for move in moves},
     )
-    _check_room(told)
-    return found
+    _check_room(tables)
+    return result
 
 
 @lru_cache(maxsize=1 << 14)
 def effectiveness(attack: str, target: tuple[str, ...]) -> int:
     """Return how often an attack's damage doubles by types alone; `IMMUNE` if it does nothing."""
     weak = dex().weak
-    parts = [weak.get((attack, each), 0) for each in target]
-    return IMMUNE if IMMUNE in parts else sum(parts)
+    doublings = [weak.get((attack, type_name), 0) for type_name in target]
+    return IMMUNE if IMMUNE in doublings else sum(doublings)
 
 
 def _move(
@@ -169,14 +169,14 @@ def _weaknesses(types: list[Any]) -> dict[tuple[str, str], int]:
     }
 
 
-def _check_room(told: dict[str, Any]) -> None:
+def _check_room(tables: dict[str, Any]) -> None:
     rooms = {
         **{"species": SPECIES_CLASSES, "moves": MOVE_CLASSES - 1, "items": ITEM_CLASSES},
         **{"abilities": ABILITY_CLASSES, "types": TYPE_CLASSES},
     }
     for name, room in rooms.items():
-        if FIRST + len(told[name]) > room:
+        if FIRST + len(tables[name]) > room:
             raise ValueError(
-                f"dex.json lists {len(told[name])} {name}; an observation has room for "
+                f"dex.json lists {len(tables[name])} {name}; an observation has room for "
                 f"{room - FIRST}: widen it and move the observation's version."
             )

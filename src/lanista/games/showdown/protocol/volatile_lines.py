@@ -17,8 +17,8 @@ from lanista.games.showdown.protocol.effects import (
 )
 from lanista.games.showdown.protocol.naming import (
     OF,
+    Fields,
     Heard,
-    Parts,
     credit_ability,
     effect_of,
     place_of,
@@ -38,24 +38,24 @@ REORDERS = frozenset(("afteryou", "quash"))
 SPREADS = frozenset(("mummy", "lingeringaroma"))
 
 
-def _start(known: Known, parts: Parts) -> None:
-    place = place_of(known, parts[2])
+def _start(battle: Known, fields: Fields) -> None:
+    place = place_of(battle, fields[2])
     if place is None:
         return
-    name = effect_of(parts[3])
-    if parts[3].startswith("ability: ") and place.mon is not None:
-        credit_ability(known, place.mon, name)
+    name = effect_of(fields[3])
+    if fields[3].startswith("ability: ") and place.mon is not None:
+        credit_ability(battle, place.mon, name)
     if name.startswith("type"):
-        _change_types(known, place, parts)
+        _change_types(battle, place, fields)
     elif name in FUTURE:
-        known.sides[FOE if place.index < len(known.sides[OWN].places) else OWN].conditions[
+        battle.sides[FOE if place.index < len(battle.sides[OWN].places) else OWN].conditions[
             "futuresight"
-        ] = known.turn
+        ] = battle.turn
     else:
-        _begin(known, place, name)
+        _begin(battle, place, name)
 
 
-def _begin(known: Known, place: Place, name: str) -> None:
+def _begin(battle: Known, place: Place, name: str) -> None:
     """Put down an effect; some carry a number or a stat at the end of their name."""
     for stem in BOOSTED:
         if name.startswith(stem) and name[len(stem) :] in BEST_STATS:
@@ -69,31 +69,31 @@ def _begin(known: Known, place: Place, name: str) -> None:
             return
     name = SAME_AS.get(name, name)
     if name in FOLLOWED:
-        place.volatiles[name] = known.turn
+        place.volatiles[name] = battle.turn
     elif name not in PASSED_OVER:
-        known.strange[f"effect {name}"] += 1
+        battle.strange[f"effect {name}"] += 1
 
 
-def _change_types(known: Known, place: Place, parts: Parts) -> None:
-    told = parts[4] if len(parts) > 4 else ""
-    if to_id(parts[3]) == "typeadd":
-        place.added = to_id(told)
-    elif told.startswith("["):
-        other = place_of(known, tag(parts, OF))
+def _change_types(battle: Known, place: Place, fields: Fields) -> None:
+    type_names = fields[4] if len(fields) > 4 else ""
+    if to_id(fields[3]) == "typeadd":
+        place.added = to_id(type_names)
+    elif type_names.startswith("["):
+        other = place_of(battle, tag(fields, OF))
         place.types = other.current_types() if other is not None else ()
     else:
-        place.types = tuple(to_id(each) for each in told.split("/") if each)
+        place.types = tuple(to_id(name) for name in type_names.split("/") if name)
         place.added = ""
 
 
-def _end(known: Known, parts: Parts) -> None:
-    place = place_of(known, parts[2])
+def _end(battle: Known, fields: Fields) -> None:
+    place = place_of(battle, fields[2])
     if place is None:
         return
-    name = effect_of(parts[3])
+    name = effect_of(fields[3])
     if name in FUTURE:
-        side_of(known, parts[2]).conditions.pop("futuresight", None)
-    elif name in PARTIAL_TRAPS or "[partiallytrapped]" in parts:
+        side_of(battle, fields[2]).conditions.pop("futuresight", None)
+    elif name in PARTIAL_TRAPS or "[partiallytrapped]" in fields:
         place.volatiles.pop("partiallytrapped", None)
         place.volatiles.pop(SAME_AS.get(name, name), None)
     elif name == "typechange":
@@ -103,146 +103,146 @@ def _end(known: Known, parts: Parts) -> None:
         place.volatiles.pop(SAME_AS.get(stem, stem), None)
 
 
-def _singlemove(known: Known, parts: Parts) -> None:
-    place = place_of(known, parts[2])
+def _singlemove(battle: Known, fields: Fields) -> None:
+    place = place_of(battle, fields[2])
     if place is not None:
-        _begin(known, place, effect_of(parts[3]))
+        _begin(battle, place, effect_of(fields[3]))
 
 
-def _mustrecharge(known: Known, parts: Parts) -> None:
-    place = place_of(known, parts[2])
+def _mustrecharge(battle: Known, fields: Fields) -> None:
+    place = place_of(battle, fields[2])
     if place is not None:
-        place.volatiles["mustrecharge"] = known.turn
+        place.volatiles["mustrecharge"] = battle.turn
 
 
-def _prepare(known: Known, parts: Parts) -> None:
-    place = place_of(known, parts[2])
+def _prepare(battle: Known, fields: Fields) -> None:
+    place = place_of(battle, fields[2])
     if place is not None:
-        place.volatiles["prepare"] = known.turn
+        place.volatiles["prepare"] = battle.turn
 
 
-def _endability(known: Known, parts: Parts) -> None:
-    place = place_of(known, parts[2])
+def _endability(battle: Known, fields: Fields) -> None:
+    place = place_of(battle, fields[2])
     if place is not None:
-        place.volatiles["gastroacid"] = known.turn
+        place.volatiles["gastroacid"] = battle.turn
 
 
-def _formechange(known: Known, parts: Parts) -> None:
+def _formechange(battle: Known, fields: Fields) -> None:
     """A change of forme until it leaves the field."""
-    found = standing(known, parts[2])
-    if found is not None:
-        place, mon = found
-        forme = read_details(parts[3])[0]
+    place_and_mon = standing(battle, fields[2])
+    if place_and_mon is not None:
+        place, mon = place_and_mon
+        forme = read_details(fields[3])[0]
         place.forme = "" if forme == mon.species else forme
         place.types = ()
-        known.unclear.add(mon)
+        battle.unclear.add(mon)
 
 
-def _transform(known: Known, parts: Parts) -> None:
-    found, into = standing(known, parts[2]), standing(known, parts[3])
-    if found is None or into is None:
+def _transform(battle: Known, fields: Fields) -> None:
+    user, copied_from = standing(battle, fields[2]), standing(battle, fields[3])
+    if user is None or copied_from is None:
         return
-    (place, mon), (model, other) = found, into
+    (place, mon), (model, other) = user, copied_from
     place.forme, place.types, place.added = model.species, model.types, model.added
     place.boosts = list(model.boosts)
-    place.volatiles["transform"] = known.turn
-    if model.index < len(known.sides[OWN].places):
-        place.ability = model.ability or known.own_speeds.get(other.name, (0, "", ""))[2]
-        copied = known.own_moves.get(other.name, ())
+    place.volatiles["transform"] = battle.turn
+    if model.index < len(battle.sides[OWN].places):
+        place.ability = model.ability or battle.own_speeds.get(other.name, (0, "", ""))[2]
+        copied = battle.own_moves.get(other.name, ())
     else:
         place.ability = model.ability or other.ability
         copied = tuple(model.moves or other.moves)
     place.moves = dict.fromkeys(copied, 0)
-    known.unclear.add(mon)
+    battle.unclear.add(mon)
 
 
-def _activate(known: Known, parts: Parts) -> None:
-    found = standing(known, parts[2]) if parts[2] else None
-    if found is None:
+def _activate(battle: Known, fields: Fields) -> None:
+    place_and_mon = standing(battle, fields[2]) if fields[2] else None
+    if place_and_mon is None:
         return
-    place, mon = found
-    kind, _, name = parts[3].rpartition(": ")
+    place, mon = place_and_mon
+    kind, _, name = fields[3].rpartition(": ")
     effect = to_id(name)
     if kind == "ability":
-        _activate_ability(known, place, mon, effect, parts)
+        _activate_ability(battle, place, mon, effect, fields)
     elif kind == "item":
-        if "[consumed]" in parts:
+        if "[consumed]" in fields:
             mon.lose_item(effect)
         else:
             mon.show_item(effect)
     else:
-        _activate_move(known, place, mon, effect, parts)
+        _activate_move(battle, place, mon, effect, fields)
     if effect in QUICK:
-        known.unclear.add(mon)
+        battle.unclear.add(mon)
 
 
-def _activate_ability(known: Known, place: Place, mon: Mon, ability: str, parts: Parts) -> None:
-    credit_ability(known, mon, ability)
-    other = standing(known, tag(parts, OF)) if tag(parts, OF) else None
+def _activate_ability(battle: Known, place: Place, mon: Mon, ability: str, fields: Fields) -> None:
+    credit_ability(battle, mon, ability)
+    other = standing(battle, tag(fields, OF)) if tag(fields, OF) else None
     if ability == "commander" and other is not None:
-        place.volatiles["commanding"] = other[0].volatiles["commanded"] = known.turn
+        place.volatiles["commanding"] = other[0].volatiles["commanded"] = battle.turn
     elif ability == "symbiosis" and other is not None:
-        mon.lose_item(to_id(parts[4]))
-        other[1].take_item(to_id(parts[4]))
-        known.unclear |= {mon, other[1]}
-    elif ability in SPREADS and len(parts) > 4 and parts[4].startswith(known.names):
-        changed = place_of(known, parts[4])
+        mon.lose_item(to_id(fields[4]))
+        other[1].take_item(to_id(fields[4]))
+        battle.unclear |= {mon, other[1]}
+    elif ability in SPREADS and len(fields) > 4 and fields[4].startswith(battle.names):
+        changed = place_of(battle, fields[4])
         if changed is not None:
             changed.ability = ability
 
 
-def _activate_move(known: Known, place: Place, mon: Mon, effect: str, parts: Parts) -> None:
+def _activate_move(battle: Known, place: Place, mon: Mon, effect: str, fields: Fields) -> None:
     if effect in ("protect", "maxguard", "wideguard", "quickguard", "matblock", "craftyshield"):
-        known.event().blocked = 1
-    elif effect == "poltergeist" and len(parts) > 4:
-        mon.show_item(to_id(parts[4]))
+        battle.event().blocked = 1
+    elif effect == "poltergeist" and len(fields) > 4:
+        mon.show_item(to_id(fields[4]))
     elif effect == "trapped":
-        place.volatiles["trapped"] = known.turn
+        place.volatiles["trapped"] = battle.turn
     elif effect in PARTIAL_TRAPS:
-        place.volatiles["partiallytrapped"] = known.turn
+        place.volatiles["partiallytrapped"] = battle.turn
     elif effect in REORDERS:
-        known.unordered = True
+        battle.unordered = True
     elif effect == "speedswap":
-        other = place_of(known, tag(parts, OF))
+        other = place_of(battle, tag(fields, OF))
         place.odd = True
         if other is not None:
             other.odd = True
     elif effect == "skillswap":
-        _swap_abilities(known, place, mon, parts)
+        _swap_abilities(battle, place, mon, fields)
 
 
-def _swap_abilities(known: Known, place: Place, mon: Mon, parts: Parts) -> None:
-    other = standing(known, tag(parts, OF))
+def _swap_abilities(battle: Known, place: Place, mon: Mon, fields: Fields) -> None:
+    other = standing(battle, tag(fields, OF))
     if other is None:
         return
-    known.unclear |= {mon, other[1]}
-    if len(parts) > 5 and parts[4] and not parts[4].startswith("["):
-        credit_ability(known, mon, to_id(parts[5]))
-        credit_ability(known, other[1], to_id(parts[4]))
-        place.ability, other[0].ability = to_id(parts[4]), to_id(parts[5])
+    battle.unclear |= {mon, other[1]}
+    if len(fields) > 5 and fields[4] and not fields[4].startswith("["):
+        credit_ability(battle, mon, to_id(fields[5]))
+        credit_ability(battle, other[1], to_id(fields[4]))
+        place.ability, other[0].ability = to_id(fields[4]), to_id(fields[5])
 
 
-def _sidestart(known: Known, parts: Parts) -> None:
-    conditions, name = side_of(known, parts[2]).conditions, effect_of(parts[3])
+def _sidestart(battle: Known, fields: Fields) -> None:
+    conditions, name = side_of(battle, fields[2]).conditions, effect_of(fields[3])
     if name not in FOLLOWED_SIDES:
         if name not in PASSED_OVER:
-            known.strange[f"side effect {name}"] += 1
+            battle.strange[f"side effect {name}"] += 1
     elif name in LAYERED:
         conditions[name] = conditions.get(name, 0) + 1
     else:
-        conditions[name] = known.turn
+        conditions[name] = battle.turn
 
 
-def _sideend(known: Known, parts: Parts) -> None:
-    side_of(known, parts[2]).conditions.pop(effect_of(parts[3]), None)
+def _sideend(battle: Known, fields: Fields) -> None:
+    side_of(battle, fields[2]).conditions.pop(effect_of(fields[3]), None)
 
 
-def _swapsides(known: Known, parts: Parts) -> None:
-    own, foe = known.sides
+def _swapsides(battle: Known, fields: Fields) -> None:
+    own, foe = battle.sides
     own.conditions, foe.conditions = foe.conditions, own.conditions
     # A blow that is already foreseen still falls where it was aimed.
-    ahead = [side.conditions.pop("futuresight", None) for side in known.sides]
-    for side, since in zip(known.sides, reversed(ahead), strict=True):
+    ahead = [side.conditions.pop("futuresight", None) for side in battle.sides]
+    for side, since in zip(battle.sides, reversed(ahead), strict=True):
         if since is not None:
             side.conditions["futuresight"] = since
 

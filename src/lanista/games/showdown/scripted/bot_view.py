@@ -27,14 +27,14 @@ class Standing:
 
 def ground_of(tracker: Tracker) -> Ground:
     """Return what holds for everybody."""
-    known = tracker.known
+    known = tracker.battle
     doubles = len(known.sides[OWN].places) > 1
     return Ground(known.weather, known.terrain, doubles)
 
 
 def own_fighter(tracker: Tracker, at: int) -> Fighter:
     """Return one of the seat's own Pokémon by its place in the party."""
-    known, mon = tracker.known, tracker.own.party[at]
+    known, mon = tracker.battle, tracker.own.party[at]
     places = known.sides[OWN].places
     place = places[at] if at < len(places) else None
     born = dex().species_of(mon.species).types
@@ -62,10 +62,10 @@ def own_fighter(tracker: Tracker, at: int) -> Fighter:
 def foes(tracker: Tracker) -> list[Standing | None]:
     """Return the opponent's Pokémon by place on the field; None where nobody stands."""
     return [
-        Standing(foe_fighter(tracker.known, place.mon, place), place)
+        Standing(foe_fighter(tracker.battle, place.mon, place), place)
         if place.mon is not None and place.mon.hp > 0
         else None
-        for place in tracker.known.sides[FOE].places
+        for place in tracker.battle.sides[FOE].places
     ]
 
 

@@ -69,7 +69,7 @@ class SightBot:
 
     def value_turn(self, tracker: Tracker) -> Values:
         """Return a value for each turn order."""
-        places = tracker.known.sides[0].places
+        places = tracker.battle.sides[0].places
         hp = [each.fighter.hp if each else 0.0 for each in foes(tracker)]
         size = SLOT_ORDERS if len(places) > 1 else SINGLES_ORDERS
         worth = np.full((len(places), size), NEVER)
@@ -119,7 +119,7 @@ class Damage(SightBot):
 
     def value_party(self, tracker: Tracker) -> list[float]:
         """Return the mean over the opponent's team of the best attack on each."""
-        ground, known = ground_of(tracker), tracker.known
+        ground, known = ground_of(tracker), tracker.battle
         against = [foe_fighter(known, mon) for mon in known.sides[FOE].mons]
         return [self._prowess(tracker, at, against, ground) for at in range(len(tracker.own.party))]
 

@@ -77,7 +77,7 @@ class _Around:
         self.tracker, self.slot, self.standing = tracker, slot, standing
         self.ground = ground_of(tracker)
         self.fighter = own_fighter(tracker, slot)
-        self.place = tracker.known.sides[OWN].places[slot]
+        self.place = tracker.battle.sides[OWN].places[slot]
         self.danger = self.threat(self.fighter)
         """The share of its HP that the opponents can take in this turn."""
         self.slower = [each for each in standing if self._is_slower_than(each)]
@@ -103,7 +103,7 @@ class _Around:
         return None if alone else own_fighter(self.tracker, at)
 
     def _is_slower_than(self, foe: Standing) -> bool:
-        known = self.tracker.known
+        known = self.tracker.battle
         mine = _pace(self.fighter, "tailwind" in known.sides[OWN].conditions)
         theirs = _pace(foe.fighter, "tailwind" in known.sides[FOE].conditions)
         return mine > theirs if "trickroom" in known.rooms else mine < theirs
@@ -153,7 +153,7 @@ def _aside(option: Option, around: _Around) -> float:
 
 
 def _guard(place: Place, around: _Around) -> float:
-    if place.protects and place.protected >= around.tracker.known.turn - 1:
+    if place.protects and place.protected >= around.tracker.battle.turn - 1:
         return -1.0
     return 0.45 if around.doomed else 0.05
 
@@ -173,7 +173,7 @@ def _hinder(option: Option, around: _Around) -> float:
 
 
 def _speed_control(move: str, around: _Around) -> float:
-    known = around.tracker.known
+    known = around.tracker.battle
     behind = len(around.slower) - (len(around.standing) - len(around.slower))
     if move == "tailwind":
         return -0.5 if "tailwind" in known.sides[OWN].conditions else 0.35 + 0.1 * behind

@@ -97,7 +97,7 @@ class Party:
             return self._hidden()
         final, mons = self.mons[at], known.sides[OWN].mons
         now = mons[at] if at < len(mons) else Mon(final.name, "", final.level, final.gender)
-        species = now.species if now.seen else self.born.get(final, final.species)
+        species = now.species if now.appeared else self.born.get(final, final.species)
         gender = f", {final.gender}" if final.gender else ""
         moves = list(final.moves)[:MOVES]
         return {

@@ -142,7 +142,7 @@ class _Side:
                 self.battle.unknown += 1
 
     def _row(self, step: int, decision: Decision) -> Row | None:
-        request = self.party.request(self.tracker.known, decision)
+        request = self.party.request(self.tracker.battle, decision)
         self.tracker.ask(request)
         for mon in self.tracker.own.party:
             # A spectator sees shares of HP, and no PP.
@@ -209,7 +209,7 @@ class _Side:
         if not self.doubles:
             mask[orders] = False
             return
-        filled = [stands(place) for place in self.tracker.known.sides[FOE].places]
+        filled = [stands(place) for place in self.tracker.battle.sides[FOE].places]
         if any(filled):
             orders += [
                 5 * move + target + 2

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from lanista.games.showdown.actions.orders import CHOSEN_TARGETS
 from lanista.games.showdown.formats import Format
 from lanista.games.showdown.protocol.battle_state import Mon, Place, Side
-from lanista.games.showdown.protocol.naming import FROM, OF, Parts, effect_of, place_of, tag
+from lanista.games.showdown.protocol.naming import FROM, OF, Fields, effect_of, place_of, tag
 from lanista.games.showdown.protocol.requests import FORCED, PREVIEW, TURN
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.protocol.vocabulary import to_id
@@ -120,7 +120,7 @@ class _Witness:
     def __init__(self, format: Format) -> None:
         self.format = format
         self.tracker = Tracker(format, 0)
-        self.known = self.tracker.known
+        self.known = self.tracker.battle
         self.decisions: list[Decision] = []
         self.turn = _Turn()
         self.segment = 0
@@ -161,10 +161,10 @@ class _Witness:
 
     # What a turn asks for.
 
-    def teampreview(self, parts: Parts) -> None:
+    def teampreview(self, parts: Fields) -> None:
         self.previewed = True
 
-    def new_turn(self, parts: Parts) -> None:
+    def new_turn(self, parts: Fields) -> None:
         self._settle()
         self.turn = _Turn()
         for seat in range(SEATS):
@@ -209,7 +209,7 @@ class _Witness:
 
     # What lines show.
 
-    def move(self, parts: Parts) -> None:
+    def move(self, parts: Fields) -> None:
         actor, place = self._actor(parts[2])
         failed = "[still]" in parts
         if to_id(parts[3]) == "revivalblessing" and place is not None and not failed:
@@ -224,7 +224,7 @@ class _Witness:
         if actor.order is None or isinstance(actor.order, Unknown):
             actor.order = self._move_order(actor, parts, cause == LOCKED)
 
-    def _move_order(self, actor: Actor, parts: Parts, locked: bool) -> Order:
+    def _move_order(self, actor: Actor, parts: Fields, locked: bool) -> Order:
         move = to_id(parts[3])
         if move == "struggle" and actor.imprisoned:
             return Unknown("overruled")
@@ -238,7 +238,7 @@ class _Witness:
     def _aims(self, actor: Actor, move: str) -> bool:
         return self.format.doubles and actor.stance.aim(move) in CHOSEN_TARGETS
 
-    def _target(self, actor: Actor, move: str, parts: Parts) -> int:
+    def _target(self, actor: Actor, move: str, parts: Fields) -> int:
         """Return the place that was aimed at, or 0 where the line does not prove it."""
         told = parts[4] if len(parts) > 4 else ""
         if not told.startswith(self.known.names) or told[2:3] not in ("a", "b"):
@@ -259,7 +259,7 @@ class _Witness:
             return 0
         return at + 1
 
-    def cant(self, parts: Parts) -> None:
+    def cant(self, parts: Fields) -> None:
         mover = parts[2]
         if parts[3].startswith("ability: "):
             mover = tag(parts, OF) or mover
@@ -275,22 +275,22 @@ class _Witness:
         else:
             actor.order = Unknown("kept from moving")
 
-    def terastallize(self, parts: Parts) -> None:
+    def terastallize(self, parts: Fields) -> None:
         actor, _ = self._actor(parts[2])
         if actor is not None:
             actor.tera = True
 
-    def start(self, parts: Parts) -> None:
+    def start(self, parts: Fields) -> None:
         actor, _ = self._actor(parts[2])
         if actor is not None and effect_of(parts[3]) == "encore" and actor.order is None:
             actor.overruled = "overruled"
 
-    def singleturn(self, parts: Parts) -> None:
+    def singleturn(self, parts: Fields) -> None:
         actor, _ = self._actor(parts[2])
         if actor is not None and effect_of(parts[3]) == "instruct":
             actor.instructed += 1
 
-    def activate(self, parts: Parts) -> None:
+    def activate(self, parts: Fields) -> None:
         if not parts[2]:
             return
         effect = effect_of(parts[3])
@@ -300,18 +300,18 @@ class _Witness:
         if effect in LEAVES and place is not None and place.mon is not None:
             self.turn.leaving.add(place.mon)
 
-    def enditem(self, parts: Parts) -> None:
+    def enditem(self, parts: Fields) -> None:
         place = self._place(parts[2])
         if to_id(parts[3]) in LEAVES and place is not None and place.mon is not None:
             self.turn.leaving.add(place.mon)
 
-    def swap(self, parts: Parts) -> None:
+    def swap(self, parts: Fields) -> None:
         self.turn.swapped.add(int(parts[2][1]) - 1)
 
-    def replace(self, parts: Parts) -> None:
+    def replace(self, parts: Fields) -> None:
         self.replaced.add(int(parts[2][1]) - 1)
 
-    def heal(self, parts: Parts) -> None:
+    def heal(self, parts: Fields) -> None:
         if tag(parts, FROM) != REVIVAL or self.reviver is None:
             return
         seat, slot = self.reviver
@@ -321,17 +321,17 @@ class _Witness:
             self._force(seat).orders[slot] = Revive(side.mons.index(mon))
         self.reviver = None
 
-    def upkeep(self, parts: Parts) -> None:
+    def upkeep(self, parts: Fields) -> None:
         self.reviver = None
 
     # Who comes in.
 
-    def before_switch(self, parts: Parts) -> None:
+    def before_switch(self, parts: Fields) -> None:
         place = self._place(parts[2])
         self.left = place.mon if place is not None else None
         self.left_alive = place is not None and stands(place)
 
-    def after_switch(self, parts: Parts) -> None:
+    def after_switch(self, parts: Fields) -> None:
         place = self._place(parts[2])
         if place is None or place.mon is None:
             raise LogError("brings in somebody without a place")
@@ -364,7 +364,7 @@ class _Witness:
     def _preview(self, seat: int) -> Decision:
         side = self.known.sides[seat]
         leaders = tuple(sorted(side.mons.index(mon) for mon in self.leaders[seat]))
-        shown = [at for at, mon in enumerate(side.mons) if mon.seen and at not in leaders]
+        shown = [at for at, mon in enumerate(side.mons) if mon.appeared and at not in leaders]
         order: Order = Bring(leaders, tuple(shown))
         if len(leaders) + len(shown) != BRINGS:
             order = Unknown("not all showed themselves")
