@@ -55,10 +55,10 @@ def play(
     `progress(more)` hears of matches that ended.
     """
     refuse_count(matches)
-    words, made = words_of(players)
+    words, bot_makers = words_of(players)
     seated = lineup(
         game, words, settings or {}, seats=len(words), seed=seed, greedy=greedy,
-        temperature=temperature, made=made,
+        temperature=temperature, bot_makers=bot_makers,
     )  # fmt: skip
     schedule = rotations(len(words), matches)
     folder = None if record is None else Path(record)
@@ -94,16 +94,16 @@ def evaluate(
     """
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
     listed = list(opponents) if several else [opponents]  # type: ignore[arg-type]
-    (word, *others), made = words_of([player, *listed])
+    (word, *others), bot_makers = words_of([player, *listed])
     mine, pool = gauntlet_lineups(
         word, others, settings or {}, game=game, seed=seed, greedy=greedy,
-        temperature=temperature, made=made, say=lambda sentence: None,
+        temperature=temperature, bot_makers=bot_makers, say=lambda sentence: None,
     )  # fmt: skip
     seats = mine.spec.seats
     deals = deals_of(games, seats, len(pool.players))
-    parts = play_against(mine, pool, deals, slots=slots, threads=threads, progress=progress)
-    _refuse_incomplete(parts, deals * seats * len(pool.players))
-    outcome = gauntlet_of(join(parts), (word, *pool.players))
+    blocks = play_against(mine, pool, deals, slots=slots, threads=threads, progress=progress)
+    _refuse_incomplete(blocks, deals * seats * len(pool.players))
+    outcome = gauntlet_of(join(blocks), (word, *pool.players))
     return EvaluationResult(mine.spec, seed, manner_of(mine), outcome)
 
 
@@ -125,12 +125,14 @@ def round_robin(
     on one scale.
     """
     refuse_count(matches)
-    words, made = words_of(every_bot(game, lambda sentence: None) if players is None else players)
+    words, bot_makers = words_of(
+        every_bot(game, lambda sentence: None) if players is None else players
+    )
     if len(words) < 2:
         raise LanistaError(f"A round robin needs two players; {', '.join(words)} is one.")
-    seated = lineup(game, words, settings or {}, seats=2, seed=seed, made=made)
-    each = matches + matches % 2
-    played = play_pairs(seated, each, slots=slots, threads=threads, progress=progress)
+    seated = lineup(game, words, settings or {}, seats=2, seed=seed, bot_makers=bot_makers)
+    matches_a_pair = matches + matches % 2
+    played = play_pairs(seated, matches_a_pair, slots=slots, threads=threads, progress=progress)
     if len(played) < len(words) * (len(words) - 1) // 2:
         raise KeyboardInterrupt
     counts = tuple(_counted(pair, results, seated.labels) for pair, results in played.items())

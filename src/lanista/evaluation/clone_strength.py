@@ -116,7 +116,7 @@ def measure(
 def imitated(data: Demonstrations, game: str, seed: int) -> tuple[list[str], list[str]]:
     """Return the bots that were imitated, and a sentence on each other player."""
     bots = registry.bot_names(registry.entry(game))
-    found: list[str] = []
+    imitated_bots: list[str] = []
     left_out: list[str] = []
     for who in data.teachers:
         if who.name not in bots:
@@ -125,17 +125,17 @@ def imitated(data: Demonstrations, game: str, seed: int) -> tuple[list[str], lis
             left_out.append(
                 f"{who.name} of these matches ({who.digest[:12]}) is not the bot of that name here."
             )
-        elif who.name not in found:
-            found.append(who.name)
-    return found, left_out
+        elif who.name not in imitated_bots:
+            imitated_bots.append(who.name)
+    return imitated_bots, left_out
 
 
 def manners(temperature: float | None) -> dict[str, dict[str, Any]]:
     """Return the ways in which a clone is played, by name."""
-    found: dict[str, dict[str, Any]] = {SAMPLED: {}, GREEDY: {"greedy": True}}
+    options_by_manner: dict[str, dict[str, Any]] = {SAMPLED: {}, GREEDY: {"greedy": True}}
     if temperature is not None:
-        found[f"temperature {temperature:g}"] = {"temperature": temperature}
-    return found
+        options_by_manner[f"temperature {temperature:g}"] = {"temperature": temperature}
+    return options_by_manner
 
 
 def meetings_of(

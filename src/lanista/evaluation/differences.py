@@ -54,13 +54,15 @@ def everyone_meets(seats: int, players: int, matches: int) -> Schedule:
     tables = list(combinations(range(players), seats))
     if not tables:
         raise RolloutError(f"{players} players do not fill {seats} seats.")
-    parts: list[Schedule] = []
+    schedules: list[Schedule] = []
     for table in tables:
-        parts.append(rotations(table, matches, first_match=sum(len(part) for part in parts)))
+        schedules.append(
+            rotations(table, matches, first_match=sum(len(schedule) for schedule in schedules))
+        )
     return Schedule(
-        np.concatenate([part.match for part in parts]),
-        np.concatenate([part.deal for part in parts]),
-        np.concatenate([part.seating for part in parts]),
+        np.concatenate([schedule.match for schedule in schedules]),
+        np.concatenate([schedule.deal for schedule in schedules]),
+        np.concatenate([schedule.seating for schedule in schedules]),
     )
 
 
@@ -71,27 +73,31 @@ class _Tally:
         self.bots, self.heads = bots, len(game.spec.heads)
         self.deal_of = schedule.deal  # Match ids count from 0, so they index it.
         units = int(schedule.deal.max()) + 1
-        self.asked = np.zeros(units, np.int64)
+        self.decisions_per_unit = np.zeros(units, np.int64)
         self.differed = np.zeros((len(bots), len(bots), units), np.int64)
 
     def ask(self, decisions: Decisions, rows: NDArray[Any]) -> list[Ints]:
         """Return every player's answers to `rows`, counted."""
         answers = [bot.act(decisions, rows) for bot in self.bots]
         open_rows = decisions.mask[rows].sum(axis=1) > self.heads
-        units, deal = len(self.asked), self.deal_of[decisions.match[rows]]
-        self.asked += np.bincount(deal[open_rows], minlength=units)
+        units, deal = len(self.decisions_per_unit), self.deal_of[decisions.match[rows]]
+        self.decisions_per_unit += np.bincount(deal[open_rows], minlength=units)
         for a, b in combinations(range(len(answers)), 2):
             other = (answers[a] != answers[b]).any(axis=1) & open_rows
             self.differed[a, b] += np.bincount(deal[other], minlength=units)
         return answers
 
     def differences(self) -> Differences:
-        count, some = len(self.bots), self.asked > 0
+        count, some = len(self.bots), self.decisions_per_unit > 0
         rate: list[list[Estimate | None]] = [[None] * count for _ in range(count)]
         for a, b in combinations(range(count), 2):
-            rate[a][b] = rate[b][a] = mean_score(self.differed[a, b, some] / self.asked[some])
+            rate[a][b] = rate[b][a] = mean_score(
+                self.differed[a, b, some] / self.decisions_per_unit[some]
+            )
         names = tuple(bot.name for bot in self.bots)
-        return Differences(names, int(self.asked.sum()), tuple(tuple(row) for row in rate))
+        return Differences(
+            names, int(self.decisions_per_unit.sum()), tuple(tuple(row) for row in rate)
+        )
 
 
 class _Asked:

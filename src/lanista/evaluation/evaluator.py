@@ -105,15 +105,17 @@ class Evaluator:
         return make_player(self.settings, word, digest, self.spec, self.folder, seed)
 
     def _can_be_exact(self) -> bool:
-        wanted = self.settings.evaluation.exact
-        if wanted == "never" or (wanted == "auto" and self.spec.name not in OPENSPIEL_NAMES):
+        exact_setting = self.settings.evaluation.exact
+        if exact_setting == "never" or (
+            exact_setting == "auto" and self.spec.name not in OPENSPIEL_NAMES
+        ):
             return False
         try:
             if self.settings.network.recurrent:
                 raise GameError("the exact measure takes a policy without memory, not an lstm.")
             exact_nash_conv(self.spec.name, uniform)
         except GameError as error:
-            if wanted == "always":
+            if exact_setting == "always":
                 raise
             self.notice = f"NashConv is not measured: {error}"
             return False
@@ -142,22 +144,24 @@ class Evaluator:
         data = policy_bytes(policy, self.spec, step=update)
         digest = hashlib.sha256(data).hexdigest()
         mine = self._mine(name, policy, digest, update)
-        asked = self.settings.evaluation.matches
-        results = self._play((mine, *met.values()), asked, first_match)
-        found = gauntlet_of(results, (name, *met))
-        for word, score in found.scores.items():
+        matches = self.settings.evaluation.matches
+        results = self._play((mine, *met.values()), matches, first_match)
+        gauntlet = gauntlet_of(results, (name, *met))
+        for word, score in gauntlet.scores.items():
             values |= _values(score, word)
-        pooled = {word: found.scores[word] for word, _ in pool if word in found.scores}
+        pooled = {word: gauntlet.scores[word] for word, _ in pool if word in gauntlet.scores}
         if pooled:
             reading = pool_reading(name, digest, pooled)
             values["pool/lowest"] = reading.value
             values["pool/lowest_low"] = float("nan") if reading.low is None else reading.low
         reasons = [EVALUATION if word in self.players else POOL for word in met]
         rows = match_rows(results, (name, *met), reasons, self.settings.seed, self.spec, update)
-        scores = [found.scores[word].value for word in self.players or met if word in found.scores]
+        scores = [
+            gauntlet.scores[word].value for word in self.players or met if word in gauntlet.scores
+        ]
         mean = float(np.mean(scores)) if scores else None
         first_match += len(results)
-        return Judgement(values, digest, data, *rows, first_match, found.scores, found, mean)
+        return Judgement(values, digest, data, *rows, first_match, gauntlet.scores, gauntlet, mean)
 
     def duel(
         self,

@@ -69,8 +69,8 @@ class Gauntlet:
     @property
     def scores(self) -> dict[str, Estimate]:
         """The player's score by opponent, where there is one."""
-        known = ((bout.opponent, bout.standing.score) for bout in self.bouts)
-        return {name: score for name, score in known if score is not None}
+        pairs = ((bout.opponent, bout.standing.score) for bout in self.bouts)
+        return {name: score for name, score in pairs if score is not None}
 
 
 def everybody(
@@ -83,17 +83,17 @@ def everybody(
     """
     if seats < 2:
         raise RolloutError("A game of one seat has no opponents.")
-    parts = []
+    schedules = []
     for number in range(1, opponents + 1):
         seating = [0, *[number] * (seats - 1)]
-        parts.append(
+        schedules.append(
             rotations(seating, deals * seats, first_match=first_match, first_deal=first_deal)
         )
-        first_match += len(parts[-1])
+        first_match += len(schedules[-1])
     return Schedule(
-        np.concatenate([part.match for part in parts]),
-        np.concatenate([part.deal for part in parts]),
-        np.concatenate([part.seating for part in parts]),
+        np.concatenate([schedule.match for schedule in schedules]),
+        np.concatenate([schedule.deal for schedule in schedules]),
+        np.concatenate([schedule.seating for schedule in schedules]),
     )
 
 
@@ -106,41 +106,44 @@ def play_gauntlet(
     and each has as many deals against one opponent as against another.
     """
     seats, opponents = tables[0].game.spec.seats, len(tables[0].players) - 1
-    each = seats * opponents
-    done, wanted = 0, FIRST_BLOCK
+    matches_per_deal = seats * opponents
+    done, block_size = 0, FIRST_BLOCK
     while done < deals:
-        size = min(deals - done, max(1, min(wanted, _MOST_BLOCK) // each))
+        size = min(deals - done, max(1, min(block_size, _MOST_BLOCK) // matches_per_deal))
         schedule = everybody(
             seats,
             opponents,
             size,
-            first_match=LAST_WORD + done * each,
+            first_match=LAST_WORD + done * matches_per_deal,
             first_deal=LAST_WORD + done,
         )
         with one_thread():
-            part = play(tables, schedule, progress=progress)
-        yield part
-        done, wanted = done + size, wanted * 2
+            results = play(tables, schedule, progress=progress)
+        yield results
+        done, block_size = done + size, block_size * 2
 
 
 def gauntlet_of(results: Results, names: Sequence[str]) -> Gauntlet:
     """Return what `results` say of player 0 against the others; `names` are all players'."""
     bouts, scores, first, unit = [], [], [], []
     for number in range(1, len(names)):
-        part = against(results, number)
-        counts = decided(part)
-        result, seating = against_all(part.place[counts]), part.schedule.seating[counts]
+        bout_results = against(results, number)
+        counts = decided(bout_results)
+        result, seating = (
+            against_all(bout_results.place[counts]),
+            bout_results.schedule.seating[counts],
+        )
         scores.append(result[seating == 0])
         first.append(result[:, 0])
-        unit.append(part.schedule.deal[counts])
-        found = summarise(part, (names[0], names[number]))
+        unit.append(bout_results.schedule.deal[counts])
+        summary = summarise(bout_results, (names[0], names[number]))
         bouts.append(
             Bout(
                 names[number],
                 results.digests[number],
-                found.standings[0],
-                found.first_seat,
-                found.left_out,
+                summary.standings[0],
+                summary.first_seat,
+                summary.left_out,
             )
         )
     deal = np.concatenate(unit)
@@ -225,9 +228,9 @@ def match_rows(
     return lineups, matches
 
 
-def described(found: Gauntlet, spec: Spec, seed: int, manner: str) -> dict[str, Any]:
+def described(gauntlet: Gauntlet, spec: Spec, seed: int, manner: str) -> dict[str, Any]:
     """Return a gauntlet as plain values, with all it takes to play it again."""
-    scores = found.scores
+    scores = gauntlet.scores
     return {
         "game": spec.name,
         "settings": dict(spec.settings),
@@ -236,6 +239,6 @@ def described(found: Gauntlet, spec: Spec, seed: int, manner: str) -> dict[str, 
         "seed": seed,
         "first_match": LAST_WORD,
         "manner": manner,
-        **asdict(found),
-        "lowest": asdict(pool_reading(found.name, found.digest, scores)) if scores else None,
+        **asdict(gauntlet),
+        "lowest": asdict(pool_reading(gauntlet.name, gauntlet.digest, scores)) if scores else None,
     }

@@ -47,17 +47,19 @@ class Lineup:
     """Policies play their likeliest choice instead of sampling."""
     temperature: float = 1.0
     """What policies divide their logits by before they sample."""
-    made: Mapping[str, MakeBot] = field(default_factory=dict)
+    bot_makers: Mapping[str, MakeBot] = field(default_factory=dict)
     """Players that are no words but objects, by the name they have among `players`."""
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The players' names, told apart: a second `random` is `random #2`."""
-        seen: dict[str, int] = {}
+        count_by_player: dict[str, int] = {}
         labels = []
         for player in self.players:
-            seen[player] = seen.get(player, 0) + 1
-            labels.append(player if seen[player] == 1 else f"{player} #{seen[player]}")
+            count_by_player[player] = count_by_player.get(player, 0) + 1
+            labels.append(
+                player if count_by_player[player] == 1 else f"{player} #{count_by_player[player]}"
+            )
         return tuple(labels)
 
     @cached_property
@@ -65,9 +67,9 @@ class Lineup:
         """What the game is."""
         return registry.spec_of(self.game, seed=self.seed, **self.settings)
 
-    def slots(self, given: int | None, usual: int) -> int:
+    def slots(self, slots: int | None, usual: int) -> int:
         """Return how many matches are played side by side: as given, or as suits the game."""
-        return registry.slots_for(self.game, usual) if given is None else given
+        return registry.slots_for(self.game, usual) if slots is None else slots
 
     @contextmanager
     def table(self, slots: int) -> Iterator[Table]:
@@ -94,8 +96,8 @@ class Lineup:
             yield [opened.enter_context(self.table(slots)) for _ in range(count)]
 
     def _player(self, word: str, spec: Spec) -> Player:
-        if word in self.made:
-            return self.made[word](spec, self.seed)
+        if word in self.bot_makers:
+            return self.bot_makers[word](spec, self.seed)
         if is_bot_file(word):
             return bot_from_file(word, spec, self.seed)
         if is_policy(self.game, word):
@@ -128,27 +130,27 @@ def lineup(
     seed: int,
     greedy: bool = False,
     temperature: float | None = None,
-    made: Mapping[str, MakeBot] | None = None,
+    bot_makers: Mapping[str, MakeBot] | None = None,
 ) -> Lineup:
     """Return the line-up of `players` in a game of `seats` seats; refuse what does not fit.
 
     `values` are `name=value`, or names with values, for the game's settings and its matches'
     options. Where the game has a `seats` setting, it is `seats` unless given. `greedy` and
-    `temperature` are for policies. `made` has the players that are objects and no words.
+    `temperature` are for policies. `bot_makers` has the players that are objects and no words.
     """
-    found = registry.entry(game)
+    entry = registry.entry(game)
     _refuse_manner(game, players, greedy, temperature)
-    given = _given(values)
-    settings = _settings_in(found, given)
-    if "seats" in found.settings and "seats" not in settings:
-        _refuse_seats(game, seats, found.settings["seats"].choices)
+    value_by_name = _given(values)
+    settings = _settings_in(entry, value_by_name)
+    if "seats" in entry.settings and "seats" not in settings:
+        _refuse_seats(game, seats, entry.settings["seats"].choices)
         settings["seats"] = seats
-    rest = {name: text for name, text in given.items() if name not in found.settings}
+    rest = {name: text for name, text in value_by_name.items() if name not in entry.settings}
     spec = Lineup(game, tuple(players), seed, settings).spec
-    known = {option.name: option.default for option in spec.options}
+    option_defaults = {option.name: option.default for option in spec.options}
     for name in rest:
-        if name not in known:
-            remedy = nearest(name, [*found.settings, *known])
+        if name not in option_defaults:
+            remedy = nearest(name, [*entry.settings, *option_defaults])
             raise LanistaError(f"{game} has no setting or option {name!r}; {remedy}")
     _refuse_seats(game, seats, (spec.seats,))
     options = {name: int(_value(name, text, 0)) for name, text in rest.items()}
@@ -160,7 +162,7 @@ def lineup(
         options,
         greedy,
         1.0 if temperature is None else temperature,
-        made or {},
+        bot_makers or {},
     )
 
 
@@ -183,7 +185,7 @@ def gauntlet_lineups(
     seed: int = 0,
     greedy: bool = False,
     temperature: float | None = None,
-    made: Mapping[str, MakeBot] | None = None,
+    bot_makers: Mapping[str, MakeBot] | None = None,
     say: Callable[[str], None] = print,
 ) -> tuple[Lineup, Lineup]:
     """Return the line-up of one player and that of its opponents, in the same game.
@@ -200,7 +202,7 @@ def gauntlet_lineups(
     names: list[str] = []
     for word in opponents:
         names += every_bot(game, say) if word == ALL else [word]
-    others = Lineup(game, tuple(dict.fromkeys(names)), seed, settings, made=made or {})
+    others = Lineup(game, tuple(dict.fromkeys(names)), seed, settings, bot_makers=bot_makers or {})
     warmth = 1.0 if temperature is None else temperature
     return replace(others, players=(player,), greedy=greedy, temperature=warmth), others
 
@@ -222,18 +224,18 @@ def deals_of(games: int, seats: int, opponents: int) -> int:
 
 def game_settings(game: str, values: Values) -> dict[str, Any]:
     """Return a game's settings from `name=value`; what is no setting of it is refused."""
-    found, given = registry.entry(game), _given(values)
-    for name in given:
-        if name not in found.settings:
-            raise LanistaError(f"{game} has no setting {name!r}; {nearest(name, found.settings)}")
-    return _settings_in(found, given)
+    entry, value_by_name = registry.entry(game), _given(values)
+    for name in value_by_name:
+        if name not in entry.settings:
+            raise LanistaError(f"{game} has no setting {name!r}; {nearest(name, entry.settings)}")
+    return _settings_in(entry, value_by_name)
 
 
-def _settings_in(found: registry.Entry, given: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_in(entry: registry.Entry, value_by_name: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _value(name, text, found.settings[name].default)
-        for name, text in given.items()
-        if name in found.settings
+        name: _value(name, text, entry.settings[name].default)
+        for name, text in value_by_name.items()
+        if name in entry.settings
     }
 
 
@@ -253,10 +255,10 @@ def _refuse_manner(
 
 def every_bot(game: str, say: Callable[[str], None] = print) -> list[str]:
     """Return all bots of a game, and say why others of it are left out."""
-    found = registry.entry(game)
-    for name, reason in found.missing_bots.items():
+    entry = registry.entry(game)
+    for name, reason in entry.missing_bots.items():
         say(f"{name} is left out: {reason}")
-    return registry.bot_names(found)
+    return registry.bot_names(entry)
 
 
 def is_policy(game: str, word: str) -> bool:
@@ -282,11 +284,11 @@ def game_played_by(word: str, game: str | None, values: Values) -> tuple[str, di
         header, values = read_header(file), _given(values)
         try:
             name = installed_name(header.game, "a policy") if game is None else game
-            given = game_settings(name, values)
-            refuse_settings(name, header.settings, given)
+            chosen = game_settings(name, values)
+            refuse_settings(name, header.settings, chosen)
         except GameError as error:
             raise refused(file, error) from error
-        return name, {**header.settings, **given}
+        return name, {**header.settings, **chosen}
     if game is not None:
         return game, game_settings(game, values)
     if file.is_dir():
@@ -321,15 +323,17 @@ def split_names(text: str, flag: str) -> list[str]:
 def _given(values: Values) -> dict[str, Any]:
     if isinstance(values, Mapping):
         return dict(values)
-    given: dict[str, Any] = {}
+    value_by_name: dict[str, Any] = {}
     for text in values:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise LanistaError(f"--set was given {text!r}; write it as name=value.")
-        if name in given:
-            raise LanistaError(f"{name} is set to {given[name]} and to {value}; set it once.")
-        given[name] = value
-    return given
+        if name in value_by_name:
+            raise LanistaError(
+                f"{name} is set to {value_by_name[name]} and to {value}; set it once."
+            )
+        value_by_name[name] = value
+    return value_by_name
 
 
 def _value(name: str, text: Any, default: Any) -> Any:
@@ -344,5 +348,5 @@ def _value(name: str, text: Any, default: Any) -> Any:
     try:
         return kind(text) if kind in (int, float) else text
     except ValueError:
-        what = "a whole number" if kind is int else "a number"
-        raise LanistaError(f"{name} is {text!r}; give {what}.") from None
+        expected = "a whole number" if kind is int else "a number"
+        raise LanistaError(f"{name} is {text!r}; give {expected}.") from None

@@ -75,9 +75,9 @@ def play_against(
     with others.tables(threads, others.slots(slots, GAUNTLET_SLOTS), matches) as tables:
         both = [replace(table, players=(*mine.seated(), *table.players)) for table in tables]
         with suppress(KeyboardInterrupt):
-            for part in play_gauntlet(both, deals, progress=progress):
+            for results in play_gauntlet(both, deals, progress=progress):
                 with finishing():
-                    complete.append(part)
+                    complete.append(results)
     return complete
 
 

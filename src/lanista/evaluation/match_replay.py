@@ -180,24 +180,25 @@ def _unknown(run: RunReader, folder: Path, match: int) -> LanistaError:
     return LanistaError(f"{folder} has no match {match}; {those}")
 
 
-def _refuse_versions(found: Recorded, spec: Spec) -> None:
+def _refuse_versions(recorded: Recorded, spec: Spec) -> None:
     if not spec.abilities.seedable:
         raise RefusedError(f"{spec.name} cannot be played again from a seed.")
-    for what, theirs, ours in (
-        ("rules", found.rules_version, str(spec.facts.rules_version)),
-        ("observation", found.observation_version, str(spec.facts.observation_version)),
+    for kind, theirs, ours in (
+        ("rules", recorded.rules_version, str(spec.facts.rules_version)),
+        ("observation", recorded.observation_version, str(spec.facts.observation_version)),
     ):
         if theirs != ours:
             raise RefusedError(
-                f"Match {found.match} was played with {what} version {theirs} of {spec.name}, and "
-                f"this program has {ours}; use the program that played it."
+                f"Match {recorded.match} was played with {kind} version {theirs} of {spec.name}, "
+                f"and this program has {ours}; use the program that played it."
             )
 
 
-def _refuse_content(path: Path, found: str, wanted: str) -> None:
-    if found != wanted:
+def _refuse_content(path: Path, digest: str, expected: str) -> None:
+    if digest != expected:
         raise RefusedError(
-            f"{path} does not hold what its name says, the player {wanted[:12]}; put that one back."
+            f"{path} does not hold what its name says, the player {expected[:12]}; put that one "
+            "back."
         )
 
 

@@ -121,11 +121,11 @@ class Reading:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Reading:
         """Return the reading that `to_json` gave."""
-        known = {
+        fields = {
             name: value for name, value in values.items() if name not in ("lower_bound", "called")
         }
         try:
-            return cls(**{**known, "curve": tuple(Point(**point) for point in known["curve"])})
+            return cls(**{**fields, "curve": tuple(Point(**point) for point in fields["curve"])})
         except (TypeError, KeyError) as error:
             raise LanistaError(f"This is no reading of the meter: {error}.") from error
 
@@ -151,22 +151,22 @@ def pool_reading(subject: str, digest: str, scores: Mapping[str, Estimate | None
     once (Bonferroni): the lowest true score lies between the lowest low and the lowest high end.
     Members without games are left out.
     """
-    known = {name: score for name, score in scores.items() if score is not None}
-    if not known:
+    played = {name: score for name, score in scores.items() if score is not None}
+    if not played:
         raise LanistaError(f"{subject} has met nobody of the pool; play some matches first.")
-    stretch = NormalDist().inv_cdf(1 - 0.025 / len(known)) / Z
-    worst = min(known, key=lambda name: known[name].value)
-    lows = [_stretched(score, score.low, stretch) for score in known.values()]
-    highs = [_stretched(score, score.high, stretch) for score in known.values()]
+    stretch = NormalDist().inv_cdf(1 - 0.025 / len(played)) / Z
+    worst = min(played, key=lambda name: played[name].value)
+    lows = [_stretched(score, score.low, stretch) for score in played.values()]
+    highs = [_stretched(score, score.high, stretch) for score in played.values()]
     return Reading(
         "pool",
         subject,
         digest,
         "score",
-        known[worst].value,
+        played[worst].value,
         None if None in lows else max(0.0, min(low for low in lows if low is not None)),
         None if None in highs else min(1.0, min(high for high in highs if high is not None)),
-        known[worst].n,
+        played[worst].n,
         worst,
     )
 
@@ -175,7 +175,7 @@ def learned_reading(
     subject: str,
     digest: str,
     unit: Literal["gain", "score"],
-    found: Estimate,
+    estimate: Estimate,
     *,
     response: str,
     budget_decisions: int,
@@ -188,10 +188,10 @@ def learned_reading(
         subject,
         digest,
         unit,
-        found.value,
-        found.low,
-        found.high,
-        found.n,
+        estimate.value,
+        estimate.low,
+        estimate.high,
+        estimate.n,
         response,
         budget_decisions,
         tuple(curve),

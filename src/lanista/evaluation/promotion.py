@@ -49,7 +49,7 @@ class Champion:
         """Return what the meter says of the champion and of its challenger, on the same scale."""
         exact = by.values.get(NASH_CONV)
         if exact is not None:
-            found = [
+            readings = [
                 Reading("exact", name, digest, "nash_conv", value, value, value)
                 for name, digest, value in (
                     ("champion", self.digest, self.nash_conv),
@@ -57,7 +57,7 @@ class Champion:
                 )
                 if value is not None
             ]
-            return (found[0] if len(found) == 2 else None), found[-1]
+            return (readings[0] if len(readings) == 2 else None), readings[-1]
         both = [name for name in by.scores if name in self.scores]
         if not self.digest or not both:
             whole = pool_reading("challenger", by.digest, by.scores) if by.scores else None

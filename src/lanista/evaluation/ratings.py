@@ -119,30 +119,37 @@ def openskill(finishes: Iterable[Finish]) -> list[Skill]:
     from openskill.models import PlackettLuce
 
     model = PlackettLuce()
-    known: dict[str, Any] = {}
+    rating_by_player: dict[str, Any] = {}
     games: dict[str, int] = {}
     for names, places in finishes:
         if len(set(names)) < 2:
             continue
         for name in names:
-            if name not in known:
-                known[name] = model.rating()
+            if name not in rating_by_player:
+                rating_by_player[name] = model.rating()
         # Rating moves what it is given: each seat has a rating of its own.
-        seats = [[model.rating(known[name].mu, known[name].sigma)] for name in names]
+        seats = [
+            [model.rating(rating_by_player[name].mu, rating_by_player[name].sigma)]
+            for name in names
+        ]
         teams = model.rate(seats, ranks=list(places))
         moved: dict[str, list[Any]] = {}
         for name, (rating,) in zip(names, teams, strict=True):
             moved.setdefault(name, []).append(rating)
         for name, mine in moved.items():
-            known[name] = mine[0] if len(mine) == 1 else _mean_rating(model, mine)
+            rating_by_player[name] = mine[0] if len(mine) == 1 else _mean_rating(model, mine)
             games[name] = games.get(name, 0) + 1
-    skills = [Skill(name, each.mu, each.sigma, games[name]) for name, each in known.items()]
+    skills = [
+        Skill(name, skill.mu, skill.sigma, games[name]) for name, skill in rating_by_player.items()
+    ]
     return sorted(skills, key=lambda skill: (-skill.ordinal, skill.name))
 
 
 def _mean_rating(model: Any, ratings: Sequence[Any]) -> Any:
     count = len(ratings)
-    mu, sigma = (sum(getattr(r, part) for r in ratings) / count for part in ("mu", "sigma"))
+    mu, sigma = (
+        sum(getattr(r, parameter) for r in ratings) / count for parameter in ("mu", "sigma")
+    )
     return model.rating(mu=mu, sigma=sigma)
 
 
@@ -208,11 +215,11 @@ def _ratings(
     for pair in (pair for pair in pairs if pair.games):
         games[pair.first] += pair.games
         games[pair.second] += pair.games
-    found = [
+    ratings = [
         Rating(name, float(v), float(v - h), float(v + h), games[name])
         for name, v, h in zip(names, value, half, strict=True)
     ]
-    return tuple(sorted(found, key=lambda rating: (-rating.value, rating.name)))
+    return tuple(sorted(ratings, key=lambda rating: (-rating.value, rating.name)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,16 +236,16 @@ class _Table:
 
     @classmethod
     def of(cls, pairs: Sequence[PairCount], number: dict[str, int]) -> _Table:
-        kept = [pair for pair in pairs if pair.games]
-        if any(pair.first == pair.second for pair in kept):
+        played = [pair for pair in pairs if pair.games]
+        if any(pair.first == pair.second for pair in played):
             raise LanistaError("A player has no result against itself; leave such games out.")
-        games = np.array([pair.games for pair in kept])
-        draws = np.array([pair.draws for pair in kept])
+        games = np.array([pair.games for pair in played])
+        draws = np.array([pair.draws for pair in played])
         return cls(
-            np.array([number[pair.first] for pair in kept]),
-            np.array([number[pair.second] for pair in kept]),
+            np.array([number[pair.first] for pair in played]),
+            np.array([number[pair.second] for pair in played]),
             games,
-            (np.array([pair.wins for pair in kept]) + draws / 2) / games,
+            (np.array([pair.wins for pair in played]) + draws / 2) / games,
             draws / games,
         )
 
@@ -337,12 +344,12 @@ def circles(edges: Iterable[tuple[str, str]], most: int = 20) -> list[tuple[str,
     beats: dict[str, set[str]] = {}
     for winner, loser in edges:
         beats.setdefault(winner, set()).add(loser)
-    found: list[tuple[str, str, str]] = []
+    triples: list[tuple[str, str, str]] = []
     for a in sorted(beats):
-        for b in sorted(each for each in beats[a] if each > a):
-            for c in sorted(each for each in beats.get(b, ()) if each > a):
+        for b in sorted(name for name in beats[a] if name > a):
+            for c in sorted(name for name in beats.get(b, ()) if name > a):
                 if a in beats.get(c, ()):
-                    found.append((a, b, c))
-                    if len(found) == most:
-                        return found
-    return found
+                    triples.append((a, b, c))
+                    if len(triples) == most:
+                        return triples
+    return triples

@@ -115,11 +115,11 @@ def cross_table(played: Mapping[Pair, Results], names: Sequence[str]) -> CrossTa
     )
 
 
-def _joined(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> Estimate | None:
-    if not parts:
+def _joined(samples: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> Estimate | None:
+    if not samples:
         return None
-    values = np.concatenate([value for value, _ in parts])
-    return mean_score(unit_means(values, np.concatenate([deal for _, deal in parts])))
+    values = np.concatenate([value for value, _ in samples])
+    return mean_score(unit_means(values, np.concatenate([deal for _, deal in samples])))
 
 
 def _by_mean(mean: Estimate | None, number: int) -> tuple[float, int]:
