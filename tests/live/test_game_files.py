@@ -15,7 +15,7 @@ import pytest
 from archives import entries_of, kept, npy, packed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy import LENGTH, game_of, header_of, spec_of
+from toy import HERE, LENGTH, game_of, header_of, spec_of
 
 from lanista.live.agent.journal import folded
 from lanista.live.files.game_file import ARRAYS, GameFile, GameFileError, encode, read
@@ -55,6 +55,31 @@ def test_a_game_comes_out_as_it_went_in(tmp_path: Path, steps: int, cut_off: boo
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         assert one.tobytes() == other.tobytes()
     assert again.content == game.content
+
+
+KEPT = {
+    "game_won_of_version_1.npz": "c0e6f87c8cfaa394b3f00220f81102d5e28b067a38ffd8318e96f881eaa8a043",
+    "game_cut_off_of_version_1.npz": (
+        "3a573301af1329e5c1a27bd7140a9e5209493925e6bdc9eb7978a6556aaf739e"
+    ),
+}
+"""Files that an agent of 0.1.0 wrote, and what a learner's book calls them."""
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_game_of_0_1_0_is_read_and_has_the_content_it_had(name: str) -> None:
+    assert read(HERE / name, header_of()).content == KEPT[name]
+
+
+def test_a_kept_game_has_its_actions_rewards_and_outcome() -> None:
+    game = read(HERE / "game_won_of_version_1.npz", header_of())
+    assert (game.header.game_id, game.header.opponent) == ("ladder-0017", "ann")
+    assert (game.header.early_reward, game.outcome.tolist()) == (0.25, [1.0])
+    assert game.actions.tolist() == [[1, 1], [-1, -1], [1, 1], [0, 1], [1, 1]]
+    assert game.rewards.tolist() == [1.0, 0.0, 5.0, 0.0, 4.0]
+    assert game.overruled.tolist() == [False, True, False, True, False]
+    assert not game.legal[0, 2]
+    assert game.legal[1, 2]
 
 
 def test_numpy_reads_a_game_without_objects(tmp_path: Path) -> None:
