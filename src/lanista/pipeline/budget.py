@@ -75,34 +75,38 @@ def plan(recipe: PipelineRecipe, seconds: float, rates: Rates) -> PipelineRecipe
     whole_budget, seconds = seconds, max(seconds / 2, seconds - rates.get(_REHEARSAL, 0.0))
     names = [name for name in recipe.stages.names if name != "report"]
     shares = {name: recipe.shares.get(name, 1.0) for name in names}
-    parts = {name: seconds * share / sum(shares.values()) for name, share in shares.items()}
+    seconds_by_stage = {
+        name: seconds * share / sum(shares.values()) for name, share in shares.items()
+    }
     stages = recipe.stages
     if stages.record:
-        stages = replace(stages, record=_recording(recipe, parts, rates))
+        stages = replace(stages, record=_recording(recipe, seconds_by_stage, rates))
     planned = replace(recipe, stages=stages)
     if stages.imitate:
-        stages = replace(stages, imitate=_imitating(planned, parts["imitate"], rates))
+        stages = replace(stages, imitate=_imitating(planned, seconds_by_stage["imitate"], rates))
     for name in ("rl", "league"):
         if getattr(stages, name) is not None:
-            stages = stages.with_run(name, _running(recipe, name, parts[name], rates))
+            stages = stages.with_run(name, _running(recipe, name, seconds_by_stage[name], rates))
     if stages.evaluate:
-        games = _even(parts["evaluate"] * rates["evaluate/matches"] / len(opponents_of(recipe)))
+        games = _even(
+            seconds_by_stage["evaluate"] * rates["evaluate/matches"] / len(opponents_of(recipe))
+        )
         stages = replace(stages, evaluate=replace(stages.evaluate, games=games))
-    kept = {name: float(f"{value:.6g}") for name, value in rates.items()}
-    budget = Budget(seconds=whole_budget, of=digest_of(recipe), rates=kept)
+    rounded_rates = {name: float(f"{value:.6g}") for name, value in rates.items()}
+    budget = Budget(seconds=whole_budget, of=digest_of(recipe), rates=rounded_rates)
     return replace(recipe, stages=stages, budget=budget)
 
 
-def _recording(recipe: PipelineRecipe, parts: Mapping[str, float], rates: Rates) -> Any:
+def _recording(recipe: PipelineRecipe, seconds_by_stage: Mapping[str, float], rates: Rates) -> Any:
     stage = recipe.stages.record
     assert stage is not None
-    matches = parts["record"] * rates["record/matches"]
+    matches = seconds_by_stage["record"] * rates["record/matches"]
     if recipe.stages.imitate:
         epochs = min(_FEWEST_EPOCHS, recipe.stages.imitate.imitation.epochs)
         one = rates["imitate/decisions_a_match"] * (
             1 / rates["imitate/gathered"] + epochs / rates["imitate/learned"]
         )
-        matches = min(matches, _time_to_learn(recipe, parts["imitate"], rates) / one)
+        matches = min(matches, _time_to_learn(recipe, seconds_by_stage["imitate"], rates) / one)
     # Imitation holds out one deal of two, and each is played in both seats.
     fewest = 4 if recipe.stages.imitate else 2
     return replace(stage, matches=max(fewest, _even(matches / len(stage.seats))))
@@ -114,8 +118,10 @@ def _imitating(recipe: PipelineRecipe, seconds: float, rates: Rates) -> Any:
     assert stage is not None
     matches = recorded.matches * len(recorded.seats) if recorded else rates["imitate/matches"]
     decisions = matches * rates["imitate/decisions_a_match"]
-    left = _time_to_learn(recipe, seconds, rates) - decisions / rates["imitate/gathered"]
-    epochs = max(1, int(left * rates["imitate/learned"] / decisions))
+    learning_seconds = (
+        _time_to_learn(recipe, seconds, rates) - decisions / rates["imitate/gathered"]
+    )
+    epochs = max(1, int(learning_seconds * rates["imitate/learned"] / decisions))
     return replace(stage, imitation=replace(stage.imitation, epochs=epochs))
 
 
@@ -132,11 +138,11 @@ def _running(recipe: PipelineRecipe, stage: str, seconds: float, rates: Rates) -
     settings = recipe.run_settings(stage)
     every, before = settings.evaluation.every, settings.iterations
     judgements = -(-before // every) if every else 0
-    left = max(seconds / 2, seconds - judgements * rates[f"{stage}/judgement_seconds"])
+    playing_seconds = max(seconds / 2, seconds - judgements * rates[f"{stage}/judgement_seconds"])
     a_second = rates[f"{stage}/iterations"]
     exploiters = _exploiters(settings) / (rates[f"{stage}/decisions"] * before)
     # What exploiters are trained on grows with the run, so an iteration costs that much more.
-    iterations = max(1, int(left * a_second / (1 + exploiters)))
+    iterations = max(1, int(playing_seconds * a_second / (1 + exploiters)))
     values = dict(getattr(recipe.stages, stage))
     values["iterations"] = iterations
     if every:
@@ -265,8 +271,8 @@ class Clock(Audience):
         self._mark("finished", 0)
         self.spent[name] = self.marks[name][-1][1] - self.marks[name][0][1]
 
-    def _mark(self, what: str, count: int) -> None:
-        self.marks[self.name].append((what, time.perf_counter(), count))
+    def _mark(self, mark: str, count: int) -> None:
+        self.marks[self.name].append((mark, time.perf_counter(), count))
 
     def rates(self, small: PipelineRecipe) -> dict[str, float]:
         """Return what this rehearsal of `small` says."""

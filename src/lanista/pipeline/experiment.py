@@ -109,13 +109,15 @@ def load_experiment(path: Path) -> Experiment:
             values["recipe"] = settings_of(str(beside) if beside.exists() else values["recipe"])
         else:
             values["recipe"] = load_settings(values["recipe"] or {})
-        values["beside"] = [str(path.parent / str(each)) for each in values.get("beside") or ()]
-        found = build(Experiment, values)
-        for arm in found.arms:
-            found.settings_of(arm, found.seeds[0])  # A mistake should not wait for its turn.
+        values["beside"] = [str(path.parent / str(file)) for file in values.get("beside") or ()]
+        experiment = build(Experiment, values)
+        for arm in experiment.arms:
+            experiment.settings_of(
+                arm, experiment.seeds[0]
+            )  # A mistake should not wait for its turn.
     except LanistaError as error:
         raise LanistaError(f"{path}: {error}") from error
-    return found
+    return experiment
 
 
 @dataclass(eq=False)
@@ -220,14 +222,14 @@ class Job:
 
     def curve(self, metric: str, x: Sequence[str]) -> Curve:
         """Return how `metric` went, with what had been spent by then."""
-        found: dict[int, dict[str, float]] = {}
+        values_by_update: dict[int, dict[str, float]] = {}
         with self._reading() as run:
             for row in run.metric(metric, *x):
                 if row.value is not None:
-                    found.setdefault(row.update, {})[row.name] = row.value
+                    values_by_update.setdefault(row.update, {})[row.name] = row.value
         looks = [
             Look(number, values[metric], {name: values[name] for name in x if name in values})
-            for number, values in sorted(found.items())
+            for number, values in sorted(values_by_update.items())
             if metric in values
         ]
         return Curve(self.seed, tuple(looks))
@@ -244,9 +246,9 @@ class Job:
 
 def _ending(log: Path, code: int) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
-    said = [line.strip() for line in lines if line.strip()]
+    log_lines = [line.strip() for line in lines if line.strip()]
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return f"{how}: {said[-1]}" if said else how
+    return f"{how}: {log_lines[-1]}" if log_lines else how
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:

@@ -92,9 +92,9 @@ def prepare(demo: Demo, say: Callable[[str], None]) -> None:
     spec = registry.spec_of(GAME, seed=demo.seed, **GAME_SETTINGS)
     registry.make_bot(GAME, demo.opponent, spec, demo.seed)  # Refuses one that is not known.
     folder = PolicyFolder(demo.policy)
-    found = folder.found()
-    if found is not None:
-        played = read_header(folder.path_of(found.stable)).game
+    pointer = folder.found()
+    if pointer is not None:
+        played = read_header(folder.path_of(pointer.stable)).game
         if played != GAME:
             raise LanistaError(
                 f"{demo.policy} holds a policy for {played}, and this plays {GAME}; name another "
@@ -118,8 +118,8 @@ def prepare(demo: Demo, say: Callable[[str], None]) -> None:
 def _refuse_others(demo: Demo) -> None:
     """Refuse to go on against another opponent: two scores would then not be comparable."""
     path = demo.folder / FACTS
-    kept = json.loads(path.read_text()) if path.exists() else {}
-    for name, value in kept.items():
+    saved_facts = json.loads(path.read_text()) if path.exists() else {}
+    for name, value in saved_facts.items():
         if demo.facts[name] != value:
             raise LanistaError(
                 f"--{name} is {demo.facts[name]}, and {demo.folder} was begun with {value}; give "
@@ -163,7 +163,7 @@ def run(
     seconds: float,
     stop: threading.Event,
     say: Callable[[str], None],
-    told: Callable[[BackgroundLearner, Batch], None],
+    on_batch: Callable[[BackgroundLearner, Batch], None],
 ) -> None:
     """Play and learn until the time is up or `stop` is set; a player that is gone ends it too.
 
@@ -171,7 +171,7 @@ def run(
     """
     gone = None
     try:
-        _play_and_learn(demo, settings, seconds, stop, say, told)
+        _play_and_learn(demo, settings, seconds, stop, say, on_batch)
     except PlayerGoneError as error:
         gone = error
     # What the players wrote while they were told to stop.
@@ -187,7 +187,7 @@ def _play_and_learn(
     seconds: float,
     stop: threading.Event,
     say: Callable[[str], None],
-    told: Callable[[BackgroundLearner, Batch], None],
+    on_batch: Callable[[BackgroundLearner, Batch], None],
 ) -> None:
     with (
         BackgroundLearner(demo.spool, demo.policy, settings, say=say, stop=stop.is_set) as learner,
@@ -197,7 +197,9 @@ def _play_and_learn(
         ends = time.monotonic() + seconds
         watch = threading.Thread(target=_watch, args=(alive, ends, stop), daemon=True)
         watch.start()
-        serve(learner, Service(poll=1.0, report_every=0), stop, lambda batch: told(learner, batch))
+        serve(
+            learner, Service(poll=1.0, report_every=0), stop, lambda batch: on_batch(learner, batch)
+        )
         alive()
 
 

@@ -35,18 +35,18 @@ def refuse_unready(recipe: PipelineRecipe, folder: Path) -> None:
     if not due:
         return
     _refuse_devices(recipe, due)
-    seen: set[str] = set()
+    checked: set[str] = set()
     with chdir(folder) if folder.is_dir() else nullcontext():
         spec = registry.spec_of(recipe.game, seed=recipe.seed, **recipe.game_settings)
         for name in due:
             for word in dict.fromkeys(_WORDS[name](recipe)):
-                if word in _GIVEN or word in seen:
+                if word in _GIVEN or word in checked:
                     continue
                 try:
                     player_of(recipe.game, word, spec, recipe.seed)
                 except LanistaError as error:
                     raise type(error)(f"stages.{name}: {error}") from error
-                seen.add(word)
+                checked.add(word)
 
 
 def _refuse_devices(recipe: PipelineRecipe, due: Iterable[str]) -> None:

@@ -58,7 +58,7 @@ class Recording:
 
     def lineups(self) -> list[tuple[str, ...]]:
         """Return the players of each line-up in seat order."""
-        return [tuple(word.strip() for word in each.split(",")) for each in self.seats]
+        return [tuple(word.strip() for word in seats.split(",")) for seats in self.seats]
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,8 @@ class PipelineRecipe:
     def policy_before(self, stage: str) -> str | None:
         """Return the newest policy file that the stages before `stage` make."""
         names = [name for name in _STAGES[: _STAGES.index(stage)] if name in self.stages.names]
-        made = [POLICIES[name] for name in names if name in POLICIES]
-        return made[-1] if made else None
+        policies = [POLICIES[name] for name in names if name in POLICIES]
+        return policies[-1] if policies else None
 
     @property
     def policy(self) -> str | None:
@@ -221,13 +221,13 @@ class PipelineRecipe:
 
         That is the newest policy before it, unless given; the stage's own word comes first.
         """
-        given = dict(getattr(self.stages, stage))
-        if given.get("game", self.game) != self.game:
+        stage_values = dict(getattr(self.stages, stage))
+        if stage_values.get("game", self.game) != self.game:
             raise SettingsError(
-                f"stages.{stage}.game is {given['game']!r}, and the pipeline's is {self.game!r}; "
-                "leave it out there."
+                f"stages.{stage}.game is {stage_values['game']!r}, and the pipeline's is "
+                f"{self.game!r}; leave it out there."
             )
-        values = {name: getattr(self, name) for name in TOP} | given
+        values = {name: getattr(self, name) for name in TOP} | stage_values
         if stage == "league" and values.get("league") is None:
             values["league"] = {}
         newest = self.policy_before(stage)
@@ -258,7 +258,10 @@ def load_recipe(values: Mapping[str, Any]) -> PipelineRecipe:
         return build(PipelineRecipe, top | {"stages": {stage: rest}})
     stages = values["stages"]
     if isinstance(stages, Mapping):  # `report:` with nothing after it asks for the usual report.
-        stages = {name: {} if each is None else each for name, each in stages.items()}
+        stages = {
+            name: {} if stage_values is None else stage_values
+            for name, stage_values in stages.items()
+        }
         stages = _with_seed(stages, values.get("seed", 0))
     return build(PipelineRecipe, {**values, "stages": stages})
 
@@ -303,30 +306,30 @@ def with_overrides(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise SettingsError(f"--set was given {text!r}; write it as key=value.")
-        *parts, last = key.split(".")
-        _refuse_new_stage(key, parts, changed)
+        *path, last = key.split(".")
+        _refuse_new_stage(key, path, changed)
         here = changed
-        for part in parts:
-            if not isinstance(here.get(part), dict):
-                here[part] = {}
-            here = here[part]
+        for segment in path:
+            if not isinstance(here.get(segment), dict):
+                here[segment] = {}
+            here = here[segment]
         here[present_key(last)] = read_value(key, value)
     return changed
 
 
-def _refuse_new_stage(key: str, parts: list[str], values: Mapping[str, Any]) -> None:
+def _refuse_new_stage(key: str, path: list[str], values: Mapping[str, Any]) -> None:
     """Refuse a setting of a stage that is not there, which would add the whole stage."""
-    if len(parts) < 2 or parts[0] != "stages":
+    if len(path) < 2 or path[0] != "stages":
         return
     if not is_pipeline(values):
         raise SettingsError(
             f"--set was given {key}, and the recipe is a single run without stages; leave out "
-            f"stages.{parts[1]}."
+            f"stages.{path[1]}."
         )
     stages = values["stages"]
     # What is no stage anywhere is refused when the recipe is read, with the nearest one.
-    if isinstance(stages, Mapping) and parts[1] in _STAGES and parts[1] not in stages:
+    if isinstance(stages, Mapping) and path[1] in _STAGES and path[1] not in stages:
         raise SettingsError(
-            f"--set was given {key}, and the recipe has no stage {parts[1]!r}, only "
+            f"--set was given {key}, and the recipe has no stage {path[1]!r}, only "
             f"{', '.join(stages)}; write the stage into the file, or leave the setting out."
         )

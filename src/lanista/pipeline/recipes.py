@@ -87,12 +87,12 @@ def taken_from(word: str, stage: str = "rl") -> str:
         return ""
     recipe = load_recipe(values)
     chosen = _stage(recipe, stage)
-    said = f"Taken is the stage {chosen} of the pipeline {word}"
+    sentence = f"Taken is the stage {chosen} of the pipeline {word}"
     before = recipe.stages.names[: recipe.stages.names.index(chosen)]
     if not before:
-        return f"{said}."
+        return f"{sentence}."
     return (
-        f"{said} alone: what its earlier stages make ({', '.join(before)}) is not there; "
+        f"{sentence} alone: what its earlier stages make ({', '.join(before)}) is not there; "
         "`lanista run` does them all."
     )
 

@@ -47,15 +47,15 @@ class Request:
 
     def folder(self) -> Path:
         """Return the pipeline's folder, there or not yet."""
-        given = Path(self.recipe)
-        if given.is_dir() and (given / RECIPE).is_file():
-            if self.output_dir is not None and self.output_dir.resolve() != given.resolve():
+        path = Path(self.recipe)
+        if path.is_dir() and (path / RECIPE).is_file():
+            if self.output_dir is not None and self.output_dir.resolve() != path.resolve():
                 raise LanistaError(
-                    f"{given} is a pipeline to go on with, and --output-dir names another folder; "
+                    f"{path} is a pipeline to go on with, and --output-dir names another folder; "
                     "leave that out."
                 )
-            return given
-        _refuse_run(given)
+            return path
+        _refuse_run(path)
         folder = self.output_dir or RUNS / find(self.recipe).stem
         if folder.exists() and not folder.is_dir():
             raise LanistaError(f"--output-dir is {str(folder)!r}, which is a file; name a folder.")
@@ -83,8 +83,12 @@ class Request:
 
     def _asked(self, folder: Path) -> PipelineRecipe:
         """Return the recipe, or what the folder has of it, with the overrides put in."""
-        given = Path(self.recipe)
-        path = given / RECIPE if given.is_dir() and folder == given else find(self.recipe)
+        recipe_path = Path(self.recipe)
+        path = (
+            recipe_path / RECIPE
+            if recipe_path.is_dir() and folder == recipe_path
+            else find(self.recipe)
+        )
         overrides = list(self.overrides)
         try:
             values = read_recipe(path)
@@ -97,18 +101,18 @@ class Request:
             raise type(error)(f"{path}: {error}") from error
 
 
-def _refuse_run(given: Path) -> None:
+def _refuse_run(path: Path) -> None:
     """Refuse the folder of a single run, which other commands go on with."""
-    if not ((given / CONFIG).is_file() and (given / DATABASE).is_file()):
+    if not ((path / CONFIG).is_file() and (path / DATABASE).is_file()):
         return
-    if (given.resolve().parent / RECIPE).is_file():
-        command = f"lanista run {given.parent}"
-    elif given.suffix == ".run":
-        command = f"lanista rl --output {given.with_suffix('')} --resume"
+    if (path.resolve().parent / RECIPE).is_file():
+        command = f"lanista run {path.parent}"
+    elif path.suffix == ".run":
+        command = f"lanista rl --output {path.with_suffix('')} --resume"
     else:
-        command = f"lanista league --output-dir {given} --resume"
+        command = f"lanista league --output-dir {path} --resume"
     raise LanistaError(
-        f"{given} is the folder of a single run, not of a pipeline; go on with `{command}`."
+        f"{path} is the folder of a single run, not of a pipeline; go on with `{command}`."
     )
 
 

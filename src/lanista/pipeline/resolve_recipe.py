@@ -49,11 +49,11 @@ def settled(recipe: PipelineRecipe) -> PipelineRecipe:
 
 @dataclass(frozen=True)
 class _Placed:
-    known: set[str]
+    names: set[str]
 
     def word(self, word: str) -> str:
         """Return a player's word as it is understood inside the folder."""
-        if word in self.known or word in WORDS.values():
+        if word in self.names or word in WORDS.values():
             return word
         return WORDS.get(word) or _absolute(word)
 
@@ -63,8 +63,8 @@ def _absolute(file: str) -> str:
     return str(Path(file).resolve()) if Path(file).exists() else file
 
 
-def _imitating(recipe: PipelineRecipe, given: Imitating) -> Imitating:
-    if given.data_dir is None and given.feedback_dir is None and recipe.stages.record is None:
+def _imitating(recipe: PipelineRecipe, stage: Imitating) -> Imitating:
+    if stage.data_dir is None and stage.feedback_dir is None and recipe.stages.record is None:
         raise SettingsError(
             "stages.imitate has nothing to learn from; add a record stage, or set data_dir or "
             "feedback_dir."
@@ -72,11 +72,11 @@ def _imitating(recipe: PipelineRecipe, given: Imitating) -> Imitating:
     folders: dict[str, Any] = {
         name: _absolute(folder)
         for name in ("data_dir", "feedback_dir", "reports_live_dir")
-        if (folder := getattr(given, name)) and folder != DATA
+        if (folder := getattr(stage, name)) and folder != DATA
     }
-    if recipe.stages.record is not None and given.data_dir is None:
+    if recipe.stages.record is not None and stage.data_dir is None:
         folders["data_dir"] = DATA
-    return replace(given, **folders)
+    return replace(stage, **folders)
 
 
 def _running(recipe: PipelineRecipe, stage: str, place: _Placed) -> dict[str, Any]:

@@ -128,7 +128,7 @@ def _changed(stage: Stage, record: Mapping[str, Any], inputs: Mapping[str, Any])
     before = record["inputs"]
     differing = _differences(_present(before["settings"]), _present(inputs["settings"]))
     # Whatever else has changed comes first: more to do would not be a reason by itself.
-    for key, was, now in sorted(differing, key=lambda each: each[0] == stage.grows):
+    for key, was, now in sorted(differing, key=lambda difference: difference[0] == stage.grows):
         if not stage.free(key):
             return f"{key} was {was!r} and is {now!r} now"
     for file in {**before["files"], **inputs["files"]}:
@@ -162,9 +162,11 @@ def _differences(one: Any, other: Any, where: str = "") -> list[tuple[str, Any, 
     if isinstance(one, dict) and isinstance(other, dict):
         keys = dict.fromkeys([*one, *other])
         return [
-            found
+            difference
             for key in keys
-            for found in _differences(one.get(key), other.get(key), f"{where}.{key}".lstrip("."))
+            for difference in _differences(
+                one.get(key), other.get(key), f"{where}.{key}".lstrip(".")
+            )
         ]
     return [] if one == other else [(where, one, other)]
 
@@ -217,8 +219,8 @@ def _digests(paths: tuple[str, ...]) -> dict[str, str]:
 def _digest(path: Path) -> str:
     """Return the SHA-256 of a file, or of a folder's names and files; of nothing, nothing."""
     if path.is_dir():
-        files = sorted(each for each in path.rglob("*") if each.is_file())
-        lines = [f"{each.relative_to(path).as_posix()} {_digest(each)}\n" for each in files]
+        files = sorted(entry for entry in path.rglob("*") if entry.is_file())
+        lines = [f"{entry.relative_to(path).as_posix()} {_digest(entry)}\n" for entry in files]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
     if not path.is_file():
         return ""

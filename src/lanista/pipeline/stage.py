@@ -70,5 +70,5 @@ def game_file(recipe: PipelineRecipe) -> tuple[str, ...]:
 
 def policy_files(words: Iterable[str]) -> list[str]:
     """Return those of `words` that are files of the user's, or a stage's, there or not yet."""
-    made = set(POLICIES.values())
-    return list(dict.fromkeys(w for w in words if w in made or policy_file(w).is_file()))
+    stage_policies = set(POLICIES.values())
+    return list(dict.fromkeys(w for w in words if w in stage_policies or policy_file(w).is_file()))

@@ -65,25 +65,25 @@ _LEARNING = 0.8
 """The share of imitation that learning has on a progress bar; matches have the rest."""
 
 
-def task_of(asked: Imitating, output: Path, *, game: str | None, threads: int, device: str) -> Task:
+def task_of(stage: Imitating, output: Path, *, game: str | None, threads: int, device: str) -> Task:
     """Return what imitation is to do, from the settings of its stage."""
     data, feedback, reports = (
         None if folder is None else Path(folder)
-        for folder in (asked.data_dir, asked.feedback_dir, asked.reports_live_dir)
+        for folder in (stage.data_dir, stage.feedback_dir, stage.reports_live_dir)
     )
     return Task(
         output=output,
         data_dir=data,
         feedback_dir=feedback,
         reports_live_dir=reports,
-        players=asked.players,
-        irrelevant=asked.irrelevant,
-        network=asked.network,
-        imitation=asked.imitation,
+        players=stage.players,
+        irrelevant=stage.irrelevant,
+        network=stage.network,
+        imitation=stage.imitation,
         game=game,
-        opponents=asked.opponents,
-        evaluation_matches=asked.evaluation_matches,
-        temperature=asked.temperature,
+        opponents=stage.opponents,
+        evaluation_matches=stage.evaluation_matches,
+        temperature=stage.temperature,
         threads=threads,
         device=device,
     )
@@ -102,14 +102,14 @@ class _Watched(Watcher):
     def files(self, done: int, total: int) -> None:
         self._look()
 
-    def gathered(self, data: Demonstrations, learned: Indices, held: Indices) -> None:
+    def gathered(self, data: Demonstrations, learned: Indices, held_out: Indices) -> None:
         self.decisions = len(data.rows(learned))
         total = self.task.imitation.epochs * self.decisions
         upto = _LEARNING if self.task.evaluation_matches else 1.0
         self.onlooker.begins(total, "decisions learned", upto)
 
-    def resumed(self, epoch: int, said: list[str]) -> None:
-        for sentence in said:
+    def resumed(self, epoch: int, sentences: list[str]) -> None:
+        for sentence in sentences:
             self.onlooker.said(sentence)
         self.onlooker.at(epoch * self.decisions)
 
@@ -161,11 +161,11 @@ def is_whole(name: str) -> bool:
     folder, output = Path(run_folder(name)), Path(POLICIES[name])
     if all((folder / file).is_file() for file in (CONFIG, DATABASE)):
         return True
-    left = [output] if output.exists() else []
-    left += [folder] if folder.is_dir() and any(folder.iterdir()) else []
-    if not left:
+    leftovers = [output] if output.exists() else []
+    leftovers += [folder] if folder.is_dir() and any(folder.iterdir()) else []
+    if not leftovers:
         return False
-    moved = " and ".join(str(Path.cwd() / path) for path in left)
+    moved = " and ".join(str(Path.cwd() / path) for path in leftovers)
     raise RefusedError(
         f"There is no whole run in {Path.cwd() / folder} any more; move {moved} away, and the "
         f"stage {name} is done again."

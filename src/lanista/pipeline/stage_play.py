@@ -176,13 +176,13 @@ def _judge(
             spec = tables[0].game.spec
             deals = -(-stage.games // spec.seats)
             onlooker.begins(deals * spec.seats * len(words), "matches")
-            parts = list(play_gauntlet(tables, deals, progress=ended))
+            blocks = list(play_gauntlet(tables, deals, progress=ended))
     except KeyboardInterrupt:
         if stop():
             return None
         raise
     manner = "greedy" if stage.greedy else f"temperature {stage.temperature or 1:g}"
-    evaluation = described(gauntlet_of(join(parts), [name, *words]), spec, recipe.seed, manner)
+    evaluation = described(gauntlet_of(join(blocks), [name, *words]), spec, recipe.seed, manner)
     for clock in ("wall_seconds", "cpu_seconds"):  # What is evaluated again is the same again.
         del evaluation[clock]
     return evaluation | {"exact": _exact(policy)}
