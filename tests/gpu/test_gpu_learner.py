@@ -60,7 +60,7 @@ def test_no_step_waits_for_the_gpu(told: dict[str, Any]) -> None:
     learner.update(unrolls)  # Libraries are loaded on the way.
     moved = to_device(unrolls, learner.device, whole=cut_there(learner.settings, learner.network))
     weights = dict(learner.settings.terms)
-    parts = cut(moved, learner._parts(moved))
+    parts = cut(moved, learner._minibatches(moved))
     learner._step(next(parts), weights)  # How long unrolls are is asked once, at first.
     with no_waiting():
         for part in parts:

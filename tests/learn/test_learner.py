@@ -109,7 +109,7 @@ def test_accumulated_pieces_give_the_gradient_of_one_batch(loss: str, keep: floa
 def test_minibatches_hold_every_decision_once(loss: str) -> None:
     run = leduc_run(Learning(terms=VALUE, minibatches=5, **LOSSES[loss]))
     unrolls = run.play(97)
-    parts = list(cut(unrolls, run.learner._parts(unrolls)))
+    parts = list(cut(unrolls, run.learner._minibatches(unrolls)))
     assert len(parts) == 5
     sizes = [len(part) for part in parts]
     assert max(sizes) < 1.5 * min(sizes)
@@ -122,7 +122,7 @@ def test_minibatches_hold_every_decision_once(loss: str) -> None:
     if loss == "rnad":
         matches = [set(part.match.tolist()) for part in parts]
         assert sum(map(len, matches)) == len(set().union(*matches))
-    again = list(cut(unrolls, run.learner._parts(unrolls)))
+    again = list(cut(unrolls, run.learner._minibatches(unrolls)))
     assert names(again[0]) != names(parts[0])
 
 
@@ -428,7 +428,7 @@ def test_a_recurrent_policy_learns_from_the_chances_it_acted_with(unroll_length:
     run.train(3)
     unrolls = run.play()
     assert unrolls.log_probs is not None
-    known = run.learner._seen(unrolls, dict(settings.terms))
+    known = run.learner._inputs(unrolls, dict(settings.terms))
     legal = torch.from_numpy(unrolls.mask)
     acted = torch.from_numpy(unrolls.log_probs)
     torch.testing.assert_close(known.log_probs[legal], acted[legal], rtol=0, atol=1e-5)

@@ -153,7 +153,7 @@ def test_a_recurrent_reference_remembers_its_own_match_from_the_start(unroll_len
     run = leduc_run(settings, RECURRENT, start=anchor, unroll_length=unroll_length)
     run.train(2)
     unrolls = run.play(30)
-    known = run.learner._seen(unrolls, dict(settings.terms))
+    known = run.learner._inputs(unrolls, dict(settings.terms))
     found = known.references["anchor"]
     rows = sorted(range(unrolls.decisions), key=lambda row: int(unrolls.turn[row]))
     memory: dict[tuple[int, int], Tensor] = {}

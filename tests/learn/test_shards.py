@@ -110,13 +110,13 @@ def test_weights_converted_for_one_shard_are_not_taken_over_by_another(
 ) -> None:
     run, settings = run_of("ppo in bf16", shards=2)
     learner, kept = learner_of(run, settings, 2), []
-    seen = learner._seen
+    seen = learner._inputs
 
     def asked(*args: Any) -> Any:
         kept.append(torch.is_autocast_cache_enabled())
         return seen(*args)
 
-    monkeypatch.setattr(learner, "_seen", asked)
+    monkeypatch.setattr(learner, "_inputs", asked)
     learner.update(run.play(20))
     learner.close()
     assert kept == [False, False]

@@ -100,7 +100,7 @@ def moved_on(settings: Learning, **others: Any) -> tuple[Unrolls, LossInputs]:
     unrolls = run.play(40)
     with torch.no_grad():
         run.learner.policy.head.bias.add_(torch.tensor([0.2, -0.1, 0.3]))
-    return unrolls, run.learner._seen(unrolls, dict(settings.terms))
+    return unrolls, run.learner._inputs(unrolls, dict(settings.terms))
 
 
 def test_bent_rewards_agree_with_a_walk_through_each_match() -> None:
@@ -216,7 +216,7 @@ def test_rewards_while_the_opponent_moves_twice_are_folded(policy: Any) -> None:
     )
     run = Run(TwiceInARow(slots=1), settings)
     unrolls = run.play(1)
-    known = run.learner._seen(unrolls, VALUE)
+    known = run.learner._inputs(unrolls, VALUE)
     assert known.value_target is not None
     assert known.advantage is not None
     # Seat 0 gets 3 between its two decisions and 4 after the last; seat 1 loses 1 after its

@@ -32,7 +32,7 @@ def known_of(learner: Learner, games: list[GameFile], settings: LiveSettings) ->
     """Return the unrolls of games, and all that an update knows about them."""
     unrolls = unrolls_of([training_game(game, settings) for game in games], settings, learner)
     weights = {name: float(value) for name, value in settings.learning.terms.items()}
-    return unrolls, learner._seen(unrolls, weights)
+    return unrolls, learner._inputs(unrolls, weights)
 
 
 def by_hand(learner: Learner, game: GameFile, settings: LiveSettings) -> tuple[Any, Any]:

@@ -142,12 +142,12 @@ def kinds_of(view: Column, device: torch.device, beside: Column | None = None) -
     """
     if not isinstance(view, np.ndarray) or isinstance(beside, Tensor):
         return Kinds(to_tensor(view, device))
-    found = kinds(view, beside)
-    if found is None:
+    distinct = kinds(view, beside)
+    if distinct is None:
         return Kinds(to_tensor(view, device))
-    first, group = found
-    each = to_tensor(view.take(first, 0), device)
-    return Kinds(each, to_tensor(group, device), to_tensor(first, device))
+    first, group = distinct
+    distinct_rows = to_tensor(view.take(first, 0), device)
+    return Kinds(distinct_rows, to_tensor(group, device), to_tensor(first, device))
 
 
 def to_device(unrolls: Unrolls, device: torch.device, *, whole: bool = False) -> Unrolls:

@@ -53,8 +53,10 @@ class Views:
         """Return logits and features of every row."""
         if policy.state_size:
             unrolls = self.batch.unrolls
-            kept = unrolls.state is not None and unrolls.state.shape[1] == policy.state_size
-            features = _unroll(policy, self.batch, self.batch.tensor("state") if kept else None)
+            has_state = unrolls.state is not None and unrolls.state.shape[1] == policy.state_size
+            features = _unroll(
+                policy, self.batch, self.batch.tensor("state") if has_state else None
+            )
         else:
             features = policy.torso(self.seat.view)
         return policy.head(features), features
@@ -139,10 +141,16 @@ def _next_value(
     assert unrolls.next_mask is not None
     goes_on = to_tensor(unrolls.goes_on, device)
     mask = to_tensor(unrolls.next_mask, device) | ~goes_on[:, None]
-    seen = to_tensor(unrolls.next_observation, device)
-    view = seen if unrolls.next_privileged is None else to_tensor(unrolls.next_privileged, device)
+    observation = to_tensor(unrolls.next_observation, device)
+    view = (
+        observation
+        if unrolls.next_privileged is None
+        else to_tensor(unrolls.next_privileged, device)
+    )
     with _autocast(device, precision):
-        features = policy.torso(seen) if critic.torso is None or critic.output == "q" else None
+        features = (
+            policy.torso(observation) if critic.torso is None or critic.output == "q" else None
+        )
         out = critic(features if critic.torso is None else view)
         logits = policy.head(features) if critic.output == "q" else None
     probabilities = None

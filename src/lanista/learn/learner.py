@@ -24,7 +24,7 @@ from lanista.learn.forward import Views, forward
 from lanista.learn.loss_terms import LossInputs, term, weighted
 from lanista.learn.losses import Term
 from lanista.learn.malloc import keep_freed_memory
-from lanista.learn.minibatches import Part, cut, cut_there
+from lanista.learn.minibatches import Minibatch, cut, cut_there
 from lanista.learn.optimiser_step import BrokenLossError as BrokenLossError
 from lanista.learn.optimiser_step import Descent, shares_of
 from lanista.learn.references import References
@@ -114,8 +114,8 @@ class Learner:
         self.update_count = 0
         if settings.compile:
             # In place: the names of the weights stay as they are, and copies are not compiled.
-            for part in (self.policy.torso, self.policy.head, self.critic):
-                part.compile()
+            for module in (self.policy.torso, self.policy.head, self.critic):
+                module.compile()
 
     @property
     def _averages(self) -> bool:
@@ -150,9 +150,9 @@ class Learner:
         steps: list[Readings] = []
         stopped: dict[str, float] = {}
         for epoch in range(settings.epochs):
-            parts = self._parts(unrolls)
-            for number, part in enumerate(cut(unrolls, parts), start=1):
-                steps.append(self._step(part, weights, measured=number == len(parts)))
+            minibatches = self._minibatches(unrolls)
+            for number, minibatch in enumerate(cut(unrolls, minibatches), start=1):
+                steps.append(self._step(minibatch, weights, measured=number == len(minibatches)))
             if settings.target_kl and self._has_moved(steps[-1]):
                 stopped["stopped_after_epoch"] = epoch + 1
                 break
@@ -163,8 +163,8 @@ class Learner:
         return log | {"lr": values["lr"]} | {f"{k}/weight": v for k, v in weights.items()}
 
     def _has_moved(self, step: Readings) -> bool:
-        found = read([step.only(["policy/approx_kl"])])[0]
-        return found.get("policy/approx_kl", 0.0) > self.settings.target_kl
+        log = read([step.only(["policy/approx_kl"])])[0]
+        return log.get("policy/approx_kl", 0.0) > self.settings.target_kl
 
     def _read(self, steps: list[Readings], weights: dict[str, float]) -> dict[str, float]:
         """Return the mean of every number over the steps that have it."""
@@ -190,15 +190,15 @@ class Learner:
             self.policy, self.update_count, lambda: Views(Batch(unrolls, self.device), settings)
         )
 
-    def _parts(self, unrolls: Unrolls) -> list[Part]:
+    def _minibatches(self, unrolls: Unrolls) -> list[Minibatch]:
         """Return the minibatches of an epoch."""
-        parts = self.settings.minibatches
-        if parts == 1:
+        count = self.settings.minibatches
+        if count == 1:
             return [None]
         if self.settings.rnad:  # It needs both seats of a match together.
-            parted = shuffled(unrolls, parts, self.order)
+            parted = shuffled(unrolls, count, self.order)
         else:
-            parted = np.array_split(self.order.permutation(len(unrolls)), parts)
+            parted = np.array_split(self.order.permutation(len(unrolls)), count)
         return [lanes for lanes in parted if len(lanes)]
 
     def _step(
@@ -212,19 +212,19 @@ class Learner:
         own: dict[str, Gradients] = {}
         pieces = self._pieces(unrolls)
         learned = partial(self._learned, weights, measured)
-        for shards, known in zip(pieces, self._known(pieces, weights), strict=True):
+        for shards, inputs_by_shard in zip(pieces, self._loss_inputs(pieces, weights), strict=True):
             # A shard's means count by how many of the step's rows they were taken over.
             rows = [shard.decisions / unrolls.decisions for shard in shards]
-            for each in self.threads.map(learned, known, rows):
-                readings.extend(each.readings)
-                losses.append(each.loss)
-                total = added(total, each.gradients)
-                own = {name: added(own.get(name, []), mine) for name, mine in each.own.items()}
+            for result in self.threads.map(learned, inputs_by_shard, rows):
+                readings.extend(result.readings)
+                losses.append(result.loss)
+                total = added(total, result.gradients)
+                own = {name: added(own.get(name, []), mine) for name, mine in result.own.items()}
         if own:
             readings.add("", shares_of(own, self.device))
         loss, limit = torch.stack(losses).sum(), self.settings.max_grad_norm
-        told = (total, loss, limit, self.update_count)
-        readings.extend(self.descent.step(*told, measured=measured))
+        step_arguments = (total, loss, limit, self.update_count)
+        readings.extend(self.descent.step(*step_arguments, measured=measured))
         return readings
 
     def _pieces(self, unrolls: Unrolls) -> list[list[Unrolls]]:
@@ -234,36 +234,41 @@ class Learner:
             return [[unrolls]]
         pieces = [None] if accumulate == 1 else by_matches(unrolls, accumulate)
         parted = [[p] if shards == 1 else by_decisions(unrolls, shards, p) for p in pieces]
-        taken = iter(self.threads.map(unrolls.take, [lanes for piece in parted for lanes in piece]))
-        return [[next(taken) for _ in piece] for piece in parted]
+        cut_shards = iter(
+            self.threads.map(unrolls.take, [lanes for piece in parted for lanes in piece])
+        )
+        return [[next(cut_shards) for _ in piece] for piece in parted]
 
-    def _known(
+    def _loss_inputs(
         self, pieces: list[list[Unrolls]], weights: dict[str, float]
     ) -> Iterator[list[LossInputs]]:
-        """Give what is known of each piece; advantages are scaled and chosen over all of them."""
+        """Give the loss inputs of each piece; advantages are scaled and chosen over all of them."""
         if len(pieces) == 1 or not scales(self.settings):
             for piece in pieces:
-                yield scaled(self.settings, self._all_seen(piece, weights))
+                yield scaled(self.settings, self._all_inputs(piece, weights))
             return
-        seen = [self._all_seen(piece, weights, learns=False) for piece in pieces]
-        ready = iter(scaled(self.settings, [known for piece in seen for known in piece]))
+        unscaled = [self._all_inputs(piece, weights, learns=False) for piece in pieces]
+        ready = iter(scaled(self.settings, [inputs for piece in unscaled for inputs in piece]))
         for piece in pieces:
             yield [
                 replace(
-                    known, advantage=first.advantage, valid=first.valid, kept_share=first.kept_share
+                    inputs,
+                    advantage=first.advantage,
+                    valid=first.valid,
+                    kept_share=first.kept_share,
                 )
-                for known, first in zip(self._all_seen(piece, weights), ready, strict=False)
+                for inputs, first in zip(self._all_inputs(piece, weights), ready, strict=False)
             ]
 
-    def _all_seen(
+    def _all_inputs(
         self, shards: list[Unrolls], weights: dict[str, float], *, learns: bool = True
     ) -> list[LossInputs]:
-        def seen(shard: Unrolls) -> LossInputs:
+        def inputs_of(shard: Unrolls) -> LossInputs:
             # Both hold for the thread that they were set in.
             with torch.set_grad_enabled(learns), self._alone():
-                return self._seen(shard, weights)
+                return self._inputs(shard, weights)
 
-        return self.threads.map(seen, shards)
+        return self.threads.map(inputs_of, shards)
 
     def _alone(self) -> AbstractContextManager[Any]:
         """Keep a shard from taking over weights that autocast converted for another one.
@@ -275,46 +280,46 @@ class Learner:
             return nullcontext()
         return torch.autocast(self.device.type, enabled=False, cache_enabled=False)
 
-    def _seen(self, unrolls: Unrolls, weights: dict[str, float]) -> LossInputs:
+    def _inputs(self, unrolls: Unrolls, weights: dict[str, float]) -> LossInputs:
         batch = Batch(unrolls, self.device)
         views = Views(batch, self.settings)
         precision = PRECISIONS[self.settings.precision]
         temperature = self.scheduled()["temperature"]
-        found = forward(self.policy, self.critic, views, precision, self.slow_critic, temperature)
+        outputs = forward(self.policy, self.critic, views, precision, self.slow_critic, temperature)
         references = self.references.log_probs(views, self.update_count)
-        return loss_inputs(self.policy.heads, self.settings, batch, found, references, weights)
+        return loss_inputs(self.policy.heads, self.settings, batch, outputs, references, weights)
 
-    def _terms(self, known: LossInputs, weights: dict[str, float]) -> dict[str, Term]:
+    def _terms(self, inputs: LossInputs, weights: dict[str, float]) -> dict[str, Term]:
         inside = PULLS if self.settings.policy == "neurd" else ()
         used = [name for name, weight in weights.items() if weight and name not in inside]
-        return {name: term(name)(known) for name in used}
+        return {name: term(name)(inputs) for name in used}
 
     def _learned(
-        self, weights: dict[str, float], measured: bool, known: LossInputs, rows: float
+        self, weights: dict[str, float], measured: bool, inputs: LossInputs, rows: float
     ) -> Learned:
         """Return the gradient of a shard that has this share of the step's rows."""
-        found = self._terms(known, weights)
-        shares = dict.fromkeys(found, rows)
-        if known.kept_share is not None:
-            shares |= {name: known.kept_share for name in found if term_entry(name).filtered}
-        loss = weighted(found, {name: weights[name] * shares[name] for name in found})
+        terms = self._terms(inputs, weights)
+        shares = dict.fromkeys(terms, rows)
+        if inputs.kept_share is not None:
+            shares |= {name: inputs.kept_share for name in terms if term_entry(name).filtered}
+        loss = weighted(terms, {name: weights[name] * shares[name] for name in terms})
         readings = Readings()
-        for name, entry in found.items():
+        for name, entry in terms.items():
             readings.add(name, {"loss": entry.loss}, shares[name])
             if measured:
                 readings.add(name, entry.statistics, shares[name])
         if measured:
-            readings.add("policy", _acting(known), rows)
+            readings.add("policy", _acting(inputs), rows)
         readings.add("", {"loss": loss})
         if not (self.descent.late or bool(torch.isfinite(loss))):
-            self.descent.refuse_broken(read([readings])[0], found, self.update_count)
+            self.descent.refuse_broken(read([readings])[0], terms, self.update_count)
         own = {}
         if self._shares_due:
             own = {
                 name: gradients_of(
                     weights[name] * shares[name] * entry.loss, self.parameters, keep=True
                 )
-                for name, entry in found.items()
+                for name, entry in terms.items()
             }
         gradients = gradients_of(self.descent.scaler.scale(loss), self.parameters)
         return Learned(readings, loss.detach(), gradients, own)
@@ -378,7 +383,7 @@ def _critic(spec: Spec, network: Network, settings: Learning, policy: Policy) ->
 
 
 @torch.no_grad()
-def _acting(known: LossInputs) -> dict[str, Tensor]:
+def _acting(inputs: LossInputs) -> dict[str, Tensor]:
     """Return what is logged of a policy whatever its loss."""
-    kl = behaviour_kl_sampled(known.chosen, known.behaviour, known.everything).loss
-    return {"behaviour_kl": kl, "entropy": known.entropy.mean(0)}
+    kl = behaviour_kl_sampled(inputs.chosen, inputs.behaviour, inputs.everything).loss
+    return {"behaviour_kl": kl, "entropy": inputs.entropy.mean(0)}

@@ -181,4 +181,4 @@ def term(name: str) -> Callable[[LossInputs], Term]:
 
 def weighted(terms: dict[str, Term], weights: dict[str, float]) -> Tensor:
     """Return the weighted sum of the terms."""
-    return torch.stack([weights[name] * found.loss for name, found in terms.items()]).sum()
+    return torch.stack([weights[name] * entry.loss for name, entry in terms.items()]).sum()

@@ -25,5 +25,5 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:  # Not glibc.
         return False
-    told = {_MMAP_THRESHOLD: _LARGEST, _TRIM_THRESHOLD: _LARGEST, _ARENA_MAX: 1}
-    return all(mallopt(name, value) for name, value in told.items())
+    options = {_MMAP_THRESHOLD: _LARGEST, _TRIM_THRESHOLD: _LARGEST, _ARENA_MAX: 1}
+    return all(mallopt(name, value) for name, value in options.items())

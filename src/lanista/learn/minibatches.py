@@ -17,7 +17,7 @@ from lanista.data.trajectory import LANES, ROWS, Unrolls
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 
-Part = NDArray[np.int64] | None
+Minibatch = NDArray[np.int64] | None
 """The unrolls of a minibatch; None: all of them, as they lie."""
 
 
@@ -29,30 +29,30 @@ def cut_there(settings: Learning, network: Network) -> bool:
     return not (settings.rnad or network.recurrent or settings.accumulate * settings.shards > 1)
 
 
-def cut(unrolls: Unrolls, parts: Sequence[Part]) -> Iterator[Unrolls]:
+def cut(unrolls: Unrolls, minibatches: Sequence[Minibatch]) -> Iterator[Unrolls]:
     """Give the unrolls of each part in turn, in its order."""
-    lanes = [part for part in parts if part is not None]
-    taken = _cut_there(unrolls, lanes) if isinstance(unrolls.index, Tensor) else None
-    for part in parts:
-        if part is None:
+    lanes = [minibatch for minibatch in minibatches if minibatch is not None]
+    cut_on_device = _cut_there(unrolls, lanes) if isinstance(unrolls.index, Tensor) else None
+    for minibatch in minibatches:
+        if minibatch is None:
             yield unrolls
         else:
-            yield unrolls.take(part) if taken is None else next(taken)
+            yield unrolls.take(minibatch) if cut_on_device is None else next(cut_on_device)
 
 
-def _cut_there(unrolls: Unrolls, parts: Sequence[NDArray[np.int64]]) -> Iterator[Unrolls]:
+def _cut_there(unrolls: Unrolls, minibatches: Sequence[NDArray[np.int64]]) -> Iterator[Unrolls]:
     index: Any = unrolls.index
     lengths = (index >= 0).sum(0).cpu().numpy()
-    every = torch.from_numpy(np.concatenate(parts))
+    every = torch.from_numpy(np.concatenate(minibatches))
     if index.is_cuda:
         every = every.pin_memory().to(index.device, non_blocking=True)
     first = 0
-    for part in parts:
-        lanes = every[first : (first := first + len(part))]
-        yield _taken(unrolls, index.index_select(1, lanes), lanes, int(lengths[part].sum()))
+    for minibatch in minibatches:
+        lanes = every[first : (first := first + len(minibatch))]
+        yield _select(unrolls, index.index_select(1, lanes), lanes, int(lengths[minibatch].sum()))
 
 
-def _taken(unrolls: Unrolls, index: Tensor, lanes: Tensor, decisions: int) -> Unrolls:
+def _select(unrolls: Unrolls, index: Tensor, lanes: Tensor, decisions: int) -> Unrolls:
     """Return `lanes` of unrolls, whose rows `index` `[T, B]` has, as `Unrolls.take` does."""
     # Rows are renumbered, lane by lane.
     there = index.T.flatten().long()
@@ -62,8 +62,8 @@ def _taken(unrolls: Unrolls, index: Tensor, lanes: Tensor, decisions: int) -> Un
     rows.index_copy_(0, torch.where(valid, number, decisions), there)  # The rest into the last.
     rows = rows[:decisions]
     chosen: dict[str, Any] = {"index": torch.where(valid, number, -1).view(index.T.shape).T}
-    for names, wanted in ((ROWS, rows), (LANES, lanes)):
+    for names, places in ((ROWS, rows), (LANES, lanes)):
         for name in names:
             column: Any = getattr(unrolls, name)
-            chosen[name] = None if column is None else column.index_select(0, wanted)
+            chosen[name] = None if column is None else column.index_select(0, places)
     return Unrolls(**chosen)

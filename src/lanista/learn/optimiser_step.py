@@ -120,15 +120,15 @@ class Descent:
         """After a broken loss, make the gradients such that the scaler skips them."""
         self._note([loss])
         factor = torch.where(self._broken > 0, math.nan, 1.0)
-        torch._foreach_mul_([each for each in gradients if each is not None], factor)
+        torch._foreach_mul_([gradient for gradient in gradients if gradient is not None], factor)
 
 
 def norm_of(gradients: Iterable[Tensor | None], device: torch.device) -> Tensor:
     """Return the norm of all gradients together, `[]`."""
-    given = [gradient for gradient in gradients if gradient is not None]
-    if not given:
+    present = [gradient for gradient in gradients if gradient is not None]
+    if not present:
         return torch.zeros((), device=device)
-    norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(given)))
+    norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(present)))
     return norm
 
 

@@ -61,11 +61,13 @@ def keep_diverse(
             "distance when adding or choose 'recent'."
         )
     rest = _by_age(references)[::-1]
-    kept = [rest.pop(0)] if rest else []
-    while rest and len(kept) < size:
-        gaps = [min(distance(each.digest, other.digest) for other in kept) for each in rest]
-        kept.append(rest.pop(gaps.index(max(gaps))))
-    return tuple(_by_age(kept))
+    chosen = [rest.pop(0)] if rest else []
+    while rest and len(chosen) < size:
+        gaps = [
+            min(distance(candidate.digest, other.digest) for other in chosen) for candidate in rest
+        ]
+        chosen.append(rest.pop(gaps.index(max(gaps))))
+    return tuple(_by_age(chosen))
 
 
 Strategy = Callable[[Sequence[Reference], int, Distance | None], tuple[Reference, ...]]
@@ -109,13 +111,13 @@ class Portfolio:
 
         A digest that is kept already is replaced by its new entry.
         """
-        others = [kept for kept in self.references if kept.digest != reference.digest]
+        others = [member for member in self.references if member.digest != reference.digest]
         references = STRATEGIES[self.strategy]([*others, reference], self.size, distance)
         return replace(self, references=references, last_added=reference.step)
 
     def state(self) -> dict[str, Any]:
         """Return what changes while training, as plain values for a checkpoint."""
-        entries = [[kept.digest, kept.step, kept.score] for kept in self.references]
+        entries = [[member.digest, member.step, member.score] for member in self.references]
         return {"references": entries, "last_added": self.last_added}
 
     def restored(self, state: Mapping[str, Any]) -> Portfolio:

@@ -82,23 +82,23 @@ class References:
     def _add(self, policy: Policy, update: int, views: Views) -> None:
         name = f"update-{update}"
         candidates = {**self._members(), name: frozen(policy)}
-        known = {key: views.log_probs(member) for key, member in candidates.items()}
+        log_probs = {key: views.log_probs(member) for key, member in candidates.items()}
         heads, mask = policy.heads, views.mask
 
         def distance(one: str, other: str) -> float:
-            both = heads.kl(known[one], known[other], mask) + heads.kl(
-                known[other], known[one], mask
+            both = heads.kl(log_probs[one], log_probs[other], mask) + heads.kl(
+                log_probs[other], log_probs[one], mask
             )
             return float(both.sum(-1).mean())
 
         # The first member comes before any evaluation: it is the weakest until shown otherwise.
         score = FIRST_SCORE if self.score is None and not self._members() else self.score
         self.portfolio = self.portfolio.add(Reference(name, update, score), distance)
-        kept = {reference.digest for reference in self.portfolio.references}
+        members = {reference.digest for reference in self.portfolio.references}
         for key in list(self._members()):
-            if key not in kept:
+            if key not in members:
                 del self.policies[key]
-        if name in kept:
+        if name in members:
             self.policies[name] = candidates[name]
 
     def _members(self) -> dict[str, Policy]:
@@ -106,17 +106,17 @@ class References:
 
     def log_probs(self, views: Views, update: int) -> dict[str, Tensor]:
         """Return what each reference says about the rows of a batch."""
-        found: dict[str, Tensor] = {
+        log_probs: dict[str, Tensor] = {
             name: views.log_probs(self.policies[name])
             for name in ("anchor", "reference")
             if name in self.policies
         }
         members = [self.policies[r.digest] for r in self.portfolio.references]
         if members:
-            found["portfolio"] = torch.stack([views.log_probs(member) for member in members])
+            log_probs["portfolio"] = torch.stack([views.log_probs(member) for member in members])
         if self.settings.rnad:
-            found["rnad"] = self.regularised(views, update)
-        return found
+            log_probs["rnad"] = self.regularised(views, update)
+        return log_probs
 
     def state(self) -> dict[str, Any]:
         """Return everything that changes, as nested plain values and tensors."""

@@ -85,8 +85,8 @@ def portfolio_kl(
             f"A portfolio must be [K, T, B, choices], got {list(reference_log_prob_kt.shape)}."
         )
     loss = forward_kl if forward else reverse_kl
-    each = [loss(heads, log_prob_t, ref, mask_t, valid_t) for ref in reference_log_prob_kt]
-    kl = torch.stack([term.loss for term in each])
+    terms = [loss(heads, log_prob_t, ref, mask_t, valid_t) for ref in reference_log_prob_kt]
+    kl = torch.stack([term.loss for term in terms])
     near = kl.detach()
     picked = near.argmin()
     weight = _weights(near, pull, temperature)

@@ -142,8 +142,8 @@ def keep_largest(advantage_t: Tensor, valid_t: Tensor, share: float) -> Tensor:
     order = size.argsort(descending=True, stable=True)
     rank = torch.empty_like(order)
     rank[order] = torch.arange(len(order), device=order.device)
-    kept = (flags.sum().double() * share).round().clamp(min=1)
-    return (rank.view_as(flags) < kept) & flags
+    count = (flags.sum().double() * share).round().clamp(min=1)
+    return (rank.view_as(flags) < count) & flags
 
 
 def mean_over(values: Tensor, valid_t: Tensor) -> Tensor:

@@ -85,8 +85,8 @@ class Linear(_Ramp):
     kind = "linear"
 
     def __call__(self, step: int, total: int, state: Any = None, values: Any = None) -> float:
-        part = self._progress(step, total)
-        return self.start * (1 - part) + self.end * part
+        progress = self._progress(step, total)
+        return self.start * (1 - progress) + self.end * progress
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Cosine(_Ramp):
     end: float = 0.0
 
     def __call__(self, step: int, total: int, state: Any = None, values: Any = None) -> float:
-        part = 0.5 - 0.5 * math.cos(math.pi * self._progress(step, total))
-        return self.start * (1 - part) + self.end * part
+        progress = 0.5 - 0.5 * math.cos(math.pi * self._progress(step, total))
+        return self.start * (1 - progress) + self.end * progress
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class Exponential(_Ramp):
             )
 
     def __call__(self, step: int, total: int, state: Any = None, values: Any = None) -> float:
-        part = self._progress(step, total)
-        return math.exp((1 - part) * math.log(self.start) + part * math.log(self.end))
+        progress = self._progress(step, total)
+        return math.exp((1 - progress) * math.log(self.start) + progress * math.log(self.end))
 
 
 @dataclass(frozen=True)
@@ -207,13 +207,13 @@ class OnPlateau(Schedule):
 
     def observe(self, state: Mapping[str, float], metric: float) -> State:
         rise = metric - state["best"] if self.higher_is_better else state["best"] - metric
-        seen = state["seen"] + 1
+        count = state["seen"] + 1
         if not state["seen"] or rise > self.threshold:
-            return {"value": state["value"], "waited": 0, "seen": seen, "best": metric}
+            return {"value": state["value"], "waited": 0, "seen": count, "best": metric}
         waited, value = state["waited"] + 1, state["value"]
         if waited >= self.patience:
             waited, value = 0, max(self.end, value * self.factor)
-        return {"value": value, "waited": waited, "seen": seen, "best": state["best"]}
+        return {"value": value, "waited": waited, "seen": count, "best": state["best"]}
 
 
 @dataclass(frozen=True)
@@ -258,21 +258,21 @@ def parse_schedule(value: object) -> Schedule:
         return value
     if not isinstance(value, Mapping):
         return Constant(_number("A schedule", value))
-    given = {str(key): entry for key, entry in value.items()}
-    if "kind" not in given:
+    entries = {str(key): entry for key, entry in value.items()}
+    if "kind" not in entries:
         names = ", ".join(SCHEDULES)
         raise LanistaError(f"A schedule needs a kind, got {value!r}; known: {names}.")
-    kind = str(given.pop("kind"))
+    kind = str(entries.pop("kind"))
     cls = _class_of(kind)
     fields_by_name = {field.name: field for field in fields(cls)}
-    for key in given:
+    for key in entries:
         if key not in fields_by_name:
             raise LanistaError(f"A {kind} schedule has no {key!r}: {nearest(key, fields_by_name)}")
-    missing = [n for n, f in fields_by_name.items() if f.default is MISSING and n not in given]
+    missing = [n for n, f in fields_by_name.items() if f.default is MISSING and n not in entries]
     if missing:
         raise LanistaError(f"A {kind} schedule needs {' and '.join(map(repr, missing))}.")
     hints = get_type_hints(cls)
-    return cls(**{key: _entry(kind, key, hints[key], entry) for key, entry in given.items()})
+    return cls(**{key: _entry(kind, key, hints[key], entry) for key, entry in entries.items()})
 
 
 def _class_of(kind: str) -> type[Schedule]:

@@ -144,6 +144,6 @@ class Learning:
         """Whether a term has a weight at all."""
         return term in self.terms and self.terms[term] != 0
 
-    def needs(self, what: str) -> bool:
-        """Whether a term that has a weight reads `what`, see `LossTerm.reads`."""
-        return any(what in term_entry(name).reads for name in self.terms if self.uses(name))
+    def needs(self, input_name: str) -> bool:
+        """Whether a term that has a weight reads `input_name`, see `LossTerm.reads`."""
+        return any(input_name in term_entry(name).reads for name in self.terms if self.uses(name))

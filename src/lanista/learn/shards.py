@@ -41,12 +41,12 @@ class Threads:
             return [work(*task) for task in tasks]
         if not self._pools:
             # Each has a core to itself, so none may spread over the others' cores.
-            told = ("shard", torch.set_num_threads, (1,))
-            self._pools = [ThreadPoolExecutor(1, *told) for _ in range(self.count)]
+            initialiser = ("shard", torch.set_num_threads, (1,))
+            self._pools = [ThreadPoolExecutor(1, *initialiser) for _ in range(self.count)]
         pools = itertools.cycle(self._pools)
-        found = [pool.submit(work, *task) for pool, task in zip(pools, tasks, strict=False)]
-        wait(found)
-        return [each.result() for each in found]
+        futures = [pool.submit(work, *task) for pool, task in zip(pools, tasks, strict=False)]
+        wait(futures)
+        return [future.result() for future in futures]
 
     def close(self) -> None:
         """End the threads; the next work starts new ones."""
@@ -58,30 +58,30 @@ class Threads:
         return Threads(self.count)
 
 
-def by_matches(unrolls: Unrolls, parts: int) -> list[Lanes]:
-    """Cut unrolls into at most `parts` of equally many matches, each match in one part."""
+def by_matches(unrolls: Unrolls, count: int) -> list[Lanes]:
+    """Cut unrolls into at most `count` parts of equally many matches, each match in one part."""
     number = _match_numbers(unrolls)
-    sizes = [len(group) for group in np.array_split(np.arange(int(number.max()) + 1), parts)]
-    return _lanes(np.repeat(np.arange(parts), sizes)[number], parts)
+    sizes = [len(group) for group in np.array_split(np.arange(int(number.max()) + 1), count)]
+    return _lanes(np.repeat(np.arange(count), sizes)[number], count)
 
 
-def by_decisions(unrolls: Unrolls, parts: int, lanes: Lanes | None = None) -> list[Lanes]:
+def by_decisions(unrolls: Unrolls, count: int, lanes: Lanes | None = None) -> list[Lanes]:
     """Cut `lanes`, or all unrolls, into parts of about as many decisions, each match in one."""
     number = _match_numbers(unrolls, lanes)
     index = unrolls.index if lanes is None else unrolls.index[:, lanes]
     size = np.bincount(number, weights=(index >= 0).sum(0))
     # Where a match's middle lies says which part it is in.
     middle = (np.cumsum(size) - size / 2) / size.sum()
-    chosen = _lanes((middle * parts).astype(np.int64)[number], parts)
+    chosen = _lanes((middle * count).astype(np.int64)[number], count)
     return chosen if lanes is None else [lanes[some] for some in chosen]
 
 
-def shuffled(unrolls: Unrolls, parts: int, order: np.random.Generator) -> list[Lanes]:
+def shuffled(unrolls: Unrolls, count: int, order: np.random.Generator) -> list[Lanes]:
     """Return all unrolls in a new order, cut into parts, each match in one part."""
     number = _match_numbers(unrolls)
     place = order.permutation(int(number.max()) + 1)[number]
     lanes = np.argsort(place, kind="stable")
-    cuts = np.linspace(0, place.max() + 1, parts + 1)[1:-1]
+    cuts = np.linspace(0, place.max() + 1, count + 1)[1:-1]
     return np.split(lanes, np.searchsorted(place[lanes], cuts))
 
 
@@ -92,19 +92,19 @@ def _match_numbers(unrolls: Unrolls, lanes: Lanes | None = None) -> Lanes:
     return number
 
 
-def _lanes(part: Lanes, parts: int) -> list[Lanes]:
-    found = [np.flatnonzero(part == each) for each in range(parts)]
-    return [lanes for lanes in found if len(lanes)]
+def _lanes(group: Lanes, count: int) -> list[Lanes]:
+    lanes_by_group = [np.flatnonzero(group == number) for number in range(count)]
+    return [lanes for lanes in lanes_by_group if len(lanes)]
 
 
 def gradients_of(loss: Tensor, parameters: Sequence[Tensor], *, keep: bool = False) -> Gradients:
     """Return the gradient of `loss`, laid out as the parameters are; `keep` its graph or not."""
-    found = torch.autograd.grad(loss, parameters, retain_graph=keep, allow_unused=True)
+    gradients = torch.autograd.grad(loss, parameters, retain_graph=keep, allow_unused=True)
     return [
         gradient
         if gradient is None or gradient.stride() == parameter.stride()
         else torch.empty_like(parameter).copy_(gradient)
-        for gradient, parameter in zip(found, parameters, strict=True)
+        for gradient, parameter in zip(gradients, parameters, strict=True)
     ]
 
 

@@ -31,9 +31,9 @@ class Readings:
 
     def only(self, names: Collection[str]) -> Readings:
         """Return the numbers of these names alone."""
-        found = Readings(self.rows)
-        found._entries = [entry for entry in self._entries if entry[0] in names]
-        return found
+        readings = Readings(self.rows)
+        readings._entries = [entry for entry in self._entries if entry[0] in names]
+        return readings
 
 
 def read(steps: Sequence[Readings]) -> list[dict[str, float]]:
@@ -47,9 +47,9 @@ def read(steps: Sequence[Readings]) -> list[dict[str, float]]:
     for step in steps:
         log: dict[str, float] = {}
         for name, share, value in step._entries:
-            parts = [name] if value.dim() == 0 else [f"{name}/{i}" for i in range(len(value))]
-            for part in parts:
-                log[part] = log.get(part, 0.0) + share * float(next(numbers))
+            names = [name] if value.dim() == 0 else [f"{name}/{i}" for i in range(len(value))]
+            for part_name in names:
+                log[part_name] = log.get(part_name, 0.0) + share * float(next(numbers))
         logs.append(log)
     return logs
 

@@ -251,13 +251,13 @@ def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
     if settings.normalise_advantages:
         advantage = returns.normalise(advantage, everything)
     sizes = [len(piece.valid) for piece in pieces]
-    kept = torch.split(valid, sizes)
+    masks = torch.split(valid, sizes)
     counts = sizes
     if settings.keep_advantages < 1 and len(pieces) > 1:
-        counts = torch.stack([mask.sum() for mask in kept]).tolist()
+        counts = torch.stack([mask.sum() for mask in masks]).tolist()
     return [
         replace(piece, advantage=mine, valid=some, kept_share=count / sum(counts))
         for piece, mine, some, count in zip(
-            pieces, torch.split(advantage, sizes), kept, counts, strict=True
+            pieces, torch.split(advantage, sizes), masks, counts, strict=True
         )
     ]

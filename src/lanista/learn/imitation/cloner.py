@@ -87,10 +87,10 @@ class Cloner:
         self,
         data: Demonstrations,
         learned: Indices,
-        held: Indices,
+        held_out: Indices,
         progress: Callable[[int], None] | None = None,
     ) -> dict[str, float]:
-        """Go once over the trajectories `learned`, judge on `held`, and return both losses."""
+        """Go once over the trajectories `learned`, judge on `held_out`, and return both losses."""
         self.policy.train()
         total, done = len(data.rows(learned)), 0
         sums: dict[str, float] = {}
@@ -102,7 +102,7 @@ class Cloner:
             if progress:
                 progress(len(rows))
         entry = {f"learned_{name}": value / total for name, value in sums.items()}
-        entry |= {f"held_out_{name}": value for name, value in self.losses(data, held).items()}
+        entry |= {f"held_out_{name}": value for name, value in self.losses(data, held_out).items()}
         self.epoch += 1
         entry["epoch"] = self.epoch
         if not self.history or entry["held_out_nll"] < self._best_loss:
@@ -214,14 +214,16 @@ def show(
 ) -> Shown:
     """Show `rows` to the networks; a recurrent policy needs their whole `trajectories`."""
     device = next(policy.parameters()).device
-    seen = to_tensor(data.observation[rows], device)
+    observation = to_tensor(data.observation[rows], device)
     mask = to_tensor(data.mask(rows), device)
     if policy.state_size:
         if trajectories is None:
             raise ValueError("A recurrent policy is shown whole trajectories.")
-        features = _unrolled(policy, seen, to_tensor(data.index(trajectories), device).long())
+        features = _unrolled(
+            policy, observation, to_tensor(data.index(trajectories), device).long()
+        )
     else:
-        features = policy.torso(seen)
+        features = policy.torso(observation)
     owner = np.searchsorted(data.first, rows, side="right") - 1
     return Shown(
         log_probs=policy.heads.log_probs(policy.head(features), mask),
@@ -239,8 +241,8 @@ def judged(
     """Yield all decisions of `trajectories` with what the networks say, without a gradient."""
     policy.eval()
     with torch.no_grad():
-        for part, rows in _packed(data, trajectories, JUDGED_AT_ONCE):
-            yield show(policy, critic, data, rows, part)
+        for batch, rows in _packed(data, trajectories, JUDGED_AT_ONCE):
+            yield show(policy, critic, data, rows, batch)
 
 
 def _packed(
@@ -249,16 +251,16 @@ def _packed(
     """Yield whole trajectories of about `size` decisions together, and their rows."""
     ends = np.cumsum(np.diff(data.first)[trajectories])
     batch = np.maximum(ends - 1, 0) // size
-    for part in np.split(trajectories, np.flatnonzero(np.diff(batch)) + 1):
-        if len(part):
-            yield part, data.rows(part)
+    for trajectories_together in np.split(trajectories, np.flatnonzero(np.diff(batch)) + 1):
+        if len(trajectories_together):
+            yield trajectories_together, data.rows(trajectories_together)
 
 
-def _unrolled(policy: Policy, seen: Tensor, index: Tensor) -> Tensor:
+def _unrolled(policy: Policy, observation: Tensor, index: Tensor) -> Tensor:
     """Return the features of rows `[N, width]`, each trajectory run from its start."""
-    steps = seen[index]  # Padding, -1, is some row, and is left out below.
-    state = torch.zeros((index.shape[1], policy.state_size), device=seen.device)
-    fresh = torch.zeros(index.shape, dtype=torch.bool, device=seen.device)
+    steps = observation[index]  # Padding, -1, is some row, and is left out below.
+    state = torch.zeros((index.shape[1], policy.state_size), device=observation.device)
+    fresh = torch.zeros(index.shape, dtype=torch.bool, device=observation.device)
     features = policy.torso.unroll(steps, state, fresh)
     valid = index >= 0
     order = index[valid].argsort()
@@ -272,7 +274,9 @@ def _terms(policy: Policy, shown: Shown) -> dict[str, Tensor]:
         "nll": imitation(policy.heads, shown.log_probs, shown.action, shown.mask, valid).loss,
         "value": shown.log_probs.new_zeros(()),
     }
-    known = shown.outcome != UNKNOWN
-    if shown.outcome_logits is not None and bool(known.any()):
-        terms["value"] = outcome_loss(shown.outcome_logits, shown.outcome.clamp(min=0), known).loss
+    has_outcome = shown.outcome != UNKNOWN
+    if shown.outcome_logits is not None and bool(has_outcome.any()):
+        terms["value"] = outcome_loss(
+            shown.outcome_logits, shown.outcome.clamp(min=0), has_outcome
+        ).loss
     return terms

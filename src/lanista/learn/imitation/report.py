@@ -173,18 +173,18 @@ class _ValueTally:
         self.matches: set[int] = set()
 
     def add(self, forecast: NDArray[np.float64], outcome: Counts, match: Indices) -> None:
-        known = outcome != UNKNOWN
-        forecast, outcome = forecast[known], outcome[known]
-        came = np.eye(3)[outcome]
-        self.nll -= float(np.log(np.maximum((forecast * came).sum(axis=1), 1e-30)).sum())
-        self.base_nll -= float(np.log(np.maximum(came @ self.base, 1e-30)).sum())
-        self.brier += float(((forecast - came) ** 2).sum())
-        self.base_brier += float(((self.base - came) ** 2).sum())
+        has_outcome = outcome != UNKNOWN
+        forecast, outcome = forecast[has_outcome], outcome[has_outcome]
+        one_hot = np.eye(3)[outcome]
+        self.nll -= float(np.log(np.maximum((forecast * one_hot).sum(axis=1), 1e-30)).sum())
+        self.base_nll -= float(np.log(np.maximum(one_hot @ self.base, 1e-30)).sum())
+        self.brier += float(((forecast - one_hot) ** 2).sum())
+        self.base_brier += float(((self.base - one_hot) ** 2).sum())
         at = np.minimum((forecast[:, 0] * BINS).astype(np.int64), BINS - 1)
         self.count += np.bincount(at, minlength=BINS)
         self.predicted += np.bincount(at, forecast[:, 0], BINS)
-        self.won += np.bincount(at, came[:, 0], BINS)
-        self.matches.update(match[known].tolist())
+        self.won += np.bincount(at, one_hot[:, 0], BINS)
+        self.matches.update(match[has_outcome].tolist())
 
     def report(self) -> ValueReport:
         total = int(self.count.sum())
@@ -237,8 +237,8 @@ def report(
         open_ones += int(free.sum())
         all_right += int((best == action).all(axis=1)[free].sum())
         for number, (tally, start) in enumerate(zip(tallies, heads.offsets, strict=True)):
-            part = slice(start, start + heads.sizes[number])
-            tally.add(log_probs[:, part], mask[:, part], action[:, number])
+            columns = slice(start, start + heads.sizes[number])
+            tally.add(log_probs[:, columns], mask[:, columns], action[:, number])
         if values is not None and shown.outcome_logits is not None:
             forecast = shown.outcome_logits.double().softmax(-1).cpu().numpy()
             values.add(forecast, shown.outcome.cpu().numpy(), shown.match)
@@ -257,11 +257,11 @@ def choice_counts(data: Demonstrations, trajectories: Indices) -> list[Counts]:
     counts = [np.zeros(head.size, np.int64) for head in data.spec.heads]
     rows = data.rows(trajectories)
     for start in range(0, len(rows), 1 << 16):
-        part = rows[start : start + (1 << 16)]
-        mask, offset = data.mask(part), 0
+        block = rows[start : start + (1 << 16)]
+        mask, offset = data.mask(block), 0
         for number, head in enumerate(data.spec.heads):
             free = mask[:, offset : offset + head.size].sum(axis=1) > 1
-            counts[number] += np.bincount(data.action[part[free], number], minlength=head.size)
+            counts[number] += np.bincount(data.action[block[free], number], minlength=head.size)
             offset += head.size
     return counts
 
@@ -269,19 +269,19 @@ def choice_counts(data: Demonstrations, trajectories: Indices) -> list[Counts]:
 def _outcome_shares(data: Demonstrations, trajectories: Indices) -> NDArray[np.float64]:
     lengths = np.diff(data.first)[trajectories]
     outcome = data.outcome[trajectories]
-    known = outcome != UNKNOWN
-    counts = np.bincount(outcome[known], lengths[known].astype(np.float64), 3)
+    has_outcome = outcome != UNKNOWN
+    counts = np.bincount(outcome[has_outcome], lengths[has_outcome].astype(np.float64), 3)
     total = counts.sum()
     return counts / total if total else np.full(3, 1 / 3)
 
 
-def _share(part: Any, whole: Any) -> float | None:
-    return float(part) / float(whole) if whole else None
+def _share(count: Any, whole: Any) -> float | None:
+    return float(count) / float(whole) if whole else None
 
 
 def _balanced(confusion: Counts) -> float | None:
     chosen = confusion.sum(axis=1)
-    seen = chosen > 0
-    if not seen.any():
+    occurs = chosen > 0
+    if not occurs.any():
         return None
-    return float((np.diagonal(confusion)[seen] / chosen[seen]).mean())
+    return float((np.diagonal(confusion)[occurs] / chosen[occurs]).mean())
