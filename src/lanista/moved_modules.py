@@ -16,6 +16,8 @@ from types import ModuleType
 _ROOT = "lanista."
 MOVED = {
     "data.databases": "runs.sqlite_files",
+    "data.feedback_schema": "data.feedback.schema",
+    "data.sessions": "data.feedback.sessions",
     "games.lift": "games.python_game",
     "games.microrts.minds": "games.microrts.engine_bots",
     "games.showdown.battles": "games.showdown.sim.battles",

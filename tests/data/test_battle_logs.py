@@ -15,12 +15,10 @@ from battle_log_files import singles_log, write_logs
 
 from lanista.data.battle_logs import PLAYER, Wanted, import_logs
 from lanista.data.datasets import DatasetError
-from lanista.data.demonstrations import LOSS, WIN, DemonstrationError
-from lanista.data.feedback import STREAM, FeedbackWriter, read_stream
-from lanista.data.feedback_schema import SPECTATOR
+from lanista.data.demonstrations import LOSS, SPECTATOR, WIN, DemonstrationError
+from lanista.data.feedback import STREAM, FeedbackWriter, read_feedback, read_stream
 from lanista.data.gathering import gather
 from lanista.data.records import PlayerInfo
-from lanista.data.sessions import read_feedback
 from lanista.errors import LanistaError, RefusedError
 from lanista.games.contract import GameError
 from lanista.games.showdown.install import find, find_node

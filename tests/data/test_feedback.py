@@ -17,10 +17,10 @@ from lanista.data.feedback import (
     FeedbackError,
     FeedbackWriter,
     append_outcome,
+    read_feedback,
     read_stream,
 )
 from lanista.data.gathering import gather
-from lanista.data.sessions import read_feedback
 from lanista.games import make
 
 

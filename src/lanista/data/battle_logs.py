@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lanista.data.demonstrations import OUTCOMES
+from lanista.data.demonstrations import OUTCOMES, SPECTATOR
 from lanista.data.feedback import MANIFEST, FeedbackWriter, append_outcome
-from lanista.data.feedback_schema import SPECTATOR
 from lanista.data.records import PlayerInfo
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import filling, write_text

@@ -23,6 +23,8 @@ from lanista.games.contract import Spec
 
 WIN, DRAW, LOSS, UNKNOWN = 0, 1, 2, -1
 OUTCOMES = ("win", "draw", "loss")
+FULL_VIEW, SPECTATOR = SOURCES = ("player", "spectator")
+"""Who saw what an observation shows: the player itself, or somebody who looked on."""
 
 Indices = NDArray[np.int64]
 
@@ -79,7 +81,7 @@ class Demonstrations:
     """`[S]`: the index of whoever decided, among `teachers`."""
     teachers: tuple[PlayerInfo, ...]
     sources: tuple[str, ...] = ()
-    """Who saw what the observations show: players themselves, spectators."""
+    """Those of `SOURCES` who saw what the observations show."""
     seeds: tuple[int, ...] = ()
     """The seeds from which the deals of these matches came."""
     extras: Mapping[str, Extra] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lanista.data.datasets import Broken, DatasetError, find_files, parts_of
 from lanista.data.demonstrations import (
     DRAW,
+    FULL_VIEW,
     LOSS,
     UNKNOWN,
     WIN,
@@ -24,11 +25,11 @@ from lanista.data.demonstrations import (
     Indices,
     group_of,
 )
-from lanista.data.feedback_schema import FULL_VIEW, Stream
+from lanista.data.feedback import FeedbackSummary, read_feedback
+from lanista.data.feedback.schema import Stream
 from lanista.data.records import Header, Record
 from lanista.data.replays import SUFFIX, ReplayError, open_replays
 from lanista.data.resimulation import Referee, refereeing
-from lanista.data.sessions import FeedbackSummary, read_feedback
 from lanista.errors import nearest
 from lanista.games.contract import Spec
 from lanista.text import printable, quoted

@@ -10,16 +10,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import yaml
 from safetensors.torch import save as save_tensors
 
-from lanista.data.demonstrations import OUTCOMES, UNKNOWN, Demonstrations, Indices
-from lanista.data.feedback_schema import FULL_VIEW
+from lanista.data.demonstrations import FULL_VIEW, OUTCOMES, UNKNOWN, Demonstrations, Indices
 from lanista.data.gathering import gather
-from lanista.data.sessions import FeedbackSummary
 from lanista.errors import ChangedSettingError, LanistaError, RefusedError
 from lanista.evaluation.clone_strength import Strength, measure, meetings_of
 from lanista.files import remove_leftovers, write_bytes, write_text
@@ -33,6 +31,9 @@ from lanista.rollout.inference.actor import refuse_temperature
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of
 from lanista.text import printable
+
+if TYPE_CHECKING:
+    from lanista.data.feedback import FeedbackSummary
 
 CRITIC, CONFIG, CHECKPOINTS = "critic.safetensors", "config.yaml", "checkpoints"
 _KEPT = 2

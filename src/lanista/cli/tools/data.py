@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lanista.data.datasets import Summary
-    from lanista.data.sessions import FeedbackSummary
+    from lanista.data.feedback import FeedbackSummary
     from lanista.data.tallies import GameTally, Outcomes
 
 _MOST_PLAYERS = 50
@@ -90,7 +90,7 @@ class Data:
             return check_dataset(folder, game=self.game, slots=self.slots, progress=progress.report)
 
     def _feedback(self) -> FeedbackSummary | None:
-        from lanista.data.sessions import read_feedback
+        from lanista.data.feedback import read_feedback
 
         if self.feedback_dir is None and self.reports_live_dir is None:
             return None

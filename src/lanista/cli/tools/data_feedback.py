@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lanista.data.datasets import Broken, Summary
-    from lanista.data.sessions import FeedbackSummary
+    from lanista.data.feedback import FeedbackSummary
 
 _MOST_BROKEN = 100
 _MOST_STREAMS = 50

@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 
 from lanista.data.datasets import Broken, DatasetError, find_files
 from lanista.data.demonstrations import UNKNOWN
-from lanista.data.feedback import MANIFEST, STREAM, FeedbackError, read_manifest, read_stream
-from lanista.data.feedback_schema import Outcome, Stream
+from lanista.data.feedback.schema import Outcome, Stream
+from lanista.data.feedback.streams import (
+    MANIFEST,
+    STREAM,
+    FeedbackError,
+    read_manifest,
+    read_stream,
+)
 from lanista.text import printable, quoted
 
 _EXAMPLES = 10

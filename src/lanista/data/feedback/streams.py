@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.data.feedback_schema import (
+from lanista.data.demonstrations import FULL_VIEW
+from lanista.data.feedback.schema import (
     FORMAT,
-    FULL_VIEW,
     MANIFEST_VERSION,
     VERSION,
     Outcome,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.data.demonstrations import OUTCOMES
+from lanista.data.demonstrations import FULL_VIEW, OUTCOMES, SOURCES
 from lanista.data.lines import ReplayError
 from lanista.data.records import PlayerInfo, player_of
 from lanista.data.values import keys, list_of, settings_of, text, whole, wrong
@@ -23,8 +23,6 @@ from lanista.text import quoted
 
 FORMAT, VERSION = "lanista-feedback", 1
 MANIFEST_VERSION = 1
-FULL_VIEW, SPECTATOR = SOURCES = ("player", "spectator")
-"""Who saw what a step shows: the player itself, or somebody who looked on."""
 MOST_EXTRAS = 64
 LARGEST_OBSERVATION = 1 << 16
 MOST_STEP = 2**31 - 1
