@@ -24,7 +24,7 @@ def file(tmp_path_factory):
 
 def test_the_hardest_opponent_comes_first_with_its_numbers(file):
     found = read_evaluation(file)
-    (table,) = (part for part in evaluated(found).parts if isinstance(part, Table))
+    (table,) = (element for element in evaluated(found).elements if isinstance(element, Table))
     assert [row[0] for row in table.rows] == ["heuristic", "random"]
     scores = {bout["opponent"]: bout["standing"]["score"]["value"] for bout in found["bouts"]}
     assert scores["heuristic"] < scores["random"]

@@ -38,11 +38,11 @@ class Comparison:
 
     def summaries(self) -> dict[str, Summary | None]:
         """Return how each arm ended; None where nothing was measured."""
-        found: dict[str, Summary | None] = {}
+        summary_by_arm: dict[str, Summary | None] = {}
         for arm in self.arms:
             curves = self.measured(arm)
-            found[arm] = summary(arm, curves, self.better) if curves else None
-        return found
+            summary_by_arm[arm] = summary(arm, curves, self.better) if curves else None
+        return summary_by_arm
 
     def columns(self) -> list[str]:
         return summary_columns(self.x)
@@ -50,8 +50,8 @@ class Comparison:
     def rows(self) -> list[list[str]]:
         """Return the table's cells, an arm a row."""
         return [
-            empty_row(arm, self.x) if found is None else summary_row(found, self.x)
-            for arm, found in self.summaries().items()
+            empty_row(arm, self.x) if arm_summary is None else summary_row(arm_summary, self.x)
+            for arm, arm_summary in self.summaries().items()
         ]
 
     def plot(self) -> str:
@@ -61,14 +61,14 @@ class Comparison:
         for name in self.x:
             lines = []
             for arm, points in bands.items():
-                seen = [point for point in points if name in point.x]
+                measured = [point for point in points if name in point.x]
                 lines.append(
                     Band(
                         arm,
-                        [point.x[name] for point in seen],
-                        [point.median for point in seen],
-                        [point.low for point in seen],
-                        [point.high for point in seen],
+                        [point.x[name] for point in measured],
+                        [point.median for point in measured],
+                        [point.low for point in measured],
+                        [point.high for point in measured],
                     )
                 )
             panels.append(Panel(X_LABELS.get(name, name), self.metric, lines))
@@ -77,8 +77,12 @@ class Comparison:
     def numbers(self) -> dict[str, Any]:
         """Return everything as plain values, every look included."""
         arms = {}
-        for arm, found in self.summaries().items():
-            ended = None if found is None else {**asdict(found), "rising": found.rising}
+        for arm, arm_summary in self.summaries().items():
+            ended = (
+                None
+                if arm_summary is None
+                else {**asdict(arm_summary), "rising": arm_summary.rising}
+            )
             arms[arm] = {"summary": ended, "seeds": [_plain(c) for c in self.measured(arm)]}
         return {
             "title": self.title,
@@ -113,11 +117,11 @@ def read_lines(path: Path, metric: str, x: Sequence[str]) -> dict[str, list[Curv
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
         for line in lines:
-            found = json.loads(line) if line.strip() else {}
-            if metric in found:
-                key = str(found["arm"]), int(found["seed"])
-                spent = {name: float(found[name]) for name in x if found.get(name) is not None}
-                looks.setdefault(key, []).append(_look(found, metric, spent))
+            row = json.loads(line) if line.strip() else {}
+            if metric in row:
+                key = str(row["arm"]), int(row["seed"])
+                spent = {name: float(row[name]) for name in x if row.get(name) is not None}
+                looks.setdefault(key, []).append(_look(row, metric, spent))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise LanistaError(f"{str(path)!r} cannot be read: {why}.") from error
@@ -127,14 +131,14 @@ def read_lines(path: Path, metric: str, x: Sequence[str]) -> dict[str, list[Curv
             f"{metric}."
         ) from error
     arms: dict[str, list[Curve]] = {}
-    for (arm, seed), found_looks in sorted(looks.items()):
-        in_order = sorted(found_looks, key=lambda look: look.update)
+    for (arm, seed), arm_looks in sorted(looks.items()):
+        in_order = sorted(arm_looks, key=lambda look: look.update)
         arms.setdefault(arm, []).append(Curve(seed, tuple(in_order)))
     return arms
 
 
-def _look(found: Mapping[str, Any], metric: str, spent: Mapping[str, float]) -> Look:
-    value = float(found[metric])
+def _look(row: Mapping[str, Any], metric: str, spent: Mapping[str, float]) -> Look:
+    value = float(row[metric])
     if not math.isfinite(value):
         raise ValueError(f"{metric} is {value}")
-    return Look(int(found["update"]), value, spent)
+    return Look(int(row["update"]), value, spent)

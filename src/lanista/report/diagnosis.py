@@ -21,16 +21,18 @@ _LAST = 10
 
 def examine_run(record: RunRecord) -> Examination:
     """Look at a run and return what is wrong with it."""
-    found: list[Finding | None] = []
+    findings: list[Finding | None] = []
     for learner in record.learners or ("",):
-        found += [
+        findings += [
             weights_unchanged(record, learner),
             results_all_alike(record, learner),
             entropy_gone(record, learner),
             one_opponent(record, learner),
         ]
-    found.append(no_results(record))
-    return Examination(tuple(_facts(record)), by_gravity(one for one in found if one is not None))
+    findings.append(no_results(record))
+    return Examination(
+        tuple(_facts(record)), by_gravity(one for one in findings if one is not None)
+    )
 
 
 def opponents_of(record: RunRecord, learner: str) -> Counter[str]:
@@ -102,7 +104,7 @@ def entropy_gone(record: RunRecord, learner: str) -> Finding | None:
     if len(series) < _LAST:
         return None
     first, last = (
-        sum(value for _, value in part) / _LAST for part in (series[:_LAST], series[-_LAST:])
+        sum(value for _, value in window) / _LAST for window in (series[:_LAST], series[-_LAST:])
     )
     if last >= GONE:
         return None
@@ -131,16 +133,16 @@ def _entropy(record: RunRecord, learner: str) -> Series:
 
 def weights_unchanged(record: RunRecord, learner: str) -> Finding | None:
     """The learner was evaluated at several updates, and it was the same file each time."""
-    seen: dict[int, str] = {}
+    digest_by_update: dict[int, str] = {}
     for match in record.matches:
         for name, digest in zip(match.lineup.names, match.lineup.digests, strict=True):
             if name == learner:
-                seen[match.update] = digest
-    updates = sorted(seen)
-    if len(updates) < 3 or len({seen[update] for update in updates[-3:]}) > 1:
+                digest_by_update[match.update] = digest
+    updates = sorted(digest_by_update)
+    if len(updates) < 3 or len({digest_by_update[update] for update in updates[-3:]}) > 1:
         return None
-    digest = seen[updates[-1]]
-    same = [update for update in updates if seen[update] == digest]
+    digest = digest_by_update[updates[-1]]
+    same = [update for update in updates if digest_by_update[update] == digest]
     return Finding(
         name="other_policy",
         gravity="stops",

@@ -35,29 +35,35 @@ def write_report(
 
     `evaluation` is the file of a last evaluation, as a pipeline makes it, where there is one.
     """
-    found = summarise(record, anchor=anchor)
+    summary = summarise(record, anchor=anchor)
     if evaluation is not None and evaluation.is_file():
-        found["evaluation"] = read_evaluation(evaluation)
+        summary["evaluation"] = read_evaluation(evaluation)
     write_exports(record, folder)
-    write_summary(record, found, folder / SUMMARY)
-    return found
+    write_summary(record, summary, folder / SUMMARY)
+    return summary
 
 
 def read_evaluation(path: Path) -> dict[str, Any]:
     """Return what `lanista evaluate` wrote."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        found["bouts"], found["name"], found["digest"], found["manner"], found["seed"]
+        evaluation: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        (
+            evaluation["bouts"],
+            evaluation["name"],
+            evaluation["digest"],
+            evaluation["manner"],
+            evaluation["seed"],
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise LanistaError(f"{path} is no evaluation: {error}; evaluate again.") from error
-    return found
+    return evaluation
 
 
-def write_summary(record: RunRecord, found: Mapping[str, Any], path: Path) -> None:
+def write_summary(record: RunRecord, summary: Mapping[str, Any], path: Path) -> None:
     """Write the numbers to `path` and the page beside them."""
-    marked = {"made_by": "lanista report", **found}
+    marked = {"made_by": "lanista report", **summary}
     write_text(path, json.dumps(marked, indent=1, allow_nan=False) + "\n")
-    write_text(path.parent / PAGE, page(record, found))
+    write_text(path.parent / PAGE, page(record, summary))
 
 
 def write_exports(record: RunRecord, folder: Path) -> None:
@@ -104,7 +110,7 @@ def league_state(record: RunRecord) -> str:
         name: {"update": [u for u, _ in series], "value": [v for _, v in series]}
         for name, series in record.metrics.items()
     }
-    parts = {
+    sections = {
         "version": _line(EXPORT_VERSION),
         "run": _line(record.name),
         "game": _line(record.game),
@@ -117,7 +123,7 @@ def league_state(record: RunRecord) -> str:
         "training_games": _lines(map(asdict, record.training)),
         "metrics": _named_lines(metrics),
     }
-    return "{\n" + ",\n".join(f'"{name}": {text}' for name, text in parts.items()) + "\n}\n"
+    return "{\n" + ",\n".join(f'"{name}": {text}' for name, text in sections.items()) + "\n}\n"
 
 
 def payoff(record: RunRecord) -> list[dict[str, Any]]:
@@ -153,12 +159,12 @@ def _newest_weights(record: RunRecord) -> dict[str, dict[str, float]]:
     newest: dict[str, int] = {}
     for drawn in record.matchmaking:
         newest[drawn.learner] = max(drawn.update, newest.get(drawn.learner, 0))
-    found: dict[str, dict[str, float]] = {}
+    weights: dict[str, dict[str, float]] = {}
     for drawn in record.matchmaking:
         if drawn.update == newest[drawn.learner]:
-            mine = found.setdefault(drawn.opponent, {})
+            mine = weights.setdefault(drawn.opponent, {})
             mine[drawn.learner] = mine.get(drawn.learner, 0.0) + drawn.weight
-    return found
+    return weights
 
 
 def _line(value: Any) -> str:

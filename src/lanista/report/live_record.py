@@ -63,8 +63,8 @@ class LiveRecord:
     @property
     def now(self) -> Service | None:
         """The stable policy; None if it has not played yet."""
-        found = (service for service in self.services if service.digest == self.stable)
-        return next(found, None)
+        stable_services = (service for service in self.services if service.digest == self.stable)
+        return next(stable_services, None)
 
     @property
     def publications(self) -> list[Event]:
@@ -94,7 +94,7 @@ def read_live(folder: Path) -> LiveRecord:
     pointer = policies.pointer()
     stable = {change.pointer.stable for change in policies.history()} | {pointer.stable}
     with reading(folder / LEARNER / NAME) as ledger:
-        games, made = ledger.games(), ledger.policies()
+        games, policy_rows = ledger.games(), ledger.policies()
         shown = [name for name in ledger.metric_names() if _worth_showing(name)]
         return LiveRecord(
             name=folder.resolve().name,
@@ -106,7 +106,9 @@ def read_live(folder: Path) -> LiveRecord:
             games=sorted(games, key=lambda row: row.serial),
             events=ledger.events(),
             totals=ledger.totals(),
-            services=_services(games, {digest: at for digest, (at, _) in made.items()}, stable),
+            services=_services(
+                games, {digest: at for digest, (at, _) in policy_rows.items()}, stable
+            ),
             metrics={name: ledger.metrics(name) for name in shown},
         )
 
@@ -116,29 +118,33 @@ def score_of(row: GameRow) -> float | None:
     return None if row.outcome is None else 0.5 + 0.5 * float(np.sign(row.outcome))
 
 
-def _services(games: Sequence[GameRow], made: dict[str, int], stable: set[str]) -> list[Service]:
+def _services(
+    games: Sequence[GameRow], update_by_digest: dict[str, int], stable: set[str]
+) -> list[Service]:
     # Of a backlog the newest games come first, so it is not who played first; one that the learner
     # did not make or meet is older than it.
-    order = sorted(dict.fromkeys(row.policy for row in games), key=lambda d: made.get(d, -1))
-    found = []
+    order = sorted(
+        dict.fromkeys(row.policy for row in games), key=lambda d: update_by_digest.get(d, -1)
+    )
+    services = []
     for digest in order:
         mine = [row for row in games if row.policy == digest]
-        found.append(
+        services.append(
             Service(
                 digest=digest,
-                update=made.get(digest),
+                update=update_by_digest.get(digest),
                 stable=mean_score(_scores(row for row in mine if not row.candidate)),
                 second=mean_score(_scores(row for row in mine if row.candidate)),
                 published=digest in stable,
                 missing=sum(row.outcome is None for row in mine),
             )
         )
-    return found
+    return services
 
 
 def _scores(rows: Iterable[GameRow]) -> Values:
-    known = [score_of(row) for row in rows]
-    return np.array([score for score in known if score is not None])
+    scores = [score_of(row) for row in rows]
+    return np.array([score for score in scores if score is not None])
 
 
 def _game(policies: PolicyFolder, digest: str) -> str:

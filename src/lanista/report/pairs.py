@@ -58,28 +58,28 @@ def entrants(record: RunRecord) -> dict[str, Entrant]:
     for member in record.players:
         if member.digest and member.kind != "learner":
             by_digest.setdefault(member.digest, member)
-    seen: dict[str, tuple[str, int]] = {}
+    first_match: dict[str, tuple[str, int]] = {}
     for match in record.matches:
         for name, digest in zip(match.lineup.names, match.lineup.digests, strict=True):
-            seen.setdefault(digest, (name, match.update))
-    learners, taken = set(record.learners), set[str]()
-    found = {}
-    for digest, (name, update) in seen.items():
+            first_match.setdefault(digest, (name, match.update))
+    learners, labels = set(record.learners), set[str]()
+    entrant_by_digest = {}
+    for digest, (name, update) in first_match.items():
         file, _, manner = digest.partition(":")
         member = by_digest.get(digest) or by_digest.get(file) or members[name]
         label = f"{name}@{update}" if member.kind == "learner" else member.name
         label = f"{label} ({manner})" if manner else label
-        if label in taken:
+        if label in labels:
             label = f"{label} {digest[:8]}"
-        taken.add(label)
+        labels.add(label)
         learner = name if name in learners else _learner_of(member, learners)
-        found[digest] = Entrant(label, name, digest, member, update, learner)
-    return found
+        entrant_by_digest[digest] = Entrant(label, name, digest, member, update, learner)
+    return entrant_by_digest
 
 
 def _learner_of(member: Member, learners: Iterable[str]) -> str:
     """Return the learner that a snapshot is of, by its name: `main` for `main/000120`."""
-    return next((each for each in learners if member.name.startswith(f"{each}/")), "")
+    return next((learner for learner in learners if member.name.startswith(f"{learner}/")), "")
 
 
 def counted(matches: Sequence[Match]) -> list[Match]:
@@ -116,11 +116,11 @@ def fold_pairs(matches: Iterable[Match], keys: Callable[[Lineup], tuple[str, ...
             unit = units.setdefault(pair, {}).setdefault((lineup.seed, match.deal), [0.0, 0.0])
             unit[0] += 1 - result / 2
             unit[1] += 1
-    found = []
+    pairs = []
     for (first, second), (wins, draws, losses) in counts.items():
         means = [total / n for total, n in units[first, second].values()]
-        found.append(Pair(first, second, wins, draws, losses, np.array(means)))
-    return found
+        pairs.append(Pair(first, second, wins, draws, losses, np.array(means)))
+    return pairs
 
 
 def linked(pairs: Iterable[Pair], anchor: str | None = None) -> set[str]:

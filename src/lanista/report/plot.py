@@ -49,7 +49,7 @@ class Axis:
 
     def place(self, value: float) -> float:
         """Return the coordinate of a value."""
-        low, high, value = (self._scaled(each) for each in (self.low, self.high, value))
+        low, high, value = (self._scaled(bound) for bound in (self.low, self.high, value))
         return self.start + (self.end - self.start) * (value - low) / (high - low)
 
     def _scaled(self, value: float) -> float:
@@ -66,11 +66,11 @@ class Axis:
     def _log_ticks(self) -> list[float]:
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         for steps in ((1, 2, 5), (1,)):
-            found = [s * 10.0**d for d in decades for s in steps]
-            found = [value for value in found if self.low <= value <= self.high]
-            if len(found) <= 2 * MOST_TICKS:
-                return found
-        return found
+            ticks = [s * 10.0**d for d in decades for s in steps]
+            ticks = [value for value in ticks if self.low <= value <= self.high]
+            if len(ticks) <= 2 * MOST_TICKS:
+                return ticks
+        return ticks
 
 
 def round_step(least: float) -> float:
@@ -87,7 +87,7 @@ def figure(title: str, panels: Sequence[Panel]) -> str:
     rows = -(-len(names) // columns)
     width = WIDTH * max(1, len(panels))
     height = HEIGHT + LEGEND_LINE * rows + 12
-    parts = [
+    elements = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
         f"<title>{escape(title)}</title>",
@@ -95,15 +95,17 @@ def figure(title: str, panels: Sequence[Panel]) -> str:
         _text(width / 2, 20, title, "middle", 'font-size="14" font-weight="bold"'),
     ]
     for number, panel in enumerate(panels):
-        parts.append(f'<g transform="translate({number * WIDTH} 0)">')
-        parts += _panel(panel, colour)
-        parts.append("</g>")
+        elements.append(f'<g transform="translate({number * WIDTH} 0)">')
+        elements += _panel(panel, colour)
+        elements.append("</g>")
     for number, name in enumerate(names):
         x = LEFT + (width - LEFT - RIGHT) / columns * (number % columns)
         y = HEIGHT + 8 + LEGEND_LINE * (number // columns)
-        parts.append(f'<rect x="{x:.1f}" y="{y - 4}" width="18" height="4" fill="{colour[name]}"/>')
-        parts.append(_text(x + 24, y + 3, name, "start"))
-    return "\n".join([*parts, "</svg>"]) + "\n"
+        elements.append(
+            f'<rect x="{x:.1f}" y="{y - 4}" width="18" height="4" fill="{colour[name]}"/>'
+        )
+        elements.append(_text(x + 24, y + 3, name, "start"))
+    return "\n".join([*elements, "</svg>"]) + "\n"
 
 
 def _panel(panel: Panel, colour: dict[str, str]) -> list[str]:
@@ -115,19 +117,21 @@ def _panel(panel: Panel, colour: dict[str, str]) -> list[str]:
     values = [v for band in bands for v in (*band.low, *band.high)]
     log = min(values) > 0 and max(values) > 10 * min(values)
     y = _axis(values, bottom, TOP, log=log)
-    parts = [*_grid(x, y, right, bottom)]
-    parts.append(_text((LEFT + right) / 2, HEIGHT - 12, panel.x_label, "middle"))
+    elements = [*_grid(x, y, right, bottom)]
+    elements.append(_text((LEFT + right) / 2, HEIGHT - 12, panel.x_label, "middle"))
     turned = f'transform="rotate(-90 14 {(TOP + bottom) / 2:.1f})"'
-    parts.append(_text(14, (TOP + bottom) / 2, panel.y_label, "middle", turned))
+    elements.append(_text(14, (TOP + bottom) / 2, panel.y_label, "middle", turned))
     for band in bands:
         shade = colour[band.name]
         there = _points(x.place, y.place, band.x, band.high)
         back = _points(x.place, y.place, band.x, band.low)[::-1]
         outline = " ".join(there + back)
-        parts.append(f'<polygon points="{outline}" fill="{shade}" fill-opacity="0.16"/>')
+        elements.append(f'<polygon points="{outline}" fill="{shade}" fill-opacity="0.16"/>')
         line = " ".join(_points(x.place, y.place, band.x, band.median))
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{shade}" stroke-width="1.8"/>')
-    return parts
+        elements.append(
+            f'<polyline points="{line}" fill="none" stroke="{shade}" stroke-width="1.8"/>'
+        )
+    return elements
 
 
 def _axis(
@@ -141,18 +145,18 @@ def _axis(
 
 
 def _grid(x: Axis, y: Axis, right: float, bottom: float) -> list[str]:
-    parts = []
+    elements = []
     for value in x.ticks():
         at = x.place(value)
-        parts.append(_line(at, TOP, at, bottom, "#e6e6e6"))
-        parts.append(_text(at, bottom + 16, short(value), "middle"))
+        elements.append(_line(at, TOP, at, bottom, "#e6e6e6"))
+        elements.append(_text(at, bottom + 16, short(value), "middle"))
     for value in y.ticks():
         at = y.place(value)
-        parts.append(_line(LEFT, at, right, at, "#e6e6e6"))
-        parts.append(_text(LEFT - 6, at + 4, short(value), "end"))
-    parts.append(_line(LEFT, bottom, right, bottom, "#555555"))
-    parts.append(_line(LEFT, TOP, LEFT, bottom, "#555555"))
-    return parts
+        elements.append(_line(LEFT, at, right, at, "#e6e6e6"))
+        elements.append(_text(LEFT - 6, at + 4, short(value), "end"))
+    elements.append(_line(LEFT, bottom, right, bottom, "#555555"))
+    elements.append(_line(LEFT, TOP, LEFT, bottom, "#555555"))
+    return elements
 
 
 def short(value: float) -> str:

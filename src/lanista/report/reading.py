@@ -56,12 +56,12 @@ def find_run(path: Path) -> Path:
     refuse_unsafe_folder(path)
     if (path / DATABASE).is_file():
         return path
-    inside = [each for each in _inside(path) if (each / DATABASE).is_file()]
-    leagues = [each for each in inside if each.name.startswith("league")]
+    inside = [folder for folder in _inside(path) if (folder / DATABASE).is_file()]
+    leagues = [folder for folder in inside if folder.name.startswith("league")]
     if len(inside) == 1 or leagues:
         return (leagues or inside)[0]
     if inside:
-        names = ", ".join(each.name for each in inside)
+        names = ", ".join(folder.name for folder in inside)
         raise LanistaError(f"{path} holds several runs ({names}); name one of them.")
     raise LanistaError(f"{path} is no run: there is no {DATABASE} in it, in league/ or in *.run.")
 
@@ -75,7 +75,7 @@ def policies_in(path: Path) -> Path | None:
 
 
 def _inside(path: Path) -> list[Path]:
-    return [path / "league", *sorted(each for each in path.glob("*.run") if each.is_dir())]
+    return [path / "league", *sorted(folder for folder in path.glob("*.run") if folder.is_dir())]
 
 
 def read_run(folder: Path) -> RunRecord:
@@ -157,7 +157,7 @@ def _matches(run: RunReader) -> list[Match]:
         )
         for row in run.rows(LineupRow)
     }  # fmt: skip
-    found = []
+    matches = []
     for row in run.rows(MatchRow):
         lineup = lineups.get(row.lineup)
         if lineup is None:
@@ -165,35 +165,35 @@ def _matches(run: RunReader) -> list[Match]:
         for values in (row.returns, row.places):
             if len(values) != len(lineup.names):
                 raise ValueError(f"a match of {len(lineup.names)} seats has {len(values)} results")
-        found.append(
+        matches.append(
             Match(
                 row.update, row.match, lineup, row.deal, row.returns, row.places, row.cut_off
             )
         )  # fmt: skip
-    return found
+    return matches
 
 
 def _series(rows: Iterable[MetricRow]) -> dict[str, Series]:
-    found: dict[str, list[tuple[int, float]]] = {}
+    points_by_name: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
-        series = found.setdefault(row.name, [])
+        series = points_by_name.setdefault(row.name, [])
         if row.value is not None and math.isfinite(row.value):
             series.append((row.update, row.value))
-    return {name: tuple(series) for name, series in sorted(found.items()) if series}
+    return {name: tuple(series) for name, series in sorted(points_by_name.items()) if series}
 
 
-def strangers(known: set[str], matches: Sequence[Match], policies: Path) -> list[Member]:
+def strangers(listed: set[str], matches: Sequence[Match], policies: Path) -> list[Member]:
     """Return those whom matches name and no row lists.
 
     They played in evaluation alone, or are exploiters that were not admitted.
     """
-    seen: dict[str, dict[str, Match]] = {}
+    states_by_name: dict[str, dict[str, Match]] = {}
     for match in matches:
         for name, digest in zip(match.lineup.names, match.lineup.digests, strict=True):
-            if name not in known:
-                seen.setdefault(name, {}).setdefault(digest, match)
-    found = []
-    for name, states in seen.items():
+            if name not in listed:
+                states_by_name.setdefault(name, {}).setdefault(digest, match)
+    members = []
+    for name, states in states_by_name.items():
         digest, match = next(iter(states.items()))
         own = digest.partition(":")[0]
         kind, category = "bot", "bot"
@@ -201,8 +201,8 @@ def strangers(known: set[str], matches: Sequence[Match], policies: Path) -> list
             kind, category, digest = "learner", "self", ""
         elif match.lineup.reason == "exploiter" or _kept(policies, own):
             kind, category = "policy", ""
-        found.append(Member(name, digest, kind, category, "", (), 0.0, match.update, {}))
-    return found
+        members.append(Member(name, digest, kind, category, "", (), 0.0, match.update, {}))
+    return members
 
 
 def _kept(policies: Path, digest: str) -> bool:
@@ -211,8 +211,8 @@ def _kept(policies: Path, digest: str) -> bool:
 
 def read_exports(state: Path, matches: Path) -> RunRecord:
     """Return the record in league_state.json and matches.jsonl, as `exports` writes them."""
-    found = _object(state, _text(state))
-    version = found.get("version")
+    exported = _object(state, _text(state))
+    version = exported.get("version")
     if version != EXPORT_VERSION:
         raise LanistaError(
             f"{state} is of version {version}, and this program reads {EXPORT_VERSION}; export it "
@@ -221,21 +221,21 @@ def read_exports(state: Path, matches: Path) -> RunRecord:
     try:
         players = [
             Member(**{**row, "parents": tuple(row["parents"])})
-            for row in map(_member_fields, found["players"])
+            for row in map(_member_fields, exported["players"])
         ]
         return _assembled(
-            str(found["run"]),
-            str(found["settings"]),
+            str(exported["run"]),
+            str(exported["settings"]),
             players,
             _exported_matches(matches, {player.name for player in players}, state),
-            training=[_exported_training(row) for row in found["training_games"]],
+            training=[_exported_training(row) for row in exported["training_games"]],
             metrics={
                 name: tuple(zip(column["update"], column["value"], strict=True))
-                for name, column in found["metrics"].items()
+                for name, column in exported["metrics"].items()
             },
-            events=[EventRow(**row) for row in found["events"]],
-            matchmaking=[MatchmakingRow(**row) for row in found["matchmaking"]],
-            notices=[(update, sentence) for update, sentence in found["notices"]],
+            events=[EventRow(**row) for row in exported["events"]],
+            matchmaking=[MatchmakingRow(**row) for row in exported["matchmaking"]],
+            notices=[(update, sentence) for update, sentence in exported["notices"]],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LanistaError(
@@ -254,9 +254,9 @@ def _exported_training(row: Mapping[str, Any]) -> TrainingGamesRow:
     return TrainingGamesRow(**{**row, **lists, "pairs": pairs})
 
 
-def _exported_matches(path: Path, known: set[str], state: Path) -> list[Match]:
+def _exported_matches(path: Path, players: set[str], state: Path) -> list[Match]:
     lineups: dict[Lineup, Lineup] = {}
-    found = []
+    exported = []
     for number, line in enumerate(_text(path).splitlines(), start=1):
         row = _object(path, line, f" in line {number}")
         try:
@@ -276,23 +276,23 @@ def _exported_matches(path: Path, known: set[str], state: Path) -> list[Match]:
                 f"{path} has no match in line {number}: {_why(error)}; export it again with "
                 "`lanista report RUN`."
             ) from error
-        if unknown := [name for name in names if name not in known]:
+        if unknown := [name for name in names if name not in players]:
             raise LanistaError(
                 f"{path} names {unknown[0]!r} in line {number}, whom {state} does not know; "
                 "export both from the same run."
             )
-        found.append(match)
-    return found
+        exported.append(match)
+    return exported
 
 
 def _object(path: Path, text: str, where: str = "") -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        body = json.loads(text)
     except ValueError as error:
         raise LanistaError(f"{path} is not JSON{where}: {error}; export it again.") from error
-    if not isinstance(found, dict):
+    if not isinstance(body, dict):
         raise LanistaError(f"{path} has no JSON object{where}; export it again.")
-    return found
+    return body
 
 
 def _text(path: Path) -> str:
@@ -306,5 +306,5 @@ def _text(path: Path) -> str:
 
 
 def _game(name: str, settings: str) -> str:
-    found = parse_yaml(settings, f"The settings of {name}")
-    return str(found.get("game", "")) if isinstance(found, dict) else ""
+    values = parse_yaml(settings, f"The settings of {name}")
+    return str(values.get("game", "")) if isinstance(values, dict) else ""

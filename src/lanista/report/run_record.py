@@ -130,18 +130,18 @@ def owner(learners: Sequence[str], metric: str) -> tuple[str, str]:
 
 def compute_of(metrics: Mapping[str, Series], learners: Sequence[str]) -> dict[str, float]:
     """Return the newest totals of a run and their parts, as `RunRecord.compute` has them."""
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for metric, series in metrics.items():
         total = metric.partition("/")[0]
         if not series:
             continue
         if total in TOTALS:
-            found[metric] = series[-1][1]
+            totals[metric] = series[-1][1]
             continue
         whose, _, total = metric.rpartition("/")
         if total in TOTALS and whose in learners:
-            found[f"{total}/{whose}"] = series[-1][1]
+            totals[f"{total}/{whose}"] = series[-1][1]
         elif total in TOTALS and whose == EXPLOITER:
             # Each value is what one exploiter cost.
-            found[f"{total}/{whose}"] = sum(value for _, value in series)
-    return found
+            totals[f"{total}/{whose}"] = sum(value for _, value in series)
+    return totals

@@ -46,7 +46,7 @@ def summarise(record: RunRecord, *, anchor: str | None = None) -> Plain:
     """
     players = entrants(record)
     matches = counted(record.matches)
-    names = by_label({digest: each.label for digest, each in players.items()})
+    names = by_label({digest: entrant.label for digest, entrant in players.items()})
     pairs = fold_pairs(matches, names)
     rated = _rated(pairs, matches, names, anchor)
     fit = rated.pop("fit")
@@ -58,7 +58,7 @@ def summarise(record: RunRecord, *, anchor: str | None = None) -> Plain:
         "matches": len(matches),
         "left_out": len(record.matches) - len(matches),
         "training_matches": sum(row.matches for row in record.training),
-        "players": [_player(each) for each in players.values()],
+        "players": [_player(entrant) for entrant in players.values()],
         "win_rates": _crossed(pairs, lambda pair: (pair.wins, pair.losses)),
         "scores": _crossed(pairs, lambda p: (p.wins + p.draws / 2, p.losses + p.draws / 2)),
         "pairs": [_pair(pair, fit) for pair in pairs],
@@ -75,24 +75,24 @@ def summarise(record: RunRecord, *, anchor: str | None = None) -> Plain:
     }
 
 
-def estimate(found: Estimate | None) -> Plain | None:
+def estimate(measured: Estimate | None) -> Plain | None:
     """Return an estimate as plain values; None where nothing is known."""
-    if found is None:
+    if measured is None:
         return None
-    return {"value": found.value, "low": found.low, "high": found.high, "n": found.n}
+    return {"value": measured.value, "low": measured.low, "high": measured.high, "n": measured.n}
 
 
-def _player(each: Entrant) -> Plain:
-    member = each.member
+def _player(entrant: Entrant) -> Plain:
+    member = entrant.member
     return {
-        "player": each.label, "name": each.name, "digest": each.digest, "kind": member.kind,
-        "category": member.category, "role": member.role, "learner": each.learner,
-        "update": each.update,
+        "player": entrant.label, "name": entrant.name, "digest": entrant.digest,
+        "kind": member.kind, "category": member.category, "role": member.role,
+        "learner": entrant.learner, "update": entrant.update,
     }  # fmt: skip
 
 
 def _pair(pair: Pair, fit: Fit | None = None) -> Plain:
-    found = {
+    row = {
         "first": pair.first,
         "second": pair.second,
         "n": pair.games,
@@ -104,18 +104,18 @@ def _pair(pair: Pair, fit: Fit | None = None) -> Plain:
         "smallest_difference": smallest_difference(pair.units),
     }
     if fit is not None:
-        found["expected"] = fit.expected(pair.first, pair.second)
-    return found
+        row["expected"] = fit.expected(pair.first, pair.second)
+    return row
 
 
 def _crossed(pairs: Iterable[Pair], won: Any) -> dict[str, dict[str, float]]:
     """Return the share of games that each player has against each it met."""
-    found: dict[str, dict[str, float]] = {}
+    shares: dict[str, dict[str, float]] = {}
     for pair in pairs:
         first, second = won(pair)
-        found.setdefault(pair.first, {})[pair.second] = first / pair.games
-        found.setdefault(pair.second, {})[pair.first] = second / pair.games
-    return found
+        shares.setdefault(pair.first, {})[pair.second] = first / pair.games
+        shares.setdefault(pair.second, {})[pair.first] = second / pair.games
+    return shares
 
 
 def _rated(
@@ -183,23 +183,23 @@ def _is_past(member: Member) -> bool:
 
 
 def _lowest(
-    record: RunRecord, players: Mapping[str, Entrant], pairs: Sequence[Pair], wanted: Any
+    record: RunRecord, players: Mapping[str, Entrant], pairs: Sequence[Pair], counts: Any
 ) -> dict[str, Plain | None]:
-    """Return, for each learner, where its newest weights that met any of `wanted` did worst."""
-    by_name = {each.label: each for each in players.values()}
+    """Return, for each learner, where its newest weights that met any that counts did worst."""
+    by_name = {entrant.label: entrant for entrant in players.values()}
     met: dict[str, list[Plain]] = {}
     for pair in pairs:
         for me, other in ((pair.first, pair.second), (pair.second, pair.first)):
-            if by_name[me].learner and wanted(by_name[other].member):
+            if by_name[me].learner and counts(by_name[other].member):
                 met.setdefault(me, []).append(_seen_from(me, pair))
-    found: dict[str, Plain | None] = {}
+    lowest: dict[str, Plain | None] = {}
     for learner in record.learners:
         mine = [label for label in met if by_name[label].learner == learner]
         newest = max(mine, key=lambda label: by_name[label].update, default=None)
-        found[learner] = None
+        lowest[learner] = None
         if newest is not None:
-            found[learner] = min(met[newest], key=lambda row: row["win_rate"]["value"])
-    return found
+            lowest[learner] = min(met[newest], key=lambda row: row["win_rate"]["value"])
+    return lowest
 
 
 def _seen_from(me: str, pair: Pair) -> Plain:
@@ -217,46 +217,46 @@ def _seen_from(me: str, pair: Pair) -> Plain:
 
 def _meter(record: RunRecord, players: Mapping[str, Entrant], pairs: Sequence[Pair]) -> list[Plain]:
     """Return what worst-case meters read, in the order they did."""
-    found: list[Plain] = []
+    readings: list[Plain] = []
     for metric, series in record.metrics.items():
         learner, own = owner(record.learners, metric)
         if own == "exact/nash_conv":
             for update, value in series:
                 reading = Reading("exact", learner, "", "nash_conv", value, value, value)
-                found.append({"update": update, **reading.to_json()})
+                readings.append({"update": update, **reading.to_json()})
     for event in record.events:
         if event.kind in ("exploiter_admitted", "exploiter_refused"):
-            found.append({"update": event.update, **_learned(event.player, event.body)})
+            readings.append({"update": event.update, **_learned(event.player, event.body)})
         elif "instrument" in event.body:
-            found.append({"update": event.update, "subject": event.player, **event.body})
-    for each in players.values():
-        scores = _scores_of(each.label, pairs) if each.learner else {}
+            readings.append({"update": event.update, "subject": event.player, **event.body})
+    for entrant in players.values():
+        scores = _scores_of(entrant.label, pairs) if entrant.learner else {}
         if any(score is not None for score in scores.values()):
-            reading = pool_reading(each.label, each.digest, scores)
-            found.append({"update": each.update, **reading.to_json()})
-    return sorted(found, key=lambda reading: int(reading["update"]))
+            reading = pool_reading(entrant.label, entrant.digest, scores)
+            readings.append({"update": entrant.update, **reading.to_json()})
+    return sorted(readings, key=lambda reading: int(reading["update"]))
 
 
 def _learned(name: str, body: Mapping[str, Any]) -> Plain:
     """Return an exploiter's test as a reading: the league's matches decide, not its practice."""
     practice = body.get("reading") or {"instrument": "learned", "lower_bound": True}
-    kept = ("low", "high", "games", "budget_decisions")
+    copied = ("low", "high", "games", "budget_decisions")
     return {
         **practice, "subject": body.get("victim", ""), "digest": body.get("victim_digest", ""),
         "unit": "score", "value": body.get("score"), "response": name,
-        **{key: body.get(key) for key in kept},
+        **{key: body.get(key) for key in copied},
     }  # fmt: skip
 
 
 def _scores_of(label: str, pairs: Iterable[Pair]) -> dict[str, Estimate | None]:
     """Return a player's score against each it met."""
-    found = {}
+    scores = {}
     for pair in pairs:
         if label == pair.first:
-            found[pair.second] = mean_score(pair.units)
+            scores[pair.second] = mean_score(pair.units)
         elif label == pair.second:
-            found[pair.first] = mean_score(1 - pair.units)
-    return found
+            scores[pair.first] = mean_score(1 - pair.units)
+    return scores
 
 
 def _categories(record: RunRecord) -> dict[str, dict[str, Plain]]:

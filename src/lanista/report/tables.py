@@ -18,19 +18,21 @@ def summary_columns(x: Sequence[str]) -> list[str]:
     return ["arm", "seeds", "median", "interval", "worst", "last third", "rising", *spent]
 
 
-def summary_row(found: Summary, x: Sequence[str]) -> list[str]:
+def summary_row(summary: Summary, x: Sequence[str]) -> list[str]:
     """Return an arm's cells."""
-    one = found.seeds == 1
-    interval = UNKNOWN if one else f"{found.low:.3f} to {found.high:.3f} ({found.coverage:.0%})"
-    spent = [_amount(found.spent[name]) if name in found.spent else UNKNOWN for name in x]
+    one = summary.seeds == 1
+    interval = (
+        UNKNOWN if one else f"{summary.low:.3f} to {summary.high:.3f} ({summary.coverage:.0%})"
+    )
+    spent = [_amount(summary.spent[name]) if name in summary.spent else UNKNOWN for name in x]
     return [
-        found.arm,
-        str(found.seeds),
-        f"{found.median:.3f}",
+        summary.arm,
+        str(summary.seeds),
+        f"{summary.median:.3f}",
         interval,
-        f"{found.worst:.3f}",
-        f"{found.change:+.3f}",
-        "yes" if found.rising else "no",
+        f"{summary.worst:.3f}",
+        f"{summary.change:+.3f}",
+        "yes" if summary.rising else "no",
         *spent,
     ]
 

@@ -77,8 +77,8 @@ def thinned(line: Line, most: int = MOST_POINTS) -> Line:
 
 
 def _mean(values: Sequence[Number]) -> Number:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def clean(values: Sequence[Number]) -> list[Number]:
@@ -113,15 +113,15 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
 
 def _band(line: Line, shade: str) -> list[dict[str, Any]]:
     """Return the interval as a filled area; parts without one are left open."""
-    known = [
+    bounded = [
         (x, low, high)
         for x, low, high in zip(line.x, line.low, line.high, strict=False)
         if low is not None and high is not None
     ]
-    if len(known) < 2:
+    if len(bounded) < 2:
         return []
-    xs = [x for x, _, _ in known] + [x for x, _, _ in reversed(known)]
-    ys = [high for _, _, high in known] + [low for _, low, _ in reversed(known)]
+    xs = [x for x, _, _ in bounded] + [x for x, _, _ in reversed(bounded)]
+    ys = [high for _, _, high in bounded] + [low for _, low, _ in reversed(bounded)]
     return [
         {
             "type": "scatter", "x": clean(xs), "y": clean(ys), "fill": "toself",
@@ -134,18 +134,18 @@ def _band(line: Line, shade: str) -> list[dict[str, Any]]:
 def _curve(
     line: Line, shade: str, dash: str, digits: str, x_name: str = "update"
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    trace: dict[str, Any] = {
         "type": "scatter", "x": clean(line.x), "y": clean(line.y), "name": text(line.name),
         "mode": "lines", "connectgaps": False,
         "line": {"color": shade, "width": 2, "dash": dash}, "marker": {"size": 5, "color": shade},
         "hovertemplate": f"{x_name} %{{x}}: %{{y:{digits}}}",
     }  # fmt: skip
     if line.low and line.high:
-        found["customdata"] = [
+        trace["customdata"] = [
             list(pair) for pair in zip(clean(line.low), clean(line.high), strict=True)
         ]
-        found["hovertemplate"] += f" [%{{customdata[0]:{digits}}}, %{{customdata[1]:{digits}}}]"
-    return found
+        trace["hovertemplate"] += f" [%{{customdata[0]:{digits}}}, %{{customdata[1]:{digits}}}]"
+    return trace
 
 
 def dotted(value: float) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def chart(
     """Return curves on one pair of axes; `share` fixes the axis to 0–1, `even` dots a line."""
     data: list[dict[str, Any]] = []
     few = all(len(line.x) <= 30 for line in lines)
-    for place, line in enumerate(thinned(each) for each in lines):
+    for place, line in enumerate(thinned(one) for one in lines):
         shade = line.shade or colour(line.name, place)
         dash = DASHES[place // len(COLOURS) % len(DASHES)]
         data += [*_band(line, shade), _curve(line, shade, dash, digits, x_name)]
@@ -186,17 +186,17 @@ def chart(
 
 def panel(lines: Sequence[Line], **options: Any) -> Figure:
     """Return one small chart; its title and what its colours mean stand beside it on the page."""
-    found = chart(lines, height=170, **options)
-    found["layout"]["showlegend"] = False
-    found["layout"]["margin"] = {"l": 40, "r": 8, "t": 6, "b": 26}
-    found["layout"]["yaxis"]["nticks"] = found["layout"]["xaxis"]["nticks"] = 5
-    return found
+    figure = chart(lines, height=170, **options)
+    figure["layout"]["showlegend"] = False
+    figure["layout"]["margin"] = {"l": 40, "r": 8, "t": 6, "b": 26}
+    figure["layout"]["yaxis"]["nticks"] = figure["layout"]["xaxis"]["nticks"] = 5
+    return figure
 
 
-def stacked(x: Sequence[float], parts: Mapping[str, Sequence[Number]], y_title: str) -> Figure:
+def stacked(x: Sequence[float], shares: Mapping[str, Sequence[Number]], y_title: str) -> Figure:
     """Return shares that add up to one, as areas over updates."""
     data: list[dict[str, Any]] = []
-    for place, (name, values) in enumerate(parts.items()):
+    for place, (name, values) in enumerate(shares.items()):
         shade, line = colour(name, place), thinned(Line(name, x, values))
         data.append(
             {
@@ -212,16 +212,16 @@ def stacked(x: Sequence[float], parts: Mapping[str, Sequence[Number]], y_title: 
 
 def rated(line: Line, place: int) -> dict[str, Any]:
     shade = colour(line.name, place)
-    found = _curve(Line(line.name, line.x, line.y, line.low, line.high), shade, "solid", ".0f")
-    found["mode"], found["marker"] = "lines+markers", {"size": 7, "color": shade}
-    found["line"]["width"] = 1.2
+    trace = _curve(Line(line.name, line.x, line.y, line.low, line.high), shade, "solid", ".0f")
+    trace["mode"], trace["marker"] = "lines+markers", {"size": 7, "color": shade}
+    trace["line"]["width"] = 1.2
     bars = [_both(y, low, high) for y, low, high in zip(line.y, line.low, line.high, strict=False)]
     if bars:
-        found["error_y"] = {
+        trace["error_y"] = {
             "type": "data", "symmetric": False, "array": [up for up, _ in bars],
             "arrayminus": [down for _, down in bars], "color": shade, "thickness": 1, "width": 3,
         }  # fmt: skip
-    return found
+    return trace
 
 
 def _both(y: Number, low: Number, high: Number) -> tuple[float, float]:
@@ -236,15 +236,19 @@ def points(
 ) -> Figure:
     """Return single measurements with error bars."""
     data = [rated(line, place) for place, line in enumerate(lines)]
-    for each, symbol in zip(data, ("circle", "diamond", "square", "triangle-up") * 9, strict=False):
-        each["mode"], each["marker"]["symbol"] = "markers", symbol
-        each["hovertemplate"] = each["hovertemplate"].replace(".0f", ".3f")
+    for trace, symbol in zip(
+        data, ("circle", "diamond", "square", "triangle-up") * 9, strict=False
+    ):
+        trace["mode"], trace["marker"]["symbol"] = "markers", symbol
+        trace["hovertemplate"] = trace["hovertemplate"].replace(".0f", ".3f")
     y = axis(y_title, range=[-0.02, 1.02]) if share else axis(y_title, rangemode="tozero")
     x = axis("update", range=list(x_range))
     return figure(data, 280, xaxis=x, yaxis=y, showlegend=len(lines) > 1)
 
 
-def bars(rows: Sequence[str], parts: Mapping[str, Sequence[Number]], x_title: str) -> Figure:
+def bars(
+    rows: Sequence[str], values_by_name: Mapping[str, Sequence[Number]], x_title: str
+) -> Figure:
     """Return one bar a row, made of named parts."""
     data = [
         {
@@ -252,12 +256,12 @@ def bars(rows: Sequence[str], parts: Mapping[str, Sequence[Number]], x_title: st
             "x": clean(values), "name": text(name),
             "marker": {"color": COLOURS[place % len(COLOURS)]}, "hovertemplate": "%{y}: %{x:,.1f}",
         }
-        for place, (name, values) in enumerate(parts.items())
+        for place, (name, values) in enumerate(values_by_name.items())
     ]  # fmt: skip
     y = axis(autorange="reversed", type="category", showgrid=False)
     return figure(
         data, 110 + 34 * len(rows), barmode="stack", xaxis=axis(x_title), yaxis=y,
-        showlegend=len(parts) > 1, bargap=0.35,
+        showlegend=len(values_by_name) > 1, bargap=0.35,
     )  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def heat_map(
     data: dict[str, Any] = {
         "type": "heatmap", "x": labels, "y": labels, "z": [clean(row) for row in values],
         "zmin": 0, "zmax": 1, "colorscale": AGAINST, "xgap": 1, "ygap": 1,
-        "customdata": [[text(each) for each in row] for row in says],
+        "customdata": [[text(cell_text) for cell_text in row] for row in says],
         "hovertemplate": "%{y} against %{x}<br>%{customdata}<extra></extra>",
         "colorbar": {"title": {"text": "score of the row", "side": "right"}, "thickness": 12,
                      "tickvals": [0, 0.25, 0.5, 0.75, 1], "outlinewidth": 0},
@@ -176,12 +176,12 @@ def apart(values: Sequence[float], least: float) -> list[float]:
                 break
             upper = blocks.pop()
             blocks[-1].extend(upper)
-    found = [0.0] * len(values)
+    places = [0.0] * len(values)
     for block in blocks:
         first = centre(block) - least * (len(block) - 1) / 2
         for number, at in enumerate(block):
-            found[at] = first + least * number
-    return found
+            places[at] = first + least * number
+    return places
 
 
 def family_tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Figure:
@@ -208,7 +208,7 @@ def family_tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Figure:
         tickvals=list(range(len(lanes))), ticktext=[text(lane) for lane in lanes],
         range=[len(lanes) - 0.5, -0.5],
     )  # fmt: skip
-    shown = [each for each in data if each["x"]]
+    shown = [trace for trace in data if trace["x"]]
     return figure(
         shown, 110 + 52 * len(lanes), xaxis=axis("update"), yaxis=y, showlegend=True
     )  # fmt: skip

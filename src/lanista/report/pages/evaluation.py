@@ -19,12 +19,12 @@ Evaluation = Mapping[str, Any]
 def headline(evaluation: Evaluation) -> str:
     """Return how strong the policy is, in a sentence."""
     scored = sorted(
-        ((bout, found) for bout in evaluation["bouts"] if (found := _estimate(bout, "score"))),
-        key=lambda each: each[1].value,
+        ((bout, score) for bout in evaluation["bouts"] if (score := _estimate(bout, "score"))),
+        key=lambda pair: pair[1].value,
     )
     if not scored:
         return "The final policy met nobody in a match that counts."
-    sure = sum((found.low or 0.0) > 0.5 for _, found in scored)
+    sure = sum((score.low or 0.0) > 0.5 for _, score in scored)
     (worst, low), (best, high) = scored[0], scored[-1]
     games = count(float(worst["standing"]["matches"]))
     return (
@@ -64,17 +64,17 @@ def evaluated(evaluation: Evaluation | None) -> Section | None:
 
 
 def _estimate(bout: Mapping[str, Any], name: str) -> Estimate | None:
-    found = bout["standing"][name]
-    return None if found is None else Estimate(**found)
+    values = bout["standing"][name]
+    return None if values is None else Estimate(**values)
 
 
-def _margin(found: Estimate | None) -> str:
+def _margin(estimate: Estimate | None) -> str:
     """Return points, hit points or chips: two places are enough, and the table stays narrow."""
-    if found is None or found.low is None or found.high is None:
-        return UNKNOWN if found is None else f"{found.value:+.2f}"
-    return f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return UNKNOWN if estimate is None else f"{estimate.value:+.2f}"
+    return f"{estimate.value:+.2f} [{estimate.low:+.2f}, {estimate.high:+.2f}]"
 
 
 def _by_score(bout: Mapping[str, Any]) -> float:
-    found = _estimate(bout, "score")
-    return 1.0 if found is None else found.value
+    score = _estimate(bout, "score")
+    return 1.0 if score is None else score.value

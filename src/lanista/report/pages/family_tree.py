@@ -10,7 +10,7 @@ from typing import Any
 
 from lanista.report.pages.charts import count
 from lanista.report.pages.charts_league import Edge, Node, family_tree
-from lanista.report.pages.html import Chart, Part, Section, Table
+from lanista.report.pages.html import Chart, Element, Section, Table
 from lanista.report.run_record import Member, RunRecord
 from lanista.runs.schema import EventRow
 
@@ -28,15 +28,17 @@ def family(record: RunRecord) -> Section | None:
     nodes = [_node(player) for player in _by_lane(members)]
     nodes += [_reset(event, number) for number, event in _resets(record, members)]
     figure = family_tree(nodes, [*_descent(record, members), *_victims(members)])
-    parts: list[Part] = [Chart(figure, "Family tree of the league's players", least_width=520)]
+    elements: list[Element] = [
+        Chart(figure, "Family tree of the league's players", least_width=520)
+    ]
     exploiters = [player for player in members if _victim(player)]
     if exploiters:
-        parts.append(_exploiters(exploiters))
+        elements.append(_exploiters(exploiters))
     lead = (
         "Each mark is a player that entered the pool, at the update it entered; a line leads to it "
         "from its parent, a dotted one from it to the player it was trained to beat."
     )
-    return Section("Family tree", parts, lead)
+    return Section("Family tree", elements, lead)
 
 
 def _lane(player: Member) -> str:
@@ -76,9 +78,9 @@ def _node(player: Member) -> Node:
 
 
 def _resets(record: RunRecord, members: list[Member]) -> list[tuple[int, EventRow]]:
-    known = {_lane(player) for player in members}
-    found = [event for event in record.events if event.kind == "reset" and event.player in known]
-    return list(enumerate(found))
+    lanes = {_lane(player) for player in members}
+    resets = [event for event in record.events if event.kind == "reset" and event.player in lanes]
+    return list(enumerate(resets))
 
 
 def _reset(event: EventRow, number: int) -> Node:

@@ -86,7 +86,7 @@ class Folded:
     text: str
 
 
-Part = Chart | Panels | Table | Swatches | Facts | Words | Folded
+Element = Chart | Panels | Table | Swatches | Facts | Words | Folded
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Section:
     """A part of the page with a title of its own."""
 
     title: str
-    parts: Sequence[Part]
+    elements: Sequence[Element]
     lead: str = ""
 
     @property
@@ -110,30 +110,30 @@ class _Writer:
 
     def section(self, section: Section) -> str:
         lead = f'<p class="lead">{shown(section.lead)}</p>\n' if section.lead else ""
-        body = "\n".join(self.part(part) for part in section.parts)
+        body = "\n".join(self.element(element) for element in section.elements)
         title = shown(section.title)
         return f'<section id="{section.anchor}">\n<h2>{title}</h2>\n{lead}{body}\n</section>'
 
-    def part(self, part: Part) -> str:
-        if isinstance(part, Chart):
-            return self._chart(part)
-        if isinstance(part, Panels):
-            return self._panels(part)
-        if isinstance(part, Table):
-            return _table(part)
-        if isinstance(part, Swatches):
+    def element(self, element: Element) -> str:
+        if isinstance(element, Chart):
+            return self._chart(element)
+        if isinstance(element, Panels):
+            return self._panels(element)
+        if isinstance(element, Table):
+            return _table(element)
+        if isinstance(element, Swatches):
             marks = (
-                f'<span><i style="background:{c}"></i>{shown(n)}</span>' for n, c in part.names
+                f'<span><i style="background:{c}"></i>{shown(n)}</span>' for n, c in element.names
             )
             return f'<p class="swatches">{"".join(marks)}</p>'
-        if isinstance(part, Facts):
-            pairs = (f"<dt>{shown(k)}</dt><dd>{shown(v)}</dd>" for k, v in part.pairs)
+        if isinstance(element, Facts):
+            pairs = (f"<dt>{shown(k)}</dt><dd>{shown(v)}</dd>" for k, v in element.pairs)
             return f"<dl>{''.join(f'<div>{pair}</div>' for pair in pairs)}</dl>"
-        if isinstance(part, Words):
-            return f"<p>{shown(part.text)}</p>"
+        if isinstance(element, Words):
+            return f"<p>{shown(element.text)}</p>"
         return (
-            f"<details><summary>{shown(part.title)}</summary>"
-            f"<pre>{escape(part.text)}</pre></details>"
+            f"<details><summary>{shown(element.title)}</summary>"
+            f"<pre>{escape(element.text)}</pre></details>"
         )
 
     def _place(self, figure: Figure, says: str, width: int = 0) -> str:
@@ -145,30 +145,30 @@ class _Writer:
             f'aria-label="{escape(says)}" style="{style}"></div>'
         )
 
-    def _chart(self, part: Chart) -> str:
-        caption = f"<figcaption>{shown(part.caption)}</figcaption>" if part.caption else ""
-        place = self._place(part.figure, part.says, part.least_width)
+    def _chart(self, chart: Chart) -> str:
+        caption = f"<figcaption>{shown(chart.caption)}</figcaption>" if chart.caption else ""
+        place = self._place(chart.figure, chart.says, chart.least_width)
         return f'<figure><div class="scroll">{place}</div>{caption}</figure>'
 
-    def _panels(self, part: Panels) -> str:
-        found = []
-        for title, note, figure in part.panels:
+    def _panels(self, panels: Panels) -> str:
+        cells = []
+        for title, note, figure in panels.panels:
             place = self._place(figure, f"{title}: {note}")
             head = f"<h3>{shown(title)} <span>{shown(note)}</span></h3>"
-            found.append(f'<div class="panel">{head}{place}</div>')
-        return f'<div class="panels">{"".join(found)}</div>'
+            cells.append(f'<div class="panel">{head}{place}</div>')
+        return f'<div class="panels">{"".join(cells)}</div>'
 
 
-def _table(part: Table) -> str:
+def _table(table: Table) -> str:
     def cells(tag: str, row: Sequence[str]) -> str:
-        found = []
+        texts = []
         for number, cell in enumerate(row):
-            kind = "" if number in part.words else ' class="number"'
-            found.append(f"<{tag}{kind}>{shown(cell)}</{tag}>")
-        return f"<tr>{''.join(found)}</tr>"
+            kind = "" if number in table.words else ' class="number"'
+            texts.append(f"<{tag}{kind}>{shown(cell)}</{tag}>")
+        return f"<tr>{''.join(texts)}</tr>"
 
-    head = cells("th", part.columns)
-    rows = "\n".join(cells("td", row) for row in part.rows)
+    head = cells("th", table.columns)
+    rows = "\n".join(cells("td", row) for row in table.rows)
     return f'<div class="scroll"><table><thead>{head}</thead>\n<tbody>{rows}</tbody></table></div>'
 
 
@@ -177,11 +177,11 @@ GENERATOR = '<meta name="generator" content="lanista">'
 
 
 def document(
-    title: str, headline: Sequence[str], top: Sequence[Part], body: Sequence[Section]
+    title: str, headline: Sequence[str], top: Sequence[Element], body: Sequence[Section]
 ) -> str:
     """Return the page: a title, sentences, what stands above the first section, and sections."""
     writer = _Writer()
-    above = "\n".join(writer.part(part) for part in top)
+    above = "\n".join(writer.element(element) for element in top)
     sections = "\n".join(writer.section(section) for section in body)
     links = " ".join(f'<a href="#{s.anchor}">{shown(s.title)}</a>' for s in body)
     sentences = "\n".join(f"<p>{shown(sentence)}</p>" for sentence in headline)

@@ -15,10 +15,10 @@ from typing import Any
 from lanista.report.pages.charts import Figure, Line, bars, chart, count, panel, stacked
 from lanista.report.pages.html import (
     Chart,
+    Element,
     Facts,
     Folded,
     Panels,
-    Part,
     Section,
     Swatches,
     Table,
@@ -36,18 +36,18 @@ def _line(name: str, series: Series) -> Line:
     return Line(name, [float(x) for x, _ in series], [y for _, y in series])
 
 
-def _wanted(record: RunRecord, wanted: Callable[[str], bool]) -> dict[str, dict[str, Series]]:
+def _wanted(record: RunRecord, is_shown: Callable[[str], bool]) -> dict[str, dict[str, Series]]:
     """Return series by metric and learner; numbered parts (heads, members) are added up."""
-    found: dict[str, dict[str, Series]] = {}
+    series_by_metric: dict[str, dict[str, Series]] = {}
     for name, series in sorted(record.metrics.items()):
         learner, own = owner(record.learners, name)
-        if not wanted(own):
+        if not is_shown(own):
             continue
         whole, _, number = own.rpartition("/")
         own = whole if number.isdigit() else own
-        there = found.setdefault(own, {})
+        there = series_by_metric.setdefault(own, {})
         there[learner] = _added(there[learner], series) if learner in there else series
-    return found
+    return series_by_metric
 
 
 def _added(first: Series, second: Series) -> Series:
@@ -55,11 +55,13 @@ def _added(first: Series, second: Series) -> Series:
     return tuple((update, value + other[update]) for update, value in first if update in other)
 
 
-def _panels(record: RunRecord, found: Mapping[str, Mapping[str, Series]]) -> list[Part]:
+def _panels(
+    record: RunRecord, series_by_metric: Mapping[str, Mapping[str, Series]]
+) -> list[Element]:
     """Return a small chart for each metric, a line for each learner."""
     shades = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(record.learners)}
     small = []
-    for name, by_learner in found.items():
+    for name, by_learner in series_by_metric.items():
         lines = [
             replace(_line(learner, series), shade=shades.get(learner, COLOURS[0]))
             for learner, series in by_learner.items()
@@ -67,7 +69,7 @@ def _panels(record: RunRecord, found: Mapping[str, Mapping[str, Series]]) -> lis
         ends = [series[-1][1] for series in by_learner.values() if series]
         note = f"{ends[0]:.4g} at the end" if len(ends) == 1 else ""
         small.append((name, note, panel(lines)))
-    several = len({who for by_learner in found.values() for who in by_learner}) > 1
+    several = len({who for by_learner in series_by_metric.values() for who in by_learner}) > 1
     return [*([Swatches(list(shades.items()))] if several else []), Panels(small)]
 
 
@@ -86,24 +88,28 @@ def _is_spread(name: str) -> bool:
 
 def losses(record: RunRecord) -> Section | None:
     """Return the terms of the loss over updates."""
-    found = _wanted(record, _is_loss)
-    if not found:
+    series_by_metric = _wanted(record, _is_loss)
+    if not series_by_metric:
         return None
     lead = "Each term before its weight is applied, over updates. The scales differ."
-    return Section("Loss terms", _panels(record, found), lead)
+    return Section("Loss terms", _panels(record, series_by_metric), lead)
 
 
 def entropy_and_kl(record: RunRecord) -> Section | None:
     """Return the policy's entropy and how far it moves."""
-    found = _wanted(record, _is_spread)
-    found = {name: rows for name, rows in found.items() if DOUBLES.get(name) not in found}
-    if not found:
+    series_by_metric = _wanted(record, _is_spread)
+    series_by_metric = {
+        name: rows
+        for name, rows in series_by_metric.items()
+        if DOUBLES.get(name) not in series_by_metric
+    }
+    if not series_by_metric:
         return None
     lead = (
         "Entropy says how much the policy still explores. KL says how far it is from its reference "
         "or from the policy that played. In nats per decision, over all heads of a decision."
     )
-    return Section("Entropy and KL", _panels(record, found), lead)
+    return Section("Entropy and KL", _panels(record, series_by_metric), lead)
 
 
 def matchmaking(record: RunRecord) -> Section | None:
@@ -116,17 +122,17 @@ def matchmaking(record: RunRecord) -> Section | None:
         # A learner of the run is of category self to itself alone.
         other = kind == "self" and drawn.opponent != drawn.learner
         shares["other learner" if other else kind] += drawn.weight
-    parts: list[Part] = []
+    elements: list[Element] = []
     for learner, by_update in by_learner.items():
         x, y = _steps(by_update, record.updates)
         figure = stacked(x, y, "share of matches")
-        parts.append(
+        elements.append(
             Chart(figure, f"Matchmaking weights of {learner}", _whose(learner, by_learner))
         )
-    if not parts:
+    if not elements:
         return None
     lead = "How likely each category of opponent was to be drawn, as recorded before it was used."
-    return Section("Matchmaking", parts, lead)
+    return Section("Matchmaking", elements, lead)
 
 
 def _whose(learner: str, among: Iterable[str]) -> str:
@@ -141,19 +147,21 @@ def _steps(
     rows = [by_update[update] for update in updates]
     if last > updates[-1]:
         updates, rows = [*updates, last], [*rows, rows[-1]]
-    seen = {name for row in rows for name in row}
-    names = [name for name in CATEGORIES if name in seen] + sorted(seen - set(CATEGORIES))
+    categories = {name for row in rows for name in row}
+    names = [name for name in CATEGORIES if name in categories] + sorted(
+        categories - set(CATEGORIES)
+    )
     return [float(u) for u in updates], {n: [row.get(n, 0.0) for row in rows] for n in names}
 
 
 def win_rates(record: RunRecord) -> Section | None:
     """Return the learner's results in training by category of opponent."""
-    found = _wanted(record, lambda name: name.startswith("win_rate/"))
+    series_by_metric = _wanted(record, lambda name: name.startswith("win_rate/"))
     by_learner: dict[str, list[Line]] = defaultdict(list)
-    for name in sorted(found, key=_category_place):
-        for learner, series in found[name].items():
+    for name in sorted(series_by_metric, key=_category_place):
+        for learner, series in series_by_metric[name].items():
             by_learner[learner].append(_line(name.removeprefix("win_rate/"), series))
-    parts: list[Part] = [
+    elements: list[Element] = [
         Chart(
             chart(lines, "win rate", share=True, even=0.5, digits=".2f"),
             "Win rate in training by category",
@@ -161,13 +169,13 @@ def win_rates(record: RunRecord) -> Section | None:
         )
         for learner, lines in sorted(by_learner.items(), key=lambda pair: _place(record, pair[0]))
     ]
-    if not parts:
+    if not elements:
         return None
     lead = (
         "In training games, against opponents that change with the matchmaking: a lower rate "
         "can mean harder opponents."
     )
-    return Section("Win rate by category", parts, lead)
+    return Section("Win rate by category", elements, lead)
 
 
 def _place(record: RunRecord, learner: str) -> int:
@@ -176,28 +184,28 @@ def _place(record: RunRecord, learner: str) -> int:
 
 def _category_place(name: str) -> tuple[int, str]:
     category = name.removeprefix("win_rate/")
-    known = category in CATEGORIES
-    return (CATEGORIES.index(category) if known else len(CATEGORIES)), category
+    is_usual = category in CATEGORIES
+    return (CATEGORIES.index(category) if is_usual else len(CATEGORIES)), category
 
 
 def compute(record: RunRecord) -> Section | None:
     """Return where the CPU seconds went and what came of them."""
-    parts: list[Part] = []
+    elements: list[Element] = []
     totals = {name: value for name, value in record.compute.items() if value}
     if pairs := _totals(totals):
-        parts.append(Facts(pairs))
+        elements.append(Facts(pairs))
     split = {n: v for n, v in totals.items() if n.startswith("cpu_seconds/")}
     if split:
-        parts.append(Chart(_spent(record, split), "CPU seconds by stage"))
+        elements.append(Chart(_spent(record, split), "CPU seconds by stage"))
     if speed := _speed(record):
         title = "decisions per CPU second"
         figure = chart([speed], title, height=260, digits=",.0f", from_zero=True)
-        parts.append(Chart(figure, f"{title} over updates"))
-    return Section("Where the compute went", parts) if parts else None
+        elements.append(Chart(figure, f"{title} over updates"))
+    return Section("Where the compute went", elements) if elements else None
 
 
 def _totals(totals: Mapping[str, float]) -> list[tuple[str, str]]:
-    found = [
+    facts = [
         (title, count(totals[name]))
         for name, title in (
             ("decisions", "Decisions"), ("matches", "Matches"), ("cpu_seconds", "CPU seconds"),
@@ -207,8 +215,8 @@ def _totals(totals: Mapping[str, float]) -> list[tuple[str, str]]:
     ]  # fmt: skip
     if "decisions" in totals and "cpu_seconds" in totals:
         rate = totals["decisions"] / totals["cpu_seconds"]
-        found.append(("Decisions per CPU second", count(rate)))
-    return found
+        facts.append(("Decisions per CPU second", count(rate)))
+    return facts
 
 
 def _spent(record: RunRecord, split: Mapping[str, float]) -> Figure:
@@ -220,8 +228,8 @@ def _spent(record: RunRecord, split: Mapping[str, float]) -> Figure:
         cells[row][own.removeprefix(row).strip("/") or "play and learning"] = value
     rows = sorted(cells, key=lambda row: -sum(cells[row].values()))
     stages = list(dict.fromkeys(stage for row in rows for stage in cells[row]))
-    parts = {stage: [cells[row].get(stage) for row in rows] for stage in stages}
-    return bars(rows, parts, "CPU seconds")
+    seconds_by_stage = {stage: [cells[row].get(stage) for row in rows] for stage in stages}
+    return bars(rows, seconds_by_stage, "CPU seconds")
 
 
 def _speed(record: RunRecord) -> Line | None:
@@ -256,19 +264,19 @@ def events(record: RunRecord) -> Section | None:
         return None
     rows.sort(key=lambda row: row[0])
     cells = [(str(update), kind, player, body) for update, kind, player, body in rows[-MOST_ROWS:]]
-    parts: list[Part] = [Table(("update", "what", "player", "more"), cells, words=(1, 2, 3))]
+    elements: list[Element] = [Table(("update", "what", "player", "more"), cells, words=(1, 2, 3))]
     if len(rows) > MOST_ROWS:
-        parts.insert(0, Words(f"The newest {MOST_ROWS} of {len(rows)}."))
-    return Section("Events and notices", parts)
+        elements.insert(0, Words(f"The newest {MOST_ROWS} of {len(rows)}."))
+    return Section("Events and notices", elements)
 
 
 def _body(body: Mapping[str, Any]) -> str:
     """Return what an event says beside its kind: what is unknown or long is left to the tables."""
-    found = []
+    phrases = []
     for name, value in body.items():
         if (words := _short(value)) is not None:
-            found.append(f"{name.replace('_', ' ')} {words}")
-    return ", ".join(found)
+            phrases.append(f"{name.replace('_', ' ')} {words}")
+    return ", ".join(phrases)
 
 
 def _short(value: Any) -> str | None:

@@ -21,10 +21,10 @@ from lanista.report.live_record import DECIDED, LiveRecord, Service, score_of
 from lanista.report.pages.charts import GREY, Figure, Line, chart, count, panel
 from lanista.report.pages.html import (
     Chart,
+    Element,
     Facts,
     Folded,
     Panels,
-    Part,
     Section,
     Table,
     Words,
@@ -40,7 +40,7 @@ _LEAST_WINDOW = 50
 def live_page(record: LiveRecord) -> str:
     """Return the page as HTML."""
     sections = [_score(record), _policies(record), _decisions(record), _learning(record)]
-    title = " · ".join(part for part in (record.game, record.name) if part)
+    title = " · ".join(word for word in (record.game, record.name) if word)
     return document(title, headline(record), [_facts(record)], sections)
 
 
@@ -60,21 +60,21 @@ def headline(record: LiveRecord) -> list[str]:
     if not ladder:
         return ["No policy has a result in service yet.", played]
     first, steps = ladder[0], _steps(record)
-    said = f"The first policy scores {_said(first.stable)} in service"
+    sentence = f"The first policy scores {_said(first.stable)} in service"
     if record.stable == first.digest:
         again = f"after {steps} it is the one in service again"
-        return [f"{said}; {again if steps else 'none was better so far'}.", played]
+        return [f"{sentence}; {again if steps else 'none was better so far'}.", played]
     now = None if record.now is None else record.now.stable
     scores = "has no result yet" if now is None else f"scores {_said(now)}"
     later = f", {steps} later," if steps else ""
-    return [f"{said}; the policy in service now{later} {scores}.", played]
+    return [f"{sentence}; the policy in service now{later} {scores}.", played]
 
 
 def _steps(record: LiveRecord) -> str:
     """Return how often the stable policy changed, and by whom."""
     counts = {"publication": len(record.publications), "change": len(record.by_hand)}
-    said = [f"{times} {_plural(times, what)}" for what, times in counts.items() if times]
-    return " and ".join(said) + (" by hand" if record.by_hand else "")
+    phrases = [f"{times} {_plural(times, noun)}" for noun, times in counts.items() if times]
+    return " and ".join(phrases) + (" by hand" if record.by_hand else "")
 
 
 def _plural(number: int, word: str) -> str:
@@ -129,19 +129,19 @@ def _facts(record: LiveRecord) -> Facts:
 def _score(record: LiveRecord) -> Section:
     """Return the score of all games in the order they took effect, whoever played them."""
     scores = [(number, score_of(row)) for number, row in enumerate(record.games, 1)]
-    known = [(number, score) for number, score in scores if score is not None]
-    if len(known) < 2:
+    scored = [(number, score) for number, score in scores if score is not None]
+    if len(scored) < 2:
         return Section("Score over games", [Words("There are too few games with a result.")])
-    points = max(1, min(_WINDOWS, len(known) // _LEAST_WINDOW))
-    parts = np.array_split(np.array(known), points)
-    x = [float(part[:, 0].mean()) for part in parts]
-    found = [mean for part in parts if (mean := mean_score(part[:, 1])) is not None]
+    points = max(1, min(_WINDOWS, len(scored) // _LEAST_WINDOW))
+    windows = np.array_split(np.array(scored), points)
+    x = [float(window[:, 0].mean()) for window in windows]
+    means = [mean for window in windows if (mean := mean_score(window[:, 1])) is not None]
     line = Line(
-        "all games", x, [m.value for m in found], [m.low for m in found], [m.high for m in found]
+        "all games", x, [m.value for m in means], [m.low for m in means], [m.high for m in means]
     )
     figure = chart([line], "score", share=True, even=0.5, digits=".3f", x_name="game")
     lines = _marked(record, figure)
-    width = len(known) // points
+    width = len(scored) // points
     caption = f"Each point is {width:,} games in a row, or one more; the band is a 95 % interval."
     if lines:
         caption += " Upright lines: a policy was published."
@@ -165,17 +165,19 @@ def _marked(record: LiveRecord, figure: Figure) -> int:
 
 def _policies(record: LiveRecord) -> Section:
     shown = {record.stable, record.candidate}
-    served = [each for each in record.services if each.published or each.digest in shown]
-    others = [_row(each, record) for each in record.services if each not in served]
-    parts: list[Part] = [Table(_COLUMNS, [_row(each, record) for each in served])]
+    served = [
+        service for service in record.services if service.published or service.digest in shown
+    ]
+    others = [_row(service, record) for service in record.services if service not in served]
+    elements: list[Element] = [Table(_COLUMNS, [_row(service, record) for service in served])]
     if others:
         title = f"{len(others):,} that were never in service"
-        parts.append(Folded(title, _lines(_COLUMNS, others)))
+        elements.append(Folded(title, _lines(_COLUMNS, others)))
     lead = (
         "In service: as the stable policy. As second: as a candidate on trial, or kept beside a "
         "newer one; a published policy's trial leans upwards, since it is why it was published."
     )
-    return Section("Policies in service", parts, lead)
+    return Section("Policies in service", elements, lead)
 
 
 _COLUMNS = ("policy", "made after update", "score in service", "score as second", "no result")
@@ -207,18 +209,18 @@ _TURNS = ("published", "kept", "rolled_back", "void", "changed", "broken")
 
 
 def _decisions(record: LiveRecord) -> Section:
-    told = ("candidate", *DECIDED, "returned", "changed", "broken")
-    events = [event for event in record.events if event.kind in told]
+    kinds = ("candidate", *DECIDED, "returned", "changed", "broken")
+    events = [event for event in record.events if event.kind in kinds]
     if not events:
         return Section("What the gate decided", [Words("No candidate was offered yet.")])
     columns = ("update", "when", "what", "policy", "reason", "games", "difference")
     turns = [_event(event) for event in events if event.kind in _TURNS]
-    parts: list[Part] = [Words(_counted(record))]
+    elements: list[Element] = [Words(_counted(record))]
     if turns:
-        parts.append(Table(columns, turns, words=(1, 2, 3, 4)))
-    parts.append(Folded("Everything in order", _lines(columns, [_event(e) for e in events])))
+        elements.append(Table(columns, turns, words=(1, 2, 3, 4)))
+    elements.append(Folded("Everything in order", _lines(columns, [_event(e) for e in events])))
     lead = "The difference is the new policy's score less the other's, as it was tested."
-    return Section("What the gate decided", parts, lead)
+    return Section("What the gate decided", elements, lead)
 
 
 def _counted(record: LiveRecord) -> str:
@@ -231,8 +233,8 @@ def _counted(record: LiveRecord) -> str:
         (kinds["vetoed"], "vetoed by recorded games before they played"),
         (kinds["superseded"], "replaced by newer weights before a decision"),
     ]
-    said = ", ".join(f"{number:,} {what}" for number, what in ends if number)
-    return f"Candidates: {offered:,}" + (f"; {said}." if said else ".")
+    phrases = ", ".join(f"{number:,} {outcome}" for number, outcome in ends if number)
+    return f"Candidates: {offered:,}" + (f"; {phrases}." if phrases else ".")
 
 
 def _event(event: Event) -> list[str]:
@@ -241,12 +243,12 @@ def _event(event: Event) -> list[str]:
     # Not broken over two lines.
     when = moment.strftime("%Y-%m-%d\u00a0%H:%M:%S")
     apart = body.get("difference")
-    said = "" if apart is None else f"{apart:+.3f} [{body['low']:+.3f}, {body['high']:+.3f}]"
+    difference = "" if apart is None else f"{apart:+.3f} [{body['low']:+.3f}, {body['high']:+.3f}]"
     reason = str(body.get("reason") or body.get("said") or body.get("sentence") or "")
     who = str(body.get("digest") or body.get("stable") or "")[:12]
     games = f"{body['games']:,}" if "games" in body else ""
     kind = "changed by hand" if event.kind == "changed" else event.kind.replace("_", " ")
-    return [f"{event.update_number:,}", when, kind, who, reason, games, said]
+    return [f"{event.update_number:,}", when, kind, who, reason, games, difference]
 
 
 def _learning(record: LiveRecord) -> Section:
@@ -271,27 +273,27 @@ def _joined(
 ) -> dict[str, list[tuple[int, float]]]:
     """Return the metrics, with the entropy of all heads as one."""
     heads = [points for name, points in metrics.items() if name.startswith("policy/entropy")]
-    found = {k: v for k, v in metrics.items() if not k.startswith("policy/entropy")}
+    curves = {k: v for k, v in metrics.items() if not k.startswith("policy/entropy")}
     if heads:
         sums: dict[int, float] = {}
         for points in heads:
             for update, value in points:
                 sums[update] = sums.get(update, 0.0) + value
-        found["entropy of all heads"] = sorted(sums.items())
-    return found
+        curves["entropy of all heads"] = sorted(sums.items())
+    return curves
 
 
 def _line(name: str, points: Sequence[tuple[int, float]]) -> Line:
     return Line(name, [float(at) for at, _ in points], [value for _, value in points])
 
 
-def _said(found: Estimate | None) -> str:
-    if found is None:
+def _said(estimate: Estimate | None) -> str:
+    if estimate is None:
         return "–"
-    if found.low is None or found.high is None:
-        return f"{found.value:.3f} ({found.n:,} games)"
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}] ({found.n:,} games)"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.3f} ({estimate.n:,} games)"
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}] ({estimate.n:,} games)"
 
 
-def _plain(found: Estimate | None) -> dict[str, Any] | None:
-    return None if found is None else dict(vars(found))
+def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
+    return None if estimate is None else dict(vars(estimate))

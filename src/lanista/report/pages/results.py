@@ -143,6 +143,6 @@ def said(value: float | None, low: float | None = None, high: float | None = Non
     return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def said_estimate(found: Estimate | None) -> str:
+def said_estimate(estimate: Estimate | None) -> str:
     """Return an estimate as text."""
-    return UNKNOWN if found is None else said(found.value, found.low, found.high)
+    return UNKNOWN if estimate is None else said(estimate.value, estimate.low, estimate.high)

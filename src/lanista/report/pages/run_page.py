@@ -25,7 +25,7 @@ Summary = Mapping[str, Any]
 def page(record: RunRecord, summary: Summary) -> str:
     """Return the page as HTML; `summary` is what summary.json holds."""
     evaluation = summary.get("evaluation")
-    found: dict[str, Section | None] = {
+    section_by_name: dict[str, Section | None] = {
         "score against each bot": strength.against_bots(record, summary),
         "ratings": strength.rated(record, summary),
         "payoff": strength.payoff(record, summary),
@@ -39,14 +39,14 @@ def page(record: RunRecord, summary: Summary) -> str:
         "events and notices": learning.events(record),
         "settings": learning.settings(record),
     }
-    sections = [section for section in found.values() if section is not None]
+    sections = [section for section in section_by_name.values() if section is not None]
     if (last := evaluated(evaluation)) is not None:  # Pipelines alone end in one.
         sections.insert(0, last)
-    missing = [name for name, section in found.items() if section is None]
+    missing = [name for name, section in section_by_name.items() if section is None]
     if missing:
         words = Words(f"Not measured: {', '.join(missing)}.")
         sections.append(Section("What is not here", [words]))
-    title = " · ".join(part for part in (record.game, record.name) if part) or "Report"
+    title = " · ".join(word for word in (record.game, record.name) if word) or "Report"
     trained, *strong = strength.headline(record, summary)
     if evaluation:  # More games, and of the promoted policy: the run's own are in their section.
         strong = [evaluated_in_short(evaluation)]

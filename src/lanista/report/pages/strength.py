@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lanista.report.pages.charts import Line, count, panel
 from lanista.report.pages.charts_league import Level, heat_map, ratings
-from lanista.report.pages.html import Chart, Panels, Part, Section, Table, Words
+from lanista.report.pages.html import Chart, Element, Panels, Section, Table, Words
 from lanista.report.pages.results import Met, Results, Summary, said, said_estimate
 from lanista.report.run_record import RunRecord
 
@@ -23,22 +23,22 @@ def mains(record: RunRecord) -> list[str]:
 def headline(record: RunRecord, summary: Summary) -> list[str]:
     """Return what was trained and how strong it is, in sentences."""
     results = Results.of(record, summary)
-    found = [_trained(record)]
+    sentences = [_trained(record)]
     for learner in mains(record):
-        found.append(_strong(results, learner))
-    return found
+        sentences.append(_strong(results, learner))
+    return sentences
 
 
 def _trained(record: RunRecord) -> str:
     names = record.learners
-    what = f"{len(names)} learners ({', '.join(names)})" if len(names) > 1 else "One learner"
+    subject = f"{len(names)} learners ({', '.join(names)})" if len(names) > 1 else "One learner"
     where = f" of {record.game}" if record.game else ""
     spent = [f"{count(record.updates)} updates"]
     if "decisions" in record.compute:
         spent.append(f"{count(record.compute['decisions'])} decisions")
     if "cpu_seconds" in record.compute:
         spent.append(f"{count(record.compute['cpu_seconds'])} CPU seconds")
-    return f"{what}{where}: {', '.join(spent)}."
+    return f"{subject}{where}: {', '.join(spent)}."
 
 
 def _strong(results: Results, learner: str) -> str:
@@ -64,22 +64,25 @@ def _strong(results: Results, learner: str) -> str:
 def against_bots(record: RunRecord, summary: Summary) -> Section | None:
     """Return each main's score against each bot over updates, and the table at the end."""
     results = Results.of(record, summary)
-    parts: list[Part] = []
+    elements: list[Element] = []
     for learner in mains(record):
         newest = results.shown(learner)
         if newest is None:
             continue
         if panels := _bot_panels(results, learner):
-            parts += [*([Words(f"{learner}:")] if len(mains(record)) > 1 else []), Panels(panels)]
-        parts.append(Words(f"{newest} against everybody it met, hardest first:"))
-        parts.append(_score_table(list(results.met[newest].values())))
-    if not parts:
+            elements += [
+                *([Words(f"{learner}:")] if len(mains(record)) > 1 else []),
+                Panels(panels),
+            ]
+        elements.append(Words(f"{newest} against everybody it met, hardest first:"))
+        elements.append(_score_table(list(results.met[newest].values())))
+    if not elements:
         return None
     lead = (
         "Score = (wins + ½ draws) / games, with its 95 % interval; the dotted line is even. Every "
         "deal is played in all seatings. The number beside a name is the last evaluation."
     )
-    return Section("Score against each bot", parts, lead)
+    return Section("Score against each bot", elements, lead)
 
 
 def _bot_panels(results: Results, learner: str) -> list[tuple[str, str, dict[str, object]]]:
@@ -90,7 +93,7 @@ def _bot_panels(results: Results, learner: str) -> list[tuple[str, str, dict[str
             if results.is_bot(other) and met.score is not None:
                 curves.setdefault(other, []).append((float(results.since[state]), met))
     ends = 0.0, 1.02 * max((x for points in curves.values() for x, _ in points), default=1.0)
-    found = []
+    panels = []
     for bot, points in curves.items():
         scores = [met.score for _, met in points if met.score is not None]
         line = Line(
@@ -98,19 +101,19 @@ def _bot_panels(results: Results, learner: str) -> list[tuple[str, str, dict[str
             [s.high for s in scores],
         )  # fmt: skip
         figure = panel([line], share=True, even=0.5, digits=".3f", x_range=ends)
-        found.append((scores[-1].value, (bot, said_estimate(scores[-1]), figure)))
-    return [each for _, each in sorted(found, key=lambda pair: pair[0])]
+        panels.append((scores[-1].value, (bot, said_estimate(scores[-1]), figure)))
+    return [shown_panel for _, shown_panel in sorted(panels, key=lambda pair: pair[0])]
 
 
 def _score_table(met: list[Met]) -> Table:
-    met.sort(key=lambda each: 1.0 if each.score is None else each.score.value)
+    met.sort(key=lambda one: 1.0 if one.score is None else one.score.value)
     rows = [
         (
-            each.other, said_estimate(each.score), said_estimate(each.win_rate), count(each.n),
-            count(each.wins), count(each.draws), count(each.losses),
-            said(each.smallest_difference),
+            one.other, said_estimate(one.score), said_estimate(one.win_rate), count(one.n),
+            count(one.wins), count(one.draws), count(one.losses),
+            said(one.smallest_difference),
         )
-        for each in met
+        for one in met
     ]  # fmt: skip
     columns = (
         "against", "score", "wins / games", "games", "wins", "draws", "losses",
@@ -139,13 +142,15 @@ def rated(record: RunRecord, summary: Summary) -> Section | None:
         if not results.players[name]["learner"]
     ]
     figure = ratings(lines, levels, "rating")
-    parts: list[Part] = [Chart(figure, "Ratings over updates", _missed(summary), least_width=520)]
+    elements: list[Element] = [
+        Chart(figure, "Ratings over updates", _missed(summary), least_width=520)
+    ]
     fixed = f"{fit['anchor']} is 0" if fit["anchor"] else "the mean of all is 0"
     lead = (
         "Bradley–Terry fit to all matches of fixed players, on the Elo scale (100 points: a score "
         f"of 0.64), with 95 % intervals; {fixed}. Dotted lines are players that do not learn."
     )
-    return Section("Ratings", [*parts, *_not_linked(summary), *_circles(summary)], lead)
+    return Section("Ratings", [*elements, *_not_linked(summary), *_circles(summary)], lead)
 
 
 def _missed(summary: Summary) -> str:
@@ -167,12 +172,12 @@ def not_linked(summary: Summary) -> str:
     return f"Not rated beside the others, since no chain of matches links them: {', '.join(names)}."
 
 
-def _not_linked(summary: Summary) -> list[Part]:
+def _not_linked(summary: Summary) -> list[Element]:
     sentence = not_linked(summary)
     return [Words(sentence)] if sentence else []
 
 
-def _circles(summary: Summary) -> list[Part]:
+def _circles(summary: Summary) -> list[Element]:
     circles = summary.get("circles") or []
     if not circles:
         return []
@@ -206,8 +211,8 @@ def _chosen(results: Results, order: list[str]) -> list[str]:
     others = [name for name in order if not results.players[name]["learner"]]
     states = [name for name in order if results.players[name]["learner"]]
     states.sort(key=results.since.__getitem__)
-    kept = {*others, *spread(states, max(2, MOST_IN_MAP - len(others)))}
-    return [name for name in order if name in kept and not kept.isdisjoint(results.met[name])]
+    chosen = {*others, *spread(states, max(2, MOST_IN_MAP - len(others)))}
+    return [name for name in order if name in chosen and not chosen.isdisjoint(results.met[name])]
 
 
 def spread(values: list[str], most: int) -> list[str]:
