@@ -283,7 +283,7 @@ def test_a_run_leaves_no_folder_and_touches_no_file(tmp_path, monkeypatch):
 def test_of_a_pipeline_the_stage_that_learns_is_profiled_with_fresh_networks_of_its_shape(tmp_path):
     given = subject_of("beastybar-quick", ["rollouts.matches=8", "stages.rl.iterations=3"])
     assert given.stage == "rl"
-    assert "stage rl" in given.said[0]
+    assert "stage rl" in given.notices[0]
     assert given.settings.iterations == 3
     assert given.settings.supervised_checkpoint == "imitation.safetensors"
     with rig(given, given.settings) as run:

@@ -115,7 +115,7 @@ def test_a_promise_is_held_by_rates_like_those_it_was_made_from():
         old, new = noisy(rng, 1e4, 0.05, 5), noisy(rng, 1.5e4, 0.05, 5)
         given = promise(old, new)
         again = outcome(given, noisy(rng, 1e4, 0.05, 5), noisy(rng, 1.5e4, 0.05, 5))
-        held += again.held
+        held += again.holds
     assert held >= 0.94 * 500  # Below its lower end lie 2.5 % of means to come.
 
 
@@ -124,22 +124,22 @@ def test_a_promise_is_held_or_not_by_what_is_measured_afterwards():
     good = outcome(given, [90.0] * 5, [135.0] * 5)
     bad = outcome(given, [100.0] * 5, [120.0] * 5)
     assert good.measured == pytest.approx(1.5)
-    assert good.held
+    assert good.holds
     assert outcome_sentence(good) == "promised 1.47 to 1.53 times as fast, measured 1.50: held"
-    assert not bad.held
+    assert not bad.holds
     assert outcome_sentence(bad) == "promised 1.47 to 1.53 times as fast, measured 1.20: not held"
 
 
 def test_more_than_promised_is_held():
     given = promise([100.0] * 5, [150.0, 148.0, 152.0, 149.0, 151.0])
-    assert outcome(given, [100.0] * 5, [300.0] * 5).held
+    assert outcome(given, [100.0] * 5, [300.0] * 5).holds
 
 
 def test_without_a_change_the_rate_itself_is_promised():
     given = promise([1000.0, 1010.0, 990.0, 1005.0, 995.0], None)
-    assert outcome(given, [1000.0] * 5, None).held
+    assert outcome(given, [1000.0] * 5, None).holds
     slow = outcome(given, [900.0] * 5, None)
-    assert not slow.held
+    assert not slow.holds
     assert outcome_sentence(slow).endswith("decisions a second, measured 900: not held")
 
 
@@ -222,11 +222,11 @@ def test_what_fails_while_it_is_measured_is_told_and_the_sweep_goes_on():
 def test_what_does_not_prove_faster_than_the_recipe_is_taken_back():
     sweep = Sweep(KUHN, Invented(lambda s: float(s.rollouts.workers)), CPU)
     sweep.search(["workers"])
-    assert sweep.kept
+    assert sweep.kept_changes
     sweep.meter = Invented(lambda s: 1.0)
     sweep.confirm()
     assert sweep.taken_back
-    assert sweep.kept == []
+    assert sweep.kept_changes == []
     assert sweep.now == KUHN
     assert sweep.promise.faster is None
 
@@ -239,7 +239,7 @@ def test_the_written_settings_are_measured_again(tmp_path, again, held):
     read = load_settings(file)
     assert read == sweep.now
     sweep.meter = Invented(lambda s: again if s.rollouts.workers == 2 else 1.0)
-    assert sweep.check(read).held == held
+    assert sweep.check(read).holds == held
     assert sweep.meter.asked == [(KUHN, read)]
 
 

@@ -159,7 +159,7 @@ def _counted(pair: Pair, results: Results, names: Sequence[str]) -> PairCount:
     return PairCount(names[first], names[second], wins, draws, len(scores) - wins - draws)
 
 
-def _refuse_incomplete(parts: Sequence[Results], matches: int) -> None:
+def _refuse_incomplete(blocks: Sequence[Results], matches: int) -> None:
     """Let an interrupt go on once play has ended in good order; what was recorded stays."""
-    if sum(len(part) for part in parts) < matches:
+    if sum(len(block) for block in blocks) < matches:
         raise KeyboardInterrupt

@@ -18,22 +18,22 @@ PlayerLike = str | Path | Policy | type[PythonBot] | MakeBot
 def words_of(players: Sequence[PlayerLike]) -> tuple[list[str], dict[str, MakeBot]]:
     """Return a word for each player, and how those that are no words are made."""
     words: list[str] = []
-    made: dict[str, MakeBot] = {}
+    bot_makers: dict[str, MakeBot] = {}
     for player in players:
         if isinstance(player, str | Path | Policy):
             words.append(word_of(player))
         elif callable(player):
             name = str(getattr(player, "__name__", type(player).__name__))
             # Two classes of one name are two players.
-            while made.get(name, player) is not player:
+            while bot_makers.get(name, player) is not player:
                 name += "'"
-            made[name] = player
+            bot_makers[name] = player
             words.append(name)
         else:
             raise LanistaError(
                 f"A player is {player!r}; give a bot's name, a policy, or a class of PythonBot."
             )
-    return words, made
+    return words, bot_makers
 
 
 def word_of(player: object) -> str:

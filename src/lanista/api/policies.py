@@ -116,8 +116,8 @@ class Policy:
         self, log_probs: NDArray[Any], temperature: float = 1.0
     ) -> tuple[NDArray[np.float64], ...]:
         ends = np.cumsum([head.size for head in self.header.heads])
-        parts = np.split(log_probs.astype(np.float64) / temperature, ends[:-1])
-        weights = [np.exp(part - part.max()) for part in parts]
+        logits_by_head = np.split(log_probs.astype(np.float64) / temperature, ends[:-1])
+        weights = [np.exp(logits - logits.max()) for logits in logits_by_head]
         return tuple(weight / weight.sum() for weight in weights)
 
     def __repr__(self) -> str:
@@ -172,14 +172,14 @@ def export(
     file = policy.path if isinstance(policy, Policy) else policy_file(policy)
     header = read_header(file)
     try:
-        made = set_up(header.game, header.settings, slots=SLOTS, name=game)
+        instance = set_up(header.game, header.settings, slots=SLOTS, name=game)
     except LanistaError as error:
         raise refused(file, error) from error
     try:
-        loaded = load_policy(file, made.spec)
-        exported = export_policy(output, loaded, made, to, kind_of(to))
+        loaded = load_policy(file, instance.spec)
+        exported = export_policy(output, loaded, instance, to, kind_of(to))
     finally:
-        made.close()
+        instance.close()
     return ExportResult(
         output, header.game, len(exported.data), exported.positions, exported.difference
     )

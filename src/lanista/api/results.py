@@ -53,7 +53,7 @@ class PlayResult(Table):
 
     def rows(self) -> list[Row]:
         """Return a row for each player."""
-        return [standing_row(each) for each in self.standings]
+        return [standing_row(standing) for standing in self.standings]
 
     def pairs(self) -> list[PairCount]:
         """Return what the two players' games came to; of more seats there is no such count."""
@@ -90,8 +90,12 @@ class EvaluationResult(Table):
     @property
     def lowest(self) -> Reading | None:
         """The lowest score and against whom; its interval holds for all opponents at once."""
-        found = self.gauntlet
-        return pool_reading(found.name, found.digest, found.scores) if found.scores else None
+        gauntlet = self.gauntlet
+        return (
+            pool_reading(gauntlet.name, gauntlet.digest, gauntlet.scores)
+            if gauntlet.scores
+            else None
+        )
 
     def __getitem__(self, opponent: str) -> Standing:
         """Return how the player did against one opponent."""
@@ -99,8 +103,8 @@ class EvaluationResult(Table):
         return bouts[opponent].standing
 
     def headline(self) -> str:
-        found = self.gauntlet
-        return f"{self.game}: {found.name} ({found.digest[:12]}) plays {self.manner}"
+        gauntlet = self.gauntlet
+        return f"{self.game}: {gauntlet.name} ({gauntlet.digest[:12]}) plays {self.manner}"
 
     def rows(self) -> list[Row]:
         """Return a row for each opponent; the numbers are the player's."""
@@ -278,11 +282,11 @@ class PipelineResult:
 
     def rows(self) -> list[Row]:
         """Return the last evaluation, a row for each opponent; empty without one."""
-        found = self.evaluation or {"bouts": []}
+        evaluation = self.evaluation or {"bouts": []}
         return [
             {"opponent": bout["opponent"], "n": bout["standing"]["matches"]}
             | estimate_columns("score", Estimate(**bout["standing"]["score"]))
-            for bout in found["bouts"]
+            for bout in evaluation["bouts"]
         ]
 
 
@@ -314,8 +318,8 @@ class RunNumbers(Table):
 
     def rows(self, *names: str) -> list[Row]:
         """Return a row for each update, with all numbers or those named; a missing one is None."""
-        wanted = names or self.names
-        columns = {name: dict(self.series(name)) for name in wanted}
+        chosen = names or self.names
+        columns = {name: dict(self.series(name)) for name in chosen}
         updates = sorted({update for column in columns.values() for update in column})
         return [
             {"update": update, **{name: column.get(update) for name, column in columns.items()}}

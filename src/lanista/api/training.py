@@ -111,12 +111,12 @@ def imitate(
     KeyboardInterrupt; `resume=True` goes on after the last epoch that was saved.
     """
     folders = {"data_dir": data_dir, **settings}
-    asked = build(Imitating, {key: _word(value) for key, value in folders.items()})
-    if asked.data_dir is None and asked.feedback_dir is None:
+    stage = build(Imitating, {key: _word(value) for key, value in folders.items()})
+    if stage.data_dir is None and stage.feedback_dir is None:
         raise LanistaError("There is nothing to imitate; give --data-dir or --feedback-dir.")
     output = Path(output)
     refuse_unwritable("--output", output)
-    task = task_of(asked, output, game=game, threads=threads, device=device)
+    task = task_of(stage, output, game=game, threads=threads, device=device)
     done = do_imitate(task, resume=resume, watcher=_Epochs(on_epoch))
     if done.interrupted:
         raise KeyboardInterrupt
@@ -192,10 +192,10 @@ def exploit(
     output, word = Path(output), word_of(victim)
     refuse_unwritable("--output", output)
     name, made_with = game_played_by(word, game, game_settings or {})
-    asked = {"game": name, "game_settings": made_with, "exact": True, **settings}
+    values = {"game": name, "game_settings": made_with, "exact": True, **settings}
     if recipe is not None:
-        asked["base"] = run_settings(recipe, {}, output)
-    chosen = build(ResponseSettings, _listed(asked))
+        values["base"] = run_settings(recipe, {}, output)
+    chosen = build(ResponseSettings, _listed(values))
     if resume and not folder_of(output).is_dir():
         raise LanistaError(f"There is no run {folder_of(output)} to resume; leave out --resume.")
     with watching(on_update, on_notice, verbose=verbose) as (_, observers, stop):

@@ -28,25 +28,25 @@ def _beginning(work: Import) -> None:
     work.put("game", "beastybar")
     work.put("learning.policy", "ppo")
     work.put("learning.terms.policy", 1.0)
-    if "ppo_config.value_coef" not in work.given:
+    if "ppo_config.value_coef" not in work.plan_values:
         work.put("learning.terms.value", 0.5)
     work.put("rollouts.unroll_length", _OWN_DECISIONS)
-    if any(key.startswith("network_config.") for key in work.given):
+    if any(key.startswith("network_config.") for key in work.plan_values):
         work.put("network.kind", "transformer")
 
 
 def _scheduled(name: str, to: str, start: float, end: float) -> Callable[[Import], None]:
-    keys = [f"{name}_{part}" for part in ("start", "end")]
+    keys = [f"{name}_{end_name}" for end_name in ("start", "end")]
 
     def step(work: Import) -> None:
-        kind = work.given.get(f"{name}_schedule")
+        kind = work.plan_values.get(f"{name}_schedule")
         if kind is None:
             work.unused(keys, f"it changes nothing without {name}_schedule.")
             return
         if kind not in _SCHEDULES:
             raise SettingsError(f"{name}_schedule is {kind!r}; {nearest(kind, _SCHEDULES)}")
         first, last = (
-            work.given.get(key, usual) for key, usual in zip(keys, (start, end), strict=True)
+            work.plan_values.get(key, usual) for key, usual in zip(keys, (start, end), strict=True)
         )
         if kind == "constant":
             work.put(to, first)
@@ -58,43 +58,43 @@ def _scheduled(name: str, to: str, start: float, end: float) -> Callable[[Import
 
 
 def _losses(work: Import) -> None:
-    given = work.given
-    if given.get("ppo_config.clip_value"):
-        clip = given.get("ppo_config.clip_epsilon", 0.2)
+    plan_values = work.plan_values
+    if plan_values.get("ppo_config.clip_value"):
+        clip = plan_values.get("ppo_config.clip_epsilon", 0.2)
         work.put("learning.value_clip", clip)
         work.notices.append(f"ppo_config.clip_value True: a value moves by {clip} at most.")
-    elif "ppo_config.clip_value" in given:
+    elif "ppo_config.clip_value" in plan_values:
         work.put("learning.value_clip", 0.0)
-    if "entropy_schedule" not in given:
-        work.put("learning.terms.entropy", given.get("ppo_config.entropy_coef", 0.01))
+    if "entropy_schedule" not in plan_values:
+        work.put("learning.terms.entropy", plan_values.get("ppo_config.entropy_coef", 0.01))
     else:
         work.unused(["ppo_config.entropy_coef"], "entropy_schedule takes its place.")
 
 
 def _decisions(work: Import) -> int:
     """Return about how many decisions an iteration learns from: of both seats in self-play."""
-    pool = work.given.get("use_opponent_pool", False)
-    own = work.given.get(_WEIGHTS[0], 0.5) if pool else 1.0
-    matches: int = work.given.get("games_per_iteration", 256)
+    pool = work.plan_values.get("use_opponent_pool", False)
+    own = work.plan_values.get(_WEIGHTS[0], 0.5) if pool else 1.0
+    matches: int = work.plan_values.get("games_per_iteration", 256)
     return round(matches * _OWN_DECISIONS * (1 + min(own, 1.0)))
 
 
 def _batches(work: Import) -> None:
-    size = work.given.get("ppo_config.minibatch_size")
+    size = work.plan_values.get("ppo_config.minibatch_size")
     if size is None:
         return
     if size < 1:
         raise SettingsError(f"ppo_config.minibatch_size is {size}; give at least 1.")
-    parts = max(1, round(_decisions(work) / size))
-    work.put("learning.minibatches", parts)
+    minibatches = max(1, round(_decisions(work) / size))
+    work.put("learning.minibatches", minibatches)
     work.notices.append(
         f"ppo_config.minibatch_size {size}: an epoch is cut into parts of equal size, so the "
-        f"about {_decisions(work):,} decisions of an iteration go into {parts}."
+        f"about {_decisions(work):,} decisions of an iteration go into {minibatches}."
     )
 
 
 def _where(work: Import) -> None:
-    device = work.given.get("device")
+    device = work.plan_values.get("device")
     if device == "cuda":
         work.put("device", "auto")
         work.notices.append("device cuda: it becomes auto, which is the GPU where there is one.")
@@ -103,13 +103,13 @@ def _where(work: Import) -> None:
 
 
 def _judges(work: Import) -> None:
-    if "eval_opponents" not in work.given:
+    if "eval_opponents" not in work.plan_values:
         return
-    known = registry.bot_names(registry.entry("beastybar"))
-    bots = [NAMES.get(name, name) for name in work.given["eval_opponents"]]
-    for name, bot in zip(work.given["eval_opponents"], bots, strict=True):
-        if bot not in known:
-            remedy = nearest(str(name), [*known, *NAMES])
+    bot_names = registry.bot_names(registry.entry("beastybar"))
+    bots = [NAMES.get(name, name) for name in work.plan_values["eval_opponents"]]
+    for name, bot in zip(work.plan_values["eval_opponents"], bots, strict=True):
+        if bot not in bot_names:
+            remedy = nearest(str(name), [*bot_names, *NAMES])
             raise SettingsError(f"eval_opponents names {name!r}; {remedy}")
         if name != bot:
             work.notices.append(f"eval_opponents {name}: it is called {bot} here.")
@@ -117,7 +117,7 @@ def _judges(work: Import) -> None:
 
 
 def _pool(work: Import) -> None:
-    if not work.given.get("use_opponent_pool", False):
+    if not work.plan_values.get("use_opponent_pool", False):
         keys = (
             "use_adaptive_weights", "min_opponent_weight", "use_heuristic_variants",
             "use_exploit_patch", "exploit_patch_interval", *_WEIGHTS, _CHECKPOINTS, _MOST,
@@ -126,11 +126,11 @@ def _pool(work: Import) -> None:
         work.put("rollouts.opponents", [SELF])
         return
     bots = registry.bot_names(registry.entry("beastybar"))
-    if not work.given.get("use_heuristic_variants", False):
+    if not work.plan_values.get("use_heuristic_variants", False):
         bots = ["random", "heuristic"]
-    adaptive = work.given.get("use_adaptive_weights", False)
+    adaptive = work.plan_values.get("use_adaptive_weights", False)
     (_adaptive if adaptive else _fixed)(work, bots)
-    every = work.given.get("eval_frequency", 0)
+    every = work.plan_values.get("eval_frequency", 0)
     if every:
         work.put("league.round", every)
         work.notices.append(f"eval_frequency {every}: weights are renewed as often, too.")
@@ -141,7 +141,7 @@ def _pool(work: Import) -> None:
 def _adaptive(work: Import, bots: Sequence[str]) -> None:
     work.put("rollouts.opponents", [SELF, *bots])
     work.put("league.main.matchmaking.kind", "adaptive")
-    floor = work.given.get("min_opponent_weight")
+    floor = work.plan_values.get("min_opponent_weight")
     if floor is not None:
         work.put("league.main.matchmaking.floor", floor)
         work.notices.append(
@@ -156,16 +156,18 @@ def _fixed(work: Import, bots: Sequence[str]) -> None:
     """Give shares as weights beside snapshots, which have the weight 1 each."""
     work.unused(["min_opponent_weight"], "it changes nothing without use_adaptive_weights.")
     usual = zip(_WEIGHTS, (0.5, 0.1, 0.3), strict=True)
-    shares = [work.given.get(key, share) for key, share in usual]
-    past = work.given.get(_CHECKPOINTS, 0.1)
-    most = work.given.get(_MOST, 10)
+    shares = [work.plan_values.get(key, share) for key, share in usual]
+    past = work.plan_values.get(_CHECKPOINTS, 0.1)
+    most = work.plan_values.get(_MOST, 10)
     if shares[0] <= 0:
         raise SettingsError(f"{_WEIGHTS[0]} is {shares[0]}; give a number above 0.")
     scale = most / past if past > 0 else 1.0
-    each = {SELF: shares[0], "random": shares[1]}
-    each |= {bot: shares[2] / (len(bots) - 1) for bot in bots if bot != "random"}
+    share_by_player = {SELF: shares[0], "random": shares[1]}
+    share_by_player |= {bot: shares[2] / (len(bots) - 1) for bot in bots if bot != "random"}
     weighed = [
-        {"player": name, "weight": share * scale} for name, share in each.items() if share > 0
+        {"player": name, "weight": share * scale}
+        for name, share in share_by_player.items()
+        if share > 0
     ]
     work.put("rollouts.opponents", weighed)
     work.put("league.main.matchmaking.kind", "fixed")
@@ -176,10 +178,10 @@ def _fixed(work: Import, bots: Sequence[str]) -> None:
 
 
 def _snapshots(work: Import) -> None:
-    every = work.given.get("checkpoint_frequency", 50)
-    work.put("league.past_members", work.given.get(_MOST, 0))
-    adaptive = work.given.get("use_adaptive_weights", False)
-    if not adaptive and work.given.get(_CHECKPOINTS, 0.1) <= 0:
+    every = work.plan_values.get("checkpoint_frequency", 50)
+    work.put("league.past_members", work.plan_values.get(_MOST, 0))
+    adaptive = work.plan_values.get("use_adaptive_weights", False)
+    if not adaptive and work.plan_values.get(_CHECKPOINTS, 0.1) <= 0:
         work.put("league.main.snapshot_decisions", 0)
         return
     decisions = every * _decisions(work)
@@ -191,10 +193,10 @@ def _snapshots(work: Import) -> None:
 
 
 def _exploits(work: Import) -> None:
-    if not work.given.get("use_exploit_patch", False):
+    if not work.plan_values.get("use_exploit_patch", False):
         work.unused(["exploit_patch_interval"], "it changes nothing without use_exploit_patch.")
         return
-    work.put("league.exploiter_check_interval", work.given.get("exploit_patch_interval", 100))
+    work.put("league.exploiter_check_interval", work.plan_values.get("exploit_patch_interval", 100))
 
 
 _COMPILED = "games are always compiled here, and there is nothing else to force them from."

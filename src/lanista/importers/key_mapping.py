@@ -32,7 +32,7 @@ class Key:
 class Import:
     """What is known of a plan while it is read."""
 
-    given: Mapping[str, Any]
+    plan_values: Mapping[str, Any]
     """The plan's values by dotted key."""
     done: int
     """Iterations that were done elsewhere."""
@@ -42,17 +42,17 @@ class Import:
 
     def put(self, to: str, value: Any) -> None:
         """Set one of our settings by its dotted key."""
-        *parts, last = to.split(".")
+        *path, last = to.split(".")
         here = self.values
-        for part in parts:
-            here = here.setdefault(part, {})
+        for segment in path:
+            here = here.setdefault(segment, {})
         here[last] = value
 
     def unused(self, keys: Sequence[str], why: str) -> None:
         """Say of those of `keys` that are given that they change nothing."""
         for key in keys:
-            if key in self.given:
-                self.notices.append(f"{key} {self.given[key]}: {why}")
+            if key in self.plan_values:
+                self.notices.append(f"{key} {self.plan_values[key]}: {why}")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def import_plan(values: object, plan: Plan, *, done: int = 0) -> Imported:
     if not isinstance(values, Mapping):
         raise SettingsError(f"A plan must be keys and values, got {values!r}.")
     work = Import(_read(values, plan.keys), done)
-    for name, value in work.given.items():
+    for name, value in work.plan_values.items():
         key = plan.keys[name]
         if key.to:
             work.put(key.to, value)
@@ -102,10 +102,10 @@ def length_from(key: str, usual: int | None = None) -> Callable[[Import], None]:
     """
 
     def step(work: Import) -> None:
-        total = work.given.get(key, usual)
-        if key not in work.given and work.done:
+        total = work.plan_values.get(key, usual)
+        if key not in work.plan_values and work.done:
             raise SettingsError(f"{key} is missing; give it, or leave out what is done.")
-        if key not in work.given and usual is not None:
+        if key not in work.plan_values and usual is not None:
             work.notices.append(f"{key} is left out: {usual:,}; give another with --iterations.")
         if total is None:
             return
@@ -125,21 +125,21 @@ def length_from(key: str, usual: int | None = None) -> Callable[[Import], None]:
 
 def _read(values: Mapping[Any, Any], keys: Mapping[str, Key], where: str = "") -> dict[str, Any]:
     """Return a plan's values by dotted key, each of its kind."""
-    found: dict[str, Any] = {}
-    parts = {key.partition(".")[0] for key in keys if "." in key}
+    value_by_key: dict[str, Any] = {}
+    groups = {key.partition(".")[0] for key in keys if "." in key}
     for name, value in values.items():
         dotted = f"{where}{name}"
-        if not where and name in parts:
+        if not where and name in groups:
             if not isinstance(value, Mapping):
                 raise SettingsError(f"{dotted} must be keys and values, got {value!r}.")
-            found |= _read(value, keys, f"{name}.")
+            value_by_key |= _read(value, keys, f"{name}.")
         elif dotted in keys:
-            found[dotted] = _of_kind(dotted, keys[dotted].kind, value)
+            value_by_key[dotted] = _of_kind(dotted, keys[dotted].kind, value)
         else:
             here = {key.removeprefix(where) for key in keys if key.startswith(where)}
-            known = {key for key in here if "." not in key} | (set() if where else parts)
-            raise SettingsError(f"The plan has no key {dotted!r}; {nearest(str(name), known)}")
-    return found
+            allowed = {key for key in here if "." not in key} | (set() if where else groups)
+            raise SettingsError(f"The plan has no key {dotted!r}; {nearest(str(name), allowed)}")
+    return value_by_key
 
 
 def _of_kind(name: str, kind: type, value: object) -> Any:

@@ -42,13 +42,13 @@ def _beginning(work: Import) -> None:
         ("checkpoint_interval", "checkpoints.save_every", _SAVED),
         ("train_batch_size", "rollouts.matches", _MATCHES),
     ):
-        if key not in work.given:
+        if key not in work.plan_values:
             work.put(to, usual)
 
 
 def _start(work: Import) -> None:
     """Say so where the policy to begin from is not there yet: the run would be refused."""
-    path = work.given.get("checkpoint_path")
+    path = work.plan_values.get("checkpoint_path")
     if path is not None and not Path(path).is_file():
         work.notices.append(
             f"checkpoint_path {path}: there is no such file yet; make one with `lanista imitate`, "
@@ -58,12 +58,12 @@ def _start(work: Import) -> None:
 
 def _teams(work: Import) -> None:
     """Set the pool, and the format that its folder is named after."""
-    path = work.given.get("team_pool_path")
+    path = work.plan_values.get("team_pool_path")
     if path is None:
         return
     work.put("game_settings.team_pool_path", path)
-    asked = PurePath(path).name
-    name = _OLD_FORMAT.sub(r"\1\2", asked)
+    folder_name = PurePath(path).name
+    name = _OLD_FORMAT.sub(r"\1\2", folder_name)
     if not name.startswith("gen"):
         work.notices.append(
             f"team_pool_path {path}: its folder names no format, so the usual one is played; give "
@@ -76,12 +76,14 @@ def _teams(work: Import) -> None:
         raise SettingsError(
             f"team_pool_path {path} is named after the format {name!r}; {nearest(name, FORMATS)}"
         ) from None
-    called = "" if name == asked else f", which the simulator now calls {name}"
-    work.notices.append(f"team_pool_path {path}: its folder names the format {asked}{called}.")
+    called = "" if name == folder_name else f", which the simulator now calls {name}"
+    work.notices.append(
+        f"team_pool_path {path}: its folder names the format {folder_name}{called}."
+    )
 
 
 def _workers(work: Import) -> None:
-    workers, players = (work.given.get(key) for key in ("num_workers", "players_per_worker"))
+    workers, players = (work.plan_values.get(key) for key in ("num_workers", "players_per_worker"))
     if workers is not None:
         work.put("game_settings.workers", workers)
         work.notices.append(
@@ -97,7 +99,7 @@ def _workers(work: Import) -> None:
 
 
 def _batch(work: Import) -> None:
-    matches = work.given.get("train_batch_size")
+    matches = work.plan_values.get("train_batch_size")
     if matches is not None:
         work.notices.append(
             f"train_batch_size {matches}: an update learns from {matches} whole battles, from both "
@@ -106,21 +108,23 @@ def _batch(work: Import) -> None:
 
 
 def _precision(work: Import) -> None:
-    mixed = work.given.get("use_mixed_precision", True)
+    mixed = work.plan_values.get("use_mixed_precision", True)
     work.put("learning.precision", "bf16" if mixed else "fp32")
     if mixed:
-        said = "True" if "use_mixed_precision" in work.given else "is left out, which means true"
+        as_written = (
+            "True" if "use_mixed_precision" in work.plan_values else "is left out, which means true"
+        )
         work.notices.append(
-            f"use_mixed_precision {said}: bf16, which needs no scaling of the loss and also runs "
-            "without a GPU; --set learning.precision=fp16 is the plan's own format."
+            f"use_mixed_precision {as_written}: bf16, which needs no scaling of the loss and also "
+            "runs without a GPU; --set learning.precision=fp16 is the plan's own format."
         )
 
 
 def _reference(work: Import) -> None:
     """Set what the policy is held to: one snapshot of itself, or the nearest of several."""
-    given, weight = work.given, work.given.get("rnad_alpha", 0.01)
-    every = given.get("ref_update_interval", 1000)
-    if not given.get("use_portfolio_regularization", False):
+    plan_values, weight = work.plan_values, work.plan_values.get("rnad_alpha", 0.01)
+    every = plan_values.get("ref_update_interval", 1000)
+    if not plan_values.get("use_portfolio_regularization", False):
         work.put("learning.terms.reference", weight)
         work.put("learning.reference_every", every)
         why = "it changes nothing without use_portfolio_regularization."
@@ -128,19 +132,21 @@ def _reference(work: Import) -> None:
         return
     work.put("learning.terms.portfolio", weight)
     work.put("learning.portfolio_pull", "min")
-    work.put("learning.portfolio_size", given.get("max_portfolio_size", 5))
-    added = given.get("portfolio_add_interval", 5000)
+    work.put("learning.portfolio_size", plan_values.get("max_portfolio_size", 5))
+    added = plan_values.get("portfolio_add_interval", 5000)
     work.put("learning.portfolio_every", added)
-    kept = given.get("portfolio_update_strategy", "diverse")
-    if kept not in _STRATEGIES:
-        raise SettingsError(f"portfolio_update_strategy is {kept!r}; {nearest(kept, _STRATEGIES)}")
-    work.put("learning.portfolio_keeps", kept)
+    strategy = plan_values.get("portfolio_update_strategy", "diverse")
+    if strategy not in _STRATEGIES:
+        raise SettingsError(
+            f"portfolio_update_strategy is {strategy!r}; {nearest(strategy, _STRATEGIES)}"
+        )
+    work.put("learning.portfolio_keeps", strategy)
     work.unused(
         ["ref_update_interval"],
         f"the portfolio takes the reference's place; it is offered a snapshot every {added:,} "
         "updates.",
     )
-    if kept == "best":
+    if strategy == "best":
         work.put("evaluation", {"every": added, "bots": list(_JUDGES)})
         work.notices.append(
             f"portfolio_update_strategy best: the best are those that scored best against "
@@ -150,8 +156,8 @@ def _reference(work: Import) -> None:
 
 def _past(work: Import) -> None:
     """Let checkpoints join the pool about as often as they are saved."""
-    every = work.given.get("checkpoint_interval", _SAVED)
-    matches = work.given.get("train_batch_size", _MATCHES)
+    every = work.plan_values.get("checkpoint_interval", _SAVED)
+    matches = work.plan_values.get("train_batch_size", _MATCHES)
     decisions = every * matches * _OWN_DECISIONS
     work.put("league.main.snapshot_decisions", decisions)
     work.notices.append(
@@ -161,30 +167,32 @@ def _past(work: Import) -> None:
 
 
 def _exploiters(work: Import) -> None:
-    if not work.given.get("train_exploiters", False):
+    if not work.plan_values.get("train_exploiters", False):
         work.unused(_EXPLOITERS, "it changes nothing without train_exploiters.")
         return
     for key, usual in zip(_EXPLOITERS, (5000, 50_000, 0.6), strict=True):
-        work.put(f"league.{key}", work.given.get(key, usual))
-    work.put("league.exploiter_from", "imitation" if "checkpoint_path" in work.given else "scratch")
-    steps = work.given.get("exploiter_train_steps", 50_000)
+        work.put(f"league.{key}", work.plan_values.get(key, usual))
+    work.put(
+        "league.exploiter_from", "imitation" if "checkpoint_path" in work.plan_values else "scratch"
+    )
+    steps = work.plan_values.get("exploiter_train_steps", 50_000)
     work.notices.append(f"exploiter_train_steps {steps}: steps are decisions of the exploiter.")
 
 
 def _output(work: Import) -> None:
     """Say where the plan's folder, project and name go: they are flags, and no settings."""
-    folder, name = (work.given.get(key) for key in ("save_dir", "wandb_run_name"))
+    folder, name = (work.plan_values.get(key) for key in ("save_dir", "wandb_run_name"))
     if folder is not None or name is not None:
         output = PurePath(folder or "artifacts") / f"{name or 'main'}.safetensors"
         for key in ("save_dir", "wandb_run_name"):
             work.unused(
                 [key], f"a run lies where --output says, and is named by it; give {output}."
             )
-    if not work.given.get("use_wandb", False):
+    if not work.plan_values.get("use_wandb", False):
         work.unused(["use_wandb"], "nothing is mirrored there unless --wandb PROJECT is given.")
         work.unused(["wandb_project"], "it changes nothing without use_wandb.")
         return
-    project = work.given.get("wandb_project", "PROJECT")
+    project = work.plan_values.get("wandb_project", "PROJECT")
     for key in ("use_wandb", "wandb_project"):
         work.unused([key], f"give lanista rl the flag --wandb {project}.")
 

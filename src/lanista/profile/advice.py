@@ -123,7 +123,7 @@ def phase_rows(profile: Profile, game: str) -> list[list[str]]:
     phases = sorted({*wall, *cpu}, key=lambda phase: (-wall.get(phase, 0.0), phase))
     return [
         [
-            "/".join(shown(part) for part in phase.split("/", 1)),
+            "/".join(shown(name) for name in phase.split("/", 1)),
             _name(phase, game, place_of(phase, profile.device, profile.rollouts)),
             f"{wall.get(phase, 0.0):.1%}",
             f"{cpu.get(phase, 0.0):.1%}",
@@ -152,11 +152,11 @@ def profile_lines(profile: Profile, cores: int, seconds: float) -> list[str]:
     return lines
 
 
-def number(found: Spread) -> str:
+def number(spread: Spread) -> str:
     """Return `41,200 [40,800, 41,600]`."""
-    if not math.isfinite(found.high):
-        return f"{found.value:,.0f}"
-    return f"{found.value:,.0f} [{found.low:,.0f}, {found.high:,.0f}]"
+    if not math.isfinite(spread.high):
+        return f"{spread.value:,.0f}"
+    return f"{spread.value:,.0f} [{spread.low:,.0f}, {spread.high:,.0f}]"
 
 
 def size(count: int | None) -> str:
@@ -164,11 +164,11 @@ def size(count: int | None) -> str:
     return "not known" if count is None else f"{count / 2**20:,.0f} MiB"
 
 
-def times(found: Spread | None) -> str:
+def times(ratio: Spread | None) -> str:
     """Return `1.48 [1.42, 1.55]`, how many times as fast."""
-    if found is None:
+    if ratio is None:
         return "—"
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
 def trial_row(trial: Trial) -> list[str]:
@@ -176,27 +176,29 @@ def trial_row(trial: Trial) -> list[str]:
     change = trial.change
     altered = f"yes: {change.alters}" if change.alters else "no"
     both = zip(change.before, change.overrides, strict=True)
-    what = ", ".join(f"{old.replace('=', ' ')} → {new.partition('=')[2]}" for old, new in both)
+    changed = ", ".join(f"{old.replace('=', ' ')} → {new.partition('=')[2]}" for old, new in both)
     pairs = str(trial.faster.n) if trial.faster else "0"
-    return [what, trial.verdict, altered, trial.why, times(trial.faster), pairs]
+    return [changed, trial.verdict, altered, trial.why, times(trial.faster), pairs]
 
 
-def promised(given: Promise) -> str:
+def promised(promise: Promise) -> str:
     """Return what settings are expected to come to."""
-    if given.faster is None:
-        return f"{given.low:,.0f} to {given.high:,.0f} decisions a second"
-    return f"{given.low:.2f} to {given.high:.2f} times as fast"
+    if promise.faster is None:
+        return f"{promise.low:,.0f} to {promise.high:,.0f} decisions a second"
+    return f"{promise.low:.2f} to {promise.high:.2f} times as fast"
 
 
-def _than(given: Promise) -> str:
-    return "" if given.faster is None else " as the recipe"
+def _than(promise: Promise) -> str:
+    return "" if promise.faster is None else " as the recipe"
 
 
-def outcome_sentence(found: Outcome) -> str:
+def outcome_sentence(outcome: Outcome) -> str:
     """Return whether a promise held."""
-    measured = f"{found.measured:,.0f}" if found.promise.faster is None else f"{found.measured:.2f}"
-    verdict = "held" if found.held else "not held"
-    return f"promised {promised(found.promise)}, measured {measured}: {verdict}"
+    measured = (
+        f"{outcome.measured:,.0f}" if outcome.promise.faster is None else f"{outcome.measured:.2f}"
+    )
+    verdict = "held" if outcome.holds else "not held"
+    return f"promised {promised(outcome.promise)}, measured {measured}: {verdict}"
 
 
 def config_text(subject: Subject, sweep: Sweep, where: Mapping[str, Any]) -> str:
@@ -241,7 +243,7 @@ def as_json(
     where: Mapping[str, Any],
     profile: Profile | None,
     sweep: Sweep | None,
-    said: Sequence[str],
+    sentences: Sequence[str],
     *,
     interrupted: bool,
 ) -> dict[str, Any]:
@@ -252,7 +254,7 @@ def as_json(
         "stage": subject.stage or None,
         "settings": plain(subject.settings),
         "machine": dict(where),
-        "said": list(said),
+        "said": list(sentences),
         "interrupted": interrupted,
         "profile": None if profile is None else _profile_json(profile),
         "sweep": None if sweep is None else _sweep_json(sweep),
@@ -260,7 +262,7 @@ def as_json(
 
 
 def _profile_json(profile: Profile) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    body: dict[str, Any] = {
         "decisions_a_second": profile.rates,
         "device": profile.device,
         "gpu_use": profile.gpu,
@@ -269,9 +271,9 @@ def _profile_json(profile: Profile) -> dict[str, Any]:
         "memory_bytes": profile.memory,
     }
     if not profile.laps:
-        return found
+        return body
     wall = profile.wall
-    return found | {
+    return body | {
         "rate": _spread(profile.rate),
         "wall_shares": profile.wall_shares(),
         "cpu_shares": profile.cpu_shares(),
@@ -302,11 +304,11 @@ def _sweep_json(sweep: Sweep) -> dict[str, Any]:
         "doubt": sweep.doubt or None,
         "settings": plain(sweep.now),
         "promise": promise and {"rate": _spread(promise.rate), "faster": _spread(promise.faster)},
-        "again": outcome and {"measured": outcome.measured, "held": outcome.held},
+        "again": outcome and {"measured": outcome.measured, "held": outcome.holds},
     }
 
 
-def _spread(found: Spread | None) -> dict[str, Any] | None:
-    if found is None:
+def _spread(spread: Spread | None) -> dict[str, Any] | None:
+    if spread is None:
         return None
-    return {name: value if math.isfinite(value) else None for name, value in vars(found).items()}
+    return {name: value if math.isfinite(value) else None for name, value in vars(spread).items()}

@@ -46,17 +46,17 @@ def by_work(wall: Seconds, cpu: Seconds) -> Seconds:
     return {phase: seconds * sum(wall.values()) / worked for phase, seconds in cpu.items()}
 
 
-def answered(held: Seconds, desk: Seconds) -> Seconds:
+def answered(phase_seconds: Seconds, desk: Seconds) -> Seconds:
     """Return the seconds in which the phases of central inference stand for the wait for it.
 
     What is left of the wait is for somebody else's rows, or on the way.
     """
-    busy, waited = sum(desk.values()), held.get(WAIT, 0.0)
+    busy, waited = sum(desk.values()), phase_seconds.get(WAIT, 0.0)
     if not busy:
-        return held
+        return phase_seconds
     explained = min(waited, busy)
     shares = {phase: seconds * explained / busy for phase, seconds in desk.items()}
-    return total([held, {WAIT: -explained}, shares])
+    return total([phase_seconds, {WAIT: -explained}, shares])
 
 
 @dataclass(frozen=True)
@@ -76,15 +76,15 @@ def wall_of(shares: Mapping[str, float], device: str, rollouts: Rollouts) -> Wal
     Opponents are taken together, and so is all that central inference does.
     """
     grouped = total({phase.partition("/")[0]: share} for phase, share in shares.items())
-    known = {p: share for p, share in grouped.items() if p not in (WAIT, REST)} or grouped
-    phase = max(known, key=lambda name: known[name])
+    busy = {p: share for p, share in grouped.items() if p not in (WAIT, REST)} or grouped
+    phase = max(busy, key=lambda name: busy[name])
     where = place_of(phase, device, rollouts)
     if phase == OPPONENTS:
         alone = {p: s for p, s in shares.items() if p.startswith(f"{OPPONENTS}/")}
         largest = max(alone, key=lambda name: alone[name], default=OPPONENTS)
         if alone.get(largest, 0.0) > grouped[phase] / 2:
             return Wall(largest, alone[largest], where)
-    return Wall(phase, known[phase], where)
+    return Wall(phase, busy[phase], where)
 
 
 def place_of(phase: str, device: str, rollouts: Rollouts) -> str:
@@ -94,9 +94,9 @@ def place_of(phase: str, device: str, rollouts: Rollouts) -> str:
     return "cpu" if apart else device
 
 
-def total(parts: Iterable[Seconds]) -> Seconds:
+def total(durations: Iterable[Seconds]) -> Seconds:
     """Return the sum of several."""
-    found: Seconds = {}
-    for part in parts:
-        add_up(found, part)
-    return found
+    sums: Seconds = {}
+    for seconds in durations:
+        add_up(sums, seconds)
+    return sums

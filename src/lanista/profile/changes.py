@@ -192,14 +192,14 @@ def order_of(wall: str) -> list[str]:
 
 def changes(name: str, now: RunSettings, first: RunSettings, place: Place) -> list[Change]:
     """Return what could be tried next in one direction."""
-    known = dict(flat(now))
-    found = []
+    value_by_key = dict(flat(now))
+    tried = []
     for values in STEPS[name](now, first, place):
-        new = {key: value for key, value in values.items() if known[key] != value}
+        new = {key: value for key, value in values.items() if value_by_key[key] != value}
         overrides = tuple(f"{key}={_word(value)}" for key, value in new.items())
-        before = tuple(f"{key}={_word(known[key])}" for key in new)
-        found.append(Change(overrides, before))
-    return found
+        before = tuple(f"{key}={_word(value_by_key[key])}" for key in new)
+        tried.append(Change(overrides, before))
+    return tried
 
 
 def needed(settings: RunSettings) -> int:

@@ -66,14 +66,14 @@ def peak_memory() -> int | None:
     """Return the bytes that all our processes held at their peaks; shared pages count in each."""
     if not _PROC.is_dir():
         return _own_peak()
-    found = 0
+    peak_bytes = 0
     for process in [os.getpid(), *_started()]:
         try:
             lines = (_PROC / str(process) / "status").read_text("ascii", "replace").splitlines()
         except OSError:
             continue  # It has ended.
-        found += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-    return found
+        peak_bytes += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    return peak_bytes
 
 
 def machine() -> dict[str, Any]:
@@ -120,12 +120,12 @@ def _started() -> list[int]:
     for entry in _PROC.iterdir():
         if entry.name.isdigit() and (fields := _stat(int(entry.name))):
             children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found, due = [], [os.getpid()]
+    processes, due = [], [os.getpid()]
     while due:
         more = children.get(due.pop(), [])
-        found += more
+        processes += more
         due += more
-    return found
+    return processes
 
 
 def _spent(process: int) -> float:

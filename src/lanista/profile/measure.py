@@ -109,11 +109,15 @@ class Rig:
         Networks are compiled for every shape they meet, so that may take some iterations.
         """
         prepare_torch(self.settings)
-        taken: list[float] = []
-        while len(taken) < _FEWEST_TO_WARM_UP or sum(taken) < seconds or _cold(taken):
+        wall_seconds: list[float] = []
+        while (
+            len(wall_seconds) < _FEWEST_TO_WARM_UP
+            or sum(wall_seconds) < seconds
+            or _cold(wall_seconds)
+        ):
             began = time.perf_counter()
             self.iterate()
-            taken.append(time.perf_counter() - began)
+            wall_seconds.append(time.perf_counter() - began)
 
     def lap(self, seconds: float) -> Lap:
         """Iterate for about so long. The first iteration is not counted.
@@ -130,9 +134,9 @@ class Rig:
             self.iterate()
             iterations += 1
         self._settle()
-        wall, taken = time.perf_counter() - began, self._taken()
+        wall, phase_seconds = time.perf_counter() - began, self._taken()
         use = used(before, reading())
-        return Lap(iterations, self._decisions() - decisions, wall, use, *taken)
+        return Lap(iterations, self._decisions() - decisions, wall, use, *phase_seconds)
 
     def save_once(self) -> Now:
         """Save as a run does."""
@@ -143,19 +147,19 @@ class Rig:
 
     def judge_once(self) -> Now | None:
         """Evaluate as a run does; of many matches a part is played and the rest reckoned."""
-        asked = self.settings.evaluation
-        if not asked.every:
+        evaluation = self.settings.evaluation
+        if not evaluation.every:
             return None
-        few = replace(asked, matches=min(asked.matches, _JUDGED))
+        few = replace(evaluation, matches=min(evaluation.matches, _JUDGED))
         evaluator = Evaluator(
             replace(self.settings, evaluation=few), self.population.spec, self.folder
         )
         began, cpu = time.perf_counter(), time.process_time()
         for training in self.population.mains:
             evaluator.measure(training.learner.best, self.population.update, name=training.name)
-        times = asked.matches / few.matches
+        times = evaluation.matches / few.matches
         wall, spent = time.perf_counter() - began, time.process_time() - cpu
-        return Now(wall * times, spent * times, asked.every)
+        return Now(wall * times, spent * times, evaluation.every)
 
     def _decisions(self) -> int:
         return sum(training.decisions for training in self.trainings)
@@ -193,13 +197,16 @@ class Rig:
             wall.clear()
             spent.clear()
         if (times := collector.server_times()) is not None:
-            for into, taken in zip((desk, cpu), times, strict=True):
-                add_up(into, {f"{CENTRAL}/{phase}": seconds for phase, seconds in taken.items()})
+            for into, phase_seconds in zip((desk, cpu), times, strict=True):
+                add_up(
+                    into,
+                    {f"{CENTRAL}/{phase}": seconds for phase, seconds in phase_seconds.items()},
+                )
 
 
-def _cold(taken: list[float]) -> bool:
+def _cold(wall_seconds: list[float]) -> bool:
     """Whether the last iteration was so slow that more of its kind may come."""
-    return len(taken) < _MOST_TO_WARM_UP and taken[-1] > 2 * min(taken)
+    return len(wall_seconds) < _MOST_TO_WARM_UP and wall_seconds[-1] > 2 * min(wall_seconds)
 
 
 @contextmanager
@@ -207,11 +214,11 @@ def rig(subject: Subject, settings: RunSettings) -> Iterator[Rig]:
     """Give a run of these settings in a folder of its own, which is removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="lanista-profile-"))
     try:
-        made = Rig(subject, settings, folder)
+        run = Rig(subject, settings, folder)
         try:
-            yield made
+            yield run
         finally:
-            made.population.close()
+            run.population.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -249,9 +256,9 @@ class Profile:
         """Return each phase's share of the wall time; they add up to 1."""
         laps = self._phased
         own, played = total(lap.own for lap in laps), total(lap.played for lap in laps)
-        held = held_up(own, played, sum(lap.wall for lap in laps), self.rollouts)
-        held = answered(held, total(lap.desk for lap in laps))
-        return self._shares(held, {phase: now.wall for phase, now in self._now()})
+        phase_seconds = held_up(own, played, sum(lap.wall for lap in laps), self.rollouts)
+        phase_seconds = answered(phase_seconds, total(lap.desk for lap in laps))
+        return self._shares(phase_seconds, {phase: now.wall for phase, now in self._now()})
 
     @property
     def wall(self) -> Wall:
@@ -266,8 +273,8 @@ class Profile:
     @property
     def unseen(self) -> float:
         """The share of the CPU time that no phase saw: threads of torch, games outside."""
-        seen = sum(sum(lap.cpu.values()) for lap in self.laps)
-        return max(0.0, 1 - seen / (sum(lap.use.cpu for lap in self.laps) or 1.0))
+        phase_cpu = sum(sum(lap.cpu.values()) for lap in self.laps)
+        return max(0.0, 1 - phase_cpu / (sum(lap.use.cpu for lap in self.laps) or 1.0))
 
     @property
     def cpu_cores(self) -> float:
@@ -277,8 +284,8 @@ class Profile:
     @property
     def others(self) -> float | None:
         """Cores that others kept busy meanwhile; the most of all laps."""
-        found = [lap.use.others for lap in self.laps if lap.use.others is not None]
-        return max(found, default=None)
+        cores = [lap.use.others for lap in self.laps if lap.use.others is not None]
+        return max(cores, default=None)
 
     @property
     def _phased(self) -> list[Lap]:
@@ -292,10 +299,13 @@ class Profile:
         """Spread what is done now and then over the iterations between."""
         iterations = sum(lap.iterations for lap in self._phased)
         every = {phase: now.every for phase, now in self._now()}
-        spread_out = {phase: taken * iterations / every[phase] for phase, taken in once.items()}
+        spread_out = {
+            phase: phase_seconds * iterations / every[phase]
+            for phase, phase_seconds in once.items()
+        }
         both = total([seconds, spread_out])
         whole = sum(both.values()) or 1.0
-        return {phase: taken / whole for phase, taken in both.items()}
+        return {phase: phase_seconds / whole for phase, phase_seconds in both.items()}
 
 
 def profile(
@@ -303,7 +313,7 @@ def profile(
     seconds: float,
     repeats: int,
     *,
-    said: Callable[[str], None] = lambda sentence: None,
+    say: Callable[[str], None] = lambda sentence: None,
     lap: Callable[[], None] = lambda: None,
     into: list[Profile] | None = None,
 ) -> Profile:
@@ -311,25 +321,25 @@ def profile(
     settings = subject.settings
     with rig(subject, settings) as run:
         if run.sentence:
-            said(run.sentence)
-        found = Profile(run.device, run.settings.rollouts)
+            say(run.sentence)
+        measured = Profile(run.device, run.settings.rollouts)
         if into is not None:
-            into.append(found)
+            into.append(measured)
         on_gpu = run.device != "cpu"
         if on_gpu:
             torch.cuda.reset_peak_memory_stats()
         run.warm_up(seconds / 2)
         for _ in range(repeats):
-            found.laps.append(run.lap(seconds))
-            found.memory = peak_memory()
+            measured.laps.append(run.lap(seconds))
+            measured.memory = peak_memory()
             lap()
         if on_gpu:
-            found.gpu, found.gpu_why = gpu_use()
-            found.gpu_memory = torch.cuda.max_memory_allocated()
-        found.saving, found.judging = run.save_once(), run.judge_once()
+            measured.gpu, measured.gpu_why = gpu_use()
+            measured.gpu_memory = torch.cuda.max_memory_allocated()
+        measured.saving, measured.judging = run.save_once(), run.judge_once()
     if on_gpu:
-        found.settled.append(settled_lap(subject, seconds, _wait_for_stream))
-    return found
+        measured.settled.append(settled_lap(subject, seconds, _wait_for_stream))
+    return measured
 
 
 def settled_lap(subject: Subject, seconds: float, settle: Callable[[], None]) -> Lap:

@@ -53,9 +53,9 @@ def ratio(old: Sequence[float], new: Sequence[float]) -> Spread:
     return spread([after / before for before, after in zip(old, new, strict=True)])
 
 
-def better(found: Spread) -> bool:
+def better(ratio: Spread) -> bool:
     """Return whether the new is faster outside the noise."""
-    return found.n >= FEWEST_PAIRS and found.low > 1.0
+    return ratio.n >= FEWEST_PAIRS and ratio.low > 1.0
 
 
 def hopeless(old: Sequence[float], new: Sequence[float]) -> bool:
@@ -91,7 +91,7 @@ class Outcome:
     """How many times as fast, or decisions a second where nothing was changed."""
 
     @property
-    def held(self) -> bool:
+    def holds(self) -> bool:
         """More than promised is no broken promise."""
         return self.measured >= self.promise.low
 
@@ -103,7 +103,7 @@ def promise(old: Sequence[float], new: Sequence[float] | None) -> Promise:
     return Promise(spread(new), ratio(old, new))
 
 
-def outcome(given: Promise, old: Sequence[float], new: Sequence[float] | None) -> Outcome:
+def outcome(promised: Promise, old: Sequence[float], new: Sequence[float] | None) -> Outcome:
     """Return whether a promise held in pairs measured after it was given."""
     again = promise(old, new)
-    return Outcome(given, (again.faster or again.rate).value)
+    return Outcome(promised, (again.faster or again.rate).value)

@@ -52,7 +52,7 @@ class Subject:
     """What policies have that an earlier stage makes; None: what the settings say."""
     home: Path | None = None
     """Where a pipeline has the policies it made, if it has a folder."""
-    said: tuple[str, ...] = field(default=())
+    notices: tuple[str, ...] = field(default=())
     """What the user should know about it."""
 
 
@@ -75,19 +75,19 @@ def subject_of(word: str, overrides: Iterable[str] = (), stage: str | None = Non
         settings = apply_overrides(recipe.run_settings(chosen), own)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
-    said = f"Profiled is the stage {chosen} of the pipeline {word}."
+    notice = f"Profiled is the stage {chosen} of the pipeline {word}."
     home = path.parent if path.name == RECIPE else None
-    return Subject(word, settings, chosen, _network_before(recipe, chosen), home, (said,))
+    return Subject(word, settings, chosen, _network_before(recipe, chosen), home, (notice,))
 
 
-def _stage(recipe: PipelineRecipe, asked: str | None) -> str:
+def _stage(recipe: PipelineRecipe, stage: str | None) -> str:
     there = [name for name in RUNS if name in recipe.stages.names]
     if not there:
         names = ", ".join(recipe.stages.names)
         raise SettingsError(f"a pipeline of {names} has no stage that learns by playing.")
-    if asked is not None and asked not in there:
-        raise SettingsError(f"there is no stage {asked!r}; name one of {', '.join(there)}.")
-    return asked or there[0]
+    if stage is not None and stage not in there:
+        raise SettingsError(f"there is no stage {stage!r}; name one of {', '.join(there)}.")
+    return stage or there[0]
 
 
 def _network_before(recipe: PipelineRecipe, stage: str) -> Network | None:
@@ -111,24 +111,26 @@ def prepared(subject: Subject, settings: RunSettings, folder: Path) -> tuple[Run
 def _with_stand_ins(
     subject: Subject, settings: RunSettings, folder: Path
 ) -> tuple[RunSettings, str]:
-    start, asked = settings.supervised_checkpoint, settings.rollouts.opponents
-    made = _Made(subject, settings, folder)
+    start, configured = settings.supervised_checkpoint, settings.rollouts.opponents
+    stand_ins = _Made(subject, settings, folder)
     opponents = tuple(
-        each if (file := made.file(each.player)) == each.player else replace(each, player=file)
-        for each in asked
+        opponent
+        if (file := stand_ins.file(opponent.player)) == opponent.player
+        else replace(opponent, player=file)
+        for opponent in configured
     )
-    bots = tuple(made.file(word) for word in settings.evaluation.bots)
-    found = made.file(start, always=True) if start else None
+    bots = tuple(stand_ins.file(word) for word in settings.evaluation.bots)
+    checkpoint = stand_ins.file(start, always=True) if start else None
     changed = replace(
         settings,
-        supervised_checkpoint=found,
-        supervised_digest=settings.supervised_digest if found == start else "",
+        supervised_checkpoint=checkpoint,
+        supervised_digest=settings.supervised_digest if checkpoint == start else "",
         rollouts=replace(settings.rollouts, opponents=opponents),
         evaluation=replace(settings.evaluation, bots=bots),
     )
-    if not made.fresh:
+    if not stand_ins.fresh:
         return changed, ""
-    names = ", ".join(made.fresh)
+    names = ", ".join(stand_ins.fresh)
     return changed, f"Not there yet, so a fresh network of the same shape plays for it: {names}."
 
 
@@ -152,8 +154,8 @@ class _Made:
 
     def _made(self, word: str, name: str) -> str:
         settings = self.settings
-        told = {"seed": settings.seed, **settings.game_settings}
-        spec = registry.spec_of(settings.game, **told)
+        arguments = {"seed": settings.seed, **settings.game_settings}
+        spec = registry.spec_of(settings.game, **arguments)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed + len(self.fresh))
             policy = Policy(spec, self.subject.network or settings.network)

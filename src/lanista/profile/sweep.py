@@ -71,7 +71,7 @@ class Trial:
 class Watcher:
     """Hears how far a sweep is; does nothing unless told otherwise."""
 
-    def trying(self, what: str) -> None: ...
+    def trying(self, trial: str) -> None: ...
 
     def measured(self) -> None: ...
 
@@ -101,10 +101,10 @@ class Sweep:
         self.now = self.first
 
     @property
-    def kept(self) -> list[Change]:
+    def kept_changes(self) -> list[Change]:
         """The changes that the settings found are made of."""
-        kept = [trial.change for trial in self.trials if trial.verdict == "kept"]
-        return [] if self.taken_back else kept
+        changes = [trial.change for trial in self.trials if trial.verdict == "kept"]
+        return [] if self.taken_back else changes
 
     def search(self, directions: Sequence[str]) -> None:
         """Go in each direction, one after another, as far as that makes it faster."""
@@ -156,9 +156,9 @@ class Sweep:
     def confirm(self) -> None:
         """Measure what was found against the recipe, for the promise; or take it back."""
         self.watcher.trying("the recipe against what was found")
-        pairs = self.meter(self.first, self.now if self.kept else None)
+        pairs = self.meter(self.first, self.now if self.kept_changes else None)
         self.doubt = loaded(self.now, pairs.idle)
-        if not self.kept:
+        if not self.kept_changes:
             self.promise = promise(pairs.old, None)
             return
         if not better(ratio(pairs.old, pairs.new)):
@@ -171,17 +171,17 @@ class Sweep:
         """Measure settings as read back from a file; return whether the promise held."""
         assert self.promise is not None
         self.watcher.trying("the written settings, to see whether the promise holds")
-        pairs = self.meter(self.first, settings if self.kept else None)
+        pairs = self.meter(self.first, settings if self.kept_changes else None)
         self.doubt = loaded(settings, pairs.idle) or self.doubt
         self.outcome = outcome(self.promise, pairs.old, pairs.new or None)
         return self.outcome
 
 
-def loaded(settings: RunSettings, left: float | None) -> str:
+def loaded(settings: RunSettings, idle_cores: float | None) -> str:
     """Return what makes a measurement doubtful: others keep cores busy that it needs."""
-    if left is None or left >= needed(settings) - _SLACK:
+    if idle_cores is None or idle_cores >= needed(settings) - _SLACK:
         return ""
-    return f"{left:.1f} cores idle, {needed(settings)} needed"
+    return f"{idle_cores:.1f} cores idle, {needed(settings)} needed"
 
 
 @dataclass(frozen=True)
@@ -201,30 +201,30 @@ class RigMeter:
         self, old: RunSettings, new: RunSettings | None, *, give_up: bool = False
     ) -> Pairs:
         """Return rates in pairs; `give_up` stops at what is plainly slower."""
-        found = Pairs()
+        pairs = Pairs()
         with rig(self.subject, old) as before:
             before.warm_up(self.seconds / 2)
             if new is None:
-                found.old += [self._lap(before, found) for _ in range(self.pairs)]
-                return found
+                pairs.old += [self._lap(before, pairs) for _ in range(self.pairs)]
+                return pairs
             with rig(self.subject, new) as after:
                 after.warm_up(self.seconds / 2)
-                self._take_turns(before, after, found, give_up)
-        return found
+                self._take_turns(before, after, pairs, give_up)
+        return pairs
 
-    def _take_turns(self, before: Rig, after: Rig, found: Pairs, give_up: bool) -> None:
+    def _take_turns(self, before: Rig, after: Rig, pairs: Pairs, give_up: bool) -> None:
         for number in range(self.pairs):
             # Whoever comes second in a pair comes first in the next.
-            both = [(before, found.old), (after, found.new)]
+            both = [(before, pairs.old), (after, pairs.new)]
             for run, rates in both if number % 2 == 0 else both[::-1]:
-                rates.append(self._lap(run, found))
-            if give_up and hopeless(found.old, found.new):
+                rates.append(self._lap(run, pairs))
+            if give_up and hopeless(pairs.old, pairs.new):
                 return
 
-    def _lap(self, run: Rig, found: Pairs) -> float:
+    def _lap(self, run: Rig, pairs: Pairs) -> float:
         lap = run.lap(self.seconds)
         self.measured()
-        left = idle(lap.use.others)
-        if left is not None:
-            found.idle = left if found.idle is None else min(found.idle, left)
+        idle_cores = idle(lap.use.others)
+        if idle_cores is not None:
+            pairs.idle = idle_cores if pairs.idle is None else min(pairs.idle, idle_cores)
         return self.by(lap)

@@ -104,7 +104,7 @@ class _Work:
         self.asked, self.subject = asked, subject
         self.machine = machine()
         self.screen = _Screen()
-        self.said = list(subject.said)
+        self.notices = list(subject.notices)
         self.profile: Profile | None = None
         self.sweep: Sweep | None = None
         self.written = False
@@ -113,13 +113,13 @@ class _Work:
         from lanista.profile.measure import profile
 
         asked, subject, screen = self.asked, self.subject, self.screen
-        for sentence in self.said:
+        for sentence in self.notices:
             screen.say(sentence)
         screen.begin("profile", asked.repeats)
         into: list[Profile] = []
         try:
             profile(
-                subject, asked.seconds, asked.repeats, said=self._say, lap=screen.measured,
+                subject, asked.seconds, asked.repeats, say=self._say, lap=screen.measured,
                 into=into,
             )  # fmt: skip
         finally:
@@ -129,7 +129,7 @@ class _Work:
             self._search(self.profile.wall.phase)
 
     def _say(self, sentence: str) -> None:
-        self.said.append(sentence)
+        self.notices.append(sentence)
         self.screen.say(sentence)
 
     def _search(self, wall: str) -> None:
@@ -181,7 +181,7 @@ class _Work:
         asked = self.asked
         if asked.output is not None:
             found = as_json(
-                self.subject, self.machine, self.profile, self.sweep, self.said,
+                self.subject, self.machine, self.profile, self.sweep, self.notices,
                 interrupted=interrupted,
             )  # fmt: skip
             write_json(asked.output, "profile", found, ensure_ascii=False)
