@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import warm_python
 
 from lanista.games import check_game, entry, make, make_bot
 from lanista.games.streams import Stream
@@ -34,7 +34,7 @@ def test_each_page_has_a_command():
 def test_a_command_of_the_pages_runs(line):
     words = shlex.split(line)[1:]
     run = "from lanista.cli.main import main; raise SystemExit(main())"
-    done = subprocess.run(
+    done = warm_python.run(
         [sys.executable, "-c", run, *words], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
@@ -126,7 +126,7 @@ def test_the_example_live_bot_plays_from_nothing_and_goes_on(tmp_path):
     command = [sys.executable, str(ROOT / "examples" / "my_live_bot.py"), "--folder", str(tmp_path)]
     for session in ("one", "two"):
         words = ["--games", "3", "--session", session]
-        done = subprocess.run([*command, *words], capture_output=True, text=True)
+        done = warm_python.run([*command, *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert "3 games written; no problem" in done.stdout
     pointer = PolicyFolder(tmp_path / "policy").pointer()

@@ -1,11 +1,12 @@
 """Ctrl-C is put off while a block is written, and then takes effect."""
 
+import io
 import os
 import signal
 
 import pytest
 
-from lanista.interrupt import finishing
+from lanista.interrupt import finishing, stopping
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +41,26 @@ def test_an_error_inside_is_not_hidden():
     with pytest.raises(ZeroDivisionError), finishing():
         raise ZeroDivisionError
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+class Interrupted(io.RawIOBase):
+    """A stream in the middle of whose first write Ctrl-C comes."""
+
+    writes = 0
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.writes += 1
+        if self.writes == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return len(data)
+
+
+def test_an_interrupt_in_the_middle_of_a_sentence_is_told_and_stops_the_run(capfd):
+    stream = io.TextIOWrapper(io.BufferedWriter(Interrupted()), line_buffering=True)
+    with stopping(lambda sentence: print(sentence, file=stream)) as stopped:
+        print("update 1", file=stream)
+        assert stopped()
+    assert "Stopping after this iteration, and saving" in capfd.readouterr().err

@@ -6,11 +6,12 @@ elsewhere nothing is changed.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 ONE_INTERRUPT = 1.0
 """Seconds in which interrupts count as one: `timeout` sends its signal twice, and wrappers may pass
@@ -22,6 +23,15 @@ def left_by_interrupt(played: int, asked: int, kept: int) -> str:
     """Return the sentence about matches of which some were played and some of those are kept."""
     why = " (whole blocks alone, or short matches would count for more)" if kept < played else ""
     return f"Interrupted: {played:,} of {asked:,} matches played, {kept:,} kept{why}."
+
+
+def say_in_handler(say: Callable[[str], None], sentence: str) -> None:
+    """Say something where a signal is handled, though it came in the middle of another sentence."""
+    try:
+        say(sentence)
+    except RuntimeError:  # Python's "reentrant call": the stream's buffer is being written.
+        with suppress(OSError):
+            os.write(2, f"{sentence}\n".encode())
 
 
 @contextmanager
@@ -71,7 +81,8 @@ def stopping(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
                 raise KeyboardInterrupt
             return
         caught.append(now)
-        say("Stopping after this iteration, and saving; interrupt again to stop at once.")
+        sentence = "Stopping after this iteration, and saving; interrupt again to stop at once."
+        say_in_handler(say, sentence)
 
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False

@@ -2,11 +2,11 @@
 
 import json
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm_python
 
 import lanista
 from lanista.cli.main import main
@@ -49,7 +49,7 @@ def test_the_guide_names_every_function():
 
 
 def ran(*words, cwd):
-    done = subprocess.run([sys.executable, *words], cwd=cwd, capture_output=True, text=True)
+    done = warm_python.run([sys.executable, *words], cwd=cwd, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

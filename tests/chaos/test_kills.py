@@ -1,17 +1,17 @@
 """A run that is killed anywhere always loads, loses at most one save interval, leaves no litter."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm_python
 
 PROGRAM = Path(__file__).with_name("kill_runs.py")
 
 
 def kill(how, folder, *numbers):
-    done = subprocess.run(
+    done = warm_python.run(
         [sys.executable, PROGRAM, how, folder, *map(str, numbers)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr

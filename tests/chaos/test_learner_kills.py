@@ -1,18 +1,18 @@
 """Each live game takes effect exactly once, however often and wherever the learner is killed."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm_python
 
 PROGRAM = Path(__file__).with_name("kill_learners.py")
 
 
 def kill(folder, producers, games, broken, repeated, kills):
     numbers = map(str, (producers, games, broken, repeated, kills))
-    done = subprocess.run(
+    done = warm_python.run(
         [sys.executable, PROGRAM, folder, *numbers], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr

@@ -1,17 +1,17 @@
 """A whole pipeline that is killed anywhere ends in the same tables and weights, bit for bit."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm_python
 
 PROGRAM = Path(__file__).with_name("kill_pipelines.py")
 
 
 def kill(how, folder, *numbers):
-    done = subprocess.run(
+    done = warm_python.run(
         [sys.executable, PROGRAM, how, folder, *map(str, numbers)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import warm_python
 
 from lanista.games import registry
 from lanista.live.files.policy_folder import PolicyFolder
@@ -45,7 +46,7 @@ for number, words in enumerate(line.split("|") for line in sys.argv[3:]):
 def race(gate: Path, rounds: list[list[str]]) -> list[subprocess.Popen[str]]:
     words = ["|".join(round_) for round_ in rounds]
     return [
-        subprocess.Popen(
+        warm_python.Popen(
             [sys.executable, "-c", RACER, str(number), str(gate), *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import warm_python
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
 
@@ -171,7 +172,7 @@ def archived(bench):
 @contextmanager
 def running(words):
     """Run the command beside the tests; it does not outlive the block."""
-    process = subprocess.Popen(
+    process = warm_python.Popen(
         [sys.executable, "-m", "lanista", "learn", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

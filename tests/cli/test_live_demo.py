@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import warm_python
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError
@@ -87,7 +88,7 @@ def taken_in(folder):
 @contextmanager
 def running(folder, *more):
     """Run the command beside the tests, in a group of its own."""
-    process = subprocess.Popen(
+    process = warm_python.Popen(
         [sys.executable, "-m", "lanista", *words(folder, "--minutes", "10", *more)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+import warm_python
 
 from lanista.cli.main import main
 from lanista.data.replays import read_replays, resimulate
@@ -270,12 +271,10 @@ def test_without_slots_a_game_is_played_as_many_at_once_as_suit_it(command, monk
 
 
 def test_an_interrupt_keeps_every_complete_block(tmp_path):
-    process = subprocess.Popen(
+    process = warm_python.Popen(
         [sys.executable, "-m", "lanista", "play", "kuhn", "--seats", "random,random",
          "--matches", "2000000", "--record", str(tmp_path / "replays")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        # Tests that run in the background may have been told to ignore interrupts.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     while process.poll() is None and not list(tmp_path.glob("replays/*.jsonl.gz")):
         time.sleep(0.02)

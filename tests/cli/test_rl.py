@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import warm_python
 
 from lanista import interrupt
 from lanista.cli import main as cli
@@ -231,7 +232,7 @@ def test_mirrors_are_told_what_the_database_has(tmp_path, monkeypatch):
 
 
 def start(output, *words):
-    return subprocess.Popen(
+    return warm_python.Popen(
         [sys.executable, "-m", "lanista", "rl", *KUHN, "--output", output, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import warm_python
 import yaml
 
 from lanista.cli import main as cli
@@ -182,9 +183,8 @@ def test_interrupted_once_it_saves_and_names_the_command_to_go_on(here, capsys):
     values["stages"]["rl"]["iterations"] = 1_000_000
     Path("long.yaml").write_text(yaml.safe_dump(values))
     command = [sys.executable, "-m", "lanista.cli.main", "run", "long.yaml"]
-    process = subprocess.Popen(
+    process = warm_python.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     while not Path("runs/long/rl.safetensors").exists():
         assert process.poll() is None

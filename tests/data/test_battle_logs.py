@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import warm_python
 from battle_log_files import singles_log, write_logs
 
 from lanista.data.battle_logs import PLAYER, Wanted, import_logs
@@ -217,7 +217,7 @@ def test_the_same_logs_give_the_same_bytes(tmp_path: Path) -> None:
 def test_a_killed_import_leaves_nothing_that_looks_whole(tmp_path: Path) -> None:
     logs, output = write_logs(tmp_path / "logs.jsonl", 1500, turns=12), tmp_path / "data"
     command = [sys.executable, "-m", "lanista.cli.main", "showdown", "import-logs"]
-    process = subprocess.Popen([*command, str(logs), "--output", str(output)])
+    process = warm_python.Popen([*command, str(logs), "--output", str(output)])
     while not list(tmp_path.rglob(STREAM)) and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)

@@ -1,7 +1,6 @@
 """One player against many: both seats on the same deals, intervals over deals, rows to replay."""
 
 import json
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -9,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import warm_python
 
 from lanista.errors import LanistaError
 from lanista.evaluation.evaluator import FIRST_MATCH, Evaluator, _values
@@ -271,7 +271,7 @@ for array in arrays:
     array.flags.writeable = False
 print(probabilities(Policy(game.spec, Network()))(*arrays).sum(1).round(5).tolist())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = warm_python.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [1.0, 1.0]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import warm_python
 from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import RECURRENT, SMALL, Run, leduc_run
@@ -222,7 +222,7 @@ def test_threads_do_not_keep_a_process_alive() -> None:
         "threads = Threads(2)\n"
         "print(threads.map(str, [1, 2, 3]))\n"
     )
-    done = subprocess.run(
+    done = warm_python.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
     )
     assert done.stdout.strip() == "['1', '2', '3']"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm_python
 from patients import book_of, found, healthy, learn, offered, only, play, sight
 from toy import HERE, agent_of, folder_of, spec_of
 
@@ -197,7 +197,7 @@ def test_journals_of_dead_processes_are_found_and_those_of_the_living_are_not(
         game = agent.game("being played")
         game.act(sight(0, 0))
         words = [sys.executable, "-c", KILLED, str(tmp_path), str(HERE)]
-        assert subprocess.run(words, check=False).returncode == 9
+        assert warm_python.run(words, check=False).returncode == 9
         finding = only(tmp_path, "dead_journals")
         game.end(1.0)
     assert finding.evidence["journals"] == 1

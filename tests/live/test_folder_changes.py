@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import warm_python
 from toy import HERE, folder_of, policy_bytes
 
 from lanista.errors import LanistaError, RefusedError
@@ -63,7 +64,7 @@ def test_four_processes_change_the_pointer_and_no_change_is_lost(tmp_path: Path)
         for number in range(writers)
     ]
     running = [
-        subprocess.Popen(
+        warm_python.Popen(
             [sys.executable, "-c", program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

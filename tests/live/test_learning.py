@@ -16,6 +16,7 @@ from practice import (
     Bench,
     contents,
     policy_of,
+    published,
     quick,
     same_weights,
     settings_of,
@@ -23,9 +24,11 @@ from practice import (
 )
 from toy import SPEC, agent_of, view
 
-from lanista.live.learner.background_learner import BackgroundLearner
+from lanista.errors import RefusedError
+from lanista.live.learner.background_learner import FOLDER, BackgroundLearner
 from lanista.live.learner.ledger import reading
 from lanista.live.learner.service import Service, serve, statistics
+from lanista.lock import holding
 from lanista.nets.settings import Network
 
 
@@ -352,3 +355,17 @@ def test_a_policy_of_another_network_published_by_hand_is_learned_from(tmp_path:
         bench.play(1)
         bench.learn(learner)
         assert learner.ledger.count() == 5
+
+
+def test_a_learner_that_is_refused_leaves_no_spool_and_the_one_that_makes_it_knows(
+    tmp_path: Path,
+) -> None:
+    folder = published(tmp_path / "policy")
+    home, spool = folder.folder / FOLDER, tmp_path / "spool"
+    home.mkdir()
+    with holding(home, "learner"), pytest.raises(RefusedError, match="Another process is working"):
+        BackgroundLearner(spool, folder.folder, settings_of(), say=str)
+    assert not spool.exists()
+    for new in (True, False):
+        with BackgroundLearner(spool, folder.folder, settings_of(), say=str) as learner:
+            assert learner.made_spool == new

@@ -18,6 +18,7 @@ import pytest
 import safetensors
 import safetensors.numpy
 import torch
+import warm_python
 from positions import KINDS, anything, eager_policy, small, spec_of
 
 from lanista.games.contract import Facts, Field, Head, Observation
@@ -136,7 +137,7 @@ def test_a_new_process_loads_what_was_saved(tmp_path: Path) -> None:
     )
     out = tmp_path / "out"
     command = [sys.executable, "-c", code, str(path), str(tmp_path / "seen"), str(out)]
-    subprocess.run(command, check=True)
+    warm_python.run(command, check=True)
     with torch.no_grad():
         assert out.read_bytes() == policy(torch.from_numpy(seen)).numpy().tobytes()
 
@@ -371,7 +372,7 @@ def _killed_while_saving(path: Path, times: int) -> None:
     spec = spec_of("kuhn")
     for moment in range(times):
         command = [sys.executable, "-c", KILLED, str(path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        with warm_python.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             for _ in range(2):
                 writer.stdout.readline()

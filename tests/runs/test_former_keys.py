@@ -1,10 +1,10 @@
 """A setting's former name: read as the present one, with a notice, wherever it may stand."""
 
-import subprocess
 import sys
 import warnings
 
 import pytest
+import warm_python
 import yaml
 from pipeline_runs import SMALL, settings_of
 
@@ -122,7 +122,7 @@ def test_a_budget_for_a_recipe_under_the_former_name_is_one_for_it():
 def test_the_command_line_says_it_in_one_line(tmp_path):
     (tmp_path / "old.yaml").write_text(yaml.safe_dump(OLD))
     command = ["league", "--config", "old.yaml", "--output-dir", "run", "--set", "iterations=1"]
-    done = subprocess.run(
+    done = warm_python.run(
         [sys.executable, "-m", "lanista", *command], cwd=tmp_path, capture_output=True, text=True,
         check=True,
     )  # fmt: skip

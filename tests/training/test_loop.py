@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import warm_python
 from pipeline_runs import (
     ARENA,
     KUHN,
@@ -238,7 +238,7 @@ def stop():
 assert train(settings, Path({str(output)!r}), stop=stop, observers=[listener]) == 0
 print(sorted(listener.sentences))
 """
-    done = subprocess.run(
+    done = warm_python.run(
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import warm_python
 from pipeline_runs import ARENA, KUHN, killed, last_state, same, same_run, settings_of
 
 from lanista.errors import LanistaError, RefusedError
@@ -334,10 +335,9 @@ def test_a_signal_to_the_whole_group_saves_and_ends_the_run(number, tmp_path):
                "--iterations", "1000000", "--save-every", "2", "--output", "p.pt", "--set",
                "rollouts.matches=8", "rollouts.workers=2", "rollouts.launcher=processes",
                "evaluation.every=0"]  # fmt: skip
-    process = subprocess.Popen(
+    process = warm_python.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     while not list((tmp_path / "p.pt.run").glob("checkpoints/00*")):
         assert process.poll() is None
@@ -394,7 +394,7 @@ def children_of(parent: int) -> list[int]:
 def test_no_process_is_left_when_the_learner_is_killed(lag, tmp_path):
     here = str(Path(__file__).parents[1] / "helpers")
     env = {**os.environ, "PYTHONPATH": here, "OMP_NUM_THREADS": "1"}
-    learner = subprocess.Popen(
+    learner = warm_python.Popen(
         [sys.executable, "-c", ENDLESS, str(tmp_path / "p.pt"), lag], env=env
     )
     try:

@@ -17,6 +17,7 @@ import tyro
 from lanista.cli.common.flags import number, optional, switch
 from lanista.cli.common.outputs import POLICIES, SPOOL, Writes
 from lanista.errors import LanistaError
+from lanista.interrupt import say_in_handler
 
 if TYPE_CHECKING:
     from lanista.live.learner.background_learner import BackgroundLearner
@@ -75,7 +76,8 @@ class Learn:
             if learner is None:
                 return 0
             with learner:
-                self._greet(learner, known)
+                # A first try on a full disk may have made it, or this one.
+                self._greet(learner, known and not learner.made_spool)
                 how = Service(self.once, self.poll, self.cpu_share, self.report_every)
                 found = serve(learner, how, stop)
         for line in found.lines():
@@ -154,7 +156,8 @@ def stopping() -> Iterator[threading.Event]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        say_on_error("Stopping after this batch, and saving; interrupt again to stop at once.")
+        sentence = "Stopping after this batch, and saving; interrupt again to stop at once."
+        say_in_handler(say_on_error, sentence)
 
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, caught) for number in signals]

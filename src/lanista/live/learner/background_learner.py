@@ -81,10 +81,12 @@ class BackgroundLearner:
         if self.settings.gate.kind == "simulator":
             refuse_unknown_game(read_header(self.folder.path_of(stable)))
         self.home.mkdir(exist_ok=True)
-        self.spool.create()
         self._stack = ExitStack()
         try:
             self._stack.enter_context(holding(self.home, "learner of the policy folder"))
+            # Only now: a learner that is refused makes no spool for the other to find.
+            self.made_spool = not self.spool.folder.exists()
+            self.spool.create()
             self._stack.enter_context(holding(self.spool.work, "learner of the spool"))
             self.checkpoints = Checkpoints(self.home / "checkpoints")
             self.ledger = self._open_ledger()
