@@ -151,6 +151,26 @@ def test_recorded_play_is_imitated(tmp_path):
         lanista.imitate(output=tmp_path / "other.safetensors")
 
 
+def test_what_a_callback_raises_of_an_epoch_comes_out_and_the_epoch_is_saved(tmp_path):
+    played = lanista.play("kuhn", ["random"] * 2, matches=100, record=tmp_path / "replays")
+
+    def on_epoch(values):
+        raise ZeroDivisionError(f"epoch {values['epoch']}")
+
+    how = {
+        "output": tmp_path / "clone.safetensors",
+        "network": {"width": 8, "layers": 1},
+        "imitation": {"epochs": 2, "batch_size": 64},
+        "evaluation_matches": 0,
+        "device": "cpu",
+    }
+    with pytest.raises(ZeroDivisionError, match="epoch 1"):
+        lanista.imitate(played.replays, on_epoch=on_epoch, **how)
+    epochs = []
+    lanista.imitate(played.replays, resume=True, on_epoch=epochs.append, **how)
+    assert [values["epoch"] for values in epochs] == [2]
+
+
 def test_a_policy_is_exploited(tmp_path, unbroken):
     few = {"train_steps": 600, "games": 20, "selection_games": 20, "points": 2, "device": "cpu"}
     output = tmp_path / "response.safetensors"
@@ -177,6 +197,18 @@ def test_a_recipe_runs_and_what_is_done_is_skipped(tmp_path):
     assert lanista.read_run(folder / "rl.safetensors").record.updates == 2
     assert lanista.run(folder, on_stage=begun.append).policy_path == done.policy_path
     assert len(begun) == 3
+
+
+def test_what_a_callback_raises_of_a_stage_ends_the_pipeline_before_it(tmp_path):
+    def on_stage(name):
+        if name == "imitate":
+            raise ZeroDivisionError(name)
+
+    folder = tmp_path / "pipeline"
+    with pytest.raises(ZeroDivisionError, match="imitate"):
+        lanista.run(TINY_PIPELINE, output_dir=folder, on_stage=on_stage)
+    assert (folder / "data").is_dir()
+    assert not (folder / "imitation.safetensors.run").exists()
 
 
 def test_a_run_is_read_as_rows_and_reported(tmp_path, unbroken):

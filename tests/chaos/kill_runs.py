@@ -22,6 +22,7 @@ from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.folder import Run, folder_of
 from lanista.runs.settings import RunSettings, load_settings
 from lanista.training.loop import train
+from lanista.training.observers import Observer
 
 SAVE_EVERY = 2
 STREAM = {"mode": "stream", "unrolls": 8, "unroll_length": 2, "slots": 5}
@@ -42,7 +43,7 @@ def settings_for(iterations: int) -> RunSettings:
     )
 
 
-class Teller:
+class Teller(Observer):
     """Tells the parent, by a pipe, of every update."""
 
     def __init__(self, pipe: int) -> None:
@@ -53,9 +54,6 @@ class Teller:
 
     def updated(self, update: int, values: object) -> None:
         os.write(self.pipe, struct.pack("q", update))
-
-    def said(self, sentence: str) -> None: ...
-    def ended(self) -> None: ...
 
 
 def arm(calls: int) -> None:

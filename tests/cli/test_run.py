@@ -220,12 +220,13 @@ class Screen:
 def test_the_view_says_which_stage_what_share_and_what_is_left():
     screen = Screen()
     lines = StageLines(screen, every=0.0)
-    lines.planned(["record", "rl"])
-    lines.skipped("record")
-    lines.stage("rl")
-    lines.begins(200, "updates")
-    lines.at(50, "score/random 0.7")
-    lines.said("The disk is full.")
+    lines.stages_planned(["record", "rl"])
+    lines.stage_skipped("record")
+    lines.stage_started("rl")
+    lines.work_started(200, "updates")
+    lines.updated(50, {"score/random": 0.7, "policy/loss": 1.0})
+    lines.work_at(50)
+    lines.message("The disk is full.")
     assert screen.text.splitlines() == [
         "record: done before",
         "rl: stage 2 of 2, the last",
@@ -238,7 +239,7 @@ def test_the_progress_of_imitation_never_runs_backwards(here):
     recipe = read_recipe(TINY)
     del recipe["stages"]["rl"]
     screen = Screen()
-    conduct(settled(load_recipe(recipe)), here / "out", audience=StageLines(screen, every=0.0))
+    conduct(settled(load_recipe(recipe)), here / "out", observers=[StageLines(screen, every=0.0)])
     lines = re.findall(r"imitate: (\d+)%, [\d,]+ of [\d,]+ (decisions|matches)", screen.text)
     shares = [int(share) for share, _ in lines]
     assert {unit for _, unit in lines} == {"decisions", "matches"}
@@ -249,13 +250,13 @@ def test_the_progress_of_imitation_never_runs_backwards(here):
 def test_on_a_terminal_every_stage_has_its_bar():
     screen = Screen()
     with StageBars(screen) as bars:
-        bars.planned(["record", "imitate", "rl"])
-        bars.skipped("record")
-        bars.stage("imitate")
-        bars.begins(10, "decisions learned")
-        bars.done(4)
-        bars.said("Something happened.")
-        bars.finished("imitate")
+        bars.stages_planned(["record", "imitate", "rl"])
+        bars.stage_skipped("record")
+        bars.stage_started("imitate")
+        bars.work_started(10, "decisions learned")
+        bars.work_advanced(4)
+        bars.message("Something happened.")
+        bars.stage_finished("imitate")
     assert "Something happened." in screen.text
     for words in ("record", "done before", "imitate", "100%", "waits"):
         assert words in screen.text
@@ -263,7 +264,7 @@ def test_on_a_terminal_every_stage_has_its_bar():
 
 def test_without_a_plan_a_sentence_is_still_said():
     screen = Screen()
-    StageBars(screen).said("Too early.")
+    StageBars(screen).message("Too early.")
     assert screen.text == "Too early.\n"
 
 

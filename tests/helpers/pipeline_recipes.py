@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lanista.pipeline.recipe import load_recipe
 from lanista.pipeline.resolve_recipe import settled
-from lanista.pipeline.runner import Audience, conduct
+from lanista.pipeline.runner import conduct
+from lanista.training.observers import Observer
 
 TINY = {
     "game": "leduc",
@@ -28,26 +29,26 @@ TINY = {
 }
 
 
-class Listening(Audience):
+class Listening(Observer):
     """Remembers what it was told."""
 
     def __init__(self):
-        self.begun, self.ended, self.over = [], [], []
+        self.begun, self.finished, self.over = [], [], []
         self.sentences, self.counts = [], []
 
-    def skipped(self, name):
+    def stage_skipped(self, name):
         self.over.append(name)
 
-    def stage(self, name):
+    def stage_started(self, name):
         self.begun.append(name)
 
-    def finished(self, name):
-        self.ended.append(name)
+    def stage_finished(self, name):
+        self.finished.append(name)
 
-    def said(self, sentence):
+    def message(self, sentence):
         self.sentences.append(sentence)
 
-    def at(self, count, about=""):
+    def work_at(self, count):
         self.counts.append(count)
 
 
@@ -58,5 +59,5 @@ def story_of(values):
 def conducted(values, folder):
     """Do a pipeline to its end and return who listened."""
     heard = Listening()
-    assert conduct(story_of(values), folder, audience=heard) == 0
+    assert conduct(story_of(values), folder, observers=[heard]) == 0
     return heard

@@ -16,6 +16,7 @@ from lanista.runs.folder import folder_of
 from lanista.runs.settings import RunSettings, load_settings
 from lanista.training.learner_loop import lone_learner
 from lanista.training.loop import train
+from lanista.training.observers import Observer
 
 CLOCKS = ("cpu_seconds", "wall_seconds")
 """What two runs may differ in."""
@@ -72,32 +73,25 @@ class KilledError(BaseException):
     """Ends a run where it stands, as a kill would: nothing on the way out may catch it."""
 
 
-class Killer:
+class Killer(Observer):
     """An observer that ends the run when it is told of an update."""
 
     def __init__(self, update: int) -> None:
         self.update = update
-
-    def started(self, settings: RunSettings, update: int) -> None: ...
-    def said(self, sentence: str) -> None: ...
-    def ended(self) -> None: ...
 
     def updated(self, update: int, values: Any) -> None:
         if update == self.update:
             raise KilledError
 
 
-class Listener:
+class Listener(Observer):
     """An observer that remembers what was said."""
 
     def __init__(self) -> None:
         self.sentences: list[str] = []
         self.updates: list[int] = []
 
-    def started(self, settings: RunSettings, update: int) -> None: ...
-    def ended(self) -> None: ...
-
-    def said(self, sentence: str) -> None:
+    def message(self, sentence: str) -> None:
         self.sentences.append(sentence)
 
     def updated(self, update: int, values: Any) -> None:

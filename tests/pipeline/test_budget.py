@@ -146,12 +146,12 @@ def test_the_clock_counts_what_was_done_between_its_marks(monkeypatch):
     now = iter([0.0, 2.0, 3.0, 4.0, 6.0, 8.0, 13.0, 14.0])
     monkeypatch.setattr(budget.time, "perf_counter", lambda: next(now))
     clock = Clock()
-    clock.stage("rl")
-    clock.begins(5, "updates")
+    clock.stage_started("rl")
+    clock.work_started(5, "updates")
     for update in range(5):
-        clock.at(update)
-        clock.decided(30 * update)
-    clock.finished("rl")
+        clock.work_at(update)
+        clock.updated(update, {"decisions": 30.0 * update})
+    clock.stage_finished("rl")
     small = with_overrides(
         {**TINY, "stages": {"rl": TINY["stages"]["rl"]}},
         ["stages.rl.rollouts.opponents=[self]", "stages.rl.iterations=4",

@@ -52,7 +52,7 @@ def copy(finished, tmp_path):
 def test_each_stage_makes_its_files_and_begins_from_the_newest_policy(finished):
     folder, heard = finished
     assert heard.begun == ALL
-    assert heard.ended == ALL
+    assert heard.finished == ALL
     digest = read_header(folder / "imitation.safetensors")
     assert digest.game == "leduc"
     settings = saved_settings(folder / "rl.safetensors.run")
@@ -181,7 +181,7 @@ def test_a_run_folder_that_was_removed_is_refused_with_what_to_move(copy):
         f"{copy / 'rl.safetensors'} away, and the stage rl is done again."
     )
     (copy / "rl.safetensors").unlink()
-    assert conducted(more, copy).ended == ["rl"]
+    assert conducted(more, copy).finished == ["rl"]
 
 
 def test_a_run_folder_that_lost_its_settings_is_refused_with_what_to_move(copy):
@@ -195,7 +195,7 @@ def test_a_run_folder_that_lost_its_settings_is_refused_with_what_to_move(copy):
     )
     (copy / "rl.safetensors").unlink()
     shutil.rmtree(copy / "rl.safetensors.run")
-    assert conducted(more, copy).ended == ["rl"]
+    assert conducted(more, copy).finished == ["rl"]
 
 
 def test_an_emptied_run_folder_of_an_unfinished_stage_is_begun_again(copy):
@@ -205,7 +205,7 @@ def test_an_emptied_run_folder_of_an_unfinished_stage_is_begun_again(copy):
     record = copy / "stages" / "rl.json"
     unfinished = {"inputs": json.loads(record.read_text())["inputs"]}
     record.write_text(json.dumps(unfinished))
-    assert conducted(TINY, copy).ended == ["rl"]
+    assert conducted(TINY, copy).finished == ["rl"]
 
 
 def test_a_report_of_a_run_that_was_removed_says_what_to_move(copy):
@@ -214,7 +214,7 @@ def test_a_report_of_a_run_that_was_removed_says_what_to_move(copy):
     with pytest.raises(RefusedError, match=r"move \S*/rl\.safetensors away, and the stage rl is"):
         conducted(reported, copy)
     (copy / "rl.safetensors").unlink()
-    assert conducted(reported, copy).ended == ["rl", "report"]
+    assert conducted(reported, copy).finished == ["rl", "report"]
 
 
 def test_one_process_at_a_time_works_on_a_folder(copy):

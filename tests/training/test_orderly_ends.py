@@ -51,7 +51,7 @@ class Plague(Observer):
             for process in set(processes_of(os.getpid())) - self.before:
                 os.kill(process, signal.SIGKILL)
 
-    def said(self, sentence):
+    def message(self, sentence):
         self.heard.append(sentence)
 
 

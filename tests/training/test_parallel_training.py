@@ -290,7 +290,7 @@ class Killing(Observer):
             self.killed.add(victim)
             os.kill(victim, signal.SIGKILL)
 
-    def said(self, sentence):
+    def message(self, sentence):
         self.heard.append(sentence)
 
 

@@ -21,7 +21,7 @@ def test_without_a_terminal_there_are_lines_and_few_of_them():
     shown.started(SETTINGS, 0)
     for update in range(1, 21):
         shown.updated(update, VALUES)
-    shown.said("Something happened.")
+    shown.message("Something happened.")
     shown.updated(21, {**VALUES, "exact/nash_conv": 0.25, "score/random": 0.75})
     shown.ended()
     assert stream.getvalue().splitlines() == [
@@ -46,11 +46,11 @@ def test_on_a_terminal_there_is_a_table_with_the_last_numbers():
     stream = Terminal()
     shown = display(stream)
     assert isinstance(shown, Live)
-    shown.said("Before the start.")
+    shown.message("Before the start.")
     shown.started(SETTINGS, 0)
     shown.updated(1, {**VALUES, "score/random": 0.5})
     shown.updated(2, VALUES)
-    shown.said("In between [bold]is no markup[/bold].")
+    shown.message("In between [bold]is no markup[/bold].")
     shown.ended()
     text = stream.getvalue()
     assert "Before the start." in text

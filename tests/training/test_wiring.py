@@ -14,7 +14,6 @@ from lanista.games import registry
 from lanista.league.population import Population
 from lanista.league.roster import LivePlayer, outcomes
 from lanista.learn.learner import Learner
-from lanista.pipeline.stage import StageObserver
 from lanista.pipeline.stage_play import _judge
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
@@ -25,6 +24,7 @@ from lanista.runs.resolve import resolve
 from lanista.runs.schema import EventRow, LineupRow, MatchRow, MetricRow, TrainingGamesRow
 from lanista.training.learner_loop import LearnerLoop, lone_learner
 from lanista.training.loop import train
+from lanista.training.observers import Observer
 
 PLAIN = {"game": "kuhn", "iterations": 4, "network": SMALL, "rollouts": {"matches": 32}}
 
@@ -269,7 +269,7 @@ def test_the_last_word_on_a_policy_is_in_the_manner_asked_for(
     story = SimpleNamespace(
         game="kuhn", seed=2, game_settings={}, stages=SimpleNamespace(evaluate=asked)
     )
-    found = _judge(story, asked, str(file), StageObserver(), lambda: False)
+    found = _judge(story, asked, str(file), Observer(), lambda: False)
     assert found["digest"] == hashlib.sha256(file.read_bytes()).hexdigest() + ending
     assert found["manner"] == ("greedy" if greedy else f"temperature {temperature or 1:g}")
 

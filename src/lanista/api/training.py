@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lanista.api.callbacks import OnNotice, OnUpdate, say, watching
+from lanista.api.callbacks import Callbacks, OnNotice, OnStage, OnUpdate, say, watching
 from lanista.api.players import PlayerLike, word_of
 from lanista.api.results import ExploitResult, ImitationResult, PipelineResult, TrainingResult
 from lanista.api.settings import Recipe, overrides, run_settings
@@ -21,18 +21,15 @@ from lanista.output_paths import refuse_unwritable, refuse_unwritable_folder
 from lanista.pipeline import recipes
 from lanista.pipeline.recipe import EVALUATION, REPORT, Imitating, PipelineRecipe
 from lanista.pipeline.request import Request
-from lanista.pipeline.runner import Audience, conduct
+from lanista.pipeline.runner import conduct
 from lanista.pipeline.stage_learn import task_of
 from lanista.runs.folder import folder_of
 from lanista.runs.serialise import build
 from lanista.training import loop
-from lanista.training.imitate import Watcher
 from lanista.training.imitate import imitate as do_imitate
 
 OnEpoch = Callable[[Mapping[str, float]], object]
 """Is called with the numbers of an epoch once it is saved."""
-OnStage = Callable[[str], object]
-"""Is called with the name of a stage that begins, or goes on."""
 
 
 def recipe_names() -> list[str]:
@@ -117,7 +114,13 @@ def imitate(
     output = Path(output)
     refuse_unwritable("--output", output)
     task = task_of(stage, output, game=game, threads=threads, device=device)
-    done = do_imitate(task, resume=resume, watcher=_Epochs(on_epoch))
+    callbacks = Callbacks(None if on_epoch is None else _epoch_callback(on_epoch))
+    try:
+        done = do_imitate(
+            task, resume=resume, stop=lambda: callbacks.stopped, observers=[callbacks]
+        )
+    finally:
+        callbacks.raise_error()
     if done.interrupted:
         raise KeyboardInterrupt
     best = next(entry for entry in done.history if entry["epoch"] == done.best_epoch)
@@ -158,8 +161,15 @@ def run(
     folder = request.folder()
     chosen = request.resolved(folder, tell)
     refuse_unwritable_folder("--output-dir", folder)
-    with stopping(tell) as stop:
-        code = conduct(chosen, folder, audience=_Stages(on_stage, tell), stop=stop)
+    callbacks = Callbacks(on_notice=tell, on_stage=on_stage)
+    with stopping(tell) as interrupted:
+        code = conduct(
+            chosen,
+            folder,
+            observers=[callbacks],
+            stop=lambda: callbacks.stopped or interrupted(),
+        )
+    callbacks.raise_error()
     if code:
         raise KeyboardInterrupt
     return _pipeline_result(chosen, folder)
@@ -216,29 +226,13 @@ def exploit(
     )
 
 
-class _Epochs(Watcher):
-    """Passes each epoch on."""
+def _epoch_callback(on_epoch: OnEpoch) -> OnUpdate:
+    """Return a callback of updates that passes each epoch on; what it returns stops nothing."""
 
-    def __init__(self, on_epoch: OnEpoch | None) -> None:
-        self.on_epoch = on_epoch
+    def on_update(epoch: int, values: Mapping[str, float]) -> None:
+        on_epoch({name: value for name, value in values.items() if name != "best_epoch"})
 
-    def epoch_ends(self, entry: Mapping[str, float], best: bool) -> None:
-        if self.on_epoch is not None:
-            self.on_epoch(entry)
-
-
-class _Stages(Audience):
-    """Passes on which stage is at work, and what a user should know."""
-
-    def __init__(self, on_stage: OnStage | None, tell: OnNotice) -> None:
-        self.on_stage, self.tell = on_stage, tell
-
-    def stage(self, name: str) -> None:
-        if self.on_stage is not None:
-            self.on_stage(name)
-
-    def said(self, sentence: str) -> None:
-        self.tell(sentence)
+    return on_update
 
 
 def _pipeline_result(recipe: PipelineRecipe, folder: Path) -> PipelineResult:

@@ -20,11 +20,13 @@ from typing import Any
 
 from lanista.errors import LanistaError
 from lanista.pipeline.recipe import POLICIES, Budget, PipelineRecipe, recipe_values
-from lanista.pipeline.runner import Audience, conduct
+from lanista.pipeline.runner import conduct
 from lanista.pipeline.stage_play import opponents_of
 from lanista.runs.former_keys import spellings
 from lanista.runs.serialise import plain
 from lanista.runs.settings import RunSettings
+from lanista.training.imitate import DECISIONS
+from lanista.training.observers import Observer
 
 Rates = Mapping[str, float]
 """What was measured, by name; see `Rehearsed`."""
@@ -184,7 +186,7 @@ def rehearse(recipe: PipelineRecipe, long_enough: float = _LONG_ENOUGH) -> dict[
         for number in range(_MOST_TIMES):
             clock = Clock()
             small = size.of(recipe)
-            conduct(small, Path(place) / f"{number}", audience=clock)
+            conduct(small, Path(place) / f"{number}", observers=[clock])
             rates |= clock.rates(small)
             if min(clock.spent.get(name, long_enough) for name in _GROWING) >= long_enough:
                 break
@@ -243,7 +245,7 @@ class _Size:
 
 
 @dataclass
-class Clock(Audience):
+class Clock(Observer):
     """Times the stages of a rehearsal."""
 
     spent: dict[str, float] = field(default_factory=dict)
@@ -254,20 +256,20 @@ class Clock(Audience):
     """By stage: how many a run learned from in all."""
     name: str = ""
 
-    def decided(self, decisions: int) -> None:
-        self.decisions[self.name] = decisions
+    def updated(self, update: int, values: Mapping[str, float]) -> None:
+        self.decisions[self.name] = int(values.get("decisions", 0))
 
-    def stage(self, name: str) -> None:
+    def stage_started(self, name: str) -> None:
         self.name = name
         self.marks[name] = [("stage", time.perf_counter(), 0)]
 
-    def begins(self, total: int, unit: str, upto: float = 1.0) -> None:
-        self._mark("begins", total)
+    def work_started(self, total: int, unit: str, upto: float = 1.0) -> None:
+        self._mark(unit, total)
 
-    def at(self, count: int, about: str = "") -> None:
+    def work_at(self, count: int) -> None:
         self._mark("at", count)
 
-    def finished(self, name: str) -> None:
+    def stage_finished(self, name: str) -> None:
         self._mark("finished", 0)
         self.spent[name] = self.marks[name][-1][1] - self.marks[name][0][1]
 
@@ -295,7 +297,7 @@ class Clock(Audience):
         stage, recorded = small.stages.imitate, small.stages.record
         assert stage is not None
         marks = self.marks["imitate"]
-        begun = next(mark for mark in marks if mark[0] == "begins")
+        begun = next(mark for mark in marks if mark[0] == DECISIONS)
         learned = next(mark for mark in marks if mark[0] == "at" and mark[2] == begun[2])
         matches = recorded.matches * len(recorded.seats) if recorded else 1.0
         played = (marks[-1][1] - learned[1]) / max(1, stage.evaluation_matches)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -21,29 +21,14 @@ from lanista.foreign import refuse_unsafe_folder
 from lanista.lock import LOCK, holding
 from lanista.nets.champions import policy_file
 from lanista.pipeline.recipe import RECIPE, PipelineRecipe, load_recipe, read_recipe, recipe_yaml
-from lanista.pipeline.stage import Stage, StageObserver, Stop
+from lanista.pipeline.stage import Stage, Stop
 from lanista.pipeline.stages import stages_of
 from lanista.runs.former_keys import with_present_keys
 from lanista.runs.serialise import SettingsError
+from lanista.training.observers import Observer, Observers
 
 RECORDS, ASIDE = Path("stages"), Path("aside")
 INTERRUPTED = 130
-
-
-class Audience(StageObserver):
-    """Is told which stage is at work too; this one looks away."""
-
-    def planned(self, names: list[str]) -> None:
-        """These stages will be done or skipped, in this order."""
-
-    def skipped(self, name: str) -> None:
-        """A stage is done already."""
-
-    def stage(self, name: str) -> None:
-        """A stage begins, or goes on."""
-
-    def finished(self, name: str) -> None:
-        """A stage is done and recorded."""
 
 
 def saved_recipe(folder: Path) -> PipelineRecipe:
@@ -56,11 +41,11 @@ def conduct(
     recipe: PipelineRecipe,
     folder: Path,
     *,
-    audience: Audience | None = None,
+    observers: Sequence[Observer] = (),
     stop: Stop | None = None,
 ) -> int:
     """Do all that is due of a settled pipeline; return 0, or 130 when stopped with all saved."""
-    audience = audience or Audience()
+    watching = Observers(observers)
     folder.mkdir(parents=True, exist_ok=True)
     refuse_unsafe_folder(folder)
     with holding(folder, "pipeline"), chdir(folder):
@@ -69,9 +54,9 @@ def conduct(
             remove_leftovers(place)
         _keep(recipe)
         stages = stages_of(recipe)
-        audience.planned([stage.name for stage in stages])
+        watching.stages_planned([stage.name for stage in stages])
         for stage in stages:
-            if not _attend(stage, audience, stop or (lambda: False)):
+            if not _attend(stage, watching, stop or (lambda: False)):
                 return INTERRUPTED
     return 0
 
@@ -90,7 +75,7 @@ def _keep(recipe: PipelineRecipe) -> None:
         write_text(RECIPE, recipe_yaml(recipe))
 
 
-def _attend(stage: Stage, audience: Audience, stop: Stop) -> bool:
+def _attend(stage: Stage, observer: Observer, stop: Stop) -> bool:
     """Do a stage if it is due; return whether it is done now."""
     inputs = {"settings": stage.settings, "files": _digests(stage.reads)}
     inputs = json.loads(json.dumps(inputs))  # As it will be read back: tuples are lists.
@@ -98,13 +83,13 @@ def _attend(stage: Stage, audience: Audience, stop: Stop) -> bool:
     if record is not None:
         why = _changed(stage, record, inputs)
         if not why and "outputs" in record:
-            audience.skipped(stage.name)
+            observer.stage_skipped(stage.name)
             return True
         if why and _grown(stage, record, inputs):
             record = None
         elif why:
             place = _set_aside(stage)
-            audience.said(f"{stage.name}: {why}; what it made before is in {place}.")
+            observer.message(f"{stage.name}: {why}; what it made before is in {place}.")
             record = None
     elif _there(stage):
         raise RefusedError(
@@ -115,11 +100,11 @@ def _attend(stage: Stage, audience: Audience, stop: Stop) -> bool:
         return False
     if record is None:
         _write(stage, {"inputs": inputs})
-    audience.stage(stage.name)
-    if not stage.work(audience, stop):
+    observer.stage_started(stage.name)
+    if stop() or not stage.work(observer, stop):
         return False
     _write(stage, {"inputs": inputs, "outputs": _digests(stage.makes)})
-    audience.finished(stage.name)
+    observer.stage_finished(stage.name)
     return True
 
 

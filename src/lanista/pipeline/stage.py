@@ -1,4 +1,4 @@
-"""What a stage of a pipeline is, and what it tells while it works. Knows no stage in particular."""
+"""What a stage of a pipeline is. Knows no stage in particular."""
 
 from __future__ import annotations
 
@@ -8,26 +8,7 @@ from typing import Any
 
 from lanista.nets.champions import policy_file
 from lanista.pipeline.recipe import POLICIES, PipelineRecipe
-
-
-class StageObserver:
-    """Is told how far a stage is; this one looks away."""
-
-    def begins(self, total: int, unit: str, upto: float = 1.0) -> None:
-        """So many of something are to be done; with them the stage is done by the share `upto`."""
-
-    def done(self, more: int) -> None:
-        """So many more of them are done."""
-
-    def at(self, count: int, about: str = "") -> None:
-        """So many of them are done in all; `about` has numbers worth a look."""
-
-    def decided(self, decisions: int) -> None:
-        """So many decisions were learned from in all, where a run counts them."""
-
-    def said(self, sentence: str) -> None:
-        """Something the user should know."""
-
+from lanista.training.observers import Observer
 
 Stop = Callable[[], bool]
 """Says whether the user wants to stop."""
@@ -46,7 +27,7 @@ class Stage:
     """Files and folders whose bytes are what came of it."""
     keeps: tuple[str, ...]
     """Others that belong to it, such as run folders."""
-    work: Callable[[StageObserver, Stop], bool]
+    work: Callable[[Observer, Stop], bool]
     """Does it, or goes on with it; False: it was stopped, with all that is complete saved."""
     grows: str = ""
     """A setting of which more means that the stage goes on from what it made."""

@@ -6,16 +6,13 @@ Each is a run that goes on from its newest checkpoint. Knows nothing of how lear
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lanista.data.demonstrations import Demonstrations, Indices
 from lanista.errors import RefusedError
 from lanista.pipeline.recipe import POLICIES, Imitating, PipelineRecipe, run_folder
 from lanista.pipeline.stage import (
     Stage,
-    StageObserver,
     Stop,
     common_inputs,
     game_file,
@@ -26,9 +23,9 @@ from lanista.runs.folder import folder_of
 from lanista.runs.layout import CONFIG, DATABASE
 from lanista.runs.serialise import plain
 from lanista.runs.settings import RunSettings, may_change
-from lanista.training.imitate import CHECKPOINTS, Task, Watcher, imitate, json_path
+from lanista.training.imitate import CHECKPOINTS, Task, imitate, json_path
 from lanista.training.loop import train
-from lanista.training.progress_view import JUDGED, number
+from lanista.training.observers import Observer
 
 _OTHER_RESULTS = ("iterations", "evaluation")
 """What may change in a run and yet changes what a stage makes: how long it learns, and the
@@ -42,13 +39,13 @@ def imitate_stage(recipe: PipelineRecipe) -> Stage:
     output = Path(POLICIES["imitate"])
     task = task_of(stage, output, game=recipe.game, threads=1, device=recipe.device)
 
-    def work(onlooker: StageObserver, stop: Stop) -> bool:
+    def work(observer: Observer, stop: Stop) -> bool:
         run = folder_of(output)
         if run.exists() and not Checkpoints(run / CHECKPOINTS).numbers():
             shutil.rmtree(run)  # Killed before anything was learned.
-        watcher = _Watched(task, onlooker, stop)
         try:
-            return not imitate(task, resume=run.exists(), watcher=watcher).interrupted
+            done = imitate(task, resume=run.exists(), stop=stop, observers=[observer])
+            return not done.interrupted
         except KeyboardInterrupt:
             if stop():
                 return False
@@ -59,10 +56,6 @@ def imitate_stage(recipe: PipelineRecipe) -> Stage:
     makes = (str(output), str(json_path(output)))
     settings = common_inputs(recipe) | plain(stage)
     return Stage("imitate", settings, reads, makes, (str(folder_of(output)),), work)
-
-
-_LEARNING = 0.8
-"""The share of imitation that learning has on a progress bar; matches have the rest."""
 
 
 def task_of(stage: Imitating, output: Path, *, game: str | None, threads: int, device: str) -> Task:
@@ -89,61 +82,19 @@ def task_of(stage: Imitating, output: Path, *, game: str | None, threads: int, d
     )
 
 
-class _Watched(Watcher):
-    """Tells an onlooker about imitation, and stops it when the user wants to."""
-
-    def __init__(self, task: Task, onlooker: StageObserver, stop: Stop) -> None:
-        self.task, self.onlooker, self.stop = task, onlooker, stop
-
-    def _look(self) -> None:
-        if self.stop():
-            raise KeyboardInterrupt
-
-    def files(self, done: int, total: int) -> None:
-        self._look()
-
-    def gathered(self, data: Demonstrations, learned: Indices, held_out: Indices) -> None:
-        self.decisions = len(data.rows(learned))
-        total = self.task.imitation.epochs * self.decisions
-        upto = _LEARNING if self.task.evaluation_matches else 1.0
-        self.onlooker.begins(total, "decisions learned", upto)
-
-    def resumed(self, epoch: int, sentences: list[str]) -> None:
-        for sentence in sentences:
-            self.onlooker.said(sentence)
-        self.onlooker.at(epoch * self.decisions)
-
-    def learned(self, decisions: int) -> None:
-        self.onlooker.done(decisions)
-        self._look()
-
-    def epoch_ends(self, entry: Mapping[str, float], best: bool) -> None:
-        epoch, loss = int(entry["epoch"]), entry["held_out_nll"]
-        about = f"epoch {epoch}, nll held out {loss:.4f}{' (best)' if best else ''}"
-        self.onlooker.at(epoch * self.decisions, about)
-        self._look()
-
-    def playing(self, matches: int) -> None:
-        self.onlooker.begins(matches, "matches")
-
-    def played(self, matches: int) -> None:
-        self.onlooker.done(matches)
-        self._look()
-
-
 def run_stage(recipe: PipelineRecipe, name: str) -> Stage:
     """Return the stage `rl` or `league`."""
     settings, output = recipe.run_settings(name), Path(POLICIES[name])
     folder = Path(run_folder(name))
 
-    def work(onlooker: StageObserver, stop: Stop) -> bool:
+    def work(observer: Observer, stop: Stop) -> bool:
         code = train(
             settings,
             output,
             folder=folder,
             resume=is_whole(name),
             stop=stop,
-            observers=[_Observed(onlooker)],
+            observers=[observer],
         )
         return code == 0
 
@@ -186,24 +137,3 @@ def _files(settings: RunSettings) -> list[str]:
     start = settings.supervised_checkpoint
     words = [*([start] if start else []), *settings.opponents, *settings.evaluation.bots]
     return policy_files(words)
-
-
-class _Observed:
-    """Tells an onlooker about a run."""
-
-    def __init__(self, onlooker: StageObserver) -> None:
-        self.onlooker = onlooker
-
-    def started(self, settings: RunSettings, update: int) -> None:
-        self.onlooker.begins(settings.updates, "updates")
-        self.onlooker.at(update)
-
-    def updated(self, update: int, values: Mapping[str, float]) -> None:
-        self.onlooker.decided(int(values.get("decisions", 0)))
-        judged = [name for name in values if name.startswith(JUDGED)]
-        self.onlooker.at(update, ", ".join(f"{name} {number(values[name])}" for name in judged))
-
-    def said(self, sentence: str) -> None:
-        self.onlooker.said(sentence)
-
-    def ended(self) -> None: ...

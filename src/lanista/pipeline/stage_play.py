@@ -25,7 +25,6 @@ from lanista.nets.policy_file import load_policy
 from lanista.pipeline.recipe import DATA, EVALUATION, Evaluating, PipelineRecipe, Recording
 from lanista.pipeline.stage import (
     Stage,
-    StageObserver,
     Stop,
     common_inputs,
     game_file,
@@ -37,6 +36,7 @@ from lanista.rollout.replay_recorder import Recorder, block_size
 from lanista.rollout.schedule import Schedule, rotations
 from lanista.runs.players import is_bot
 from lanista.runs.serialise import SettingsError, plain
+from lanista.training.observers import Observer
 
 _SLOTS = 4096
 
@@ -49,25 +49,23 @@ def record_stage(recipe: PipelineRecipe) -> Stage:
     del settings["threads"]
     words = policy_files(word for lineup in stage.lineups() for word in lineup)
 
-    def work(onlooker: StageObserver, stop: Stop) -> bool:
-        return _play_all(recipe, stage, onlooker, stop)
+    def work(observer: Observer, stop: Stop) -> bool:
+        return _play_all(recipe, stage, observer, stop)
 
     reads = (*game_file(recipe), *words)
     return Stage("record", common_inputs(recipe) | settings, reads, (DATA,), (), work)
 
 
-def _play_all(
-    recipe: PipelineRecipe, stage: Recording, onlooker: StageObserver, stop: Stop
-) -> bool:
+def _play_all(recipe: PipelineRecipe, stage: Recording, observer: Observer, stop: Stop) -> bool:
     """Record every line-up on deals of its own; blocks that are there are not played again."""
     first, plans = 0, []
     for players in stage.lineups():
         schedule = rotations(len(players), stage.matches, first_match=first, first_deal=first)
         plans.append((players, schedule))
         first += len(schedule)
-    onlooker.begins(first, "matches")
+    observer.work_started(first, "matches")
     for players, schedule in plans:
-        if not _play_lineup(recipe, stage, players, schedule, onlooker, stop):
+        if not _play_lineup(recipe, stage, players, schedule, observer, stop):
             return False
     return True
 
@@ -77,11 +75,11 @@ def _play_lineup(
     stage: Recording,
     players: tuple[str, ...],
     schedule: Schedule,
-    onlooker: StageObserver,
+    observer: Observer,
     stop: Stop,
 ) -> bool:
     def ended(matches: int) -> None:
-        onlooker.done(matches)
+        observer.work_advanced(matches)
         if stop():
             raise KeyboardInterrupt
 
@@ -98,7 +96,7 @@ def _play_lineup(
             recorder = Recorder(DATA, tables[0].game, tables[0].players)
             for block in schedule.blocks(block_size(tables[0].game.spec)):
                 if recorder.path_of(block).exists():
-                    onlooker.done(len(block))
+                    observer.work_advanced(len(block))
                     continue
                 shared = tables[: max(1, min(len(tables), len(block)))]
                 recorder.write(play(shared, block, record=True, progress=ended))
@@ -135,8 +133,8 @@ def evaluate_stage(recipe: PipelineRecipe) -> Stage:
     assert stage is not None
     assert policy is not None
 
-    def work(onlooker: StageObserver, stop: Stop) -> bool:
-        evaluation = _judge(recipe, stage, policy, onlooker, stop)
+    def work(observer: Observer, stop: Stop) -> bool:
+        evaluation = _judge(recipe, stage, policy, observer, stop)
         if evaluation is None:
             return False
         write_text(EVALUATION, json.dumps(evaluation, indent=2, sort_keys=True) + "\n")
@@ -149,13 +147,13 @@ def evaluate_stage(recipe: PipelineRecipe) -> Stage:
 
 
 def _judge(
-    recipe: PipelineRecipe, stage: Evaluating, policy: str, onlooker: StageObserver, stop: Stop
+    recipe: PipelineRecipe, stage: Evaluating, policy: str, observer: Observer, stop: Stop
 ) -> dict[str, Any] | None:
     """Return what the policy's matches say, without clocks; None: stopped."""
     words, name = opponents_of(recipe), Path(policy).stem
 
     def ended(matches: int) -> None:
-        onlooker.done(matches)
+        observer.work_advanced(matches)
         if stop():
             raise KeyboardInterrupt
 
@@ -175,7 +173,7 @@ def _judge(
         with _tables(recipe, stage.threads, slots, seated) as tables:
             spec = tables[0].game.spec
             deals = -(-stage.games // spec.seats)
-            onlooker.begins(deals * spec.seats * len(words), "matches")
+            observer.work_started(deals * spec.seats * len(words), "matches")
             blocks = list(play_gauntlet(tables, deals, progress=ended))
     except KeyboardInterrupt:
         if stop():

@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 
 from lanista.pipeline.recipe import EVALUATION, POLICIES, REPORT, PipelineRecipe, run_folder
-from lanista.pipeline.stage import Stage, StageObserver, Stop
+from lanista.pipeline.stage import Stage, Stop
 from lanista.pipeline.stage_learn import imitate_stage, is_whole, run_stage
 from lanista.pipeline.stage_play import evaluate_stage, record_stage
 from lanista.report.exports import write_report
 from lanista.report.reading import read_run
+from lanista.training.observers import Observer
 
 
 def report_stage(recipe: PipelineRecipe) -> Stage:
@@ -20,7 +21,7 @@ def report_stage(recipe: PipelineRecipe) -> Stage:
     assert last is not None
     folder = Path(run_folder(last))
 
-    def work(onlooker: StageObserver, stop: Stop) -> bool:
+    def work(observer: Observer, stop: Stop) -> bool:
         is_whole(last)  # Refuses one that was taken away since; its stage is done and skipped.
         evaluation = Path(EVALUATION) if recipe.stages.evaluate else None
         write_report(read_run(folder), Path(REPORT), evaluation=evaluation)

@@ -7,7 +7,7 @@ anywhere and resumed. Knows nothing of how its progress looks on a screen.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,12 +31,17 @@ from lanista.rollout.inference.actor import refuse_temperature
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of
 from lanista.text import printable
+from lanista.training.observers import Observer, Observers
 
 if TYPE_CHECKING:
     from lanista.data.feedback import FeedbackSummary
 
 CRITIC, CONFIG, CHECKPOINTS = "critic.safetensors", "config.yaml", "checkpoints"
 _KEPT = 2
+FILES, DECISIONS = "files", "decisions learned"
+"""What imitation counts before its matches, as its observers hear of it."""
+_LEARNING = 0.8
+"""The share that learning has of imitation; matches have the rest."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,11 @@ class Task:
     device: str = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
 
+    @property
+    def updates(self) -> int:
+        """How many epochs there are at most."""
+        return self.imitation.epochs
+
     def learned_from(self) -> dict[str, Any]:
         """Return what the weights depend on; it must be the same when a run is resumed."""
         imitation = asdict(self.imitation)
@@ -73,34 +83,6 @@ class Task:
             "players": list(self.players),
             "irrelevant": list(self.irrelevant),
         }
-
-
-class Watcher:
-    """Is told what happens; this one looks away."""
-
-    def files(self, done: int, total: int) -> None:
-        """Files were read."""
-
-    def gathered(self, data: Demonstrations, learned: Indices, held: Indices) -> None:
-        """All demonstrations are there, and it is known which are held out."""
-
-    def resumed(self, epoch: int, said: list[str]) -> None:
-        """A run goes on after `epoch`; `said` are sentences on what was damaged."""
-
-    def epoch_begins(self, number: int, decisions: int) -> None:
-        """An epoch begins."""
-
-    def learned(self, decisions: int) -> None:
-        """So many more decisions were learned from."""
-
-    def epoch_ends(self, entry: Mapping[str, float], best: bool) -> None:
-        """An epoch is over and saved."""
-
-    def playing(self, matches: int) -> None:
-        """Matches are about to be played."""
-
-    def played(self, matches: int) -> None:
-        """So many more matches have ended."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +99,35 @@ class Imitated:
     interrupted: bool = False
 
 
-def imitate(task: Task, *, resume: bool = False, watcher: Watcher | None = None) -> Imitated:
-    """Do the whole task; an interrupt ends it early with what the best epoch gave."""
-    watcher = watcher or Watcher()
+class _Progress:
+    """Counts for the observers, and interrupts the work when the user wants to stop."""
+
+    def __init__(self, observers: Observers, stop: Callable[[], bool]) -> None:
+        self.observers, self.stop = observers, stop
+
+    def files(self, done: int, total: int) -> None:
+        if done == 1:
+            self.observers.work_started(total, FILES, 0.0)
+        self.advance(1)
+
+    def advance(self, more: int) -> None:
+        self.observers.work_advanced(more)
+        self.look()
+
+    def look(self) -> None:
+        if self.stop():
+            raise KeyboardInterrupt
+
+
+def imitate(
+    task: Task,
+    *,
+    resume: bool = False,
+    stop: Callable[[], bool] | None = None,
+    observers: Sequence[Observer] = (),
+) -> Imitated:
+    """Do the whole task; an interrupt or `stop()` ends it early with what the best epoch gave."""
+    progress = _Progress(Observers(observers), stop or (lambda: False))
     _refuse_unfit(task, resume)
     if task.threads:
         torch.set_num_threads(task.threads)
@@ -130,32 +138,36 @@ def imitate(task: Task, *, resume: bool = False, watcher: Watcher | None = None)
         players=task.players,
         game=task.game,
         mix_sources=task.imitation.mix_sources,
-        progress=watcher.files,
+        progress=progress.files,
     )
     for what in task.irrelevant:
         data.leave_out(what)
     opponents = _opponents(task, data)
     learned, held = data.split(task.imitation.hold_out, task.imitation.seed)
-    watcher.gathered(data, learned, held)
-    cloner, checkpoints = _begin(task, data, resume, watcher)
+    observed = progress.observers
+    observed.gathered(data, learned, held)
+    decisions = len(data.rows(learned))
+    share = _LEARNING if task.evaluation_matches else 1.0
+    observed.work_started(task.updates * decisions, DECISIONS, share)
+    cloner, checkpoints = _begin(task, data, resume, observed)
+    observed.started(task, cloner.epoch)
+    if resume:
+        observed.work_at(cloner.epoch * decisions)
     try:
-        _learn(cloner, data, learned, held, checkpoints, task, watcher)
-        interrupted = False
-    except KeyboardInterrupt:
-        if not cloner.best_epoch:
-            raise  # Nothing was learned; the run folder is there to be resumed.
-        interrupted = True
-    digest = _save(task, cloner, data)
-    judgement = strength = None
-    if not interrupted:
-        try:
-            policy, critic = cloner.best()
-            parts = judged(policy, critic, data, held)
-            judgement = report(data, learned, parts, value=critic is not None)
-            if task.evaluation_matches:
-                strength = _play(task, data, opponents, watcher)
-        except KeyboardInterrupt:
-            interrupted = True
+        interrupted = _learn(cloner, data, learned, held, checkpoints, task, progress)
+        digest = _save(task, cloner, data)
+        judgement = strength = None
+        if not interrupted:
+            try:
+                policy, critic = cloner.best()
+                parts = judged(policy, critic, data, held)
+                judgement = report(data, learned, parts, value=critic is not None)
+                if task.evaluation_matches:
+                    strength = _play(task, data, opponents, progress)
+            except KeyboardInterrupt:
+                interrupted = True
+    finally:
+        observed.ended()
     done = Imitated(
         digest, cloner.epoch, cloner.best_epoch, cloner.history, judgement, strength, interrupted
     )
@@ -198,7 +210,7 @@ def _opponents(task: Task, data: Demonstrations) -> tuple[str, ...]:
 
 
 def _begin(
-    task: Task, data: Demonstrations, resume: bool, watcher: Watcher
+    task: Task, data: Demonstrations, resume: bool, observers: Observers
 ) -> tuple[Cloner, Checkpoints]:
     """Return the cloner, fresh or as the newest checkpoint has it."""
     folder = folder_of(task.output)
@@ -212,10 +224,11 @@ def _begin(
     if resume:
         checkpoints.remove_leftovers()
         remove_leftovers(folder)
-        number, state, said = checkpoints.newest_good()
+        _, state, notices = checkpoints.newest_good()
         _refuse_other(task, data, state)
         cloner.load_state(state["cloner"])
-        watcher.resumed(number, said)
+        for sentence in notices:
+            observers.message(sentence)
         return cloner, checkpoints
     write_text(folder / CONFIG, yaml.safe_dump(_config(task), sort_keys=False))
     _save_checkpoint(checkpoints, cloner, task, data.digest())
@@ -246,14 +259,23 @@ def _learn(
     held: Indices,
     checkpoints: Checkpoints,
     task: Task,
-    watcher: Watcher,
-) -> None:
+    progress: _Progress,
+) -> bool:
+    """Learn to the end; return whether that was interrupted, with at least an epoch learned."""
     decisions, digest = len(data.rows(learned)), data.digest()
-    while not cloner.finished:
-        watcher.epoch_begins(cloner.epoch + 1, decisions)
-        entry = cloner.train_epoch(data, learned, held, watcher.learned)
-        _save_checkpoint(checkpoints, cloner, task, digest)
-        watcher.epoch_ends(entry, cloner.best_epoch == cloner.epoch)
+    try:
+        while not cloner.finished:
+            entry = cloner.train_epoch(data, learned, held, progress.advance)
+            _save_checkpoint(checkpoints, cloner, task, digest)
+            values = {**entry, "best_epoch": cloner.best_epoch}
+            progress.observers.updated(cloner.epoch, values)
+            progress.observers.work_at(cloner.epoch * decisions)
+            progress.look()
+    except KeyboardInterrupt:
+        if not cloner.best_epoch:
+            raise  # Nothing was learned; the run folder is there to be resumed.
+        return True
+    return False
 
 
 def _save_checkpoint(checkpoints: Checkpoints, cloner: Cloner, task: Task, digest: str) -> None:
@@ -284,11 +306,11 @@ def _about(task: Task, data: Demonstrations) -> dict[str, Any]:
 
 
 def _play(
-    task: Task, data: Demonstrations, opponents: tuple[str, ...], watcher: Watcher
+    task: Task, data: Demonstrations, opponents: tuple[str, ...], progress: _Progress
 ) -> Strength:
     game = task.game or data.spec.name
     meetings = meetings_of(data, game, opponents, task.temperature)
-    watcher.playing(meetings * task.evaluation_matches)
+    progress.observers.work_started(meetings * task.evaluation_matches, "matches")
     return measure(
         task.output,
         data,
@@ -296,7 +318,7 @@ def _play(
         matches=task.evaluation_matches,
         opponents=opponents,
         temperature=task.temperature,
-        progress=watcher.played,
+        progress=progress.advance,
     )
 
 

@@ -144,6 +144,8 @@ class _Trainer:
         self.run.keep_settings(self.settings)
         update = iteration * self.settings.learner_updates
         self.observers.started(self.settings, update)
+        self.observers.work_started(self.settings.updates, "updates")
+        self.observers.work_at(update)
         # The first checkpoint is older than every row, those of the players at the start too.
         said += self.run.forget_after(iteration, update if iteration else -1)
         said.append(self._doubts(state["rows"]))
@@ -263,7 +265,7 @@ class _Trainer:
             self.evaluator,
             self.next_match,
             self.stop,
-            self.observers.said,
+            self.observers.message,
         )
         if tested is None:
             return None
@@ -376,6 +378,7 @@ class _Trainer:
     def _log(self, number: int, values: Values) -> None:
         self.run.metrics.add(number, values)
         self.observers.updated(number, values)
+        self.observers.work_at(number)
 
     def _save(self, must: bool) -> None:
         """Save the run; a disk that is full now may not be at the next save."""
@@ -454,4 +457,4 @@ class _Trainer:
         """Tell the user; what belongs to the coming update is taken back with it."""
         if sentence:
             self.run.metrics.say(self.population.update if update is None else update, sentence)
-            self.observers.said(sentence)
+            self.observers.message(sentence)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from lanista.runs.settings import RunSettings
 from lanista.terminal import console
+from lanista.training.observers import Observer
+
+if TYPE_CHECKING:
+    from lanista.training.imitate import Task
 
 _LINE_EVERY = 10.0
 JUDGED = ("exact/", "score/")
@@ -25,7 +29,7 @@ def display(stream: TextIO | None = None) -> Lines | Live:
     return Live(stream) if stream.isatty() else Lines(stream)
 
 
-class Lines:
+class Lines(Observer):
     """A line now and then, and one for every judgement."""
 
     def __init__(self, stream: TextIO, every: float = _LINE_EVERY) -> None:
@@ -33,7 +37,7 @@ class Lines:
         self.total, self.shown = 0, 0.0
         self.last: tuple[int, Mapping[str, float]] | None = None
 
-    def started(self, settings: RunSettings, update: int) -> None:
+    def started(self, settings: RunSettings | Task, update: int) -> None:
         self.total, self.shown = settings.updates, time.monotonic()
         self._print(f"update {update:,} of {self.total:,}")
 
@@ -43,7 +47,7 @@ class Lines:
         if judged or time.monotonic() - self.shown >= self.every:
             self._show()
 
-    def said(self, sentence: str) -> None:
+    def message(self, sentence: str) -> None:
         self._print(sentence)
 
     def ended(self) -> None:
@@ -61,7 +65,7 @@ class Lines:
         print(text, file=self.stream, flush=True)
 
 
-class Live:
+class Live(Observer):
     """A table that is redrawn, with the last value of every number worth a look."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -70,7 +74,7 @@ class Live:
         self.total, self.update = 0, 0
         self.values: dict[str, float] = {}
 
-    def started(self, settings: RunSettings, update: int) -> None:
+    def started(self, settings: RunSettings | Task, update: int) -> None:
         from rich.live import Live as RichLive
 
         self.total, self.update = settings.updates, update
@@ -83,7 +87,7 @@ class Live:
         self.update = update
         self.values |= values
 
-    def said(self, sentence: str) -> None:
+    def message(self, sentence: str) -> None:
         if self.live is None:
             print(sentence, file=self.stream, flush=True)
         else:

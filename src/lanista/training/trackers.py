@@ -9,14 +9,17 @@ import importlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanista.runs.serialise import plain
-from lanista.runs.settings import RunSettings
 from lanista.training.observers import Observer
 
+if TYPE_CHECKING:
+    from lanista.runs.settings import RunSettings
+    from lanista.training.imitate import Task
 
-class TensorBoard:
+
+class TensorBoard(Observer):
     """Writes event files."""
 
     def __init__(self, folder: Path) -> None:
@@ -24,21 +27,18 @@ class TensorBoard:
 
         self.writer: Any = SummaryWriter(str(folder))
 
-    def started(self, settings: RunSettings, update: int) -> None:
+    def started(self, settings: RunSettings | Task, update: int) -> None:
         self.writer.add_text("settings", str(plain(settings)), update)
 
     def updated(self, update: int, values: Mapping[str, float]) -> None:
         for name, value in values.items():
             self.writer.add_scalar(name, value, update)
 
-    def said(self, sentence: str) -> None:
-        pass
-
     def ended(self) -> None:
         self.writer.close()
 
 
-class WeightsAndBiases:
+class WeightsAndBiases(Observer):
     """Logs to a project; WANDB_MODE=offline keeps it on this machine."""
 
     def __init__(self, project: str, output: Path) -> None:
@@ -46,7 +46,7 @@ class WeightsAndBiases:
         self.project, self.output = project, output
         self.run: Any = None
 
-    def started(self, settings: RunSettings, update: int) -> None:
+    def started(self, settings: RunSettings | Task, update: int) -> None:
         folder = self.output.parent / f"{self.output.name}.run"
         self.run = self.wandb.init(
             project=self.project,
@@ -58,9 +58,6 @@ class WeightsAndBiases:
 
     def updated(self, update: int, values: Mapping[str, float]) -> None:
         self.run.log(dict(values), step=update)
-
-    def said(self, sentence: str) -> None:
-        pass
 
     def ended(self) -> None:
         if self.run is not None:

@@ -20,6 +20,7 @@ from lanista.text import printable
 
 if TYPE_CHECKING:
     from lanista.data.demonstrations import Demonstrations, Indices
+    from lanista.runs.settings import RunSettings
     from lanista.training.imitate import Task
 
 
@@ -68,8 +69,8 @@ class Imitate:
         task = self._task()
         for file in (self.output, json_path(self.output)):
             refuse_unwritable("--output", file)
-        with _screen() as watcher, self._naming():
-            done = imitate(task, resume=self.resume, watcher=watcher)
+        with _screen(self.resume) as screen, self._naming():
+            done = imitate(task, resume=self.resume, observers=[screen])
         if done.report is not None:
             say(done)
         print(f"policy: {self.output} ({done.digest[:12]}, epoch {done.best_epoch})")
@@ -125,71 +126,74 @@ class Imitate:
         )
 
 
-def _screen() -> Any:
-    """Return a watcher that shows bars and one line an epoch."""
+def _screen(resume: bool) -> Any:
+    """Return an observer that shows bars and one line an epoch."""
     from lanista.cli.common.progress import progress_of
-    from lanista.training.imitate import Watcher
+    from lanista.training.imitate import DECISIONS
+    from lanista.training.observers import Observer
 
-    class Screen(Watcher):
+    class Screen(Observer):
         def __init__(self) -> None:
             self._bars = ExitStack()
             self._bar: Callable[[int], None] | None = None
             self._began = time.monotonic()
+            self._epoch, self._decisions = 0, 0
 
         def __enter__(self) -> Screen:
             return self
 
         def __exit__(self, *_: object) -> None:
-            self._bars.close()
+            self._close()
 
         def _open(self, total: int, what: str) -> None:
-            self._bars.close()
+            self._close()
             self._bar = self._bars.enter_context(progress_of(total, what))
 
-        def files(self, done: int, total: int) -> None:
-            if done == 1:
-                self._open(total, "files")
-            self.played(1)
-
-        def gathered(self, data: Demonstrations, learned: Indices, held: Indices) -> None:
+        def _close(self) -> None:
             self._bars.close()
+            self._bar = None
+
+        def gathered(self, data: Demonstrations, learned: Indices, held_out: Indices) -> None:
+            self._close()
+            self._decisions = len(data.rows(learned))
             teachers = dict.fromkeys(teacher.name for teacher in data.teachers)
             names = ", ".join(printable(name, 40) for name in teachers)
             print(
                 f"{data.spec.name}: {len(data):,} decisions of {names} in {data.matches:,} "
-                f"matches; {len(data.rows(held)):,} of them, whole deals, are held out",
+                f"matches; {len(data.rows(held_out)):,} of them, whole deals, are held out",
                 flush=True,
             )
 
-        def resumed(self, epoch: int, said: list[str]) -> None:
-            for sentence in said:
-                print(sentence)
-            print(f"resumed after epoch {epoch}", flush=True)
+        def message(self, sentence: str) -> None:
+            print(sentence)
 
-        def epoch_begins(self, number: int, decisions: int) -> None:
-            self._began = time.monotonic()
-            self._open(decisions, f"epoch {number}")
+        def started(self, settings: RunSettings | Task, update: int) -> None:
+            if resume:
+                print(f"resumed after epoch {update}", flush=True)
+            self._epoch, self._began = update, time.monotonic()
 
-        def learned(self, decisions: int) -> None:
-            self.played(decisions)
-
-        def epoch_ends(self, entry: Mapping[str, float], best: bool) -> None:
-            self._bars.close()
-            value = ""
-            if "held_out_value" in entry:
-                value = f", outcome {entry['held_out_value']:.4f}"
+        def updated(self, update: int, values: Mapping[str, float]) -> None:
+            self._close()
+            outcome = ""
+            if "held_out_value" in values:
+                outcome = f", outcome {values['held_out_value']:.4f}"
+            best = " (best)" if values["best_epoch"] == update else ""
             print(
-                f"epoch {int(entry['epoch'])}: nll {entry['learned_nll']:.4f}, held out "
-                f"{entry['held_out_nll']:.4f}{value}{' (best)' if best else ''}, "
+                f"epoch {update}: nll {values['learned_nll']:.4f}, held out "
+                f"{values['held_out_nll']:.4f}{outcome}{best}, "
                 f"{time.monotonic() - self._began:.1f} s",
                 flush=True,
             )
+            self._epoch, self._began = update, time.monotonic()
 
-        def playing(self, matches: int) -> None:
-            self._open(matches, "matches")
+        def work_started(self, total: int, unit: str, upto: float = 1.0) -> None:
+            if unit != DECISIONS:  # Those have a bar for each epoch, from its first batch on.
+                self._open(total, unit)
 
-        def played(self, matches: int) -> None:
-            if self._bar:
-                self._bar(matches)
+        def work_advanced(self, more: int) -> None:
+            if self._bar is None:
+                self._open(self._decisions, f"epoch {self._epoch + 1}")
+            assert self._bar is not None
+            self._bar(more)
 
     return Screen()

@@ -70,7 +70,7 @@ class LeagueCommand:
         screen, output = display(), self.output_dir / POLICY
         own = {"league.round": "--rl-iterations-per-round"} if self.rl_iterations_per_round else {}
         naming = naming_settings(settings, self._flags(), own, "--output-dir")
-        with stopping(screen.said) as stop, naming:
+        with stopping(screen.message) as stop, naming:
             code = train(
                 settings,
                 output,

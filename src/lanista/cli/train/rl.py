@@ -92,8 +92,8 @@ class RL:
         resume = self.resume or self.checkpoint is not None
         settings = self._settings(resume)
         screen = display()
-        observers = [screen, *mirrors(self.tensorboard, self.wandb, self.output, screen.said)]
-        with stopping(screen.said) as stop, naming_settings(settings, self):
+        observers = [screen, *mirrors(self.tensorboard, self.wandb, self.output, screen.message)]
+        with stopping(screen.message) as stop, naming_settings(settings, self):
             code = train(
                 settings,
                 self.output,

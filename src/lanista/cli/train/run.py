@@ -52,8 +52,8 @@ class RunCommand:
         folder = request.folder()
         recipe = request.resolved(folder, say=lambda sentence: print(sentence, flush=True))
         refuse_unwritable_folder("--output-dir", folder)
-        with view() as screen, stopping(screen.said) as stop:
-            code = conduct(recipe, folder, audience=screen, stop=stop)
+        with view() as screen, stopping(screen.message) as stop:
+            code = conduct(recipe, folder, observers=[screen], stop=stop)
         if code:
             print(f"Interrupted, and saved; go on with: lanista run {folder}")
         else:

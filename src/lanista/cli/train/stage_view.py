@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from lanista.pipeline.runner import Audience
 from lanista.terminal import console
+from lanista.training.observers import Observer
+from lanista.training.progress_view import JUDGED, number
 
 _LINE_EVERY = 10.0
 
@@ -21,7 +23,7 @@ def view(stream: TextIO | None = None) -> StageLines | StageBars:
     return StageBars(stream) if stream.isatty() else StageLines(stream)
 
 
-class _Counting(Audience):
+class _Counting(Observer):
     """Knows which stage is at work and how far it is."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -37,23 +39,26 @@ class _Counting(Audience):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def planned(self, names: list[str]) -> None:
-        self.names = names
+    def stages_planned(self, names: Sequence[str]) -> None:
+        self.names = list(names)
 
-    def stage(self, name: str) -> None:
+    def stage_started(self, name: str) -> None:
         self.name, self.began = name, time.monotonic()
         self.count, self.total, self.unit, self.about = 0, 0, "", ""
         self.start, self.upto = 0.0, 0.0
 
-    def begins(self, total: int, unit: str, upto: float = 1.0) -> None:
+    def work_started(self, total: int, unit: str, upto: float = 1.0) -> None:
         self.count, self.total, self.unit, self.about = 0, total, unit, ""
         self.start, self.upto = self.upto, upto
 
-    def done(self, more: int) -> None:
-        self.at(self.count + more)
+    def work_advanced(self, more: int) -> None:
+        self.work_at(self.count + more)
 
-    def at(self, count: int, about: str = "") -> None:
-        self.count, self.about = count, about or self.about
+    def work_at(self, count: int) -> None:
+        self.count = count
+
+    def updated(self, update: int, values: Mapping[str, float]) -> None:
+        self.about = _worth_a_look(values) or self.about
 
     @property
     def share(self) -> float:
@@ -74,28 +79,28 @@ class StageLines(_Counting):
         super().__init__(stream)
         self.every, self.shown = every, 0.0
 
-    def skipped(self, name: str) -> None:
-        self.said(f"{name}: done before")
+    def stage_skipped(self, name: str) -> None:
+        self.message(f"{name}: done before")
 
-    def stage(self, name: str) -> None:
-        super().stage(name)
+    def stage_started(self, name: str) -> None:
+        super().stage_started(name)
         self.shown = self.began
         number = self.names.index(name) + 1
-        self.said(f"{name}: stage {number} of {len(self.names)}, {self.left}")
+        self.message(f"{name}: stage {number} of {len(self.names)}, {self.left}")
 
-    def finished(self, name: str) -> None:
-        self.said(f"{name}: done in {time.monotonic() - self.began:.1f} s")
+    def stage_finished(self, name: str) -> None:
+        self.message(f"{name}: done in {time.monotonic() - self.began:.1f} s")
 
-    def at(self, count: int, about: str = "") -> None:
-        super().at(count, about)
+    def work_at(self, count: int) -> None:
+        super().work_at(count)
         now = time.monotonic()
         if now - self.shown >= self.every and self.total:
             self.shown = now
             part = f"{self.count:,} of {self.total:,} {self.unit}"
             more = f": {self.about}" if self.about else ""
-            self.said(f"{self.name}: {self.share:.0%}, {part}{more}")
+            self.message(f"{self.name}: {self.share:.0%}, {part}{more}")
 
-    def said(self, sentence: str) -> None:
+    def message(self, sentence: str) -> None:
         print(sentence, file=self.stream, flush=True)
 
 
@@ -115,11 +120,11 @@ class StageBars(_Counting):
             self.progress.stop()
             self.progress = None
 
-    def planned(self, names: list[str]) -> None:
+    def stages_planned(self, names: Sequence[str]) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
         from rich.progress import TaskProgressColumn as Share
 
-        super().planned(names)
+        super().stages_planned(names)
         words = TextColumn("{task.description}", markup=False)
         about = TextColumn("{task.fields[about]}", markup=False)
         self.progress = Progress(
@@ -135,25 +140,34 @@ class StageBars(_Counting):
             self.tasks[name] = task
         self.progress.start()
 
-    def skipped(self, name: str) -> None:
+    def stage_skipped(self, name: str) -> None:
         self.progress.update(self.tasks[name], completed=1, about="done before")
 
-    def stage(self, name: str) -> None:
-        super().stage(name)
+    def stage_started(self, name: str) -> None:
+        super().stage_started(name)
         self.progress.start_task(self.tasks[name])
         self.progress.update(self.tasks[name], about="")
 
-    def at(self, count: int, about: str = "") -> None:
-        super().at(count, about)
+    def work_at(self, count: int) -> None:
+        super().work_at(count)
         part = f"{self.count:,} of {self.total:,} {self.unit} {self.about}"
         self.progress.update(self.tasks[self.name], completed=self.share, about=part[:90])
 
-    def finished(self, name: str) -> None:
+    def stage_finished(self, name: str) -> None:
         about = f"done in {time.monotonic() - self.began:.1f} s"
         self.progress.update(self.tasks[name], completed=1, about=about)
 
-    def said(self, sentence: str) -> None:
+    def message(self, sentence: str) -> None:
         if self.progress is None:
             print(sentence, file=self.stream, flush=True)
         else:
             self.progress.console.print(sentence)
+
+
+def _worth_a_look(values: Mapping[str, float]) -> str:
+    """Return the judgements among an update's numbers, or how an epoch of imitation ended."""
+    if "held_out_nll" in values:
+        best = " (best)" if values["best_epoch"] == values["epoch"] else ""
+        return f"epoch {int(values['epoch'])}, nll held out {values['held_out_nll']:.4f}{best}"
+    judged = [name for name in values if name.startswith(JUDGED)]
+    return ", ".join(f"{name} {number(values[name])}" for name in judged)
