@@ -41,6 +41,7 @@ def test_a_command_of_the_pages_runs(line):
     assert done.stdout
 
 
+@pytest.mark.slow  # A command of the pages makes the same check.
 def test_the_example_game_obeys_the_contract():
     assert check_game(GAME).passed
 

@@ -18,8 +18,9 @@ def kill(how, folder, *numbers):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_killed_at_five_random_moments_a_run_always_loads(tmp_path):
-    assert kill("random", tmp_path, 10, 1, 0.6)["kills"] == 10
+@pytest.mark.parametrize("kills", [5, pytest.param(10, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_a_run_always_loads(kills, tmp_path):
+    assert kill("random", tmp_path, kills, 1, 0.6)["kills"] == kills
 
 
 def test_killed_at_certain_writes_a_run_ends_as_if_never_killed(tmp_path):
@@ -27,8 +28,9 @@ def test_killed_at_certain_writes_a_run_ends_as_if_never_killed(tmp_path):
     assert kill("calls", tmp_path, 3, 63, 9)["kills"] == 7
 
 
-def test_a_slim_stream_killed_at_random_moments_always_loads(tmp_path):
-    assert kill("slim-random", tmp_path, 6, 2, 0.6)["kills"] == 6
+@pytest.mark.parametrize("kills", [3, pytest.param(6, marks=pytest.mark.slow)])
+def test_a_slim_stream_killed_at_random_moments_always_loads(kills, tmp_path):
+    assert kill("slim-random", tmp_path, kills, 2, 0.6)["kills"] == kills
 
 
 def test_a_slim_run_killed_at_certain_writes_ends_as_if_never_killed(tmp_path):

@@ -10,17 +10,31 @@ from more_faulty_games import MORE_FAULTS, CountsFromOne, CutOffForOne
 from sound_games import Duel, OneTurn, Signals
 
 from lanista.games import Abilities, GameError, Option, check_game
+from lanista.games import check as module
 from lanista.games.check import CHECKS, GameCheckError
 from lanista.games.registry import BUILT_IN
 
 
+def alone(check, game, **how):
+    """Return what one check finds, without those before and after it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CHECKS", {check: CHECKS[check]})
+        return check_game(game, raise_on_failure=False, **how)[check]
+
+
+def together(check, game, **how):
+    """Return what a check finds among the others."""
+    return check_game(game, raise_on_failure=False, **how)[check]
+
+
+@pytest.mark.parametrize("found_by", [alone, pytest.param(together, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("check", "game", "evidence"), [*FAULTS, *MORE_FAULTS], ids=lambda v: getattr(v, "__name__", v)
 )
-def test_a_planted_fault_fails_its_named_check(check, game, evidence):
+def test_a_planted_fault_fails_its_named_check(check, game, evidence, found_by):
     # What real play rules out takes many matches to know.
     effort = 40_000 if check == "recall" else 5_000
-    found = check_game(game, matches=16, effort=effort, raise_on_failure=False)[check]
+    found = found_by(check, game, matches=16, effort=effort)
     assert found.outcome == "failed", found
     assert evidence in found.evidence
 
@@ -42,7 +56,7 @@ def test_a_game_without_a_privileged_view_is_judged_by_what_the_others_see():
     class Plain(Duel):
         privileged_fields = ()
 
-    assert check_game(Plain)["hidden"].outcome == "passed"
+    assert alone("hidden", Plain).outcome == "passed"
 
 
 def test_a_game_that_hides_nothing_may_redraw_nothing():
@@ -50,7 +64,7 @@ def test_a_game_that_hides_nothing_may_redraw_nothing():
         def resample(self, state, seat, rng):
             pass
 
-    assert check_game(Harmless)["hidden"].outcome == "passed"
+    assert alone("hidden", Harmless).outcome == "passed"
 
 
 def test_failures_are_raised_with_a_sentence_each():
@@ -85,10 +99,7 @@ def test_a_game_that_cannot_be_saved_or_seeded_is_not_judged_by_it():
 
 
 def test_cut_off_matches_are_accepted_when_that_is_asked_for():
-    assert (
-        check_game(NeverEnds, raise_on_failure=False, cut_off_allowed=True)["length"].outcome
-        == "passed"
-    )
+    assert alone("length", NeverEnds, cut_off_allowed=True).outcome == "passed"
 
 
 def test_a_match_cut_off_for_one_seat_alone_has_no_result_to_judge():
@@ -157,8 +168,9 @@ def test_a_factory_and_a_name_with_settings_can_be_checked():
             self.size = size
             super().__init__(slots, seed, size=size)
 
-    assert check_game(lambda slots, seed: Sized(slots, seed, 3)).passed
-    assert check_game(Sized, settings={"size": 2}).passed
+    little = {"matches": 8, "effort": 2_000}
+    assert check_game(lambda slots, seed: Sized(slots, seed, 3), **little).passed
+    assert check_game(Sized, settings={"size": 2}, **little).passed
 
 
 def test_what_is_not_a_game_is_refused():
@@ -174,12 +186,12 @@ ELSEWHERE = ("openspiel", "pettingzoo", "microrts", "showdown")
 COMPILED = [name for name in BUILT_IN if name not in ELSEWHERE]
 
 
+@pytest.mark.parametrize("share", [0.25, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", COMPILED)
-def test_a_compiled_game_of_ours_obeys_the_contract(name):
+def test_a_compiled_game_of_ours_obeys_the_contract(name, share):
     # Arena's matches are long, so that fewer show as much.
-    check_game(
-        name, matches=4 if name == "arena" else 32, effort=4_000 if name == "arena" else 40_000
-    )
+    matches, effort = (4, 4_000) if name == "arena" else (int(32 * share), 40_000)
+    check_game(name, matches=matches, effort=int(effort * share))
 
 
 @pytest.mark.slow

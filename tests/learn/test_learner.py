@@ -279,8 +279,9 @@ def test_a_learner_taken_up_again_goes_on_bit_for_bit() -> None:
     assert all(bool(np.all(flat[key] == other_flat[key])) for key in flat)
 
 
-@pytest.mark.parametrize("dropped", list(kuhn_run(EVERYTHING).learner.state()))
-def test_dropping_any_part_of_the_state_makes_the_run_differ(dropped: str) -> None:
+@pytest.fixture(scope="module")
+def gone_on() -> tuple[Any, list[Any], dict[str, Any]]:
+    """Return the state of a learner, what it learned from afterwards, and its state then."""
     run = kuhn_run(EVERYTHING)
     for _ in range(5):
         run.train(1)
@@ -289,7 +290,12 @@ def test_dropping_any_part_of_the_state_makes_the_run_differ(dropped: str) -> No
     data = [run.play() for _ in range(3)]
     for unrolls in data:
         run.learner.update(unrolls)
-    expected = flatten(copy.deepcopy(run.learner.state()))
+    return state, data, flatten(copy.deepcopy(run.learner.state()))
+
+
+@pytest.mark.parametrize("dropped", list(kuhn_run(EVERYTHING).learner.state()))
+def test_dropping_any_part_of_the_state_makes_the_run_differ(gone_on: Any, dropped: str) -> None:
+    state, (data, expected) = copy.deepcopy(gone_on[0]), gone_on[1:]
     fresh = kuhn_run(EVERYTHING, seed=99).learner
     if dropped == "scaler":
         assert not state["scaler"]  # Nothing scales without fp16.

@@ -349,14 +349,19 @@ def published(found):
     return sum(decision.verdict == "publish" for decision in found)
 
 
-@pytest.mark.parametrize("world", [WORLDS[0], WORLDS[2], WORLDS[4]])
+def one_and_slowly(*worlds):
+    """Return the worlds, all but the first for the long form."""
+    return [worlds[0], *(pytest.param(world, marks=pytest.mark.slow) for world in worlds[1:])]
+
+
+@pytest.mark.parametrize("world", one_and_slowly(WORLDS[0], WORLDS[2], WORLDS[4]))
 def test_of_200_equal_candidates_at_most_5_percent_are_published(world):
     found = decisions(Trial, world, 200)
     assert published(found) <= 10
     assert all(decision.verdict in ("publish", "reject") for decision in found)
 
 
-@pytest.mark.parametrize("world", [WORLDS[1], WORLDS[3]])
+@pytest.mark.parametrize("world", one_and_slowly(WORLDS[1], WORLDS[3]))
 def test_of_200_published_equals_at_most_5_percent_are_rolled_back(world):
     found = decisions(Watch, world, 200, key=1)
     assert sum(decision.verdict == "roll_back" for decision in found) <= 10

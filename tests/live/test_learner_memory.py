@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import warm_python
 from practice import (
     Bench,
     contents,
@@ -37,7 +37,7 @@ sys.exit(main(["learn", "--spool", sys.argv[1], "--policy", sys.argv[2], "--once
 
 
 def second(spool: Path, policy: Path) -> Any:
-    return subprocess.run(
+    return warm_python.run(
         [sys.executable, "-c", SECOND, str(spool), str(policy)], capture_output=True, text=True
     )
 
@@ -307,7 +307,7 @@ with bench.start() as learner, torch.no_grad():
     policy = learner.weights.learner.best
     print(json.dumps(policy.step(seen, torch.zeros(5, policy.state_size))[0].tolist()))
 """
-    done = subprocess.run(
+    done = warm_python.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert json.loads(done.stdout) == wanted.tolist()

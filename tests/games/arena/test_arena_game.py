@@ -72,7 +72,13 @@ def test_golden_matches_have_not_drifted(name):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"observation": "classic19", "duration": 20.0}, {"seats": 5, "duration": 20.0}]
+    "settings",
+    [
+        # Without settings it is checked among all compiled games.
+        pytest.param({}, marks=pytest.mark.slow),
+        {"observation": "classic19", "duration": 20.0},
+        {"seats": 5, "duration": 20.0},
+    ],
 )
 def test_the_checker_finds_nothing_wrong(settings):
     checkup = check_game("arena", settings=settings, matches=6, effort=200)

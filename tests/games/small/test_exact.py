@@ -54,6 +54,7 @@ def test_uniform_leduc_has_its_known_nash_conv() -> None:
     assert exact_nash_conv("leduc", uniform) == pytest.approx(4.747222, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_uniform_liars_dice_has_the_nash_conv_that_openspiel_gives_its_own_uniform() -> None:
     # pyspiel.nash_conv(game, pyspiel.UniformRandomPolicy(game)), OpenSpiel 2.0.2.
     pytest.importorskip("pyspiel")
