@@ -37,7 +37,7 @@ def games_of(*games: Recorded, oldest: tuple[Recorded, ...] = ()) -> Any:
 
 
 def test_a_spool_is_told_by_its_counts_and_its_absence_is_told_too() -> None:
-    traffic = traffic_of(waiting=1, taken=2, archived=3, refused=4, playing=5)
+    traffic = traffic_of(waiting=1, in_work=2, archived=3, refused=4, playing=5)
     said = facts(traffic, None)
     assert said[0] == (
         "Spool a spool: 1 games wait, 2 are being learned from, 3 are archived, 4 refused; 5 are "
@@ -79,7 +79,7 @@ def test_players_and_opponents_are_counted_the_five_commonest_first() -> None:
 def test_eight_numbers_that_never_change_are_named(dead: Any, said: str) -> None:
     values = seen_of(1, 200, 20).values
     values[:, list(dead)] = 1.0
-    rows = [played(i, seen=values[20 * i : 20 * i + 20]) for i in range(10)]
+    rows = [played(i, observations=values[20 * i : 20 * i + 20]) for i in range(10)]
     assert facts(games_of(*rows), None)[4] == said
     few = facts(games_of(*rows[1:]), None)
     assert not any("never change" in line for line in few)
@@ -92,7 +92,9 @@ def test_a_policy_folder_is_told_by_its_pointer_and_by_what_became_of_candidates
         learned=frozenset("abcd"),
         events=tuple(Event(1, 0.0, kind, {}) for kind in kinds),
     )
-    both = service_of(book, pointer=Pointer(STABLE, CANDIDATE, 0.25, serial=1), held=True)
+    both = service_of(
+        book, pointer=Pointer(STABLE, CANDIDATE, 0.25, serial=1), learner_running=True
+    )
     assert facts(None, both)[:2] == [
         f"Policy folder a policy: {'a' * 12} is stable, {'b' * 12} plays 25%; its learner is "
         "running.",
@@ -109,17 +111,17 @@ def test_a_policy_folder_is_told_by_its_pointer_and_by_what_became_of_candidates
 
 def test_what_was_seen_is_that_of_the_newest_games_layout() -> None:
     wide, narrow, empty = np.ones((3, 4)), np.ones((2, 2)), np.ones((0, 2))
-    rows = tuple(played(seen=seen) for seen in (narrow, wide, empty, narrow * 2))
+    rows = tuple(played(observations=seen) for seen in (narrow, wide, empty, narrow * 2))
     seen = seen_in(rows)
     assert seen is not None
     assert seen.values.tolist() == [[1, 1], [1, 1], [2, 2], [2, 2]]
     assert seen.game.tolist() == [0, 0, 1, 1]
     assert seen_in(()) is None
-    assert seen_in((played(seen=empty),)) is None
+    assert seen_in((played(observations=empty),)) is None
 
 
 def test_games_are_stacked_with_the_number_of_each() -> None:
-    values, game = stacked([played(seen=np.full((n, 2), n)) for n in (1, 3)])
+    values, game = stacked([played(observations=np.full((n, 2), n)) for n in (1, 3)])
     assert (values[:, 0].tolist(), game.tolist()) == ([1, 3, 3, 3], [0, 1, 1, 1])
 
 
@@ -142,7 +144,7 @@ def test_the_oldest_games_are_the_measure_or_the_first_third(
     newest: int, oldest: int, sides: tuple[Any, Any, str]
 ) -> None:
     def games(numbers: Any) -> tuple[Recorded, ...]:
-        return tuple(replace(played(i), seen=np.full((1, 2), float(i))) for i in numbers)
+        return tuple(replace(played(i), observations=np.full((1, 2), float(i))) for i in numbers)
 
     traffic = games_of(*games(range(newest)), oldest=games(range(100, 100 + oldest)))
     seen = seen_in(traffic.games.newest)

@@ -35,15 +35,16 @@ STABLE, CANDIDATE, STRANGER = "a" * 64, "b" * 64, "c" * 64
 def traffic_of(**given: Any) -> Traffic:
     """Return a spool in which nothing lies."""
     empty = {
-        "folder": SPOOL, "held": False, "waiting": 0, "taken": 0, "archived": 0, "playing": 0,
-        "dead": (), "refused": 0, "reasons": (), "games": Games((), (), ()),
+        "folder": SPOOL, "learner_running": False, "waiting": 0, "in_work": 0, "archived": 0,
+        "playing": 0, "dead": (), "refused": 0, "reasons": (), "games": Games((), (), ()),
     }  # fmt: skip
     return Traffic(**(empty | given))
 
 
 def book_of(**given: Any) -> Book:
     empty = {
-        "rows": (), "learned": frozenset(), "batches": (), "events": (), "made": {}, "entropy": (),
+        "rows": (), "learned": frozenset(), "batches": (), "events": (), "update_by_policy": {},
+        "entropy": (),
     }  # fmt: skip
     return Book(**(empty | given))
 
@@ -52,8 +53,8 @@ def service_of(book: Book | None = None, **given: Any) -> Service:
     """Return a policy folder that a learner worked on."""
     plain = {
         "folder": Path("a policy"), "pointer": Pointer(STABLE, serial=1), "pointed": 0,
-        "trouble": "", "header": None, "history": (), "files": frozenset(), "held": False,
-        "book": book, "settings": {},
+        "trouble": "", "header": None, "history": (), "files": frozenset(),
+        "learner_running": False, "book": book, "settings": {},
     }  # fmt: skip
     return Service(**(plain | given))
 
@@ -72,7 +73,7 @@ def played(number: int = 0, **given: Any) -> Recorded:
     plain = {
         "file": f"new/{number}.npz", "content": str(number), "written": 1, "outcome": 1.0,
         "rewarded": False, "own": 10, "free": 10, "surprise": 5.0, "freedom": 10.0,
-        "seen": np.zeros((1, 2)),
+        "observations": np.zeros((1, 2)),
     }  # fmt: skip
     return Recorded(header=SimpleNamespace(**header), **(plain | given))  # type: ignore[arg-type]
 
@@ -88,7 +89,7 @@ def is_found(finding: object) -> bool:
     ("waiting", "held", "expected"), [(9, False, False), (10, False, True), (99, True, False)]
 )
 def test_ten_games_that_wait_miss_a_learner(waiting: int, held: bool, expected: bool) -> None:
-    traffic = traffic_of(waiting=waiting, held=held)
+    traffic = traffic_of(waiting=waiting, learner_running=held)
     assert is_found(of_learning.learner_absent(traffic, None)) == expected
 
 
@@ -105,7 +106,7 @@ def test_a_missing_learner_is_told_by_what_it_noted_last(
     kinds: tuple[str, ...], taken: int, archived: int, state: str
 ) -> None:
     events = tuple(Event(1, 0.0, kind, {}) for kind in kinds)
-    traffic = traffic_of(waiting=10, taken=taken, archived=archived)
+    traffic = traffic_of(waiting=10, in_work=taken, archived=archived)
     finding = of_learning.learner_absent(traffic, service_of(book_of(events=events)))
     assert finding is not None
     assert state in finding.sentence
@@ -134,7 +135,7 @@ def test_a_learner_is_behind_at_ten_times_what_it_takes_and_twice_what_waited(
     # The first half takes far more, which must not count.
     batches = [batch(50, first)] * half + [batch(games, second, repeated)] * (count - half)
     service = service_of(book_of(batches=tuple(batches)))
-    finding = of_learning.learner_behind(traffic_of(waiting=waiting, held=True), service)
+    finding = of_learning.learner_behind(traffic_of(waiting=waiting, learner_running=True), service)
     assert is_found(finding) == expected
     assert of_learning.learner_behind(traffic_of(waiting=waiting), service) is None
     if finding is not None:
@@ -155,7 +156,7 @@ def test_one_refused_file_in_twenty_spoils_and_one_in_two_stops(
     names = tuple((f"{i}.npz", f"The game file '{i}' is refused: old.") for i in range(unreadable))
     rest = 100 - refused
     traffic = traffic_of(
-        waiting=rest // 2, taken=rest // 4, archived=rest - rest // 2 - rest // 4,
+        waiting=rest // 2, in_work=rest // 4, archived=rest - rest // 2 - rest // 4,
         refused=refused, reasons=(("new.", refused),) if refused else (),
         games=Games((), (), names),
     )  # fmt: skip
@@ -333,7 +334,7 @@ def test_a_candidate_is_missed_among_ten_games_of_its_pointer(
         assert of_games.candidate_never_plays(once, service) is None
 
 
-@pytest.mark.parametrize("place", ["waiting", "taken", "archived", "refused"])
+@pytest.mark.parametrize("place", ["waiting", "in_work", "archived", "refused"])
 def test_one_file_anywhere_in_a_spool_is_a_game(place: str) -> None:
     assert of_games.no_games(traffic_of(**{place: 1})) is None
     finding = of_games.no_games(traffic_of(playing=2))

@@ -107,13 +107,13 @@ def test_of_a_long_game_fifty_decisions_are_kept_from_its_first_to_its_last(
     game = game_of(steps)  # Its step 1 was overruled.
     spool.write(game)
     (recorded,) = read_games(spool, 3).newest
-    assert recorded.seen.shape == (kept_steps, 6)
-    assert recorded.seen[0].tolist() == game.observations[0].tolist()
-    assert recorded.seen[-1].tolist() == game.observations[-1].tolist()
+    assert recorded.observations.shape == (kept_steps, 6)
+    assert recorded.observations[0].tolist() == game.observations[0].tolist()
+    assert recorded.observations[-1].tolist() == game.observations[-1].tolist()
     assert recorded.own == steps - 1
     own = np.delete(np.arange(steps), 1)
     places = [own[int(i * (len(own) - 1) / (kept_steps - 1) + 1e-9)] for i in range(kept_steps)]
-    assert (recorded.seen == game.observations[places]).all()
+    assert (recorded.observations == game.observations[places]).all()
 
 
 # Files.

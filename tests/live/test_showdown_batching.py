@@ -146,7 +146,7 @@ def test_a_battle_on_a_server_is_seen_as_in_training(format: str) -> None:
                 asked = None
                 for view in told.views[heard:]:
                     message = [*view.lines, f"|request|{json.dumps(view.request)}"]
-                    asked = battle.take(message).asked
+                    asked = battle.take(message).request
                 battles[told] = battle, len(told.views)
                 assert asked is not None
                 seen = battle.question(asked)

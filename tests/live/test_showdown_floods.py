@@ -216,7 +216,7 @@ def test_a_battle_that_was_given_up_is_asked_nothing_more_but_hears_its_end() ->
     battle.take(["|player|p1|Ann|1|", "|player|p2|Bob|1|", "|turn|1"])
     battle.broken = "the player was stopped"
     heard = battle.take([f"|{'x' * LONGEST_LINE}", "|request|no JSON", "|-message|Ann forfeited."])
-    assert (heard.asked, heard.ended) == (None, False)
+    assert (heard.request, heard.ended) == (None, False)
     assert battle.log[-1] == "|-message|Ann forfeited."
     assert battle.take(["|win|Bob"]).ended
     assert (battle.outcome, battle.log[-1]) == (-1.0, "|win|Bob")

@@ -31,36 +31,36 @@ from lanista.text import without_controls
 
 def main(arguments: list[str] | None = None) -> int:
     """Play until told to stop, or until the process that wants it is gone."""
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     stopped: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: stopped.append(number))
 
     def over() -> bool:
         # A process whose parent ends gets another one.
-        return bool(stopped) or (given.parent is not None and os.getppid() != given.parent)
+        return bool(stopped) or (options.parent is not None and os.getppid() != options.parent)
 
     try:
-        play_on(given, over)
+        play_on(options, over)
     except LanistaError as error:
         print(without_controls(str(error)), file=sys.stderr)
         return error.exit_code
     return 0
 
 
-def play_on(given: argparse.Namespace, over: Callable[[], bool]) -> None:
+def play_on(options: argparse.Namespace, over: Callable[[], bool]) -> None:
     """Play match after match until `over` says so."""
-    folder = PolicyFolder(given.policy)
+    folder = PolicyFolder(options.policy)
     header = read_header(folder.path_of(folder.pointer().stable))
     name = installed_name(header.game, "a policy")
     refuse_settings(name, header.settings)
-    with closing(registry.make(name, slots=1, seed=given.seed, **dict(header.settings))) as game:
-        bot = registry.make_bot(name, given.opponent, game.spec, given.seed)
-        with Agent(given.policy, given.spool, spec=game.spec, seed=given.seed) as agent:
+    with closing(registry.make(name, slots=1, seed=options.seed, **dict(header.settings))) as game:
+        bot = registry.make_bot(name, options.opponent, game.spec, options.seed)
+        with Agent(options.policy, options.spool, spec=game.spec, seed=options.seed) as agent:
             for match in _matches():
                 if over():
                     return
-                play(agent, game, bot, match, given.hints, over)
+                play(agent, game, bot, match, options.hints, over)
 
 
 def play(
@@ -72,11 +72,11 @@ def play(
     rows = np.arange(2)
     with agent.game(f"{_RUN}-{match}", opponent=bot.name) as live:
         while not stop():
-            asked = game.decisions()
-            mine = int(np.flatnonzero(asked.seat == seat)[0])
+            decisions = game.decisions()
+            mine = int(np.flatnonzero(decisions.seat == seat)[0])
             actions: Any = np.empty((2, len(game.spec.heads)), np.int32)
-            actions[mine] = live.act(asked.observation[mine], asked.mask[mine])
-            actions[1 - mine] = bot.act(asked, rows[1 - mine : 2 - mine])[0]
+            actions[mine] = live.act(decisions.observation[mine], decisions.mask[mine])
+            actions[1 - mine] = bot.act(decisions, rows[1 - mine : 2 - mine])[0]
             over = game.act(rows, actions)
             if hints and (hint := float(game.shaping[0, seat])):
                 live.reward(hints * hint)

@@ -126,8 +126,8 @@ def army_hp(units: Iterable[Any]) -> float:
 
 def share_in_sight(visibility: NDArray[Any], area: Any) -> float:
     """Return how much of `area` (x, y, width, height) is in sight, which a map marks with 2."""
-    seen = visibility[area.y : area.y + area.height, area.x : area.x + area.width]
-    return float(np.mean(seen == 2)) if seen.size else 0.0
+    area_visibility = visibility[area.y : area.y + area.height, area.x : area.x + area.width]
+    return float(np.mean(area_visibility == 2)) if area_visibility.size else 0.0
 
 
 def situation_of(bot: Any) -> Situation:
@@ -152,7 +152,7 @@ def situation_of(bot: Any) -> Situation:
     )
 
 
-def outcome_of(bot: Any, told: Any) -> float | None:
+def outcome_of(bot: Any, result: Any) -> float | None:
     """Return what a game came to: 1, 0 or -1; None where the program named no result.
 
     burnysc2 tells a bot of a defeat when its start failed, and of a tie when its own time limit
@@ -160,7 +160,7 @@ def outcome_of(bot: Any, told: Any) -> float | None:
     """
     if getattr(bot.client, "_game_result", None) is None:
         return None
-    return {"Victory": 1.0, "Tie": 0.0, "Defeat": -1.0}.get(told.name)
+    return {"Victory": 1.0, "Tie": 0.0, "Defeat": -1.0}.get(result.name)
 
 
 class Handle(Protocol):
@@ -180,7 +180,7 @@ class MacroGame:
             raise MacroError(f"The interval is {interval!r} seconds; give a number above 0.")
         self.handle = handle
         self.interval = interval
-        self._asked: float | None = None
+        self._decided_at: float | None = None
         self._strategy = Strategy.ECONOMY
         self._ruled = False
 
@@ -196,7 +196,7 @@ class MacroGame:
         """Let a rule of the bot decide, for one interval at least."""
         if self._ruled and self._strategy is strategy and not self._due(seconds):
             return strategy
-        if self._asked != seconds or self._ruled:
+        if self._decided_at != seconds or self._ruled:
             # The policy's choice was followed for a while and stands: the rule has its own step.
             self._ask(seconds, observe)
         self.handle.overrule(int(strategy))
@@ -204,11 +204,11 @@ class MacroGame:
         return strategy
 
     def _due(self, seconds: float) -> bool:
-        return self._asked is None or seconds - self._asked >= self.interval
+        return self._decided_at is None or seconds - self._decided_at >= self.interval
 
     def _ask(self, seconds: float, observe: Callable[[], Floats]) -> None:
         self._strategy = Strategy(self.handle.act(observe()))
-        self._asked, self._ruled = seconds, False
+        self._decided_at, self._ruled = seconds, False
 
 
 class MacroAgent:
@@ -265,9 +265,9 @@ class MacroAgent:
 
     @property
     def _macro_opponent(self) -> str:
-        known = self.macro_opponent or getattr(self, "opponent_id", None)
+        opponent = self.macro_opponent or getattr(self, "opponent_id", None)
         # A ladder may call it anything, and a game is not given up for a name.
-        return printable(known or "", LONGEST_ID)
+        return printable(opponent or "", LONGEST_ID)
 
     def _observe(self) -> Floats:
         return features(situation_of(self))
@@ -297,9 +297,9 @@ class MacroAgent:
 def first_policy(folder: str | Path, seed: int = 0, width: int = 64) -> Pointer:
     """Publish a policy that has learnt nothing into an empty folder: all strategies alike."""
     place = PolicyFolder(folder)
-    found = place.found()
-    if found is not None:
-        return found
+    pointer = place.found()
+    if pointer is not None:
+        return pointer
     network = Network("mlp", width=width, layers=2)
     stream = Stream.keyed(seed, 0, 0, "act")
     arrays: dict[str, Floats] = {}

@@ -132,7 +132,7 @@ def _drift(
     from lanista.live.diagnosis.drift import drift
     from lanista.live.files.recorded_games import column_names, read_archived
 
-    made = book.made.get(stable)
+    made = book.update_by_policy.get(stable)
     if made is None:
         return None
     before = [r for r in book.rows if r.use == "learned" and r.update_number <= made]

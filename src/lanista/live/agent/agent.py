@@ -208,19 +208,19 @@ class Game:
         """Return the policy's action for what the bot sees; without a mask, all is legal."""
         self._refuse_over()
         decider = self._decider
-        seen = decider.seen(observation)
+        row = decider.seen(observation)
         if mask is None:
             legal, packed = decider.all_legal, self._all_legal
         else:
             legal = decider.legal(mask)
             packed = np.packbits(legal).tobytes()
         drawn = uniforms(self._seed, self._match, _SEAT, np.array([self.decisions]), self._heads)[0]
-        choice = decider.decide(seen[None], legal[None], self._state, drawn)
+        choice = decider.decide(row[None], legal[None], self._state, drawn)
         if not math.isfinite(choice.log_prob):
             raise DecisionError("The policy's answer to this observation is no probability.")
         self._close_step()
         self._state = choice.state
-        self._step = _Step(choice.action, choice.log_prob, packed, seen.tobytes())
+        self._step = _Step(choice.action, choice.log_prob, packed, row.tobytes())
         self.decisions += 1
         return tuple(choice.action.tolist()) if self._heads > 1 else int(choice.action[0])
 
@@ -306,14 +306,14 @@ def stream_of(game_id: str) -> int:
     return int.from_bytes(hashlib.sha256(game_id.encode()).digest()[:8], "big") >> 1
 
 
-def _amount(what: str, value: float) -> float:
+def _amount(quantity: str, value: float) -> float:
     # True and False would be a win and a draw.
     if isinstance(value, bool | np.bool_ | str | bytes):
-        raise AgentError(f"{what} is {quoted(value)}; give a number.")
+        raise AgentError(f"{quantity} is {quoted(value)}; give a number.")
     try:
         amount = float(value)
     except (TypeError, ValueError) as error:
-        raise AgentError(f"{what} is {quoted(value)}; give a number.") from error
+        raise AgentError(f"{quantity} is {quoted(value)}; give a number.") from error
     if not abs(amount) <= MOST_AMOUNT:
-        raise AgentError(f"{what} is {quoted(value)}; give a number within {MOST_AMOUNT:g}.")
+        raise AgentError(f"{quantity} is {quoted(value)}; give a number within {MOST_AMOUNT:g}.")
     return amount

@@ -57,7 +57,7 @@ class Writer:
         self._discarded: deque[Recording] = deque()
         self._bytes = 0
         self._counts = Written()
-        self._told: dict[str, int] = {}
+        self._times_noted: dict[str, int] = {}
         self._closing = False
         self._retry_at = 0.0
         self._thread = threading.Thread(target=self._serve, name="lanista-spool", daemon=True)
@@ -120,13 +120,13 @@ class Writer:
 
     def _recover(self) -> None:
         try:
-            found = self._spool.recover()
+            recovery = self._spool.recover()
         except (LanistaError, OSError) as error:
             self._note(str(error))
             return
-        for sentence in found.passed_over:
+        for sentence in recovery.passed_over:
             self._note(sentence)
-        self._count(recovered=found.games)
+        self._count(recovered=recovery.games)
 
     def _keep_journals(self) -> None:
         with self._lock:
@@ -219,15 +219,15 @@ class Writer:
 
     def _count(self, **more: int) -> None:
         with self._lock:
-            held = {name: getattr(self._counts, name) + count for name, count in more.items()}
-            self._counts = replace(self._counts, **held)
+            totals = {name: getattr(self._counts, name) + count for name, count in more.items()}
+            self._counts = replace(self._counts, **totals)
 
     def _note(self, sentence: str, kind: str = "") -> None:
         # The first of a kind, then ever more seldom: a log must not fill the disk that is full.
         kind = kind or sentence
-        told = self._told[kind] = self._told.get(kind, 0) + 1
-        if told & (told - 1) == 0:
-            _log.warning("%s%s", sentence, f" ({told} times so far)" if told > 1 else "")
+        times = self._times_noted[kind] = self._times_noted.get(kind, 0) + 1
+        if times & (times - 1) == 0:
+            _log.warning("%s%s", sentence, f" ({times} times so far)" if times > 1 else "")
         with self._lock:
             self._counts = replace(self._counts, problem=sentence)
 

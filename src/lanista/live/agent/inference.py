@@ -67,33 +67,33 @@ class Decider:
 
     def seen(self, observation: Any) -> NDArray[Any]:
         """Return a copy of an observation as the policy reads it; refuse one it cannot mean."""
-        given = np.asarray(observation)
-        if given.shape != (self.layout.length,) or given.dtype.kind not in "biuf":
+        array = np.asarray(observation)
+        if array.shape != (self.layout.length,) or array.dtype.kind not in "biuf":
             raise DecisionError(
-                f"An observation of {given.dtype} {list(given.shape)} was given; the policy "
+                f"An observation of {array.dtype} {list(array.shape)} was given; the policy "
                 f"{self.digest[:12]} of {self.layout.game} needs {self.layout.length} numbers."
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            row = given.astype(self._dtype)
+            row = array.astype(self._dtype)
         sound = (row >= self._low) & (row <= self._high)
         if row.dtype.kind == "f":
             sound &= np.isfinite(row)
             sound[self._named] &= row[self._named] == np.floor(row[self._named])
         else:
-            sound &= row == given
+            sound &= row == array
         if not sound.all():
-            self._refuse_number(given, int(np.argmin(sound)))
+            self._refuse_number(array, int(np.argmin(sound)))
         return row
 
     def legal(self, mask: Any) -> NDArray[np.bool_]:
         """Return a legal mask as booleans; refuse one that leaves a head without a choice."""
-        given = np.asarray(mask)
-        if given.shape != (self.layout.choices,) or given.dtype.kind not in "biu":
+        flags = np.asarray(mask)
+        if flags.shape != (self.layout.choices,) or flags.dtype.kind not in "biu":
             raise DecisionError(
-                f"A mask of {given.dtype} {list(given.shape)} was given; the policy "
+                f"A mask of {flags.dtype} {list(flags.shape)} was given; the policy "
                 f"{self.digest[:12]} of {self.layout.game} needs {self.layout.choices} flags."
             )
-        legal = given.astype(np.bool_)
+        legal = flags.astype(np.bool_)
         some = np.logical_or.reduceat(legal, self._starts)
         if not some.all():
             name = self.layout.heads[int(np.argmin(some))][0]
@@ -102,25 +102,27 @@ class Decider:
 
     def named(self, action: Any) -> NDArray[np.int32]:
         """Return an action that the bot's own rules took, as whole numbers, one for each head."""
-        given = np.asarray(action)
-        given = given.reshape(1) if given.ndim == 0 else given
+        choices = np.asarray(action)
+        choices = choices.reshape(1) if choices.ndim == 0 else choices
         sizes = self._ends - self._starts
-        if given.shape != sizes.shape or given.dtype.kind not in "iu":
+        if choices.shape != sizes.shape or choices.dtype.kind not in "iu":
             raise DecisionError(f"An action is {quoted(action)}; give one number for each head.")
-        if not ((given >= 0) & (given < sizes)).all():
+        if not ((choices >= 0) & (choices < sizes)).all():
             raise DecisionError(f"An action is {quoted(action)}, which its heads do not have.")
-        return given.astype("<i4")
+        return choices.astype("<i4")
 
-    def _refuse_number(self, given: NDArray[Any], at: int) -> None:
+    def _refuse_number(self, observation: NDArray[Any], at: int) -> None:
         start = 0
         for field in self.header.observation.fields:
             if at < start + field.size:
                 break
             start += field.size
-        wanted = f"a category below {field.classes}" if field.classes else f"a {self._dtype.name}"
+        requirement = (
+            f"a category below {field.classes}" if field.classes else f"a {self._dtype.name}"
+        )
         raise DecisionError(
-            f"An observation holds {given[at]} in {field.name!r}, entry {at - start}; it must be "
-            f"{wanted}."
+            f"An observation holds {observation[at]} in {field.name!r}, entry {at - start}; it "
+            f"must be {requirement}."
         )
 
     def decide(
@@ -202,9 +204,9 @@ def _refuse_difference(policy: PortablePolicy, run: Runner, name: str) -> None:
     mask = np.ones((_PROOF_ROWS, sum(head.size for head in header.heads)), np.bool_)
     state = drawn.random((_PROOF_ROWS, policy.state_size), np.float32)
     for rows in (slice(None), slice(0, 1)):
-        wanted = policy.log_probs(observation[rows], mask[rows], state[rows])
-        given = run(observation[rows], mask[rows], state[rows])
-        for mine, theirs in zip(wanted, given, strict=True):
+        expected = policy.log_probs(observation[rows], mask[rows], state[rows])
+        exported = run(observation[rows], mask[rows], state[rows])
+        for mine, theirs in zip(expected, exported, strict=True):
             apart = np.abs(np.asarray(mine) - np.asarray(theirs))
             if np.shape(mine) != np.shape(theirs) or not (apart <= TOLERANCE).all():
                 raise OnnxError(f"{name} is refused: it says something else than its policy file.")

@@ -122,7 +122,7 @@ class Recording:
     def __init__(self, header: GameHeader, rows: Rows) -> None:
         self.header = header
         self.format = rows
-        self.kept: list[bytes] = []
+        self.packed_rows: list[bytes] = []
         self.unsaved: deque[bytes] = deque()
         self.journal: Journal | None = None
         self.journaled = True
@@ -131,7 +131,7 @@ class Recording:
 
     @property
     def size(self) -> int:
-        return len(self.kept) * self.format.dtype.itemsize
+        return len(self.packed_rows) * self.format.dtype.itemsize
 
     @property
     def too_long(self) -> bool:
@@ -141,7 +141,7 @@ class Recording:
         """Keep a row; of a game that no file could hold, only the fact that it is too long."""
         if self.too_long:
             return
-        self.kept.append(row)
+        self.packed_rows.append(row)
         if self.journaled:
             self.unsaved.append(row)
 
@@ -149,7 +149,9 @@ class Recording:
         """Return the game as it stands."""
         if self.too_long:
             raise GameFileError(f"it grew beyond the {MOST_BYTES:,} bytes that a file may have")
-        return self.format.game(self.header, np.frombuffer(b"".join(self.kept), self.format.dtype))
+        return self.format.game(
+            self.header, np.frombuffer(b"".join(self.packed_rows), self.format.dtype)
+        )
 
 
 class Journal:
@@ -163,8 +165,11 @@ class Journal:
             # Somebody who recovers journals may have met it in the moment before.
             if not _held(self._handle) or os.fstat(self._handle).st_nlink == 0:
                 raise OSError(f"The new journal {self.path} was taken for an old one.")
-            told = header_bytes(header)
-            self.append(_START.pack(_MAGIC, len(told), zlib.crc32(told)) + told)
+            encoded_header = header_bytes(header)
+            self.append(
+                _START.pack(_MAGIC, len(encoded_header), zlib.crc32(encoded_header))
+                + encoded_header
+            )
         except OSError:
             self.remove()
             raise
@@ -227,10 +232,10 @@ def _game(data: bytes) -> GameFile:
     if not _START.size <= len(data) <= _MOST_JOURNAL:
         raise GameFileError(f"its journal has {len(data):,} bytes")
     magic, length, check = _START.unpack_from(data)
-    told = data[_START.size : _START.size + min(length, _MOST_HEADER)]
-    if magic != _MAGIC or len(told) != length or zlib.crc32(told) != check:
+    encoded_header = data[_START.size : _START.size + min(length, _MOST_HEADER)]
+    if magic != _MAGIC or len(encoded_header) != length or zlib.crc32(encoded_header) != check:
         raise GameFileError("its journal has no header")
-    header = parse_header(told)
+    header = parse_header(encoded_header)
     rows = Rows(header.layout)
     return rows.game(header, rows.unpack(data, _START.size + length))
 

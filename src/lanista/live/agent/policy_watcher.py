@@ -56,7 +56,7 @@ class Current:
         self._layout = stable.layout
         self._lineup = Lineup(pointer, stable, self._candidate(pointer, None))
         self._turn = threading.Condition()
-        self._asked = self._answered = 0
+        self._requested = self._answered = 0
         self._closing = False
         self._thread = threading.Thread(target=self._serve, name="lanista-policy", daemon=True)
         self._thread.start()
@@ -64,10 +64,10 @@ class Current:
     def lineup(self, patience: float) -> Lineup:
         """Return what plays now; if the folder does not answer in `patience` seconds, before."""
         with self._turn:
-            self._asked += 1
-            asked = self._asked
+            self._requested += 1
+            request_number = self._requested
             self._turn.notify_all()
-            if not self._turn.wait_for(lambda: self._answered >= asked, patience):
+            if not self._turn.wait_for(lambda: self._answered >= request_number, patience):
                 self.late += 1
         return self._lineup
 
@@ -83,10 +83,10 @@ class Current:
     def _serve(self) -> None:
         while True:
             with self._turn:
-                self._turn.wait_for(lambda: self._closing or self._asked > self._answered)
+                self._turn.wait_for(lambda: self._closing or self._requested > self._answered)
                 if self._closing:
                     return
-                asked = self._asked
+                request_number = self._requested
             try:
                 self._look()
             except (LanistaError, OSError) as error:
@@ -94,7 +94,7 @@ class Current:
             except Exception as error:  # The thread must answer, whatever happened.
                 self._refuse(f"The policy folder cannot be used: {printable(repr(error), 200)}.")
             with self._turn:
-                self._answered = asked
+                self._answered = request_number
                 self._turn.notify_all()
 
     def _look(self) -> None:

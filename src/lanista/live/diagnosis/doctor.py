@@ -50,7 +50,7 @@ def examine(
         spool = spool_of(service)
         spool = spool if spool is not None and spool.is_dir() else None
     traffic = None if spool is None else look_at_spool(spool, games, service)
-    findings = [found for found in _found(traffic, service, training) if found is not None]
+    findings = [finding for finding in _found(traffic, service, training) if finding is not None]
     return Examination(tuple(_facts(traffic, service, training)), by_gravity(findings))
 
 
@@ -92,52 +92,54 @@ def _about_games(traffic: Traffic, service: Service | None) -> Iterator[Finding 
 def _about_features(
     traffic: Traffic, service: Service | None, training: Seen | None
 ) -> Iterator[Finding | None]:
-    seen = seen_in(traffic.games.newest)
-    if seen is None:
+    recent = seen_in(traffic.games.newest)
+    if recent is None:
         return
     header = None if service is None else service.header
-    names = column_names(header, seen.values.shape[1])
-    empty = features.features_empty(seen, names)
+    names = column_names(header, recent.values.shape[1])
+    empty = features.features_empty(recent, names)
     if empty is not None:
         yield empty
         return  # Whatever else could be said of such numbers follows from it.
-    earlier, what = training, "the training data"
+    earlier, earlier_name = training, "the training data"
     if earlier is None:
-        earlier, seen, what = _sides(traffic, seen)
-    elif earlier.values.shape[1] != seen.values.shape[1]:
+        earlier, recent, earlier_name = _sides(traffic, recent)
+    elif earlier.values.shape[1] != recent.values.shape[1]:
         raise LanistaError(
             f"The training data has {earlier.values.shape[1]} numbers in an observation, and the "
-            f"games have {seen.values.shape[1]}; give what this policy was made from."
+            f"games have {recent.values.shape[1]}; give what this policy was made from."
         )
-    if earlier is not None and earlier.values.shape[1] == seen.values.shape[1]:
+    if earlier is not None and earlier.values.shape[1] == recent.values.shape[1]:
         categories = None
-        if header is not None and header.observation.length == seen.values.shape[1]:
+        if header is not None and header.observation.length == recent.values.shape[1]:
             categories = np.concatenate(
                 [np.full(f.size, f.classes > 0) for f in header.observation.fields]
             )
-        changed = features.against_earlier(earlier, seen, names, what, categories)
+        changed = features.against_earlier(earlier, recent, names, earlier_name, categories)
         yield from changed
-        if any(found.name == "features_other_scale" for found in changed):
+        if any(finding.name == "features_other_scale" for finding in changed):
             return  # The same numbers, held against their description, would say it again.
     if header is not None:
-        yield features.against_description(seen, header)
+        yield features.against_description(recent, header)
 
 
-def _sides(traffic: Traffic, seen: Seen) -> tuple[Seen | None, Seen, str]:
+def _sides(traffic: Traffic, recent: Seen) -> tuple[Seen | None, Seen, str]:
     """Return what was seen long ago and lately; with few games, in their first and last third."""
     newest, oldest = traffic.games.newest, traffic.games.oldest
     if len(oldest) >= features.LEAST_GAMES:
-        return seen_in(oldest), seen, "the games learned from first"
+        return seen_in(oldest), recent, "the games learned from first"
     third = len(newest) // 3
     if third < features.LEAST_GAMES:
-        return None, seen, ""
-    return seen_in(newest[:third]), seen_in(newest[-third:]) or seen, "the first of them"
+        return None, recent, ""
+    return seen_in(newest[:third]), seen_in(newest[-third:]) or recent, "the first of them"
 
 
 def seen_in(played: tuple[Recorded, ...]) -> Seen | None:
     """Return what policies saw in games, as far as these are of the newest one's layout."""
-    length = played[-1].seen.shape[1] if played else 0
-    some = [game for game in played if game.seen.shape[1] == length and len(game.seen)]
+    length = played[-1].observations.shape[1] if played else 0
+    some = [
+        game for game in played if game.observations.shape[1] == length and len(game.observations)
+    ]
     return Seen(*stacked(some)) if some else None
 
 
@@ -146,7 +148,7 @@ def _facts(
 ) -> Iterator[str]:
     if traffic is not None:
         yield (
-            f"Spool {traffic.folder}: {traffic.waiting} games wait, {traffic.taken} are being "
+            f"Spool {traffic.folder}: {traffic.waiting} games wait, {traffic.in_work} are being "
             f"learned from, {traffic.archived} are archived, {traffic.refused} refused; "
             f"{traffic.playing} are being played."
         )
@@ -168,15 +170,15 @@ def _facts_of_games(traffic: Traffic, service: Service | None) -> Iterator[str]:
     played = traffic.games.newest
     if not played:
         return
-    seen = seen_in(played)
+    observed = seen_in(played)
     decisions = sum(game.own for game in played)
     yield f"Looked at the newest {len(played)} games with {decisions:,} decisions."
     counts = Counter(short(game.header.policy) for game in played)
     yield "Played by: " + ", ".join(f"{name} {n}" for name, n in counts.most_common(5)) + "."
     named = Counter(game.header.opponent or "unnamed" for game in played)
     yield "Opponents: " + ", ".join(f"{name} {n}" for name, n in named.most_common(5)) + "."
-    if seen is not None and seen.enough:
-        still = features.constant_columns(seen)
+    if observed is not None and observed.enough:
+        still = features.constant_columns(observed)
         names = column_names(None if service is None else service.header, len(still))
         dead = [name for name, one in zip(names, still, strict=True) if one]
         shown = ", ".join(dead[:8]) + (" …" if len(dead) > 8 else "")
@@ -189,7 +191,7 @@ def _facts_of_service(service: Service) -> Iterator[str]:
         yield (
             f"Policy folder {service.folder}: {short(service.pointer.stable)} is stable"
             + (f", {short(second)} plays {service.pointer.share:.0%}" if second else "")
-            + f"; its learner is {'running' if service.held else 'not running'}."
+            + f"; its learner is {'running' if service.learner_running else 'not running'}."
         )
     if service.book is None:
         yield "No learner ever worked on this policy folder."

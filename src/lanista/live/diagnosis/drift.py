@@ -66,8 +66,8 @@ class Drift:
     @property
     def drifted(self) -> tuple[Feature, ...]:
         """The features that drifted, the farthest first."""
-        found = [feature for feature in self.features if feature.drifted]
-        return tuple(sorted(found, key=lambda feature: -feature.distance))
+        drifted_features = [feature for feature in self.features if feature.drifted]
+        return tuple(sorted(drifted_features, key=lambda feature: -feature.distance))
 
 
 def drift(

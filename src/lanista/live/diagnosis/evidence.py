@@ -43,7 +43,7 @@ class Book:
     """Contents of all games that were learned from."""
     batches: tuple[BatchRow, ...]
     events: tuple[Event, ...]
-    made: Mapping[str, int]
+    update_by_policy: Mapping[str, int]
     """The update that each policy came from which the learner made or met, by digest."""
     entropy: tuple[tuple[int, float], ...]
     """By update, all heads together, in nats."""
@@ -64,7 +64,7 @@ class Service:
     history: tuple[Change, ...]
     files: frozenset[str]
     """Digests of the policies that lie in the folder."""
-    held: bool
+    learner_running: bool
     """Whether a learner works on it now."""
     book: Book | None
     """None: no learner ever did."""
@@ -72,14 +72,14 @@ class Service:
     """The learner's, as far as they can be read."""
 
     @property
-    def known(self) -> frozenset[str]:
+    def known_policies(self) -> frozenset[str]:
         """Digests of all policies that this folder or its learner ever named."""
         named = {change.pointer.stable for change in self.history}
         named |= {change.pointer.candidate or "" for change in self.history}
         if self.pointer is not None:
             named |= {self.pointer.stable, self.pointer.candidate or ""}
-        made = self.book.made if self.book is not None else {}
-        return frozenset(named - {""}) | self.files | frozenset(made)
+        update_by_policy = self.book.update_by_policy if self.book is not None else {}
+        return frozenset(named - {""}) | self.files | frozenset(update_by_policy)
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ class Traffic:
     """A spool: how much lies where, and the games that were looked at."""
 
     folder: Path
-    held: bool
+    learner_running: bool
     """Whether a learner works on it now."""
     waiting: int
-    taken: int
+    in_work: int
     archived: int
     playing: int
     """Journals of games that are being played."""
@@ -123,7 +123,7 @@ def look_at_policy(folder: Path, most: int) -> Service:
         header=header,
         history=tuple(changes),
         files=frozenset(file.stem for file in policies.policies.glob("*.safetensors")),
-        held=home.is_dir() and is_held(home),
+        learner_running=home.is_dir() and is_held(home),
         book=_book(home / LEDGER, most),
         settings=_settings(home / "settings.yaml"),
     )
@@ -138,9 +138,9 @@ def look_at_spool(folder: Path, most: int, service: Service | None) -> Traffic:
     reasons = _reasons(spool.bad)
     return Traffic(
         folder=folder,
-        held=spool.work.is_dir() and is_held(spool.work),
+        learner_running=spool.work.is_dir() and is_held(spool.work),
         waiting=_count(spool.new),
-        taken=_count(spool.work),
+        in_work=_count(spool.work),
         archived=sum(_count(path) for path in spool.archive.glob("[0-9a-f][0-9a-f]")),
         playing=len(journals) - len(dead),
         dead=tuple(dead),
@@ -172,7 +172,7 @@ def _book(path: Path, most: int) -> Book | None:
             learned=frozenset(ledger.learned()),
             batches=tuple(ledger.batches()),
             events=tuple(ledger.events()),
-            made={digest: update for digest, (update, _) in ledger.policies().items()},
+            update_by_policy={digest: update for digest, (update, _) in ledger.policies().items()},
             entropy=_entropy(ledger),
         )
 
@@ -191,10 +191,10 @@ def _settings(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = read_yaml(path)
+        values = read_yaml(path)
     except YamlError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
 def _count(folder: Path) -> int:
@@ -206,11 +206,11 @@ def _count(folder: Path) -> int:
 
 def _reasons(bad: Path) -> Counter[str]:
     """Count why files were refused, their names taken out so that like ones fall together."""
-    found: Counter[str] = Counter()
+    count_by_reason: Counter[str] = Counter()
     for path in sorted(bad.glob(f"*{REASON}")) if bad.is_dir() else []:
         if not stat.S_ISREG(path.lstat().st_mode):
             continue  # A pipe would be waited for, and a link leads elsewhere.
         with path.open(encoding="utf-8", errors="replace") as file:
             text = file.read(_MOST_REASON).strip()
-        found[printable(_REFUSED.sub("", text), 200)] += 1
-    return found
+        count_by_reason[printable(_REFUSED.sub("", text), 200)] += 1
+    return count_by_reason

@@ -40,12 +40,15 @@ class Examination:
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        return {"facts": list(self.facts), "findings": [asdict(found) for found in self.findings]}
+        return {
+            "facts": list(self.facts),
+            "findings": [asdict(finding) for finding in self.findings],
+        }
 
 
 def by_gravity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings, the gravest first; those of one gravity stay in their order."""
-    return tuple(sorted(findings, key=lambda found: GRAVITIES.index(found.gravity)))
+    return tuple(sorted(findings, key=lambda finding: GRAVITIES.index(finding.gravity)))
 
 
 def short(digest: str) -> str:

@@ -47,24 +47,25 @@ class Seen:
         return self.games >= LEAST_GAMES and len(self.values) >= LEAST_DECISIONS
 
 
-def constant_columns(seen: Seen) -> NDArray[np.bool_]:
+def constant_columns(observed: Seen) -> NDArray[np.bool_]:
     """Return which numbers have one value throughout."""
-    still: NDArray[np.bool_] = np.ptp(seen.values, axis=0) == 0
+    still: NDArray[np.bool_] = np.ptp(observed.values, axis=0) == 0
     return still
 
 
-def features_empty(seen: Seen, names: Sequence[str]) -> Finding | None:
+def features_empty(observed: Seen, names: Sequence[str]) -> Finding | None:
     """Observations say nothing."""
-    still = constant_columns(seen)
-    if not seen.enough or still.mean() < EMPTY:
+    still = constant_columns(observed)
+    if not observed.enough or still.mean() < EMPTY:
         return None
-    zero = int((still & (seen.values[0] == 0)).sum())
+    zero = int((still & (observed.values[0] == 0)).sum())
     moving = [name for name, dead in zip(names, still, strict=True) if not dead]
     return Finding(
         name="features_empty",
         gravity="stops",
         sentence=f"{int(still.sum())} of {len(still)} numbers of the observations never change in "
-        f"{len(seen.values):,} decisions of {seen.games} games, {zero} of them are always 0.",
+        f"{len(observed.values):,} decisions of {observed.games} games, {zero} of them are "
+        "always 0.",
         meaning="The policy sees next to nothing, so it cannot tell one position from another.",
         remedy="Print what the bot gives to game.act() during a game, and fix where it is made.",
         evidence={
@@ -72,31 +73,33 @@ def features_empty(seen: Seen, names: Sequence[str]) -> Finding | None:
             "constant": int(still.sum()),
             "zero": zero,
             "moving": moving[:_MOST_NAMED],
-            "decisions": len(seen.values),
-            "games": seen.games,
+            "decisions": len(observed.values),
+            "games": observed.games,
         },
     )
 
 
 def against_earlier(
     earlier: Seen,
-    seen: Seen,
+    recent: Seen,
     names: Sequence[str],
-    what: str,
+    earlier_name: str,
     categories: NDArray[np.bool_] | None = None,
 ) -> list[Finding]:
-    """Numbers that died, or are of another scale than in `what`, which `earlier` is.
+    """Numbers that died, or are of another scale than in `earlier`, called `earlier_name`.
 
     `categories` marks those that are no quantities and so have no scale.
     """
-    if not (earlier.enough and seen.enough):
+    if not (earlier.enough and recent.enough):
         return []
-    found = drift(earlier.values, earlier.game, seen.values, seen.game, names=names, exchanges=199)
-    sizes = np.stack([_sizes(earlier.values), _sizes(seen.values)])
+    comparison = drift(
+        earlier.values, earlier.game, recent.values, recent.game, names=names, exchanges=199
+    )
+    sizes = np.stack([_sizes(earlier.values), _sizes(recent.values)])
     if categories is not None:
         sizes[:, categories] = np.nan
     dead, scaled = [], []
-    for i, feature in enumerate(found.features):
+    for i, feature in enumerate(comparison.features):
         before, now = sizes[:, i]
         if feature.drifted and feature.constant:
             dead.append(i)
@@ -104,64 +107,71 @@ def against_earlier(
             scaled.append(i)
     findings = []
     if dead:
-        findings.append(_died(found, seen, dead, what))
+        findings.append(_died(comparison, recent, dead, earlier_name))
     if scaled:
-        findings.append(_other_scale(found, sizes, scaled, what))
+        findings.append(_other_scale(comparison, sizes, scaled, earlier_name))
     return findings
 
 
-def _died(found: Drift, seen: Seen, dead: Sequence[int], what: str) -> Finding:
-    told = [found.features[i] for i in dead]
-    names = ", ".join(f"{f.name} (always {f.median[1]:g})" for f in told[:_MOST_NAMED])
+def _died(comparison: Drift, recent: Seen, dead: Sequence[int], earlier_name: str) -> Finding:
+    dead_features = [comparison.features[i] for i in dead]
+    names = ", ".join(f"{f.name} (always {f.median[1]:g})" for f in dead_features[:_MOST_NAMED])
     return Finding(
         name="features_constant",
         gravity="spoils",
-        sentence=f"{len(dead)} of {len(found.features)} numbers never change in the last "
-        f"{found.games[1]} games and did in {what} ({found.games[0]}): {names}.",
+        sentence=f"{len(dead)} of {len(comparison.features)} numbers never change in the last "
+        f"{comparison.games[1]} games and did in {earlier_name} ({comparison.games[0]}): {names}.",
         meaning="The policy was made with something that it no longer sees.",
         remedy="See what the bot puts there; a part of the game's interface may have changed or "
         "failed.",
         evidence={
-            "games": list(found.games),
+            "games": list(comparison.games),
             "features": [
-                {"name": f.name, "value": float(seen.values[0, i]), "distance": f.distance,
+                {"name": f.name, "value": float(recent.values[0, i]), "distance": f.distance,
                  "chance": f.chance, "median_before": f.median[0]}
-                for f, i in zip(told, dead, strict=True)
+                for f, i in zip(dead_features, dead, strict=True)
             ],
         },
     )  # fmt: skip
 
 
-def _other_scale(found: Drift, sizes: Values, scaled: Sequence[int], what: str) -> Finding:
-    told = [(found.features[i], float(sizes[0, i]), float(sizes[1, i])) for i in scaled]
-    names = ", ".join(f"{f.name} ({a:.3g} then, {b:.3g} now)" for f, a, b in told[:_MOST_NAMED])
+def _other_scale(
+    comparison: Drift, sizes: Values, scaled: Sequence[int], earlier_name: str
+) -> Finding:
+    scale_changes = [
+        (comparison.features[i], float(sizes[0, i]), float(sizes[1, i])) for i in scaled
+    ]
+    names = ", ".join(
+        f"{f.name} ({a:.3g} then, {b:.3g} now)" for f, a, b in scale_changes[:_MOST_NAMED]
+    )
     return Finding(
         name="features_other_scale",
         gravity="spoils",
-        sentence=f"{len(told)} of {len(found.features)} numbers are of another size in the last "
-        f"{found.games[1]} games than in {what} ({found.games[0]}): {names}.",
+        sentence=f"{len(scale_changes)} of {len(comparison.features)} numbers are of another size "
+        f"in the last {comparison.games[1]} games than in {earlier_name} ({comparison.games[0]}): "
+        f"{names}.",
         meaning="The policy takes these numbers for something far larger or smaller than they "
         "are. The size is what 95 % of the values that are not 0 stay below.",
         remedy="Divide or multiply in the bot as it was done before; a unit may have changed.",
         evidence={
-            "games": list(found.games),
+            "games": list(comparison.games),
             "features": [
                 {"name": f.name, "size_before": a, "size_now": b, "distance": f.distance,
                  "chance": f.chance, "outside": f.outside}
-                for f, a, b in told
+                for f, a, b in scale_changes
             ],
         },
     )  # fmt: skip
 
 
-def against_description(seen: Seen, policy: PolicyHeader) -> Finding | None:
+def against_description(observed: Seen, policy: PolicyHeader) -> Finding | None:
     """Numbers that are far from what the policy's file says of them."""
-    if not seen.enough or policy.observation.length != seen.values.shape[1]:
+    if not observed.enough or policy.observation.length != observed.values.shape[1]:
         return None
     wrong = []
     for field in policy.observation.fields:
-        part = seen.values[:, policy.observation.slice_of(field.name)]
-        size = float(_sizes(part.reshape(-1, 1))[0]) / abs(field.scale)
+        field_values = observed.values[:, policy.observation.slice_of(field.name)]
+        size = float(_sizes(field_values.reshape(-1, 1))[0]) / abs(field.scale)
         if not field.classes and np.isfinite(size) and not SMALL <= size <= LARGE:
             wrong.append({"name": field.name, "scale": field.scale, "size_scaled": size})
     if not wrong:
@@ -176,7 +186,7 @@ def against_description(seen: Seen, policy: PolicyHeader) -> Finding | None:
         "of the values that are not 0 stay below.",
         remedy="Scale them in the bot as the policy's file says, or begin with a policy whose "
         "fields have the right scale.",
-        evidence={"fields": wrong, "decisions": len(seen.values), "games": seen.games},
+        evidence={"fields": wrong, "decisions": len(observed.values), "games": observed.games},
     )
 
 

@@ -26,16 +26,16 @@ def other_policy(games: Sequence[Recorded], service: Service) -> Finding | None:
     pointer = service.pointer
     if pointer is None or len(games) < FEW:
         return None
-    strangers = [game for game in games if game.header.policy not in service.known]
+    strangers = [game for game in games if game.header.policy not in service.known_policies]
     playing = {pointer.stable, pointer.candidate}
     since = [game for game in games if game.written > service.pointed]
     late = [game for game in since if game.header.policy not in playing]
     if len(strangers) >= max(1, len(games) // 20):
         wrong, of = strangers, len(games)
-        said = "were played by a policy that this folder never named"
+        clause = "were played by a policy that this folder never named"
     elif len(since) >= ENOUGH and len(late) == len(since):
         wrong, of = late, len(since)
-        said = "written since the pointer last changed were played by a policy of before"
+        clause = "written since the pointer last changed were played by a policy of before"
     else:
         return None
     counts = Counter(game.header.policy for game in wrong)
@@ -43,7 +43,7 @@ def other_policy(games: Sequence[Recorded], service: Service) -> Finding | None:
     return Finding(
         name="other_policy",
         gravity="stops",
-        sentence=f"{len(wrong)} of {of} games {said}: {played}; the stable policy is "
+        sentence=f"{len(wrong)} of {of} games {clause}: {played}; the stable policy is "
         f"{short(pointer.stable)}.",
         meaning="The model that is trained is not the model that plays, so nothing that is "
         "learned is ever seen in a game.",
@@ -90,7 +90,7 @@ def candidate_never_plays(games: Sequence[Recorded], service: Service) -> Findin
 
 def no_games(traffic: Traffic) -> Finding | None:
     """Nothing was ever recorded."""
-    total = traffic.waiting + traffic.taken + traffic.archived
+    total = traffic.waiting + traffic.in_work + traffic.archived
     if total or traffic.refused:
         return None
     return Finding(
@@ -131,21 +131,21 @@ def no_results(games: Sequence[Recorded]) -> Finding | None:
 
 def results_all_alike(games: Sequence[Recorded]) -> Finding | None:
     """Every game pays the same."""
-    known = [game for game in games if game.outcome is not None]
-    outcomes = {game.outcome for game in known}
-    if len(known) < 2 * FEW or len(outcomes) > 1 or any(game.rewarded for game in games):
+    with_outcome = [game for game in games if game.outcome is not None]
+    outcomes = {game.outcome for game in with_outcome}
+    if len(with_outcome) < 2 * FEW or len(outcomes) > 1 or any(game.rewarded for game in games):
         return None
     (outcome,) = outcomes
     return Finding(
         name="results_all_alike",
         gravity="stops",
-        sentence=f"All {len(known)} games with a result have the outcome {outcome:g}, and no "
-        "reward but 0 was given.",
+        sentence=f"All {len(with_outcome)} games with a result have the outcome {outcome:g}, and "
+        "no reward but 0 was given.",
         meaning="No action leads to more than any other, so there is nothing to prefer.",
         remedy="See that game.end() is given the true result and game.reward() what the bot won "
         "or lost on the way; if it is true, let the bot meet opponents it neither always beats "
         "nor always loses to.",
-        evidence={"games": len(known), "outcome": outcome, "rewarded": 0},
+        evidence={"games": len(with_outcome), "outcome": outcome, "rewarded": 0},
     )
 
 
@@ -183,12 +183,12 @@ def entropy_gone(games: Sequence[Recorded], service: Service | None) -> Finding 
         "entropy_of_chance": freedom / free if free else None,
         "entropy_of_learner": learner,
     }
-    seen = f"{played:.4f} nats in {free:,} decisions played" if played is not None else ""
+    sampled = f"{played:.4f} nats in {free:,} decisions played" if played is not None else ""
     logged = f"{learner:.4f} nats in the last {len(last)} updates" if learner is not None else ""
     return Finding(
         name="entropy_gone",
         gravity="stops",
-        sentence=f"The policy's entropy is {' and '.join(t for t in (seen, logged) if t)}: it "
+        sentence=f"The policy's entropy is {' and '.join(t for t in (sampled, logged) if t)}: it "
         "plays the same action nearly every time.",
         meaning="What is never tried is never found to be better, and candidates play like the "
         "stable policy.",

@@ -72,11 +72,11 @@ def other_spool(traffic: Traffic, service: Service) -> Finding | None:
 
 def learner_absent(traffic: Traffic, service: Service | None) -> Finding | None:
     """Games wait, and nobody takes them."""
-    if traffic.waiting < PILE or traffic.held:
+    if traffic.waiting < PILE or traffic.learner_running:
         return None
     book = None if service is None else service.book
     ends = [e.kind for e in (book.events if book else ()) if e.kind in ("started", "stopped")]
-    ever = traffic.taken + traffic.archived
+    ever = traffic.in_work + traffic.archived
     if ends and ends[-1] == "started":
         state = "the learner's process ended without stopping: it was killed, or broke"
     elif ever or ends:
@@ -92,7 +92,7 @@ def learner_absent(traffic: Traffic, service: Service | None) -> Finding | None:
         remedy=f"Start it: lanista learn --spool {traffic.folder} --policy {policy}.",
         evidence={
             "waiting": traffic.waiting,
-            "taken": traffic.taken,
+            "taken": traffic.in_work,
             "archived": traffic.archived,
             "last_event": ends[-1] if ends else None,
         },
@@ -102,28 +102,30 @@ def learner_absent(traffic: Traffic, service: Service | None) -> Finding | None:
 def learner_behind(traffic: Traffic, service: Service) -> Finding | None:
     """A learner runs, and more games wait than it takes."""
     batches = service.book.batches if service.book else ()
-    if not traffic.held or len(batches) < 20:
+    if not traffic.learner_running or len(batches) < 20:
         return None
     half = len(batches) // 2
     before, now = (
-        sum(batch.waiting for batch in part) / len(part)
-        for part in (batches[:half], batches[half:])
+        sum(batch.waiting for batch in half_batches) / len(half_batches)
+        for half_batches in (batches[:half], batches[half:])
     )
-    taken = sum(batch.games + batch.repeated for batch in batches[half:]) / (len(batches) - half)
-    if traffic.waiting < 10 * max(taken, 1) or now < 2 * before:
+    games_per_update = sum(batch.games + batch.repeated for batch in batches[half:]) / (
+        len(batches) - half
+    )
+    if traffic.waiting < 10 * max(games_per_update, 1) or now < 2 * before:
         return None
     return Finding(
         name="learner_behind",
         gravity="spoils",
-        sentence=f"{traffic.waiting} games wait; the learner takes {taken:.1f} at a time, and on "
-        f"average {before:.0f} waited in the first half of its {len(batches)} updates and "
-        f"{now:.0f} in the second.",
+        sentence=f"{traffic.waiting} games wait; the learner takes {games_per_update:.1f} at a "
+        f"time, and on average {before:.0f} waited in the first half of its "
+        f"{len(batches)} updates and {now:.0f} in the second.",
         meaning="The newest games are taken first, so older ones grow too old to be learned from.",
         remedy="Give the learner more games at a time (--max-batch-files), more of the machine, "
         "or a lower learning.epochs.",
         evidence={
             "waiting": traffic.waiting,
-            "games_per_update": taken,
+            "games_per_update": games_per_update,
             "waited_before": before,
             "waited_now": now,
         },
@@ -134,7 +136,7 @@ def bad_files(traffic: Traffic) -> Finding | None:
     """Files are refused."""
     worse = traffic.games.unreadable
     refused = traffic.refused + len(worse)
-    total = traffic.refused + traffic.waiting + traffic.taken + traffic.archived
+    total = traffic.refused + traffic.waiting + traffic.in_work + traffic.archived
     if not refused or refused < 0.05 * total:
         return None
     reasons = Counter(dict(traffic.reasons))
@@ -271,8 +273,8 @@ def _of(settings: Any, *names: str) -> Any:
 
 def _told(body: Any) -> dict[str, Any]:
     """Return what is said of a candidate, its digest as people read it."""
-    told = {k: v for k, v in body.items() if k in ("reason", "games", "difference", "low", "high")}
-    return {"digest": short(str(body.get("digest", "")))} | told
+    facts = {k: v for k, v in body.items() if k in ("reason", "games", "difference", "low", "high")}
+    return {"digest": short(str(body.get("digest", "")))} | facts
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -102,12 +102,12 @@ def encode(game: GameFile) -> bytes:
     _refuse_values(game)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        told = np.frombuffer(header_bytes(game.header), np.uint8)
-        _add(archive, _HEADER, told)
+        header_array = np.frombuffer(header_bytes(game.header), np.uint8)
+        _add(archive, _HEADER, header_array)
         for name in ARRAYS:
             _add(archive, f"{name}.npy", getattr(game, name))
     data = packed.getvalue()
-    if len(data) > MOST_BYTES or len(told) > _MOST_HEADER:
+    if len(data) > MOST_BYTES or len(header_array) > _MOST_HEADER:
         raise GameFileError(f"it has {len(data):,} bytes, and {MOST_BYTES:,} are the most")
     return data
 
@@ -165,12 +165,12 @@ def _read(file: BinaryIO, policy: PolicyHeader | None) -> GameFile:
     try:
         with zipfile.ZipFile(file) as archive:
             entries = {entry.filename: entry for entry in archive.infolist()}
-            wanted = {_HEADER, *(f"{name}.npy" for name in ARRAYS)}
-            if set(entries) != wanted or len(archive.infolist()) != len(wanted):
+            expected_names = {_HEADER, *(f"{name}.npy" for name in ARRAYS)}
+            if set(entries) != expected_names or len(archive.infolist()) != len(expected_names):
                 raise GameFileError("it does not hold the arrays of a game, each once")
-            told = entries[_HEADER].file_size
-            if told > _MOST_HEADER:
-                raise GameFileError(f"its header has {told:,} bytes")
+            header_size = entries[_HEADER].file_size
+            if header_size > _MOST_HEADER:
+                raise GameFileError(f"its header has {header_size:,} bytes")
             header = parse_header(_text(archive, entries[_HEADER]))
             if policy is not None:
                 _refuse_layout(header, policy)
@@ -234,10 +234,10 @@ def _refuse_sizes(entries: dict[str, zipfile.ZipInfo], shapes: dict[str, _Shape]
         for count in shape:
             size *= count
         total += size
-        given = entries[f"{name}.npy"].file_size
-        if not size < given <= size + _MOST_NPY_HEADER:
+        file_size = entries[f"{name}.npy"].file_size
+        if not size < file_size <= size + _MOST_NPY_HEADER:
             raise GameFileError(
-                f"its {name} have {given:,} bytes, where its header makes them {size:,}"
+                f"its {name} have {file_size:,} bytes, where its header makes them {size:,}"
             )
     if total > MOST_BYTES:
         raise GameFileError(f"it unpacks to {total:,} bytes, and {MOST_BYTES:,} are the most")
@@ -259,20 +259,21 @@ def _array(
 ) -> NDArray[Any]:
     name = entry.filename.removesuffix(".npy")
     with archive.open(entry) as file:
-        held = _npy_start(file, name, dtype)
-        if held != shape:
+        stored_shape = _npy_start(file, name, dtype)
+        if stored_shape != shape:
             raise GameFileError(
-                f"its {name} have shape {list(held)[:8]}, where its header makes it {list(shape)}"
+                f"its {name} have shape {list(stored_shape)[:8]}, where its header makes it "
+                f"{list(shape)}"
             )
         array = np.empty(shape, dtype)
         room = array.reshape(-1).view(np.uint8)
         at = 0
         while at < len(room):
-            part = file.read(min(_CHUNK, len(room) - at))
-            if not part:
+            chunk = file.read(min(_CHUNK, len(room) - at))
+            if not chunk:
                 raise GameFileError(f"its {name} are cut short")
-            room[at : at + len(part)] = np.frombuffer(part, np.uint8)
-            at += len(part)
+            room[at : at + len(chunk)] = np.frombuffer(chunk, np.uint8)
+            at += len(chunk)
         if file.read(1):
             raise GameFileError(f"its {name} are longer than they say")
     return array
@@ -284,11 +285,11 @@ def _npy_start(file: Any, name: str, dtype: str) -> tuple[int, ...]:
     length = int.from_bytes(start[8:], "little")
     if start[:8] != b"\x93NUMPY\x01\x00" or length > _MOST_NPY_HEADER:
         raise GameFileError(f"its {name} are no array of npy version 1")
-    found = _NPY.fullmatch(file.read(length))
-    if found is None or found[1].decode() != dtype:
+    match = _NPY.fullmatch(file.read(length))
+    if match is None or match[1].decode() != dtype:
         raise GameFileError(f"its {name} are not an array of {dtype} in C order")
-    digits = found[2].decode().replace(" ", "").rstrip(",")
-    return tuple(int(part) for part in digits.split(",")) if digits else ()
+    digits = match[2].decode().replace(" ", "").rstrip(",")
+    return tuple(int(dimension) for dimension in digits.split(",")) if digits else ()
 
 
 def _refuse_values(game: GameFile) -> None:
@@ -343,8 +344,12 @@ def _refuse_categories(game: GameFile, policy: PolicyHeader) -> None:
             continue
         at = policy.observation.slice_of(field.name)
         for rows in _parts(len(game.observations), field.size):
-            held = game.observations[rows, at]
-            if ((held < 0) | (held >= field.classes) | (held != np.floor(held))).any():
+            categories = game.observations[rows, at]
+            if (
+                (categories < 0)
+                | (categories >= field.classes)
+                | (categories != np.floor(categories))
+            ).any():
                 raise GameFileError(
                     f"its observations hold something else than the {field.classes} categories of "
                     f"{field.name!r}"

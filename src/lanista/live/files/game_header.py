@@ -54,7 +54,9 @@ class Layout:
     @classmethod
     def of(cls, policy: PolicyHeader) -> Layout:
         """Return the layout that a policy plays."""
-        told = [[f.name, f.size, f.classes, f.scale, f.group] for f in policy.observation.fields]
+        field_rows = [
+            [f.name, f.size, f.classes, f.scale, f.group] for f in policy.observation.fields
+        ]
         return cls(
             game=policy.game,
             settings=json.loads(json.dumps(dict(policy.settings))),
@@ -63,7 +65,7 @@ class Layout:
             observation_version=policy.observation_version,
             dtype=policy.observation.dtype,
             length=policy.observation.length,
-            fields=hashlib.sha256(_compact(told)).hexdigest(),
+            fields=hashlib.sha256(_compact(field_rows)).hexdigest(),
             heads=tuple((head.name, head.size) for head in policy.heads),
         )
 
@@ -135,13 +137,13 @@ def parse_header(text: bytes) -> GameHeader:
         raise GameFileError(
             f"it has version {quoted(value.get('version'))}, and this lanista reads {VERSION}"
         )
-    told = value.pop("layout", None)
+    layout = value.pop("layout", None)
     del value["format"], value["version"]
-    if not isinstance(told, dict) or set(told) != set(_LAYOUT_KEYS):
+    if not isinstance(layout, dict) or set(layout) != set(_LAYOUT_KEYS):
         raise GameFileError("its header describes no layout")
     if {*value, "layout"} != set(_KEYS):
         raise GameFileError("its header has other keys than a game's")
-    header = GameHeader(**value, layout=_layout(told))
+    header = GameHeader(**value, layout=_layout(layout))
     refuse_nonsense(header)
     if header_bytes(header) != text:
         raise GameFileError("its header is not written as lanista writes it")
@@ -213,12 +215,12 @@ def _refuse_layout(layout: Layout) -> None:
         raise GameFileError("its header describes a layout that no game has")
 
 
-def _layout(told: dict[str, Any]) -> Layout:
+def _layout(values: dict[str, Any]) -> Layout:
     try:
-        heads = tuple((name, size) for name, size in told["heads"])
+        heads = tuple((name, size) for name, size in values["heads"])
     except (TypeError, ValueError) as error:
         raise GameFileError("its header describes a layout that no game has") from error
-    return Layout(**(told | {"heads": heads}))
+    return Layout(**(values | {"heads": heads}))
 
 
 def _compact(value: Any) -> bytes:

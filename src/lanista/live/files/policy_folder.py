@@ -272,11 +272,11 @@ class PolicyFolder:
         now = self._last()
         serial = 1 if now is None else now.serial + 1
         pointer = Pointer(pointer.stable, pointer.candidate, pointer.share, serial)
-        told: dict[str, Any] = asdict(pointer)
-        line = told | {"before": before, "reason": printable(reason, 400)}
+        pointer_values: dict[str, Any] = asdict(pointer)
+        line = pointer_values | {"before": before, "reason": printable(reason, 400)}
         line |= {"at": time.time(), "watched": watched}
         write_text(self._entry_path(serial), sealed(line))
-        write_text(self.folder / POINTER, sealed(told))
+        write_text(self.folder / POINTER, sealed(pointer_values))
         return pointer
 
     def _before(self, now: Pointer | None) -> str | None:

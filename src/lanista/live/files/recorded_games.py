@@ -44,7 +44,7 @@ class Recorded:
     """Minus the log-probabilities of what was played at those, summed: entropy, as sampled."""
     freedom: float
     """The logarithms of how many actions were legal there, summed: the entropy of chance."""
-    seen: NDArray[np.float64]
+    observations: NDArray[np.float64]
     """`[decisions, length]`: observations, at most `MOST_DECISIONS` of them."""
 
 
@@ -75,14 +75,14 @@ def read_games(
     archived = [path for folder in _folders(spool.archive) for path in _listed(folder)]
     newest = sorted([*waiting, *archived])[-most:]
     chosen = {path for _, path in newest}
-    kept = [
+    older = [
         entry
         for entry in sorted(archived)
         if entry[1] not in chosen and (learned is None or entry[1].stem in learned)
     ]
     unreadable: list[tuple[str, str]] = []
     new = _read_all(spool, newest, policy, unreadable)
-    old = _read_all(spool, kept[:most], policy, [])
+    old = _read_all(spool, older[:most], policy, [])
     # What was archived once was sound; a layout of long ago is no fault of today.
     coming = [entry for entry in unreadable if not entry[0].startswith(spool.archive.name)]
     return Games(tuple(new), tuple(old), tuple(coming))
@@ -97,9 +97,9 @@ def read_archived(folder: Path, contents: Sequence[str], policy: PolicyHeader) -
 
 def stacked(games: Sequence[Recorded]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the observations of games one after another, and the number of each one's game."""
-    lengths = [len(game.seen) for game in games]
+    lengths = [len(game.observations) for game in games]
     return (
-        np.concatenate([game.seen for game in games]),
+        np.concatenate([game.observations for game in games]),
         np.repeat(np.arange(len(games)), lengths),
     )
 
@@ -120,14 +120,14 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _listed(folder: Path) -> list[tuple[int, Path]]:
-    found = []
+    files = []
     if folder.is_dir():
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith(SUFFIX) and not entry.name.startswith("."):
                     about = entry.stat(follow_symlinks=False)
-                    found.append((about.st_mtime_ns, Path(entry.path)))
-    return found
+                    files.append((about.st_mtime_ns, Path(entry.path)))
+    return files
 
 
 def _read_all(
@@ -167,5 +167,5 @@ def _recorded(game: GameFile, place: str, written: int) -> Recorded:
         free=int(free.sum()),
         surprise=-float(game.log_probs[own][free].sum()),
         freedom=float(freedom[free].sum()),
-        seen=game.observations[own[spread]].astype(np.float64),
+        observations=game.observations[own[spread]].astype(np.float64),
     )

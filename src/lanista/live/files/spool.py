@@ -97,11 +97,11 @@ class Spool:
 
         One that is gone meanwhile, or that cannot be moved, does not stop the others.
         """
-        taken = []
+        moved = []
         self.create()  # Somebody may have cleared the spool away.
         for path in paths:
             try:
-                taken.append(_move(path, _free(self.work / path.name)))
+                moved.append(_move(path, _free(self.work / path.name)))
             except SpoolError as error:
                 reason = error.__cause__
                 if isinstance(reason, FileNotFoundError):
@@ -109,13 +109,13 @@ class Spool:
                 if is_full(error) or not os.access(self.new, os.W_OK | os.X_OK):
                     raise
                 self._stuck[path.name] = f"{error} It is passed over."
-        return taken
+        return moved
 
     def newly_stuck(self) -> list[str]:
         """Return a sentence on each game that could not be moved, once."""
-        said = [sentence for sentence in self._stuck.values() if sentence]
+        sentences = [sentence for sentence in self._stuck.values() if sentence]
         self._stuck = dict.fromkeys(self._stuck, "")
-        return said
+        return sentences
 
     def give_back(self, path: Path) -> Path:
         """Move a game from `work/` back to `new/`."""
@@ -163,12 +163,12 @@ class Spool:
         games = refused = 0
         passed_over: list[str] = []
         for path in sorted(self.open.glob(f"*{JOURNAL}")):
-            what = f"The journal '{printable(path.name)}'"
+            journal_name = f"The journal '{printable(path.name)}'"
             try:
-                made, reason = self._recovered(path)
-                games += made
+                is_game, reason = self._recovered(path)
+                games += is_game
                 if reason:
-                    self.reject(path, f"{what} {reason}.")
+                    self.reject(path, f"{journal_name} {reason}.")
                     refused += 1
             except FileNotFoundError:
                 continue  # Its process ended it, or another one recovered it.
@@ -176,7 +176,7 @@ class Spool:
                 if is_full(error):
                     raise
                 why = _why(error) if isinstance(error, OSError) else str(error).rstrip(".")
-                passed_over.append(f"{what} is passed over: {why}.")
+                passed_over.append(f"{journal_name} is passed over: {why}.")
         return Recovered(games, refused, tuple(passed_over))
 
     def _recovered(self, path: Path) -> tuple[int, str]:
@@ -206,9 +206,9 @@ def plain_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", text).strip(".-")[:60] or "game"
 
 
-def _entries(folder: Path, seen: dict[str, int] | None = None) -> list[Path]:
-    """Return what lies in a folder, the newest first; `seen` is kept from one call to the next."""
-    seen = {} if seen is None else seen
+def _entries(folder: Path, time_by_name: dict[str, int] | None = None) -> list[Path]:
+    """Return what lies in a folder, the newest first; `time_by_name` is kept between calls."""
+    time_by_name = {} if time_by_name is None else time_by_name
     # What begins with a dot is still being written. A name tells what a game says, so a file that
     # comes back under it is as old as it was.
     try:
@@ -216,15 +216,16 @@ def _entries(folder: Path, seen: dict[str, int] | None = None) -> list[Path]:
     except FileNotFoundError:
         listed = []
     names = {name for name in listed if not name.startswith(".")}
-    for name in seen.keys() - names:
-        del seen[name]
-    for name in names - seen.keys():
+    for name in time_by_name.keys() - names:
+        del time_by_name[name]
+    for name in names - time_by_name.keys():
         try:
-            seen[name] = (folder / name).lstat().st_mtime_ns
+            time_by_name[name] = (folder / name).lstat().st_mtime_ns
         except FileNotFoundError:
             continue  # Moved on since the folder was listed.
     return [
-        folder / name for _, name in sorted(((at, name) for name, at in seen.items()), reverse=True)
+        folder / name
+        for _, name in sorted(((at, name) for name, at in time_by_name.items()), reverse=True)
     ]
 
 
@@ -242,12 +243,12 @@ def _move(path: Path, place: Path) -> Path:
 
 def _free(place: Path) -> Path:
     """Return a place where nothing lies: the one asked for, or one with a number."""
-    number, found = 1, place
-    while _kind(found):
+    number, free_place = 1, place
+    while _kind(free_place):
         number += 1
         # Shorter, so that a name as long as one may be has room for the number.
-        found = place.with_name(f"{place.stem[:60]}.{number}{place.suffix[:60]}")
-    return found
+        free_place = place.with_name(f"{place.stem[:60]}.{number}{place.suffix[:60]}")
+    return free_place
 
 
 def _kind(path: Path) -> int:

@@ -126,18 +126,18 @@ class BackgroundLearner:
     def step(self, least: int = 1) -> Batch | None:
         """Take a batch of games and make it take effect; None if fewer than `least` wait."""
         self.gatekeeper.look(self.number + 1)
-        taken = self.intake.take(self.settings.batch_games, self.weights.header, least)
-        if not taken.games and not taken.repeated:
-            return Batch(refused=taken.refused) if taken.refused else None
+        intake_batch = self.intake.take(self.settings.batch_games, self.weights.header, least)
+        if not intake_batch.games and not intake_batch.repeated:
+            return Batch(refused=intake_batch.refused) if intake_batch.refused else None
         try:
-            return self._apply(taken)
+            return self._apply(intake_batch)
         except BrokenLossError as error:
-            return self._one_by_one(taken, str(error))
+            return self._one_by_one(intake_batch, str(error))
 
-    def _apply(self, taken: Taken) -> Batch:
+    def _apply(self, intake_batch: Taken) -> Batch:
         began, cpu = time.monotonic(), time.process_time()
         number = self.number + 1
-        rows, samples, log = self._learn([game for _, game in taken.games], number)
+        rows, samples, log = self._learn([game for _, game in intake_batch.games], number)
         batch = BatchRow(
             update_number=number,
             games=len(rows),
@@ -145,10 +145,10 @@ class BackgroundLearner:
             samples=samples,
             passes=int(log.get("stopped_after_epoch", self.settings.learning.epochs)),
             loss=log.get("loss"),
-            repeated=taken.repeated,
+            repeated=intake_batch.repeated,
             seconds=time.monotonic() - began,
             cpu_seconds=time.process_time() - cpu,
-            waiting=taken.waiting,
+            waiting=intake_batch.waiting,
             at=time.time(),
         )
         with self.ledger.writing():
@@ -157,11 +157,16 @@ class BackgroundLearner:
             self.ledger.add_metrics(number, log)
             verdicts = self.gatekeeper.judge(rows, number)
         self._save(number)
-        for path, game in taken.games:
+        for path, game in intake_batch.games:
             self.spool.put_away(path, game.content)
         self.gatekeeper.carry_out(self.number)
         return Batch(
-            batch.games, batch.learned, taken.repeated, taken.refused, taken.waiting, verdicts
+            batch.games,
+            batch.learned,
+            intake_batch.repeated,
+            intake_batch.refused,
+            intake_batch.waiting,
+            verdicts,
         )
 
     def _learn(
@@ -200,11 +205,13 @@ class BackgroundLearner:
         All of a policy's games in the batch are judged together: alone, a short game would be left
         out for the actions that it happens to hold.
         """
-        known = [training_game for training_game in training_games if len(training_game.own)]
-        if not known:
+        with_decisions = [
+            training_game for training_game in training_games if len(training_game.own)
+        ]
+        if not with_decisions:
             return [0.0] * len(training_games)
-        unrolls = unrolls_of(known, self.settings, self.weights.learner)
-        policies = [training_game.game.header.policy for training_game in known]
+        unrolls = unrolls_of(with_decisions, self.settings, self.weights.learner)
+        policies = [training_game.game.header.policy for training_game in with_decisions]
         names = sorted(set(policies))
         member = np.array([names.index(policy) for policy in policies])
         far = dict(
@@ -255,29 +262,29 @@ class BackgroundLearner:
             opponent=header.opponent,
         )
 
-    def _one_by_one(self, taken: Taken, sentence: str) -> Batch:
+    def _one_by_one(self, intake_batch: Taken, sentence: str) -> Batch:
         """Learn from each game alone, after a batch that could not be learned from."""
         self._forget_batch()
-        if len(taken.games) == 1:
-            path, _ = taken.games[0]
+        if len(intake_batch.games) == 1:
+            path, _ = intake_batch.games[0]
             self.intake.reject(path, f"It cannot be learned from: {sentence}")
             self.ledger.add_event(self.number, "broken", sentence=sentence, file=path.name)
-            return Batch(repeated=taken.repeated, refused=taken.refused + 1)
+            return Batch(repeated=intake_batch.repeated, refused=intake_batch.refused + 1)
         self.say(f"{sentence} The batch is learned from one game at a time.")
-        parts = [Batch(repeated=taken.repeated, refused=taken.refused)]
-        for one in taken.games:
-            alone = Taken((one,), waiting=taken.waiting)
+        batches = [Batch(repeated=intake_batch.repeated, refused=intake_batch.refused)]
+        for one in intake_batch.games:
+            alone = Taken((one,), waiting=intake_batch.waiting)
             try:
-                parts.append(self._apply(alone))
+                batches.append(self._apply(alone))
             except BrokenLossError as error:
-                parts.append(self._one_by_one(alone, str(error)))
+                batches.append(self._one_by_one(alone, str(error)))
         return Batch(
-            games=sum(part.games for part in parts),
-            learned=sum(part.learned for part in parts),
-            repeated=sum(part.repeated for part in parts),
-            refused=sum(part.refused for part in parts),
-            waiting=taken.waiting,
-            verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
+            games=sum(batch.games for batch in batches),
+            learned=sum(batch.learned for batch in batches),
+            repeated=sum(batch.repeated for batch in batches),
+            refused=sum(batch.refused for batch in batches),
+            waiting=intake_batch.waiting,
+            verdicts=tuple(verdict for batch in batches for verdict in batch.verdicts),
         )
 
     def _forget_batch(self) -> None:
@@ -303,14 +310,14 @@ class BackgroundLearner:
         games, rows = self.ledger.count(self.number), self.ledger.vouched(self.number)
         path = self.ledger.path
         if games != state["games"]:
-            what = f"{path} holds {games} games and the checkpoint {state['games']}"
+            difference = f"{path} holds {games} games and the checkpoint {state['games']}"
         elif state.get("rows", rows) != rows:  # Older checkpoints hold no sum.
-            what = f"{path} holds other rows than those of the checkpoint"
+            difference = f"{path} holds other rows than those of the checkpoint"
         else:
             return
         raise RefusedError(
-            f"{what}; put back the file that belongs to it, or move {self.home} away to begin a "
-            "new learner from the stable policy."
+            f"{difference}; put back the file that belongs to it, or move {self.home} away to "
+            "begin a new learner from the stable policy."
         )
 
     def _load(self, state: dict[str, object]) -> None:
@@ -339,8 +346,8 @@ class BackgroundLearner:
         remove_leftovers(self.spool.bad)
         state = None
         if self.checkpoints.numbers():
-            self.number, state, said = self.checkpoints.newest_good()
-            for sentence in said:
+            self.number, state, sentences = self.checkpoints.newest_good()
+            for sentence in sentences:
                 self.say(sentence)
             self._refuse_other_book(state)
             for number in self.checkpoints.numbers():

@@ -175,14 +175,14 @@ def _memories(
         mine = [(row, lane) for row, lane in enumerate(lanes) if lane.training_game == number]
         before = {int(training_game.own[lane.first]): row for row, lane in mine}
         after = {lane.next: row for row, lane in mine if lane.next is not None}
-        seen = torch.from_numpy(training_game.game.observations.copy()).to(learner.device)
+        observations = torch.from_numpy(training_game.game.observations.copy()).to(learner.device)
         memory = torch.zeros((1, learner.policy.state_size), device=learner.device)
-        for step in range(len(seen)):
+        for step in range(len(observations)):
             if step in before:
                 state[before[step]] = memory[0].cpu().numpy()
-            _, features, memory = learner.policy.step(seen[step : step + 1], memory)
+            _, features, memory = learner.policy.step(observations[step : step + 1], memory)
             if step in after:
-                judged = features if learner.critic.torso is None else seen[step : step + 1]
+                judged = features if learner.critic.torso is None else observations[step : step + 1]
                 out = learner.critic(judged)
                 value[after[step]] = float(learner.critic.value_of(out))
     return {"state": state, "next_value": value}
@@ -199,8 +199,8 @@ def log_probs_of(unrolls: Unrolls, learner: Learner, policy: Policy) -> NDArray[
     else:
         log_probs = views.log_probs(policy)
     action = views.batch.tensor("action").long()
-    found: NDArray[np.float32] = policy.heads.joint(log_probs, action).cpu().numpy()
-    return found
+    joint_log_probs: NDArray[np.float32] = policy.heads.joint(log_probs, action).cpu().numpy()
+    return joint_log_probs
 
 
 def distances(unrolls: Unrolls, learner: Learner, member: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -213,17 +213,19 @@ def distances(unrolls: Unrolls, learner: Learner, member: NDArray[np.intp]) -> N
     gap = log_probs_of(unrolls, learner, learner.policy).astype(np.float64) - unrolls.log_prob
     apart = np.exp(np.minimum(gap, _LARGEST_GAP)) - 1 - gap
     total = np.bincount(policy, apart, minlength=policies)
-    found: NDArray[np.float64] = total / np.maximum(np.bincount(policy, minlength=policies), 1)
-    return found
+    mean_distance: NDArray[np.float64] = total / np.maximum(
+        np.bincount(policy, minlength=policies), 1
+    )
+    return mean_distance
 
 
 @torch.no_grad()
 def predictions(training_games: Sequence[TrainingGame], learner: Learner) -> list[float | None]:
     """Return what the critic expects at each game's first decision."""
-    found: list[float | None] = []
+    values: list[float | None] = []
     for training_game in training_games:
         if not len(training_game.own):
-            found.append(None)
+            values.append(None)
             continue
         first = int(training_game.own[0])
         rows = torch.from_numpy(training_game.game.observations[: first + 1].copy()).to(
@@ -238,5 +240,5 @@ def predictions(training_games: Sequence[TrainingGame], learner: Learner) -> lis
             for step in range(len(rows)):
                 _, features, memory = learner.policy.step(rows[step : step + 1], memory)
             out = learner.critic(features)
-        found.append(float(learner.critic.value_of(out)))
-    return found
+        values.append(float(learner.critic.value_of(out)))
+    return values

@@ -72,48 +72,48 @@ class Intake:
         place = self.spool.reject(path, reason)
         self.say(f"{reason} It is in {printable(place, 300)} now.")
 
-    def recover(self, held: int) -> None:
-        """Undo what a checkpoint of update `held` does not hold; finish what it does hold.
+    def recover(self, update: int) -> None:
+        """Undo what a checkpoint of `update` does not hold; finish what it does hold.
 
         Games that took effect after it go back to `new/`, and their rows are deleted. What lies in
         `work/` is archived if the checkpoint holds it, and waits again otherwise.
         """
-        newer = self.ledger.newer_than(held)
+        newer = self.ledger.newer_than(update)
         for content in newer:
             if self.spool.is_archived(content):
                 self.spool.bring_back(content)
         # What a start that was killed here brought back has kept that name.
-        found = {path.stem for path in self.spool.waiting()}
-        self.ledger.forget_after(held)
+        present = {path.stem for path in self.spool.waiting()}
+        self.ledger.forget_after(update)
         for path in self.spool.taken():
             game = self._read(path)
             if game is None:
                 continue
-            found.add(game.content)
+            present.add(game.content)
             if self.ledger.knows(game.content):
                 self.spool.put_away(path, game.content)
             else:
                 self.spool.give_back(path)
-        self._tell_lost([content for content in newer if content not in found], held)
+        self._tell_lost([content for content in newer if content not in present], update)
         self._recover_journals()
 
-    def _tell_lost(self, contents: list[str], held: int) -> None:
+    def _tell_lost(self, contents: list[str], update: int) -> None:
         if contents:
-            self.ledger.add_event(held, "lost", games=len(contents), contents=contents[:100])
+            self.ledger.add_event(update, "lost", games=len(contents), contents=contents[:100])
             self.say(
-                f"{len(contents)} games took effect after update {held}, whose checkpoint is the "
+                f"{len(contents)} games took effect after update {update}, whose checkpoint is the "
                 f"newest that is whole, and are no longer in {self.spool.folder}: what was learned "
                 "from them is lost."
             )
 
     def _recover_journals(self) -> None:
-        found = self.spool.recover()
-        for sentence in found.passed_over:
+        recovery = self.spool.recover()
+        for sentence in recovery.passed_over:
             if sentence not in self._passed_over:
                 self._passed_over.add(sentence)
                 self.say(sentence)
-        if found.games or found.refused:
+        if recovery.games or recovery.refused:
             self.say(
-                f"{found.games} games of bots that were killed are taken as cut off; "
-                f"{found.refused} of their journals were damaged."
+                f"{recovery.games} games of bots that were killed are taken as cut off; "
+                f"{recovery.refused} of their journals were damaged."
             )

@@ -182,8 +182,8 @@ class Ledger(BookFile):
 
     def newer_than(self, update: int) -> list[str]:
         """Return the contents of games that a checkpoint of `update` does not hold."""
-        found = self._select("SELECT content FROM games WHERE update_number > ?", (update,))
-        return [content for (content,) in found]
+        rows = self._select("SELECT content FROM games WHERE update_number > ?", (update,))
+        return [content for (content,) in rows]
 
     def forget_after(self, update: int) -> None:
         """Delete every row newer than `update`, in one transaction."""
@@ -194,8 +194,8 @@ class Ledger(BookFile):
 
     def knows(self, content: str) -> bool:
         """Whether a game of this content took effect before."""
-        found = self._select("SELECT 1 FROM games WHERE content = ?", (content,))
-        return bool(found)
+        rows = self._select("SELECT 1 FROM games WHERE content = ?", (content,))
+        return bool(rows)
 
     def count(self, update: int | None = None) -> int:
         """Return how many games took effect, all or those up to `update`."""
@@ -204,35 +204,35 @@ class Ledger(BookFile):
 
     def update_of(self, policy: str) -> int | None:
         """Return after which update the weights were last a policy's; None: that is not known."""
-        (found,) = self._select(
+        (update,) = self._select(
             "SELECT MAX(update_number) FROM policies WHERE digest = ?", (policy,)
         )[0]
-        return None if found is None else int(found)
+        return None if update is None else int(update)
 
     def learned_since(self, update: int) -> int:
         """Return how many updates after `update` learned from something."""
-        found = self._select(
+        rows = self._select(
             "SELECT COUNT(*) FROM batches WHERE update_number > ? AND learned > 0", (update,)
         )
-        return int(found[0][0])
+        return int(rows[0][0])
 
     def games(self, last: int | None = None) -> list[GameRow]:
         """Return the games in the order they took effect, all or the `last` ones."""
-        found = self._select(
+        rows = self._select(
             "SELECT * FROM games ORDER BY update_number DESC, at DESC, content DESC LIMIT ?",
             (-1 if last is None else last,),
         )
-        return [_game(row) for row in found][::-1]
+        return [_game(row) for row in rows][::-1]
 
     def learned(self) -> list[str]:
         """Return the contents of all games that were learned from."""
-        found = self._select("SELECT content FROM games WHERE use = 'learned'")
-        return [content for (content,) in found]
+        rows = self._select("SELECT content FROM games WHERE use = 'learned'")
+        return [content for (content,) in rows]
 
     def batches(self) -> list[BatchRow]:
         """Return all updates in order."""
-        found = self._select("SELECT * FROM batches ORDER BY update_number")
-        return [BatchRow(*row) for row in found]
+        rows = self._select("SELECT * FROM batches ORDER BY update_number")
+        return [BatchRow(*row) for row in rows]
 
     def metrics(self, name: str) -> list[tuple[int, float]]:
         """Return what updates logged under a name or a former one of it, in order."""
@@ -251,15 +251,15 @@ class Ledger(BookFile):
 
     def policies(self) -> dict[str, tuple[int, str | None]]:
         """Return the first update and the parent of every policy this learner made or met."""
-        found = self._select(
+        rows = self._select(
             "SELECT digest, update_number, parent FROM policies ORDER BY update_number DESC"
         )
-        return {digest: (int(update), parent) for digest, update, parent in found}
+        return {digest: (int(update), parent) for digest, update, parent in rows}
 
     def events(self, *kinds: str) -> list[Event]:
         """Return what happened, in order: everything, or events of some kinds."""
-        found = self._select("SELECT * FROM events ORDER BY rowid")
-        events = [Event(int(u), float(at), kind, json.loads(body)) for u, at, kind, body in found]
+        rows = self._select("SELECT * FROM events ORDER BY rowid")
+        events = [Event(int(u), float(at), kind, json.loads(body)) for u, at, kind, body in rows]
         return [event for event in events if not kinds or event.kind in kinds]
 
     def totals(self) -> Totals:

@@ -118,16 +118,16 @@ def seal(database: sqlite3.Connection, sums: RowSums) -> None:
 
 def _refuse_schema(database: sqlite3.Connection, tables: str) -> bool:
     """Refuse a book of other tables, indices or triggers; return whether it has sums."""
-    asked = "SELECT type, name, tbl_name, sql FROM sqlite_master"
-    held = set(database.execute(asked))
+    query = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+    schema = set(database.execute(query))
     model = sqlite3.connect(":memory:")
     try:
         model.executescript(tables)
-        old = set(model.execute(asked))
+        old = set(model.execute(query))
         model.execute(SEAL)
-        new = set(model.execute(asked))
+        new = set(model.execute(query))
     finally:
         model.close()
-    if held not in (old, new):
+    if schema not in (old, new):
         raise sqlite3.DatabaseError("its tables are not those of a learner's book")
-    return held == new
+    return schema == new

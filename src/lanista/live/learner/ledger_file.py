@@ -78,9 +78,9 @@ class BookFile:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == VERSION:
             return
-        made = "" if version else self._schema
+        tables = "" if version else self._schema
         with self.writing():
-            for statement in (made + SEAL).split(";"):
+            for statement in (tables + SEAL).split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version={VERSION}")
 

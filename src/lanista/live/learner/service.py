@@ -80,10 +80,10 @@ def serve(
     learner: BackgroundLearner,
     how: Service,
     stop: threading.Event,
-    told: Callable[[Batch], None] = lambda batch: None,
+    report: Callable[[Batch], None] = lambda batch: None,
 ) -> Statistics:
     """Learn until `stop` is set, or what is there is learned from; return the statistics."""
-    seen, files, trimmed = 0, 0, time.monotonic()
+    games, files, trimmed = 0, 0, time.monotonic()
     # Bots may go on playing: `once` ends after as many files as there were.
     most = len(learner.spool.waiting()) if how.once else math.inf
     for _ in _occasions(learner, how, stop):
@@ -92,10 +92,10 @@ def serve(
             batch = _step(learner, how, stop)
             if batch is None:
                 break
-            told(batch)
+            report(batch)
             files += batch.games + batch.repeated + batch.refused
-            before, seen = seen, seen + batch.games
-            if how.report_every and seen // how.report_every > before // how.report_every:
+            before, games = games, games + batch.games
+            if how.report_every and games // how.report_every > before // how.report_every:
                 for line in statistics(learner).lines():
                     learner.say(line)
             if time.monotonic() - trimmed > _TRIM_EVERY:

@@ -141,9 +141,9 @@ class LiveSettings:
     def _refuse_whole_runs(self) -> None:
         """Refuse schedules over a whole run, which would be at their end after one update."""
         learning = self.learning
-        given = {"lr": learning.lr, "temperature": learning.temperature}
-        given |= {f"terms.{name}": weight for name, weight in learning.terms.items()}
-        for name, value in given.items():
+        schedules = {"lr": learning.lr, "temperature": learning.temperature}
+        schedules |= {f"terms.{name}": weight for name, weight in learning.terms.items()}
+        for name, value in schedules.items():
             schedule = parse_schedule(value)
             if not schedule.needs() and schedule(1, 1) != schedule(1, _ANY_LENGTH):
                 raise LanistaError(

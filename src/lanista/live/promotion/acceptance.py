@@ -148,11 +148,13 @@ def calibrated(rows: Sequence[GameRow]) -> Calibration | None:
     ]
     if not pairs:
         return None
-    predicted, came = np.array(pairs, np.float64).T
-    low, high = came.min(), came.max()
+    predicted, returns = np.array(pairs, np.float64).T
+    low, high = returns.min(), returns.max()
     if low == high:
         return None
-    return calibration(np.clip((predicted - low) / (high - low), 0, 1), (came - low) / (high - low))
+    return calibration(
+        np.clip((predicted - low) / (high - low), 0, 1), (returns - low) / (high - low)
+    )
 
 
 def assess(
@@ -189,8 +191,8 @@ def assess(
         drift=drift,
         played=played,
         checks=tuple(
-            Check(name, found, rule, holds, name not in demands.leave_out)
-            for name, found, rule, holds in checks
+            Check(name, finding, rule, holds, name not in demands.leave_out)
+            for name, finding, rule, holds in checks
         ),
     )
 
@@ -208,46 +210,46 @@ def _results(missing: int, games: int, demands: Demands) -> _Result:
     if not games:
         return "results", "no games", rule, None
     share = missing / games
-    said = f"{missing:,} of {games:,} games without one ({share:.1%})"
-    return "results", said, rule, share <= demands.most_missing
+    finding = f"{missing:,} of {games:,} games without one ({share:.1%})"
+    return "results", finding, rule, share <= demands.most_missing
 
 
 def _score(score: Estimated | None, demands: Demands) -> _Result:
     rule = f"lower bound at least {demands.least_score:g}"
     if score is None or score.low is None or score.high is None:
         return "score", "unknown", rule, None
-    said = f"{score.value:.3f} [{score.low:.3f}, {score.high:.3f}]"
-    return "score", said, rule, score.low >= demands.least_score
+    finding = f"{score.value:.3f} [{score.low:.3f}, {score.high:.3f}]"
+    return "score", finding, rule, score.low >= demands.least_score
 
 
 def _calibration(error: Calibration | None, demands: Demands) -> _Result:
     rule = f"lower bound at most {demands.most_error:g}"
     if error is None:
         return "calibration", "unknown: no predictions, or no difference to predict", rule, None
-    said = (
+    finding = (
         f"error {error.error:.3f} [{error.low:.3f}, {error.high:.3f}] over {error.games:,} games; "
         f"chance alone stays below {error.noise:.3f}"
     )
-    return "calibration", said, rule, error.low <= demands.most_error
+    return "calibration", finding, rule, error.low <= demands.most_error
 
 
-def _drift(found: Drift | None, demands: Demands) -> _Result:
+def _drift(drift: Drift | None, demands: Demands) -> _Result:
     rule = f"no number surely drifted by more than {demands.most_drift:g}"
-    if found is None:
-        said = (
+    if drift is None:
+        finding = (
             "unknown: no games before and after this policy was made; a first policy has none "
             "before it, so give --leave-out drift"
         )
-        return "drift", said, rule, None
-    games = f"{found.games[0]} games before, {found.games[1]} since"
-    if not found.can_tell:
+        return "drift", finding, rule, None
+    games = f"{drift.games[0]} games before, {drift.games[1]} since"
+    if not drift.can_tell:
         return "drift", f"cannot tell from {games}", rule, None
-    far = found.drifted
+    far = drift.drifted
     if not far:
-        farthest = max(feature.distance for feature in found.features)
+        farthest = max(feature.distance for feature in drift.features)
         return "drift", f"none; the largest distance is {farthest:.3f} ({games})", rule, True
-    told = ", ".join(f"{feature.name} {feature.distance:.2f}" for feature in far[:5])
-    return "drift", f"{len(far)} of {len(found.features)} numbers: {told} ({games})", rule, False
+    listed = ", ".join(f"{feature.name} {feature.distance:.2f}" for feature in far[:5])
+    return "drift", f"{len(far)} of {len(drift.features)} numbers: {listed} ({games})", rule, False
 
 
 def _played(played: Played) -> _Result:
@@ -255,9 +257,9 @@ def _played(played: Played) -> _Result:
     if not played.games:
         return "played", "no games since it became stable", rule, None
     shares = ", ".join(f"{digest[:12]} {n / played.games:.0%}" for digest, n in played.by[:5])
-    said = f"{played.games:,} games since: {shares}"
+    finding = f"{played.games:,} games since: {shares}"
     if played.late:
-        said += f"; {played.late:,} late: taken in since, but begun before it was stable"
+        finding += f"; {played.late:,} late: taken in since, but begun before it was stable"
     if played.unnamed:
-        said += f"; never named: {', '.join(digest[:12] for digest in played.unnamed[:3])}"
-    return "played", said, rule, not played.unnamed
+        finding += f"; never named: {', '.join(digest[:12] for digest in played.unnamed[:3])}"
+    return "played", finding, rule, not played.unnamed

@@ -114,6 +114,6 @@ def _check(predicted: Values, outcome: Values, bins: int) -> None:
         raise LanistaError(f"{predicted.shape} predictions came with {outcome.shape} outcomes.")
     if bins < 1:
         raise LanistaError(f"Calibration was asked for in {bins} bins; give 1 or more.")
-    for name, part in (("prediction", predicted), ("outcome", outcome)):
-        if not ((part >= 0) & (part <= 1)).all():
+    for name, values in (("prediction", predicted), ("outcome", outcome)):
+        if not ((values >= 0) & (values <= 1)).all():
             raise LanistaError(f"A {name} lies outside 0 to 1; scale it to a score first.")

@@ -50,14 +50,14 @@ class Gatekeeper:
         What follows from it is done by `carry_out`, once the update is on the disk.
         """
         self.deployment.learned += sum(row.use == "learned" for row in rows)
-        found = [verdict for row in rows if (verdict := self.deployment.take(row)) is not None]
-        for verdict in found:
+        verdicts = [verdict for row in rows if (verdict := self.deployment.take(row)) is not None]
+        for verdict in verdicts:
             self._note(verdict, number)
         old = any(row.use == "stale" and row.policy == self.deployment.stable for row in rows)
         spent = old and not any(row.use == "learned" for row in rows)
         if self.deployment.wants_candidate(spent):
             self._offer(number)
-        return tuple(found)
+        return tuple(verdicts)
 
     def carry_out(self, number: int) -> None:
         """Change the pointer as the checkpoint of update `number`, on the disk by now, says."""
@@ -97,11 +97,11 @@ class Gatekeeper:
         decision = verdict.decision
         facts = {"digest": verdict.digest, "reason": decision.reason, **verdict.facts}
         self.ledger.add_event(number, verdict.kind, **facts)
-        said = _SAID[verdict.kind]
+        clause = _SAID[verdict.kind]
         if (verdict.kind, decision.reason) == ("kept", "limit"):
-            said = "is kept: it was not seen to be worse than the one before"
+            clause = "is kept: it was not seen to be worse than the one before"
         self.say(
-            f"The policy {verdict.digest[:12]} {said} ({decision.reason}, after "
+            f"The policy {verdict.digest[:12]} {clause} ({decision.reason}, after "
             f"{decision.games:,} games)."
         )
         if verdict.kind in ("rejected", "rolled_back"):
@@ -126,19 +126,19 @@ class Gatekeeper:
             return
         digest = self.folder.add(self.weights.candidate(number))
         self.ledger.add_policy(number, digest, self.weights.base)
-        found = recorded_opinion(
+        opinion = recorded_opinion(
             self.spool, self.ledger, stable, self.weights.learner, self.settings
         )
-        about = {"opinion": found.verdict, "effective": found.effective, "said": found.reason}
-        if found.verdict == "veto":
+        about = {"opinion": opinion.verdict, "effective": opinion.effective, "said": opinion.reason}
+        if opinion.verdict == "veto":
             self.ledger.add_event(number, "vetoed", digest=digest, **about)
-            self.say(f"The candidate {digest[:12]} is not tried. {found.reason}")
+            self.say(f"The candidate {digest[:12]} is not tried. {opinion.reason}")
             self._return_to(stable, number)
             return
         share = gate.share if gate.kind == "live" else 0.0
         self._supersede(number)
-        told: dict[str, Any] = {"digest": digest, "stable": stable, "share": share, **about}
-        self.ledger.add_event(number, "candidate", **told)
+        facts: dict[str, Any] = {"digest": digest, "stable": stable, "share": share, **about}
+        self.ledger.add_event(number, "candidate", **facts)
         if gate.kind == "live":
             self.deployment.try_out(digest, f"candidate of update {number}")
             self.say(f"The candidate {digest[:12]} plays {share:.0%} of the games from now on.")
@@ -158,11 +158,11 @@ class Gatekeeper:
         """Let the candidate and the stable policy play pairs of matches now."""
         stable = self.deployment.stable
         paths = self.folder.path_of(digest), self.folder.path_of(stable)
-        found = simulate(*paths, self.settings, number=number, stop=self.stop)
-        if found is None:
+        result = simulate(*paths, self.settings, number=number, stop=self.stop)
+        if result is None:
             self.deployment.learned = self.settings.gate.every  # Tried again after the next start.
             return
-        decision, facts = found
+        decision, facts = result
         kind = "published" if decision.verdict == "publish" else "rejected"
         self.ledger.add_event(number, kind, digest=digest, reason=decision.reason, **facts)
         self.say(

@@ -64,12 +64,12 @@ class Deployment:
         """Return what a folder has in service; a trial or watch found there restarts."""
         with folder.changing():
             pointer, change = folder.pointer(), folder.last_change()
-        found = cls(gate, pointer)
+        deployment = cls(gate, pointer)
         if pointer.candidate is not None and 0 < pointer.share < 1:
-            found.second, found.share = pointer.candidate, pointer.share
+            deployment.second, deployment.share = pointer.candidate, pointer.share
             watched = change is not None and change.watched
-            found.test = Watch(gate.watch) if watched else Trial(gate.rule)
-        return found
+            deployment.test = Watch(gate.watch) if watched else Trial(gate.rule)
+        return deployment
 
     def state(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -86,14 +86,14 @@ class Deployment:
     @classmethod
     def of(cls, gate: Gate, state: Mapping[str, Any]) -> Deployment:
         """Return what `state` gave."""
-        found = cls(gate, Pointer(state["stable"], serial=int(state["serial"])))
-        found.second, found.share = state["second"], float(state["share"])
-        found.learned = int(state["learned"])
-        found.due = None if state["due"] is None else Due(**state["due"])
+        deployment = cls(gate, Pointer(state["stable"], serial=int(state["serial"])))
+        deployment.second, deployment.share = state["second"], float(state["share"])
+        deployment.learned = int(state["learned"])
+        deployment.due = None if state["due"] is None else Due(**state["due"])
         test = state["test"]
         if test is not None:
-            found.test = (Watch if test["kind"] == Watch.kind else Trial).load(test)
-        return found
+            deployment.test = (Watch if test["kind"] == Watch.kind else Trial).load(test)
+        return deployment
 
     def wants_candidate(self, spent: bool) -> bool:
         """Whether enough was learned since the last candidate, and nothing else is tested.

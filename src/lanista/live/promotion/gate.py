@@ -113,10 +113,10 @@ class Trial(Sequential):
     def _facts(self) -> dict[str, float]:
         """Return guesses of score, variance and share of missing games, as if 4 games had come
         before that were won and lost, and 10 of which half a game was missing."""
-        known = [(key[1], n) for key, n in self.totals.items() if key[1] is not None]
-        n = 4 + sum(count for _, count in known)
-        mean = (2 + sum(score * count for score, count in known)) / n
-        square = (2 + sum(score * score * count for score, count in known)) / n
+        count_by_score = [(key[1], n) for key, n in self.totals.items() if key[1] is not None]
+        n = 4 + sum(count for _, count in count_by_score)
+        mean = (2 + sum(score * count for score, count in count_by_score)) / n
+        square = (2 + sum(score * score * count for score, count in count_by_score)) / n
         missing = (0.5 + self.games - (n - 4)) / (10 + self.games)
         return {"baseline": mean, "variance": square - mean * mean, "missing": missing}
 

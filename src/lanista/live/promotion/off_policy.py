@@ -117,7 +117,7 @@ def opinion(
     stable policy played, `stable` equals `behaviour`.
     """
     outcome, behaviour, candidate, stable = (
-        np.asarray(part, np.float64) for part in (outcome, behaviour, candidate, stable)
+        np.asarray(array, np.float64) for array in (outcome, behaviour, candidate, stable)
     )
     _check(outcome, behaviour, candidate, stable)
     games = len(outcome)
@@ -139,11 +139,11 @@ def _judge(new: Weighed, old: Weighed, effective: float, high: float) -> tuple[s
             f"The recorded games are worth {effective:.0f} of a policy that plays otherwise; "
             f"{LEAST:.0f} are needed."
         )
-    for name, part in (("candidate", new), ("stable policy", old)):
+    for name, weighed in (("candidate", new), ("stable policy", old)):
         # `not <=`, since a weight beyond all bounds is far from 1 too.
-        if not abs(part.mean_weight - 1) <= 3 * part.weight_error + 1e-9:
+        if not abs(weighed.mean_weight - 1) <= 3 * weighed.weight_error + 1e-9:
             return "cannot_tell", (
-                f"The mean weight of the {name} is {part.mean_weight:.3g} and should be 1: it "
+                f"The mean weight of the {name} is {weighed.mean_weight:.3g} and should be 1: it "
                 "plays what was never recorded, or log-probabilities are wrong."
             )
     if high < 0:
@@ -155,9 +155,9 @@ def _judge(new: Weighed, old: Weighed, effective: float, high: float) -> tuple[s
 
 
 def _check(outcome: Values, behaviour: Values, *policies: Values) -> None:
-    if any(part.shape != (len(outcome),) for part in (outcome, behaviour, *policies)):
+    if any(array.shape != (len(outcome),) for array in (outcome, behaviour, *policies)):
         raise LanistaError("Outcomes and log-probabilities of games have different lengths.")
     if not (np.isfinite(outcome).all() and np.isfinite(behaviour).all()):
         raise LanistaError("An outcome or a behaviour log-probability is not a finite number.")
-    if any(np.isnan(part).any() or (part == np.inf).any() for part in policies):
+    if any(np.isnan(array).any() or (array == np.inf).any() for array in policies):
         raise LanistaError("A policy's log-probability of a recorded game is not a number.")

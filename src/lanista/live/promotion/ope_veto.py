@@ -45,19 +45,19 @@ def _opinion(
         nothing = np.zeros(0)
         return opinion(nothing, nothing, nothing, nothing)
     unrolls = unrolls_of(training_games, settings, learner)
-    said = log_probs_of(unrolls, learner, learner.best)
+    log_probs = log_probs_of(unrolls, learner, learner.best)
     count = len(training_games)
     played = per_game(unrolls.log_prob, unrolls.match, count)
-    asked = per_game(said, unrolls.match, count)
+    candidate = per_game(log_probs, unrolls.match, count)
     score = np.array(
         [0.5 + 0.5 * np.sign(training_game.game.outcome[0]) for training_game in training_games]
     )
-    return opinion(score, played, asked, played)
+    return opinion(score, played, candidate, played)
 
 
 def _lessons(spool: Spool, rows: Sequence[GameRow], settings: LiveSettings) -> list[TrainingGame]:
     """Return those of the games that are still archived and have a decision of the policy."""
-    found = []
+    training_games = []
     for row in rows:
         try:
             game = read(spool.archived(row.content))
@@ -65,5 +65,5 @@ def _lessons(spool: Spool, rows: Sequence[GameRow], settings: LiveSettings) -> l
             continue  # The archive is the operator's to tidy; what is gone says nothing.
         training_game = TrainingGame.of(game, settings, 0)
         if len(training_game.own):
-            found.append(training_game)
-    return found
+            training_games.append(training_game)
+    return training_games

@@ -126,12 +126,12 @@ class Sequential:
     def _facts(self) -> dict[str, float]:
         raise NotImplementedError
 
-    def fold(self, keys: Sequence[Key], given: Mapping[str, float]) -> Decision | None:
-        """Take in games that share what is `given`, and return the decision once there is one."""
+    def fold(self, keys: Sequence[Key], conditions: Mapping[str, float]) -> Decision | None:
+        """Take in games that share `conditions`, and return the decision once there is one."""
         done = 0
         while done < len(keys) and self.decision is None:
-            if self._wants_block(given):
-                self._purses.open(Block({**self._facts(), **given}))
+            if self._wants_block(conditions):
+                self._purses.open(Block({**self._facts(), **conditions}))
             done += self._take(keys[done : done + self._room()])
         self.late += len(keys) - done
         return self.decision
@@ -145,16 +145,16 @@ class Sequential:
         reached[near] = log_evidence(path[near]) >= self._lines
         reached &= self._may_end(keys)
         hit = reached.any(axis=1)
-        taken = int(hit.argmax()) + 1 if hit.any() else len(keys)
-        self._purses.add(keys[:taken])
-        for key in keys[:taken]:
+        count = int(hit.argmax()) + 1 if hit.any() else len(keys)
+        self._purses.add(keys[:count])
+        for key in keys[:count]:
             self.totals[key] = self.totals.get(key, 0) + 1
-        self.games += taken
+        self.games += count
         if hit.any():
-            self.decision = self._ending(reached[taken - 1])
+            self.decision = self._ending(reached[count - 1])
         elif self.games >= self.rule.limit:
             self.decision = Decision(*self.last(), self.games)
-        return taken
+        return count
 
     def _may_end(self, keys: Sequence[Key]) -> NDArray[np.bool_]:
         """Return whether each claim may decide after each of `keys`, `[games, claims]`.
@@ -170,15 +170,15 @@ class Sequential:
             block *= 2
         return min(block - self.games, self.rule.limit - self.games, _ONCE)
 
-    def _wants_block(self, given: Mapping[str, float]) -> bool:
-        """Bets are renewed whenever the games have doubled, or what is given has changed."""
+    def _wants_block(self, conditions: Mapping[str, float]) -> bool:
+        """Bets are renewed whenever the games have doubled, or the conditions have changed."""
         if not self._purses.blocks:
             return True
         times, rest = divmod(self.games, self.first_block)
         if times and not rest and not times & (times - 1):
             return True
         facts = self._purses.blocks[-1].facts
-        return any(facts[name] != value for name, value in given.items())
+        return any(facts[name] != value for name, value in conditions.items())
 
     def _ending(self, hit: NDArray[np.bool_]) -> Decision:
         for claim, _, verdict, reason in self._endings:

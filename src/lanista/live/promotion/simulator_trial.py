@@ -103,11 +103,11 @@ def _scores(
     A deal that was cut off says nothing: it is ½ too, and counts towards the trial's limit.
     """
     if other is None:
-        found = unit_scores(_played(game, both[0], both[1], deal, size, options))
+        scores = unit_scores(_played(game, both[0], both[1], deal, size, options))
     else:
         new, old = (unit_scores(_played(game, one, other, deal, size, options)) for one in both)
-        found = 0.5 + (new - old) / 2
-    return np.where(np.isnan(found), 0.5, found)
+        scores = 0.5 + (new - old) / 2
+    return np.where(np.isnan(scores), 0.5, scores)
 
 
 def _played(
@@ -134,11 +134,11 @@ def unit_scores(results: Results) -> Scores:
     return means
 
 
-def _options(given: tuple[str, ...]) -> dict[str, int]:
-    found = {}
-    for text in given:
+def _options(texts: tuple[str, ...]) -> dict[str, int]:
+    options = {}
+    for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals) or not value.lstrip("-").isdigit():
             raise LanistaError(f"gate.options holds {text!r}; give NAME=NUMBER.")
-        found[name] = int(value)
-    return found
+        options[name] = int(value)
+    return options

@@ -40,7 +40,7 @@ NO_LADDER = "not ladderable"
 
 def is_answer(words: str) -> bool:
     """Return whether words are about a challenge or a search, and not about something else."""
-    return any(part in words for part in (*WAITS, *REFUSALS))
+    return any(phrase in words for phrase in (*WAITS, *REFUSALS))
 
 
 def is_missing(words: str) -> bool:
@@ -50,12 +50,12 @@ def is_missing(words: str) -> bool:
 
 def pause_after(words: str) -> float | None:
     """Return after how many seconds to ask again; None where the answer is no."""
-    return next((pause for part, pause in WAITS.items() if part in words), None)
+    return next((pause for phrase, pause in WAITS.items() if phrase in words), None)
 
 
 def refusal(words: str) -> str:
     """Return a refusal as the end of a sentence, with a remedy where one is known."""
-    told = printable(words, 300).rstrip(".")
+    sentence = printable(words, 300).rstrip(".")
     if NO_LADDER in words:
-        return f"{told}; play with --challenge USER or --accept N instead."
-    return f"{told}."
+        return f"{sentence}; play with --challenge USER or --accept N instead."
+    return f"{sentence}."

@@ -79,11 +79,11 @@ class Batcher:
         if self._due is not None:
             self._due.cancel()
         self._due = None
-        waiting = [each for each in self._waiting if not each.answer.done()]
+        waiting = [decision for decision in self._waiting if not decision.answer.done()]
         self._waiting = []
         groups: dict[int, list[_Waiting]] = {}
-        for each in waiting:
-            groups.setdefault(id(each.player), []).append(each)
+        for decision in waiting:
+            groups.setdefault(id(decision.player), []).append(decision)
         for group in groups.values():
             self._decide(group)
 
@@ -94,28 +94,28 @@ class Batcher:
             if len(group) == 1:
                 group[0].answer.set_exception(error)
                 return
-            for each in group:  # Alone: whoever cannot be answered costs no other battle.
-                self._decide([each])
+            for decision in group:  # Alone: whoever cannot be answered costs no other battle.
+                self._decide([decision])
             return
         self.decisions += len(group)
         self.calls += 1
-        for each, answer in zip(group, answers, strict=True):
-            each.answer.set_result(answer)
+        for decision, answer in zip(group, answers, strict=True):
+            decision.answer.set_result(answer)
 
 
 def _sight(group: Sequence[_Waiting]) -> Sight:
     # A policy sees no seat; its streams are those of seat 0, as in every live bot's game files.
     policy = isinstance(group[0].player, PolicyPlayer)
-    seats = [0 if policy else each.question.tracker.seat for each in group]
+    seats = [0 if policy else decision.question.tracker.seat for decision in group]
     return Sight(
-        slot=np.array([each.slot for each in group], np.int32),
+        slot=np.array([decision.slot for decision in group], np.int32),
         seat=np.array(seats, np.int32),
-        match=np.array([each.match for each in group], np.int64),
-        turn=np.array([each.turn for each in group], np.int32),
-        observation=np.stack([each.question.observation for each in group]),
-        mask=np.stack([each.question.mask for each in group]),
-        trackers=[each.question.tracker for each in group],
-        told=[each.question.told for each in group],
+        match=np.array([decision.match for decision in group], np.int64),
+        turn=np.array([decision.turn for decision in group], np.int32),
+        observation=np.stack([decision.question.observation for decision in group]),
+        mask=np.stack([decision.question.mask for decision in group]),
+        trackers=[decision.question.tracker for decision in group],
+        told=[decision.question.transcript for decision in group],
     )
 
 

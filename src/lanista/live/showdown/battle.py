@@ -49,14 +49,14 @@ class Question:
     observation: NDArray[np.int16]
     mask: NDArray[np.bool_]
     tracker: Tracker
-    told: Told
+    transcript: Told
 
 
 @dataclass(frozen=True)
 class Heard:
     """What a message came to."""
 
-    asked: Request | None = None
+    request: Request | None = None
     """The last request that waits for an answer."""
     refused: str = ""
     """Why the server did not take the last choice, and asked nothing new."""
@@ -75,7 +75,7 @@ class Battle:
     belief: Belief | None = None
     opponent: str = ""
     tracker: Tracker | None = None
-    told: Told = field(default_factory=Told)
+    transcript: Told = field(default_factory=Told)
     """All that the player was told, for those who keep track in their own way."""
     outcome: float | None = None
     """`WON`, `TIED` or `LOST`; None as long as it goes on and where it was cut off."""
@@ -88,7 +88,7 @@ class Battle:
     """Choices that the server refused although the request allowed them."""
     broken: str = ""
     """Why the player gave it up: a message that it could not understand."""
-    kept: int = 0
+    bytes_kept: int = 0
     """Bytes that the lines and requests so far take."""
     talked: int = 0
     """Bytes of talk among them."""
@@ -101,17 +101,17 @@ class Battle:
 
     def begin_again(self) -> None:
         """Forget what was heard: the server is about to tell all of it again."""
-        self.tracker, self.told = None, Told()
+        self.tracker, self.transcript = None, Told()
         self.log.clear()
         self._waiting.clear()
-        self.kept = self.talked = 0
+        self.bytes_kept = self.talked = 0
 
     def take(self, lines: Sequence[str]) -> Heard:
         """Take in the lines of one message.
 
         Raise `GameError` where one cannot be read, and `FloodError` where there are too many.
         """
-        asked: Request | None = None
+        request: Request | None = None
         refused = ""
         for line in lines:
             if not line.startswith("|"):
@@ -120,19 +120,19 @@ class Battle:
             if not self._keeps(kind, line):
                 continue
             if kind == "request":
-                asked = self._asked(line)
+                request = self._asked(line)
                 continue
-            parts = line.split("|")
+            fields = line.split("|")
             self.log.append(line)
             if kind == "player":
-                self._meet(parts)
+                self._meet(fields)
             elif kind in ("win", "tie"):
-                self._end(parts)
+                self._end(fields)
             elif kind == "error":
-                refused = self._refused(parts) or refused
+                refused = self._refused(fields) or refused
             elif not self.broken:
                 self._waiting.append(line)
-        return Heard(asked, refused, self.ended)
+        return Heard(request, refused, self.ended)
 
     def _keeps(self, kind: str, line: str) -> bool:
         """Return whether a line is needed; refuse one that is too long or too many."""
@@ -146,8 +146,8 @@ class Battle:
         else:
             refuse_long(kind, line)
             size = size_of_request(line) if kind == "request" else size_of_line(line)
-        self.kept += size
-        if self.kept > MOST_KEPT:
+        self.bytes_kept += size
+        if self.bytes_kept > MOST_KEPT:
             raise FloodError(f"it sent more than {MOST_KEPT >> 20} MiB in the battle {self.tag}")
         return True
 
@@ -160,13 +160,13 @@ class Battle:
             write_mask(request, orders, previews, mask)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise GameError(f"A request of a Showdown battle cannot be read: {error!r}.") from error
-        asked = mask[:previews] if request.get("teamPreview") else mask[previews:]
-        asked[list(barred)] = False
-        if not asked.any():
+        choices = mask[:previews] if request.get("teamPreview") else mask[previews:]
+        choices[list(barred)] = False
+        if not choices.any():
             return None
         observation = np.zeros(observation_of(self.format).length, np.int16)
         self.tracker.encode(observation)
-        return Question(request, observation, mask, self.tracker, self.told)
+        return Question(request, observation, mask, self.tracker, self.transcript)
 
     def words(self, request: Request, action: Sequence[int]) -> tuple[int, str]:
         """Return the choice of the head that was asked, and how the server reads it."""
@@ -186,33 +186,33 @@ class Battle:
         lines, self._waiting = self._waiting, []
         self.tracker.hear(lines)
         self.tracker.ask(request)
-        self.told.views.append(View(tuple(lines), request))
+        self.transcript.views.append(View(tuple(lines), request))
         return None if request.get("wait") else request
 
-    def _meet(self, parts: list[str]) -> None:
-        if len(parts) < 4 or not parts[3]:
+    def _meet(self, fields: list[str]) -> None:
+        if len(fields) < 4 or not fields[3]:
             return
-        if to_id(parts[3]) != to_id(self.name):
-            self.opponent = parts[3]
+        if to_id(fields[3]) != to_id(self.name):
+            self.opponent = fields[3]
         elif self.tracker is None:
-            self._sit(parts[2])
+            self._sit(fields[2])
 
     def _sit(self, place: Any) -> None:
         if place not in SEATS:
             raise GameError(f"A Showdown battle seats its player at {place!r:.40}.")
         self.tracker = Tracker(self.format, SEATS[place], self.belief)
 
-    def _end(self, parts: list[str]) -> None:
+    def _end(self, fields: list[str]) -> None:
         self.ended = True
-        if parts[1] == "tie":
+        if fields[1] == "tie":
             self.outcome = TIED
         else:
-            winner = parts[2] if len(parts) > 2 else ""
+            winner = fields[2] if len(fields) > 2 else ""
             self.outcome = WON if to_id(winner) == to_id(self.name) else LOST
 
-    def _refused(self, parts: list[str]) -> str:
+    def _refused(self, fields: list[str]) -> str:
         """Count a refusal; return its words where nothing else will ask again."""
-        words = "|".join(parts[2:])
+        words = "|".join(fields[2:])
         if words.startswith("[Unavailable choice]"):
             self.unavailable += 1
             return ""

@@ -46,10 +46,10 @@ class Who:
         """The pool that the policy learnt with, which it takes others' teams to come from."""
         return str(self.settings.get("team_pool_path", ""))
 
-    def belief_pool(self, given: str | None) -> str:
-        """Return the pool as `given`, or as the policy says, which may name no folder by itself."""
-        if given is not None:
-            return given
+    def belief_pool(self, pool: str | None) -> str:
+        """Return `pool`, or the one that the policy says, which may name no folder by itself."""
+        if pool is not None:
+            return pool
         try:
             refuse_settings(NAME, {"team_pool_path": self.team_pool}, remedy="--belief-pool for")
         except GameError as error:
@@ -82,13 +82,13 @@ def who_is(word: str, format: str | None = None) -> Who:
 def _of_header(word: str, kind: str, header: PolicyHeader, format: str | None) -> Who:
     if header.game != NAME:
         raise LanistaError(f"{word} plays {header.game}, and no Showdown; name another policy.")
-    told = str(header.settings.get("format"))
-    if format is not None and format != told:
+    policy_format = str(header.settings.get("format"))
+    if format is not None and format != policy_format:
         raise LanistaError(
-            f"{word} plays {told}, and --format is {format}; leave --format out, or name a policy "
-            "for that format."
+            f"{word} plays {policy_format}, and --format is {format}; leave --format out, or name "
+            "a policy for that format."
         )
-    return Who(word, kind, format_named(told), dict(header.settings))
+    return Who(word, kind, format_named(policy_format), dict(header.settings))
 
 
 def load_player(
@@ -137,21 +137,23 @@ def read_teams(
                     f"Nobody brings a team to {format.name}; leave --team and --team-pool out."
                 )
             return Teams((), None, "", version, {})
-        found: Pool | None = None
+        team_pool: Pool | None = None
         if file is not None:
             brought: tuple[Team, ...] = (_read_team(file, format, battles),)
         else:
-            found = load_pool(pool_folder(pool or ""), format.name, battles)
-            brought = found.teams
+            team_pool = load_pool(pool_folder(pool or ""), format.name, battles)
+            brought = team_pool.teams
         try:
-            known = load_pool(pool_folder(belief_pool), format.name, battles)
+            believed = load_pool(pool_folder(belief_pool), format.name, battles)
         except GameError as error:
             raise LanistaError(
                 f"{str(error).rstrip('.')}; the policy believes in those teams: name a pool with "
                 "--belief-pool."
             ) from error
-    belief = Belief.of_teams(team.packed for team in known.teams)
-    return Teams(brought, belief, belief_pool, version, dict(found.left_out) if found else {})
+    belief = Belief.of_teams(team.packed for team in believed.teams)
+    return Teams(
+        brought, belief, belief_pool, version, dict(team_pool.left_out) if team_pool else {}
+    )
 
 
 def _read_team(file: Path, format: Format, battles: Battles) -> Team:

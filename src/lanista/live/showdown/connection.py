@@ -72,20 +72,20 @@ class Owner(Protocol):
 
 def websocket_url(text: str) -> str:
     """Return a server's address as a websocket takes it; refuse what is none."""
-    given = text if "://" in text else f"ws://{text}"
-    parts = urlsplit(given)
+    url = text if "://" in text else f"ws://{text}"
+    address = urlsplit(url)
     schemes = {"ws": "ws", "http": "ws", "wss": "wss", "https": "wss"}
     try:
-        port = f":{parts.port}" if parts.port else ""
+        port = f":{address.port}" if address.port else ""
     except ValueError:
         port = None
     # A number alone would be a host of that name, and somebody means the port.
-    if parts.scheme not in schemes or not parts.hostname or port is None or text.isdigit():
+    if address.scheme not in schemes or not address.hostname or port is None or text.isdigit():
         example = text if text.isdigit() else "8000"
         raise LanistaError(f"--server is {text!r}; write it as ws://127.0.0.1:{example}.")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    path = parts.path if parts.path not in ("", "/") else PATH
-    return f"{schemes[parts.scheme]}://{host}{port}{path}"
+    host = f"[{address.hostname}]" if ":" in address.hostname else address.hostname
+    path = address.path if address.path not in ("", "/") else PATH
+    return f"{schemes[address.scheme]}://{host}{port}{path}"
 
 
 def is_for(url: str, meant: str | None) -> bool:
@@ -197,8 +197,8 @@ class Connection(PSClient):  # type: ignore[misc]
 
     def _never_stood(self, why: str) -> str:
         if self._spoke or not is_loopback(self.websocket_url):
-            what = "is no Showdown server" if self._spoke else "cannot be reached"
-            return f"{self.websocket_url} {what}: {why}"
+            fault = "is no Showdown server" if self._spoke else "cannot be reached"
+            return f"{self.websocket_url} {fault}: {why}"
         return (
             f"Nothing answers at {self.websocket_url}; start a server with `lanista showdown serve`"
         )
@@ -243,25 +243,25 @@ class Connection(PSClient):  # type: ignore[misc]
 
     def _hear(self, line: str) -> None:
         """Act on a line that belongs to no room."""
-        parts = line.split("|")
-        kind = parts[1] if len(parts) > 1 else ""
-        if kind == "challstr" and len(parts) > 3 and not self._challenged:
+        fields = line.split("|")
+        kind = fields[1] if len(fields) > 1 else ""
+        if kind == "challstr" and len(fields) > 3 and not self._challenged:
             # Each answer shows the password to the login server; nobody else says how often.
             self._challenged = True
-            self._background(self.log_in(parts))
-        elif kind == "updateuser" and len(parts) > 2:
+            self._background(self.log_in(fields))
+        elif kind == "updateuser" and len(fields) > 2:
             # Behind the rank; away from the keyboard, a name has "@!" at its end.
-            if to_id(parts[2][1:]) == to_id(self.username):
+            if to_id(fields[2][1:]) == to_id(self.username):
                 self._failures = 0
                 self._spare_names = iter(())  # Battles belong to this name from now on.
                 self.logged_in.set()
                 self.owner.found()
         elif kind == "nametaken":
-            self._taken(parts[3] if len(parts) > 3 else "the name is taken")
+            self._taken(fields[3] if len(fields) > 3 else "the name is taken")
         elif kind == "popup":
             self.owner.said(line.removeprefix("|popup|").replace("||", " ").strip())
-        elif kind == "pm" and len(parts) > 4:
-            self._private(parts)
+        elif kind == "pm" and len(fields) > 4:
+            self._private(fields)
 
     def _taken(self, why: str) -> None:
         """Try another name, or give up."""
@@ -275,14 +275,14 @@ class Connection(PSClient):  # type: ignore[misc]
         self._account_configuration = AccountConfiguration(name, None)
         self._background(self.send_message(f"/trn {name},0,"))
 
-    def _private(self, parts: list[str]) -> None:
-        words = "|".join(parts[4:])
+    def _private(self, fields: list[str]) -> None:
+        words = "|".join(fields[4:])
         command, _, rest = words.partition(" ")
-        mine = to_id(parts[2]) == to_id(self.username)
+        mine = to_id(fields[2]) == to_id(self.username)
         if command == "/challenge" and rest and not mine:
-            self.owner.challenged(parts[2][1:], rest.partition("|")[0])
+            self.owner.challenged(fields[2][1:], rest.partition("|")[0])
         elif command == "/challenge" and not rest:
-            self.owner.withdrawn(parts[3 if mine else 2][1:])
+            self.owner.withdrawn(fields[3 if mine else 2][1:])
         elif command == "/error" or (command in REMARKS and _ends_challenge(rest)):
             self.owner.said(rest)
 

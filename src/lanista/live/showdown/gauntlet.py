@@ -117,20 +117,20 @@ class _Lane:
         self.hired = 0
 
     async def run(self, bouts: Iterator[Bout]) -> None:
-        told = self.setting
+        setting = self.setting
         ours = ServerPlayer(
-            told.source,
-            told.format,
+            setting.source,
+            setting.format,
             self.url,
             f"lanista {self.number}",
-            belief=told.belief,
-            batcher=told.batcher,
+            belief=setting.belief,
+            batcher=setting.batcher,
         )
         try:
             await ours.connect()
             for bout in bouts:
                 theirs = await self._opponent(bout.opponent)
-                told.report(await self._play(bout, ours, theirs))
+                setting.report(await self._play(bout, ours, theirs))
         finally:
             for theirs in self.opponents.values():
                 await self._dismiss(theirs)
@@ -139,18 +139,18 @@ class _Lane:
     async def _opponent(self, name: str) -> Any:
         if name not in self.opponents:
             self.hired += 1
-            made = OPPONENTS[name](
+            opponent = OPPONENTS[name](
                 AccountConfiguration(_account(name, self.number, self.hired), None),
                 battle_format=self.setting.format.name,
                 server_configuration=ServerConfiguration(self.url, _NO_LOGIN),
                 loop=asyncio.get_running_loop(),
             )
-            made.logger.handlers[:] = [_Listener(self.setting.troubles)]
-            made.logger.propagate = False
-            made.logger.setLevel(logging.ERROR)
-            self.opponents[name] = made
+            opponent.logger.handlers[:] = [_Listener(self.setting.troubles)]
+            opponent.logger.propagate = False
+            opponent.logger.setLevel(logging.ERROR)
+            self.opponents[name] = opponent
             try:
-                await asyncio.wait_for(made.ps_client.logged_in.wait(), ARRIVES)
+                await asyncio.wait_for(opponent.ps_client.logged_in.wait(), ARRIVES)
             except TimeoutError as error:
                 raise ServerError(
                     f"poke-env's {name} did not log in at {self.url} within {ARRIVES:g} seconds."

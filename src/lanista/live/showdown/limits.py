@@ -68,5 +68,5 @@ def refuse_long(kind: str, line: str) -> None:
     """Refuse a line of a battle that is longer than any."""
     most = LONGEST_REQUEST if kind == "request" else LONGEST_LINE
     if len(line) > most:
-        what = "request" if kind == "request" else "line"
-        raise GameError(f"A {what} of a Showdown battle is longer than {most:,} letters.")
+        name = "request" if kind == "request" else "line"
+        raise GameError(f"A {name} of a Showdown battle is longer than {most:,} letters.")

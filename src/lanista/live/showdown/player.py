@@ -136,13 +136,13 @@ class ServerPlayer(Player):  # type: ignore[misc]
 
         async def ask() -> None:
             while True:
-                found = await self._or_failure(self._challenge_queue.get())
-                if to_id(found) not in self._challengers:
+                challenger = await self._or_failure(self._challenge_queue.get())
+                if to_id(challenger) not in self._challengers:
                     continue
-                self._challengers.discard(to_id(found))
-                if user is None or to_id(found) == to_id(user):
+                self._challengers.discard(to_id(challenger))
+                if user is None or to_id(challenger) == to_id(user):
                     self._forget_words()
-                    await self.connection.accept_challenge(found, team)
+                    await self.connection.accept_challenge(challenger, team)
                     return
 
         return await self._play(ask, match, accepts=True)
@@ -284,7 +284,10 @@ class ServerPlayer(Player):  # type: ignore[misc]
             table.finish(cut_off=True)
         else:
             table.hear(lines)
-            if sum(each.battle.kept for each in self._tables.values()) > MOST_HELD:
+            if (
+                sum(open_table.battle.bytes_kept for open_table in self._tables.values())
+                > MOST_HELD
+            ):
                 raise FloodError(f"its battles take more than {MOST_HELD >> 20} MiB")
 
     def _refuse_more(self) -> None:
@@ -341,9 +344,9 @@ class ServerPlayer(Player):  # type: ignore[misc]
             self.cut_off()
             return
         url = self.connection.websocket_url
-        what = f"{url} does not answer" if self._gone else f"The connection to {url} is lost"
+        event = f"{url} does not answer" if self._gone else f"The connection to {url} is lost"
         self._gone = True
-        self.tell(f"{what} ({why}); trying again in {pause:g} s.")
+        self.tell(f"{event} ({why}); trying again in {pause:g} s.")
         self._news.put_nowait(None)
 
     def failed(self, why: str) -> None:
@@ -380,8 +383,8 @@ class ServerPlayer(Player):  # type: ignore[misc]
 
     def _send(self, message: str, room: str = "", more: Any = None) -> None:
         """Send without waiting; a lost connection is noticed where it is kept."""
-        told = None if more is None else str(more)
-        self._work(self.connection.say(message, room, told))
+        extra = None if more is None else str(more)
+        self._work(self.connection.say(message, room, extra))
 
     def _work(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -172,8 +172,8 @@ class Recorded:
         self._keep()
         mask = np.packbits(question.mask).tobytes()
         action = np.array(answer.action, "<i4").tobytes()
-        seen = question.observation.astype(question.observation.dtype.newbyteorder("<"))
-        self._step = 0, answer.log_prob, action + mask + seen.tobytes()
+        observation = question.observation.astype(question.observation.dtype.newbyteorder("<"))
+        self._step = 0, answer.log_prob, action + mask + observation.tobytes()
 
     def overrule(self) -> None:
         """Say that the last decision was not played."""

@@ -34,12 +34,12 @@ def replay_page(name: str, result: Result) -> str:
     """Return a battle as a page."""
     # The log lies in a script element, which ends at the first "</script", or later after "<!--".
     log = "\n".join((f">{result.tag}", *result.log)).replace("</", "<\\/").replace("<!--", "<! --")
-    told = {
+    replacements = {
         "{BATTLE_TAG}": html.escape(result.tag),
         "{PLAYER_USERNAME}": html.escape(name),
         "{OPPONENT_USERNAME}": html.escape(result.opponent),
         "{REPLAY_LOG}": log,
     }
     # In one pass: what one name says is never taken for the place of another.
-    pattern = "|".join(re.escape(place) for place in told)
-    return re.sub(pattern, lambda found: told[found[0]], REPLAY_TEMPLATE)
+    pattern = "|".join(re.escape(place) for place in replacements)
+    return re.sub(pattern, lambda match: replacements[match[0]], REPLAY_TEMPLATE)

@@ -84,7 +84,7 @@ class Table:
         self._decisions = self._defaults = 0
         self._request: Request | None = None
         """What is asked now, or was asked last."""
-        self._said: tuple[Any, str] = (None, "")
+        self._last_choice: tuple[Any, str] = (None, "")
         """The number of the request answered last, and the answer."""
         self._chosen = -1
         self._barred: set[int] = set()
@@ -99,18 +99,18 @@ class Table:
     def hear(self, lines: Sequence[str]) -> None:
         """Take a message of the battle's room."""
         try:
-            heard = self.battle.take(lines)
+            message = self.battle.take(lines)
         except FloodError:
             raise
         except Exception as error:  # Whatever it is, it concerns this battle alone.
             self.forfeit(_why(error), lines)
             return
-        if heard.ended:
+        if message.ended:
             self.finish()
-        elif heard.asked is not None:
-            self._asked(heard.asked)
-        elif heard.refused and not self.battle.broken:
-            self._refused(heard.refused)
+        elif message.request is not None:
+            self._asked(message.request)
+        elif message.refused and not self.battle.broken:
+            self._refused(message.refused)
 
     def forfeit(self, why: str, lines: Sequence[str] = ()) -> None:
         """Give the battle up; the server ends it."""
@@ -158,9 +158,9 @@ class Table:
 
     def _asked(self, request: Request) -> None:
         number = request.get("rqid")
-        if number is not None and self._said[0] == number:
+        if number is not None and self._last_choice[0] == number:
             # Told again after the connection was lost: the answer may not have arrived.
-            self._send(f"/choose {self._said[1]}", self.battle.tag, number)
+            self._send(f"/choose {self._last_choice[1]}", self.battle.tag, number)
             return
         self._request = request
         self._barred.clear()
@@ -168,12 +168,12 @@ class Table:
 
     def _refused(self, words: str) -> None:
         """Answer again, with something else; the simulator chooses where that fails too often."""
-        request, said = self._request, self._said[1]
+        request, answer = self._request, self._last_choice[1]
         if request is None:
             return
         tag = printable(self.battle.tag, 60)
-        _log.warning("%s: %r was refused: %s", tag, said, printable(words, 200))
-        if said == DEFAULT:
+        _log.warning("%s: %r was refused: %s", tag, answer, printable(words, 200))
+        if answer == DEFAULT:
             self.forfeit(f"The server takes no choice: {words}")
             return
         if self._hand is not None:
@@ -215,7 +215,7 @@ class Table:
         self._say(request, DEFAULT)
 
     def _say(self, request: Request, words: str) -> None:
-        self._said = (request.get("rqid"), words)
+        self._last_choice = (request.get("rqid"), words)
         self._send(f"/choose {words}", self.battle.tag, request.get("rqid"))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:

@@ -21,23 +21,23 @@ class UnclearAnswer:
 
     def __init__(self, patience: float, give_up: Callable[[UnclearWords], None]) -> None:
         self.patience, self._give_up = patience, give_up
-        self._asked = False
+        self._awaiting_answer = False
         self._timer: asyncio.TimerHandle | None = None
 
     def asked(self) -> None:
         """From now on words may be the answer."""
         self.settled()
-        self._asked = True
+        self._awaiting_answer = True
 
     def heard(self, words: str) -> None:
         """Hear words; those that follow the first do not prolong the wait."""
-        if self._asked and self._timer is None:
+        if self._awaiting_answer and self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self.patience, self._give_up, UnclearWords(words))
 
     def settled(self) -> None:
         """Forget what was heard: a battle began, or a clear answer came."""
-        self._asked = False
+        self._awaiting_answer = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
