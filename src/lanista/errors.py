@@ -40,12 +40,12 @@ class ChangedSettingError(RefusedError):
         return type(self)(self.run, self.key, self.before, self.now, flag, output)
 
 
-def nearest(word: str, known: Iterable[str], inside: str = "") -> str:
+def nearest(word: str, known_words: Iterable[str], inside: str = "") -> str:
     """Return a remedy for an unknown `word`: the nearest known one, or all of them.
 
     `inside` is what the nearest one must be written with, such as `gate.`
     """
-    names = sorted(known)
+    names = sorted(known_words)
     close = difflib.get_close_matches(word, names, n=1)
     if close:
         return f"did you mean {inside + close[0]!r}?"

@@ -34,7 +34,7 @@ _RUN = secrets.token_hex(4)
 class Kind:
     """What a command makes of a path that its user names."""
 
-    what: str
+    description: str
     """In words, as in "the numbers of `lanista play`"."""
     mark: bytes | None = None
     """A pattern that every such file holds near its start; None: no file is ever replaced."""
@@ -66,7 +66,7 @@ def refuse_other(path: str | Path, kind: Kind) -> None:
     if not stat.S_ISREG(mode):
         raise RefusedError(f"{str(path)!r} is {_odd(mode)}, not a regular file; name another file.")
     if not kind.made(path):
-        other = "" if kind.mark is None else f" and is not {kind.what}"
+        other = "" if kind.mark is None else f" and is not {kind.description}"
         raise RefusedError(
             f"{str(path)!r} exists{other}, so it is not overwritten; name another file, or move it "
             "away."

@@ -31,20 +31,20 @@ def checked_digest(value: object) -> str:
     )
 
 
-def read_regular(path: Path, most: int, what: str = "file") -> bytes:
+def read_regular(path: Path, most: int, kind: str = "file") -> bytes:
     """Return the bytes of a regular file of at most `most` bytes."""
     try:
         # Without O_NONBLOCK the opening of a pipe waits for a writer, and what is asked before it
         # may not be what is opened.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
-        raise LanistaError(f"There is no {what} {str(path)!r}.") from None
+        raise LanistaError(f"There is no {kind} {str(path)!r}.") from None
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise LanistaError(f"{str(path)!r} is no regular file; name a {what}.")
+            raise LanistaError(f"{str(path)!r} is no regular file; name a {kind}.")
         data = file.read(most + 1)
     if len(data) > most:
-        raise LanistaError(f"The {what} {str(path)!r} has more than {most:,} bytes.")
+        raise LanistaError(f"The {kind} {str(path)!r} has more than {most:,} bytes.")
     return data
 
 

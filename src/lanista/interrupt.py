@@ -19,10 +19,12 @@ on what the process has received itself."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def left_by_interrupt(played: int, asked: int, kept: int) -> str:
+def left_by_interrupt(played: int, planned: int, complete: int) -> str:
     """Return the sentence about matches of which some were played and some of those are kept."""
-    why = " (whole blocks alone, or short matches would count for more)" if kept < played else ""
-    return f"Interrupted: {played:,} of {asked:,} matches played, {kept:,} kept{why}."
+    why = (
+        " (whole blocks alone, or short matches would count for more)" if complete < played else ""
+    )
+    return f"Interrupted: {played:,} of {planned:,} matches played, {complete:,} kept{why}."
 
 
 def say_in_handler(say: Callable[[str], None], sentence: str) -> None:

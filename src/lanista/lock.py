@@ -17,14 +17,14 @@ _BETWEEN_TRIES = 0.005
 
 
 @contextmanager
-def holding(folder: Path, what: str, patience: float = 0.0) -> Iterator[None]:
-    """Hold `folder`, which is a `what`, while the block runs; refuse if another process does.
+def holding(folder: Path, kind: str, patience: float = 0.0) -> Iterator[None]:
+    """Hold `folder`, which is a `kind`, while the block runs; refuse if another process does.
 
     With `patience` it is tried again for that many seconds first.
     """
     handle = _opened(folder)
     try:
-        _take(handle, folder, what, patience)
+        _take(handle, folder, kind, patience)
         yield
     finally:
         os.close(handle)
@@ -47,7 +47,7 @@ def is_held(folder: Path) -> bool:
     return False
 
 
-def _take(handle: int, folder: Path, what: str, patience: float) -> None:
+def _take(handle: int, folder: Path, kind: str, patience: float) -> None:
     last = time.monotonic() + patience
     while True:
         try:
@@ -57,7 +57,7 @@ def _take(handle: int, folder: Path, what: str, patience: float) -> None:
             if time.monotonic() >= last:
                 waited = f" and did not finish in {patience:g} seconds" if patience else ""
                 raise RefusedError(
-                    f"Another process is working on the {what} {folder}{waited}; wait for it or "
+                    f"Another process is working on the {kind} {folder}{waited}; wait for it or "
                     "stop it."
                 ) from error
         time.sleep(_BETWEEN_TRIES)

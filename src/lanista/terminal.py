@@ -79,8 +79,12 @@ def console(stream: TextIO | None = None, **settings: Any) -> Console:
         def render(
             self, renderable: RenderableType, options: ConsoleOptions | None = None
         ) -> Iterable[Segment]:
-            for part in super().render(renderable, options):
-                yield part if part.control else Segment(without_controls(part.text), part.style)
+            for segment in super().render(renderable, options):
+                yield (
+                    segment
+                    if segment.control
+                    else Segment(without_controls(segment.text), segment.style)
+                )
 
         def on_broken_pipe(self) -> None:
             """Leave a closed pipe to the command line, which has an exit code for it."""

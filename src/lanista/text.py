@@ -37,7 +37,7 @@ def without_controls(text: str) -> str:
     """
     if not _UNFIT.search(text):
         return text
-    return _UNFIT.sub(lambda found: _escaped(found[0]), _COLOUR.sub("", text))
+    return _UNFIT.sub(lambda match: _escaped(match[0]), _COLOUR.sub("", text))
 
 
 def markdown_cell(value: object, most: int = 300) -> str:

@@ -53,24 +53,24 @@ def text_of(path: Path) -> str:
         raise YamlError(f"{name} is no text in UTF-8; save it as such.") from error
 
 
-def parse_yaml(text: str, what: str) -> Any:
-    """Return what a YAML text holds; `what` it is begins the sentence of a refusal."""
+def parse_yaml(text: str, source: str) -> Any:
+    """Return what a YAML text holds; a refusal begins with `source`, its name."""
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
-        raise _too_large(what)
+        raise _too_large(source)
     try:
-        _refuse_depth(text, what)
+        _refuse_depth(text, source)
         loader: _Composing = _Loader(text)
         try:
             root = loader.get_single_node()
             if root is None:
                 return None
-            _refuse_aliases(root, what)
-            _refuse_misread(loader, root, what)
+            _refuse_aliases(root, source)
+            _refuse_misread(loader, root, source)
             return loader.construct_document(root)
         finally:
             loader.dispose()
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise YamlError(f"{what} is no YAML: {_fault(error)}.") from error
+        raise YamlError(f"{source} is no YAML: {_fault(error)}.") from error
 
 
 def _bytes(path: Path, name: str) -> bytes:
@@ -93,15 +93,15 @@ def _bytes(path: Path, name: str) -> bytes:
     return data
 
 
-def _too_large(what: str) -> YamlError:
-    return YamlError(f"{what} has more than {MOST_BYTES:,} bytes of YAML; is it the right file?")
+def _too_large(source: str) -> YamlError:
+    return YamlError(f"{source} has more than {MOST_BYTES:,} bytes of YAML; is it the right file?")
 
 
 def _place(mark: yaml.Mark | None) -> str:
     return "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
 
 
-def _refuse_depth(text: str, what: str) -> None:
+def _refuse_depth(text: str, source: str) -> None:
     """Refuse lists in lists without end; events come one by one, where nodes need the stack."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
@@ -111,7 +111,7 @@ def _refuse_depth(text: str, what: str) -> None:
             depth -= 1
         if depth > MOST_DEPTH:
             raise YamlError(
-                f"{what} has lists and maps inside each other more than {MOST_DEPTH} deep "
+                f"{source} has lists and maps inside each other more than {MOST_DEPTH} deep "
                 f"({_place(event.start_mark)}); settings need no such thing."
             )
 
@@ -124,7 +124,7 @@ def _children(node: yaml.Node) -> Iterator[yaml.Node]:
         yield from node.value
 
 
-def _refuse_aliases(root: yaml.Node, what: str) -> None:
+def _refuse_aliases(root: yaml.Node, source: str) -> None:
     """Refuse a text whose aliases, written out, come to too much, lie too deep or have no end."""
     extents: dict[int, tuple[int, int]] = {}
     """By node: how many values it comes to, and how deep they lie; none: it is under way."""
@@ -145,32 +145,34 @@ def _refuse_aliases(root: yaml.Node, what: str) -> None:
         elif depth > MOST_DEPTH + 1:
             problem = f"is more than {MOST_DEPTH} deep with its aliases written out"
         if problem:
-            raise YamlError(f"{what} {problem} ({_place(node.start_mark)}); write it without them.")
+            raise YamlError(
+                f"{source} {problem} ({_place(node.start_mark)}); write it without them."
+            )
         return values, depth
 
     extent(root)
 
 
-def _refuse_misread(loader: _Composing, root: yaml.Node, what: str) -> None:
+def _refuse_misread(loader: _Composing, root: yaml.Node, source: str) -> None:
     """Refuse keys that stand twice, of which YAML would take the last, and endless numbers."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        if id(node) in seen:
+        if id(node) in visited:
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         waiting += _children(node)
         if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
             raise YamlError(
-                f"{what} has a number of {len(node.value):,} characters "
+                f"{source} has a number of {len(node.value):,} characters "
                 f"({_place(node.start_mark)}); give one that fits {_LONGEST_NUMBER}."
             )
         if isinstance(node, yaml.MappingNode):
-            _refuse_twice(loader, node, what)
+            _refuse_twice(loader, node, source)
 
 
-def _refuse_twice(loader: _Composing, node: yaml.MappingNode, what: str) -> None:
+def _refuse_twice(loader: _Composing, node: yaml.MappingNode, source: str) -> None:
     first: dict[str, yaml.Node] = {}
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode):
@@ -180,7 +182,7 @@ def _refuse_twice(loader: _Composing, node: yaml.MappingNode, what: str) -> None
         name = key.value if is_text else str(loader.construct_object(key))
         if name in first:
             raise YamlError(
-                f"{what} has the key {name!r} twice, in lines "
+                f"{source} has the key {name!r} twice, in lines "
                 f"{first[name].start_mark.line + 1} and {key.start_mark.line + 1}; keep one."
             )
         first[name] = key
@@ -192,7 +194,7 @@ def _fault(error: Exception) -> str:
         return "it is nested too deeply"
     if not isinstance(error, yaml.MarkedYAMLError):
         return " ".join(str(error).split())
-    parts = ((error.context, error.context_mark), (error.problem, error.problem_mark))
+    problems = ((error.context, error.context_mark), (error.problem, error.problem_mark))
     return ", ".join(
-        f"{problem} ({_place(mark)})" if mark else problem for problem, mark in parts if problem
+        f"{problem} ({_place(mark)})" if mark else problem for problem, mark in problems if problem
     )

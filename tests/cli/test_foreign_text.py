@@ -271,7 +271,7 @@ def test_messages_of_a_showdown_server(capsys: pytest.CaptureFixture[str]) -> No
     assert "\\x1b" in heard[0]
 
     runner = _Runner.__new__(_Runner)
-    runner.results, runner.asked = [], SimpleNamespace(save_replays=None)  # type: ignore[assignment]
+    runner.results, runner.command = [], SimpleNamespace(save_replays=None)  # type: ignore[assignment]
     result = Result(NASTY, NASTY, 0, 1.0, 3, "", given_up=NASTY)
     aim: Any = SimpleNamespace(battles=1)
     runner._report(result, aim)

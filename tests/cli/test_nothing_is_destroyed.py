@@ -92,7 +92,7 @@ def walk():
 def outputs():
     for name, command in walk():
         for field, mark in marked_fields(command).items():
-            made = mark.made
+            made = mark.product
             if name == "policy publish":  # Positional: the folder stands where flags stand.
                 yield name, command, "", Folder
                 continue

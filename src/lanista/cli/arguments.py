@@ -62,7 +62,7 @@ def _argument(field: Field[Any], kind: Any, marks: tuple[Any, ...], prefix: str)
         name = str(_marked(marks, "metavar") or field.name.upper()).strip("[]. ")
     many = get_origin(kind) in _COLLECTIONS
     choices = get_args(kind) if get_origin(kind) is Literal else ()
-    suggests = next((mark.what for mark in marks if isinstance(mark, Suggests)), "")
+    suggests = next((mark.listing for mark in marks if isinstance(mark, Suggests)), "")
     return Argument(
         name,
         kind if isinstance(kind, type) and not many else str,

@@ -33,22 +33,22 @@ class Command(Protocol):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` (those of the process, unless given) ask for."""
     _mend_streams()
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in given
-    trusting = "--trust" in given
-    given = [word for word in given if word not in ("--debug", "--trust")]
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    trusting = "--trust" in words
+    words = [word for word in words if word not in ("--debug", "--trust")]
     try:
-        if given == ["--version"]:
+        if words == ["--version"]:
             print(f"lanista {__version__}")
             code = 0
         else:
-            command = parse(given)
+            command = parse(words)
             # Below, since help needs neither games nor numpy.
             from lanista.cli.common.outputs import refuse_unsafe
             from lanista.games.trust import guarding
 
             refuse_unsafe(command)
-            with fit_streams(), plain_notices(), guarding(given, trusting=trusting):
+            with fit_streams(), plain_notices(), guarding(words, trusting=trusting):
                 code = command.run()
         sys.stdout.flush()
         return code
@@ -68,9 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from lanista.games.blame import place_of
 
         place = place_of(error)
-        what = f"{place}: " if place else ""
-        what += f"{type(error).__name__}: {error}".rstrip(": .")
-        return _say(f"{what}. Run it with --debug to see the trace.", 1, debug)
+        fault = f"{place}: " if place else ""
+        fault += f"{type(error).__name__}: {error}".rstrip(": .")
+        return _say(f"{fault}. Run it with --debug to see the trace.", 1, debug)
 
 
 def parse(arguments: Sequence[str]) -> Command:
@@ -82,10 +82,10 @@ def parse(arguments: Sequence[str]) -> Command:
 
 def unusable(error: OSError) -> str:
     """Return what the system said about a file or device, as a sentence."""
-    what = (error.strerror or str(error) or type(error).__name__).rstrip(".")
+    reason = (error.strerror or str(error) or type(error).__name__).rstrip(".")
     if error.filename is None:
-        return f"{what}."
-    return f"{error.filename2 or error.filename} cannot be used: {what[:1].lower()}{what[1:]}."
+        return f"{reason}."
+    return f"{error.filename2 or error.filename} cannot be used: {reason[:1].lower()}{reason[1:]}."
 
 
 def _mend_streams() -> None:

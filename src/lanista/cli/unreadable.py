@@ -21,33 +21,33 @@ def reason(words: Sequence[str], arguments: Sequence[Argument]) -> str:
     """Return what is wrong with `words`, without a full stop; nothing where all seems well."""
     flags = {argument.name: argument for argument in arguments if argument.is_flag}
     places = [argument for argument in arguments if not argument.is_flag]
-    left, given = list(words), set[str]()
-    while left:
-        word = left.pop(0)
+    rest, named = list(words), set[str]()
+    while rest:
+        word = rest.pop(0)
         if _is_flag(word):
             name, equals, value = word.partition("=")
             taker = flags.get(name.replace("_", "-"))
             if taker is None:
                 return f"There is no option {name} here; {nearest(name, [*flags, *EVERYWHERE])}"
-            values = [value] if equals else _following(taker, left)
+            values = [value] if equals else _following(taker, rest)
         elif places:
             taker, values = places[0], [word]
             places = places if taker.many else places[1:]
         else:
             return f"{word!r} is one word too many"
-        given.add(taker.name)
+        named.add(taker.name)
         if wrong := _wrong_values(taker, values):
             return wrong
-    missing = (one.name for one in arguments if one.required and one.name not in given)
+    missing = (one.name for one in arguments if one.required and one.name not in named)
     return next((f"{name} is missing" for name in missing), "")
 
 
-def _following(flag: Argument, left: list[str]) -> list[str]:
+def _following(flag: Argument, rest: list[str]) -> list[str]:
     """Take the values of a flag from the words after it."""
-    most = len(left) if flag.many else int(flag.takes_value)
+    most = len(rest) if flag.many else int(flag.takes_value)
     values: list[str] = []
-    while left and len(values) < most and not _is_flag(left[0]):
-        values.append(left.pop(0))
+    while rest and len(values) < most and not _is_flag(rest[0]):
+        values.append(rest.pop(0))
     return values
 
 
@@ -62,8 +62,8 @@ def _wrong_values(argument: Argument, values: Sequence[str]) -> str:
 def _wrong_value(argument: Argument, value: str) -> str:
     if argument.choices and value not in argument.choices:
         *first, last = argument.choices
-        wanted = f"{', '.join(first)} or {last}" if first else last
-        return f"{argument.name} is {value!r}; give {wanted}"
+        choices = f"{', '.join(first)} or {last}" if first else last
+        return f"{argument.name} is {value!r}; give {choices}"
     if argument.kind in _NUMBERS:
         try:
             argument.kind(value)

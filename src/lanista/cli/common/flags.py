@@ -15,7 +15,7 @@ SETTINGS = tyro.conf.arg(name="set", metavar="NAME=VALUE ...", help_behavior_hin
 class Suggests:
     """Stands in the annotation of a flag whose values shell completion can list."""
 
-    what: str
+    listing: str
     """What values name: `games`, `recipes` or `launchers`."""
 
 

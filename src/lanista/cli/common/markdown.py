@@ -20,13 +20,13 @@ def rows_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(markdown_cell(cell) for cell in line)} |\n" for line in lines)
 
 
-def bouts(found: Gauntlet, ceilings: Mapping[str, Ceiling]) -> str:
+def bouts(gauntlet: Gauntlet, ceilings: Mapping[str, Ceiling]) -> str:
     """Return how a player did against each, beside what the best responses to each come to."""
     columns = ["against", "n", "wins", "draws", "losses", "wins/n", "score"]
     if ceilings:
         columns += ["best response", "what it is", "distance"]
     rows = []
-    for bout in found.bouts:
+    for bout in gauntlet.bouts:
         standing = bout.standing
         counts = [standing.matches, standing.wins, standing.draws, standing.losses]
         row = [bout.opponent, *(f"{count:,}" for count in counts)]
@@ -51,7 +51,7 @@ def crossed(result: CrossTable) -> str:
     columns = ["", "mean", *result.names]
     rows = []
     for i, name in enumerate(result.names):
-        cells = [cell(each).replace("\n", " ") for each in result.against[i]]
+        cells = [cell(estimate).replace("\n", " ") for estimate in result.against[i]]
         cells[i] = ""
         rows.append([name, cell(result.mean[i]).replace("\n", " "), *cells])
     return rows_of(columns, rows)

@@ -27,7 +27,7 @@ MADE_BY = "made_by"
 class Folder:
     """A folder that a command fills."""
 
-    what: str
+    description: str
     signs: tuple[str, ...] = ()
     """Patterns; a folder with something in it is taken if one of them is there. Without any it has
     to be new or empty."""
@@ -37,15 +37,17 @@ class Folder:
         if not os.path.lexists(path):
             return
         if not path.is_dir():
-            what = "a file" if path.is_file() else "no folder"
+            kind = "a file" if path.is_file() else "no folder"
             raise LanistaError(
-                f"{flag} cannot write into {str(path)!r}, which is {what}; name a folder."
+                f"{flag} cannot write into {str(path)!r}, which is {kind}; name a folder."
             )
-        inside = sorted(each.name for each in path.iterdir() if not each.name.startswith("."))
+        inside = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
         if inside and not any(True for sign in self.signs for _ in path.glob(sign)):
-            known = f"but not {self.what}" if self.signs else "and a new or empty one is needed"
+            reason = (
+                f"but not {self.description}" if self.signs else "and a new or empty one is needed"
+            )
             raise RefusedError(
-                f"{flag} is {str(path)!r}, which holds {inside[0]!r}, {known}; name a new folder."
+                f"{flag} is {str(path)!r}, which holds {inside[0]!r}, {reason}; name a new folder."
             )
 
 
@@ -88,7 +90,7 @@ Made = Kind | Folder | RunFile | Page
 class Writes:
     """Stands in the annotation of a flag that names what is written."""
 
-    made: Made | Callable[[Any], Made]
+    product: Made | Callable[[Any], Made]
     """What it becomes; where that depends on other flags, a function of the command."""
 
 
@@ -149,8 +151,8 @@ def outputs_of(command: object) -> Iterator[tuple[str, Path, Made]]:
     """Yield what a command is asked to write: the flag, the path and what it becomes."""
     for name, mark in marked_fields(type(command)).items():
         if (path := getattr(command, name)) is not None:
-            made = mark.made if isinstance(mark.made, Made) else mark.made(command)
-            yield flag_of(type(command), name), path, made
+            product = mark.product if isinstance(mark.product, Made) else mark.product(command)
+            yield flag_of(type(command), name), path, product
 
 
 def marked_fields(command: type) -> dict[str, Writes]:
@@ -179,24 +181,24 @@ def flag_of(command: type, name: str) -> str:
 def refuse_unsafe(command: object) -> None:
     """Refuse a command that would write over something, before it does anything."""
     outputs, reads = list(outputs_of(command)), list(_paths_read(command))
-    for at, (flag, path, made) in enumerate(outputs):
+    for at, (flag, path, product) in enumerate(outputs):
         for other_flag, other, _ in outputs[:at]:
             if same_place(path, other):
                 raise LanistaError(
                     f"{other_flag} and {flag} are both {str(path)!r}; name two files."
                 )
-        if not isinstance(made, Folder) and not path.is_dir():
+        if not isinstance(product, Folder) and not path.is_dir():
             for source in reads:
                 if same_place(path, source):
                     raise RefusedError(
                         f"{flag} is {str(path)!r}, which is read too, as {str(source)!r}; name "
                         "another file."
                     )
-        if isinstance(made, Kind):
-            refuse_file(flag, path, made)
+        if isinstance(product, Kind):
+            refuse_file(flag, path, product)
         else:
-            made.refuse(flag, path)
-        refuse_unreachable(flag, path if isinstance(made, Folder) else path.parent)
+            product.refuse(flag, path)
+        refuse_unreachable(flag, path if isinstance(product, Folder) else path.parent)
 
 
 def same_place(one: Path, other: Path) -> bool:
@@ -213,7 +215,11 @@ def _paths_read(command: object) -> Iterator[Path]:
     for field in fields(command) if is_dataclass(command) else ():
         if field.name not in marked:
             for word in _words(getattr(command, field.name)):
-                yield from (Path(part) for part in _parts(word) if part and _exists(part))
+                yield from (
+                    Path(path_text)
+                    for path_text in _parts(word)
+                    if path_text and _exists(path_text)
+                )
 
 
 def _exists(word: str) -> bool:
@@ -227,8 +233,8 @@ def _words(value: object) -> Iterator[str]:
     if isinstance(value, str | Path):
         yield str(value)
     elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _words(each)
+        for item in value:
+            yield from _words(item)
 
 
 def _parts(word: str) -> Iterator[str]:

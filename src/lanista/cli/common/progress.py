@@ -12,10 +12,10 @@ _LINE_EVERY = 10.0
 
 
 @contextmanager
-def progress_of(total: int, what: str) -> Iterator[Paced]:
+def progress_of(total: int, label: str) -> Iterator[Paced]:
     """Give a function to be called with how many of `total` were done since the last call."""
     if not sys.stderr.isatty():
-        yield Paced(lambda done: _line(done, total, what), _LINE_EVERY)
+        yield Paced(lambda done: _line(done, total, label), _LINE_EVERY)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
@@ -25,7 +25,7 @@ def progress_of(total: int, what: str) -> Iterator[Paced]:
     words = TextColumn("{task.description}", markup=False)
     columns = (words, BarColumn(), MofNCompleteColumn(), Remaining())
     with Progress(*columns, console=console(sys.stderr), transient=True) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(label, total=total)
         yield Paced(lambda done: bar.update(task, completed=done), _BAR_EVERY)
 
 
@@ -46,5 +46,5 @@ class Paced:
             self.show(self.done)
 
 
-def _line(done: int, total: int, what: str) -> None:
-    print(f"{what}: {done:,} of {total:,}", file=sys.stderr, flush=True)
+def _line(done: int, total: int, label: str) -> None:
+    print(f"{label}: {done:,} of {total:,}", file=sys.stderr, flush=True)

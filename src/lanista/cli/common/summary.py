@@ -42,12 +42,12 @@ def say(lineup: Lineup, summary: Summary) -> None:
     out.print(speed(summary.decisions, summary.wall_seconds, summary.cpu_seconds))
 
 
-def say_cross_table(lineup: Lineup, result: CrossTable, each: int) -> None:
+def say_cross_table(lineup: Lineup, result: CrossTable, matches_a_pair: int) -> None:
     """Print the cross table, best bot first."""
 
     out = console()
     out.print(
-        f"{lineup.game}: {each:,} matches a pair, half in either seat on the same deals, "
+        f"{lineup.game}: {matches_a_pair:,} matches a pair, half in either seat on the same deals, "
         f"seed {lineup.seed}\nscore of the row against the column, ± half of the 95 % interval"
     )
     columns = ["", "bot", "mean", *(str(i + 1) for i in range(len(result.names)))]

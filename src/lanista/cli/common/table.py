@@ -30,16 +30,16 @@ def console() -> Console:
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Table:
     """Return a table whose first `left` columns are words and whose others are numbers."""
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    result = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for i, column in enumerate(columns):
-        made.add_column(
+        result.add_column(
             Text(without_controls(column)),
             justify="left" if i < left else "right",
             no_wrap=i >= left,
         )
     for row in rows:
-        made.add_row(*(Text(without_controls(cell)) for cell in row))
-    return made
+        result.add_row(*(Text(without_controls(cell)) for cell in row))
+    return result
 
 
 def interval(

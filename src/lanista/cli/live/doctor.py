@@ -50,12 +50,12 @@ class Doctor:
             raise LanistaError(f"--games is {self.games}; give 10 or more.")
         if self.json_file is not None:
             refuse_unwritable("--json", self.json_file)
-        found = self._examine()
+        examination = self._examine()
         if self.json_file is not None:
-            told = {"folder": str(self.folder), **found.as_json()}
-            write_json(self.json_file, "doctor", told)
-        _show(found)
-        return 1 if found.findings else 0
+            report = {"folder": str(self.folder), **examination.as_json()}
+            write_json(self.json_file, "doctor", report)
+        _show(examination)
+        return 1 if examination.findings else 0
 
     def _examine(self) -> Examination:
         from lanista.live.diagnosis.doctor import examine
@@ -77,12 +77,12 @@ class Doctor:
         policy = (inside or self.folder) if kind == "policy" else self.policy
         if spool is None and inside != self.folder and (self.folder / "spool").is_dir():
             spool = self.folder / "spool"
-        for flag, given, wanted in (("--spool", spool, "spool"), ("--policy", policy, "policy")):
-            if given is None:
+        for flag, folder, expected in (("--spool", spool, "spool"), ("--policy", policy, "policy")):
+            if folder is None:
                 continue
-            refuse_nowhere(flag, given)
-            if kind_of(given) != wanted:
-                raise LanistaError(f"{flag} is {str(given)!r}, which is a {kind_of(given)}.")
+            refuse_nowhere(flag, folder)
+            if kind_of(folder) != expected:
+                raise LanistaError(f"{flag} is {str(folder)!r}, which is a {kind_of(folder)}.")
         if kind == "spool" and self.spool is not None:
             raise LanistaError(f"{self.folder} is a spool already; leave out --spool.")
         if kind == "policy" and self.policy is not None:
@@ -124,40 +124,42 @@ def training_of(folder: Path, most: int) -> Seen:
 
     refuse_nowhere("--training", folder)
     if kind_of(folder) == "spool":
-        seen = seen_in(read_games(Spool(folder), most).newest)
-        if seen is None:
+        observed = seen_in(read_games(Spool(folder), most).newest)
+        if observed is None:
             raise LanistaError(f"--training is the spool {str(folder)!r}, which holds no game.")
-        return seen
-    told, _ = gather(folder)
-    chosen = np.linspace(0, told.trajectories - 1, min(told.trajectories, most)).astype(np.int64)
+        return observed
+    replays, _ = gather(folder)
+    chosen = np.linspace(0, replays.trajectories - 1, min(replays.trajectories, most)).astype(
+        np.int64
+    )
     rows, game = [], []
     for one in chosen:
-        first, last = int(told.first[one]), int(told.first[one + 1]) - 1
+        first, last = int(replays.first[one]), int(replays.first[one + 1]) - 1
         some = np.linspace(first, last, min(last - first + 1, MOST_DECISIONS)).astype(np.int64)
         rows.append(some)
-        game.append(np.full(len(some), told.match[one]))
-    kept = told.observation[np.concatenate(rows)].astype(np.float64)
-    return Seen(kept, np.concatenate(game))
+        game.append(np.full(len(some), replays.match[one]))
+    observations = replays.observation[np.concatenate(rows)].astype(np.float64)
+    return Seen(observations, np.concatenate(game))
 
 
-def _show(found: Examination) -> None:
+def _show(examination: Examination) -> None:
     from lanista.cli.common.table import console
     from lanista.text import printable
 
     out = console()
-    for fact in found.facts:
+    for fact in examination.facts:
         out.print(printable(fact, 600))
-    said = {"stops": "stops learning", "spoils": "spoils learning", "doubt": "worth a look"}
-    for finding in found.findings:
+    effect_of = {"stops": "stops learning", "spoils": "spoils learning", "doubt": "worth a look"}
+    for finding in examination.findings:
         out.print()
-        out.print(f"{finding.name} ({said[finding.gravity]})")
-        for part in (finding.sentence, finding.meaning):
-            out.print(f"  {printable(part, 1000)}")
+        out.print(f"{finding.name} ({effect_of[finding.gravity]})")
+        for sentence in (finding.sentence, finding.meaning):
+            out.print(f"  {printable(sentence, 1000)}")
         out.print(f"  Remedy: {printable(finding.remedy, 600)}")
         for name, value in finding.evidence.items():
             out.print(f"    {name}: {printable(_plain(value), 400)}")
     out.print()
-    n = len(found.findings)
+    n = len(examination.findings)
     out.print(f"{n} finding{'s' if n != 1 else ''}." if n else "Nothing was found.")
 
 

@@ -70,17 +70,17 @@ class Learn:
         from lanista.live.learner.service import Service, begin, serve, step_back
 
         step_back(self.nice, self.threads)
-        known = self.spool.exists()
+        spool_exists = self.spool.exists()
         with stopping() as stop:
             learner = begin(lambda: self._begin(settings, stop), say_on_error, stop, self.poll)
             if learner is None:
                 return 0
             with learner:
                 # A first try on a full disk may have made it, or this one.
-                self._greet(learner, known and not learner.made_spool)
+                self._greet(learner, spool_exists and not learner.made_spool)
                 how = Service(self.once, self.poll, self.cpu_share, self.report_every)
-                found = serve(learner, how, stop)
-        for line in found.lines():
+                statistics = serve(learner, how, stop)
+        for line in statistics.lines():
             print(line)
         return 0
 
@@ -97,10 +97,10 @@ class Learn:
             raise
         return learner
 
-    def _greet(self, learner: BackgroundLearner, known: bool) -> None:
+    def _greet(self, learner: BackgroundLearner, spool_exists: bool) -> None:
         """Say what is read, and where that is surprising."""
         say_on_error(f"learning from {self.spool} for {self.policy}; stop with Ctrl-C.")
-        if not known:
+        if not spool_exists:
             say_on_error(f"The spool {self.spool} is new and empty; bots must be given it too.")
         starts = learner.ledger.events("started")
         if len(starts) > 1 and starts[-2].body["spool"] != starts[-1].body["spool"]:
@@ -126,13 +126,13 @@ class Learn:
         from lanista.live.learner.settings import LiveSettings
         from lanista.runs.serialise import load, overridden
 
-        kept = self.policy / FOLDER / SETTINGS
-        source = self.config or (kept if kept.is_file() else None)
+        saved = self.policy / FOLDER / SETTINGS
+        source = self.config or (saved if saved.is_file() else None)
         settings = LiveSettings() if source is None else load(LiveSettings, source)
-        given = [text for group in self.settings for text in group]
+        overrides = [text for group in self.settings for text in group]
         if self.max_batch_files is not None:
-            given.append(f"batch_games={self.max_batch_files}")
-        return overridden(settings, given)
+            overrides.append(f"batch_games={self.max_batch_files}")
+        return overridden(settings, overrides)
 
     def _keep(self, settings: LiveSettings, home: Path) -> None:
         from lanista.files import write_text

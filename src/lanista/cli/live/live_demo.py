@@ -68,13 +68,13 @@ class LiveDemo:
         from lanista.runs.serialise import overridden
 
         torch.set_num_threads(1)
-        given = [text for group in self.settings for text in group]
+        overrides = [text for group in self.settings for text in group]
         demo = Demo(self.output, self.opponent, self.players, self.seed, hints=1.0)
-        settings = overridden(kept_settings(demo) or settings_of(self.seed), given)
+        settings = overridden(kept_settings(demo) or settings_of(self.seed), overrides)
         refuse_unwritable_folder("--output", self.output)
         prepare(demo, say_on_error)
-        said = f"{self.players} players against {self.opponent} for {self.minutes:g} minutes"
-        say_on_error(f"{said}; Ctrl-C stops early, and nothing is lost.")
+        plan = f"{self.players} players against {self.opponent} for {self.minutes:g} minutes"
+        say_on_error(f"{plan}; Ctrl-C stops early, and nothing is lost.")
         gone = None
         try:
             with stopping() as stop:
@@ -95,20 +95,20 @@ class Ticker:
     """Prints a line now and then: how many games, and how they went lately."""
 
     def __init__(self) -> None:
-        self.began = self.told = time.monotonic()
+        self.began = self.last_line_at = time.monotonic()
 
     def __call__(self, learner: BackgroundLearner, batch: Batch) -> None:
         now = time.monotonic()
-        if now - self.told < _EVERY:
+        if now - self.last_line_at < _EVERY:
             return
-        self.told = now
+        self.last_line_at = now
         from lanista.report.live_record import score_of
 
         scores = [score_of(row) for row in learner.ledger.games(last=500)]
-        known = [score for score in scores if score is not None]
-        mean = sum(known) / len(known) if known else float("nan")
+        known_scores = [score for score in scores if score is not None]
+        mean = sum(known_scores) / len(known_scores) if known_scores else float("nan")
         stable = learner.gatekeeper.deployment.stable
         say_on_error(
             f"{now - self.began:5.0f} s  {learner.ledger.count():6,} games  score of the last "
-            f"{len(known)}: {mean:.3f}  stable {stable[:12]}  waiting {batch.waiting}"
+            f"{len(known_scores)}: {mean:.3f}  stable {stable[:12]}  waiting {batch.waiting}"
         )

@@ -78,12 +78,12 @@ class PolicyPublish:
         read(self.file)  # What is wrong with it is said of the file that the user named.
         folder, data = PolicyFolder(self.folder), policy_file(self.file).read_bytes()
         with folder.changing(create=True):
-            known = set(folder.policies.glob("*"))
+            already_there = set(folder.policies.glob("*"))
             digest = folder.add(data)
             try:
                 pointer = folder.publish(digest, self.reason)
             except LanistaError:
-                if folder.path_of(digest) not in known:
+                if folder.path_of(digest) not in already_there:
                     folder.path_of(digest).unlink(missing_ok=True)
                 raise
         _say(folder, pointer)
@@ -119,16 +119,16 @@ class PolicyRollback:
         if self.to is None:
             return None
         stable = {change.pointer.stable for change in folder.history()}
-        found = sorted(digest for digest in stable if self.to and digest.startswith(self.to))
-        if not found:
+        digests = sorted(digest for digest in stable if self.to and digest.startswith(self.to))
+        if not digests:
             raise RefusedError(
                 f"--to is {self.to!r}, and no policy that was stable in {folder.folder} begins so; "
                 f"see `lanista policy list {folder.folder}`."
             )
-        if len(found) > 1:
-            names = " and ".join(digest[:_SHORT] for digest in found[:2])
+        if len(digests) > 1:
+            names = " and ".join(digest[:_SHORT] for digest in digests[:2])
             raise LanistaError(f"--to is {self.to!r}, and {names} begin so; give more letters.")
-        return found[0]
+        return digests[0]
 
 
 def _say(folder: PolicyFolder, pointer: Pointer) -> None:

@@ -66,12 +66,12 @@ class Ready:
         demands = self._demands()
         if self.json_file is not None:
             refuse_unwritable("--json", self.json_file)
-        found = ready(self.folder, self.spool, demands, games=self.games)
+        readiness = ready(self.folder, self.spool, demands, games=self.games)
         if self.json_file is not None:
-            told = {**asdict(found), "ready": found.ready, "demands": asdict(demands)}
-            write_json(self.json_file, "policy ready", told)
-        _show(found, self.games)
-        return 0 if found.ready else 1
+            report = {**asdict(readiness), "ready": readiness.ready, "demands": asdict(demands)}
+            write_json(self.json_file, "policy ready", report)
+        _show(readiness, self.games)
+        return 0 if readiness.ready else 1
 
     def _demands(self) -> Demands:
         from lanista.live.promotion.acceptance import Demands
@@ -132,11 +132,11 @@ def _drift(
     from lanista.live.diagnosis.drift import drift
     from lanista.live.files.recorded_games import column_names, read_archived
 
-    made = book.update_by_policy.get(stable)
-    if made is None:
+    first_update = book.update_by_policy.get(stable)
+    if first_update is None:
         return None
-    before = [r for r in book.rows if r.use == "learned" and r.update_number <= made]
-    since = [r for r in book.rows if r.policy == stable and r.update_number > made]
+    before = [r for r in book.rows if r.use == "learned" and r.update_number <= first_update]
+    since = [r for r in book.rows if r.policy == stable and r.update_number > first_update]
     sides = [
         seen_in(tuple(read_archived(spool, _contents(rows), header))) for rows in (before, since)
     ]
@@ -156,21 +156,22 @@ def _contents(rows: list[GameRow]) -> list[str]:
     return [row.content for row in rows[-_MOST_DRIFT_GAMES:]]
 
 
-def _show(found: Readiness, games: int) -> None:
+def _show(readiness: Readiness, games: int) -> None:
     from lanista.cli.common.table import UNKNOWN, console, table
 
     out = console()
     out.print(
-        f"policy {found.policy[:12]}, of the newest {games:,} games: {found.wins:,} won, "
-        f"{found.draws:,} drawn, {found.losses:,} lost, {found.missing:,} without a result"
+        f"policy {readiness.policy[:12]}, of the newest {games:,} games: {readiness.wins:,} won, "
+        f"{readiness.draws:,} drawn, {readiness.losses:,} lost, {readiness.missing:,} "
+        "without a result"
     )
-    rate = found.win_rate
+    rate = readiness.win_rate
     if rate is not None and rate.low is not None and rate.high is not None:
         out.print(f"win rate {rate.value:.3f} [{rate.low:.3f}, {rate.high:.3f}]")
-    said = {True: "holds", False: "fails", None: UNKNOWN}
+    words = {True: "holds", False: "fails", None: UNKNOWN}
     rows = [
-        [check.name, check.found, check.rule, said[check.holds] if check.counts else "left out"]
-        for check in found.checks
+        [check.name, check.found, check.rule, words[check.holds] if check.counts else "left out"]
+        for check in readiness.checks
     ]
     out.print(table(("check", "found", "rule", ""), rows, left=4))
-    out.print("ready" if found.ready else "not ready")
+    out.print("ready" if readiness.ready else "not ready")

@@ -222,15 +222,15 @@ def _who(view: FolderView) -> str:
 
 
 def _row(policy: PolicyLine) -> list[str]:
-    known = policy.games is not None
+    has_counts = policy.games is not None
     counts = (policy.wins, policy.draws, policy.losses, policy.cut_off)
     return [
         policy.digest[:_SHORT],
         ", ".join(word for word in (policy.role, policy.trouble) if word),
         UNKNOWN if policy.step is None else str(policy.step),
         UNKNOWN if policy.size is None else f"{policy.size / 1024:,.0f}",
-        f"{policy.games:,}" if known else UNKNOWN,
-        *(f"{count:,}" if known else UNKNOWN for count in counts),
+        f"{policy.games:,}" if has_counts else UNKNOWN,
+        *(f"{count:,}" if has_counts else UNKNOWN for count in counts),
         interval(policy.score),
     ]
 

@@ -83,19 +83,19 @@ class Evaluate:
         ceilings = self._ceilings(others)
         spec = mine.spec
         deals = self._deals(spec.seats, len(others.players))
-        parts, ended = self._play(mine, others, deals)
-        asked = deals * spec.seats * len(others.players)
-        complete = sum(len(part) for part in parts)
-        if complete < asked:
-            print(left_by_interrupt(ended, asked, complete))
-        if parts:
-            found = gauntlet_of(join(parts), (self.policy, *others.players))
-            say(found, mine, manner_of(mine))
+        results, ended = self._play(mine, others, deals)
+        planned = deals * spec.seats * len(others.players)
+        complete = sum(len(block) for block in results)
+        if complete < planned:
+            print(left_by_interrupt(ended, planned, complete))
+        if results:
+            gauntlet = gauntlet_of(join(results), (self.policy, *others.players))
+            say(gauntlet, mine, manner_of(mine))
             if ceilings:
-                say_ceilings(found, ceilings)
-            cross = self._crossed(others) if self.cross_table and complete == asked else None
-            self._write(found, mine, complete == asked, ceilings, cross)
-        return INTERRUPTED if complete < asked else 0
+                say_ceilings(gauntlet, ceilings)
+            cross = self._crossed(others) if self.cross_table and complete == planned else None
+            self._write(gauntlet, mine, complete == planned, ceilings, cross)
+        return INTERRUPTED if complete < planned else 0
 
     def _ceilings(self, others: Lineup) -> dict[str, Ceiling]:
         """Return the best responses to the opponents, where they are known."""
@@ -108,10 +108,10 @@ class Evaluate:
                     "to go by; give their folder with --ceilings."
                 )
             return {}
-        known = ceilings_in(self.ceilings, self.least_decisions)
+        ceilings = ceilings_in(self.ceilings, self.least_decisions)
         for player in others.seated():
-            ceiling_of(known, player.name, player.digest)
-        return known
+            ceiling_of(ceilings, player.name, player.digest)
+        return ceilings
 
     def _crossed(self, others: Lineup) -> CrossTable:
         """Let the opponents meet each other, print the cross table and return it."""
@@ -120,16 +120,16 @@ class Evaluate:
         from lanista.evaluation.lineup_matches import SLOTS
         from lanista.evaluation.roundrobin import cross_table, meetings
 
-        count, each = len(others.players), self.games + self.games % 2
-        total = count * (count - 1) // 2 * each
+        count, matches_a_pair = len(others.players), self.games + self.games % 2
+        total = count * (count - 1) // 2 * matches_a_pair
         slots = others.slots(self.slots, SLOTS)
         with (
-            others.tables(self.threads, slots, each) as tables,
+            others.tables(self.threads, slots, matches_a_pair) as tables,
             progress_of(total, "matches among opponents") as progress,
         ):
-            played = dict(meetings(tables, each, progress=progress))
+            played = dict(meetings(tables, matches_a_pair, progress=progress))
         result = cross_table(played, others.labels)
-        say_cross_table(others, result, each)
+        say_cross_table(others, result, matches_a_pair)
         return result
 
     def _deals(self, seats: int, opponents: int) -> int:
@@ -174,7 +174,7 @@ class Evaluate:
 
     def _write(
         self,
-        found: Gauntlet,
+        gauntlet: Gauntlet,
         mine: Lineup,
         complete: bool,
         ceilings: Mapping[str, Ceiling],
@@ -188,46 +188,46 @@ class Evaluate:
         from lanista.evaluation.lineup import manner_of
 
         if self.output is not None:
-            values = described(found, mine.spec, self.seed, manner_of(mine))
+            values = described(gauntlet, mine.spec, self.seed, manner_of(mine))
             values |= {"games": self.games, "complete": complete}
             if ceilings:
-                values["ceilings"] = {name: asdict(each) for name, each in ceilings.items()}
+                values["ceilings"] = {name: asdict(ceiling) for name, ceiling in ceilings.items()}
             if cross is not None:
                 values["cross_table"] = asdict(cross)
             write_json(self.output, "evaluate", values)
             print(f"numbers: {self.output}")
         if self.markdown is not None:
-            parts = [f"{headline(found, mine, manner_of(mine))}.\n"]
-            parts += [markdown.bouts(found, ceilings)]
-            parts += [] if cross is None else [markdown.crossed(cross)]
-            write_markdown(self.markdown, "evaluate", "\n".join(parts))
+            sections = [f"{headline(gauntlet, mine, manner_of(mine))}.\n"]
+            sections += [markdown.bouts(gauntlet, ceilings)]
+            sections += [] if cross is None else [markdown.crossed(cross)]
+            write_markdown(self.markdown, "evaluate", "\n".join(sections))
             print(f"tables: {self.markdown}")
 
 
-def say_ceilings(found: Gauntlet, ceilings: Mapping[str, Ceiling]) -> None:
+def say_ceilings(gauntlet: Gauntlet, ceilings: Mapping[str, Ceiling]) -> None:
     """Print how far the player stays below the best responses to its opponents."""
     from lanista.cli.common.markdown import below
     from lanista.cli.common.table import console, table
 
     rows = [(bout.opponent, *below(ceilings.get(bout.opponent), bout.standing))
-            for bout in found.bouts]  # fmt: skip
+            for bout in gauntlet.bouts]  # fmt: skip
     out = console()
     out.print("best responses: their score, what it is (how many × decisions of each), distance")
     out.print(table(("opponent", "best response", "what it is", "distance"), rows))
 
 
-def headline(found: Gauntlet, mine: Lineup, manner: str) -> str:
+def headline(gauntlet: Gauntlet, mine: Lineup, manner: str) -> str:
     """Return who was measured and how, in two lines."""
     spec = mine.spec
     where = "both seats" if spec.seats == 2 else f"all {spec.seats} seats"
     return (
-        f"{mine.game}: {found.name} ({found.digest[:12]}) plays {manner}\n"
-        f"{found.bouts[0].standing.matches:,} matches against each, every deal in {where}, seed "
+        f"{mine.game}: {gauntlet.name} ({gauntlet.digest[:12]}) plays {manner}\n"
+        f"{gauntlet.bouts[0].standing.matches:,} matches against each, every deal in {where}, seed "
         f"{mine.seed}"
     )
 
 
-def say(found: Gauntlet, mine: Lineup, manner: str) -> None:
+def say(gauntlet: Gauntlet, mine: Lineup, manner: str) -> None:
     """Print how the player did against each, on the whole and at worst."""
     from lanista.cli.common.summary import first_seat, speed
     from lanista.cli.common.table import console, interval, table
@@ -235,27 +235,27 @@ def say(found: Gauntlet, mine: Lineup, manner: str) -> None:
 
     out = console()
     out.print(
-        f"{headline(found, mine, manner)}\n"
+        f"{headline(gauntlet, mine, manner)}\n"
         "[95 % intervals]: score and margin over deals, wins/n Wilson's; smallest: the smallest "
         "difference of score this could show (power 80 %)"
     )
     columns = ("opponent", "n", "wins", "draws", "losses", "score", "wins/n", "margin", "smallest")
-    out.print(table(columns, _rows(found)))
-    if found.left_out:
-        out.print(f"left out: {found.left_out:,} matches of deals with one broken off")
-    if len(found.scores) > 1:
-        lowest = pool_reading(found.name, found.digest, found.scores)
+    out.print(table(columns, _rows(gauntlet)))
+    if gauntlet.left_out:
+        out.print(f"left out: {gauntlet.left_out:,} matches of deals with one broken off")
+    if len(gauntlet.scores) > 1:
+        lowest = pool_reading(gauntlet.name, gauntlet.digest, gauntlet.scores)
         bounds = "" if lowest.low is None else f" [{lowest.low:.3f}, {lowest.high:.3f}]"
         out.print(
-            f"mean over {len(found.bouts)} opponents: score {interval(found.mean)}\n"
+            f"mean over {len(gauntlet.bouts)} opponents: score {interval(gauntlet.mean)}\n"
             f"lowest: score {lowest.value:.3f}{bounds} against {lowest.against}; the interval "
             "holds for all opponents at once"
         )
-    out.print(first_seat(found.first_seat))
-    out.print(speed(found.decisions, found.wall_seconds, found.cpu_seconds))
+    out.print(first_seat(gauntlet.first_seat))
+    out.print(speed(gauntlet.decisions, gauntlet.wall_seconds, gauntlet.cpu_seconds))
 
 
-def _rows(found: Gauntlet) -> Sequence[Sequence[str]]:
+def _rows(gauntlet: Gauntlet) -> Sequence[Sequence[str]]:
     from lanista.cli.common.table import interval
     from lanista.cli.common.table import number as shown
 
@@ -271,5 +271,5 @@ def _rows(found: Gauntlet) -> Sequence[Sequence[str]]:
             interval(bout.standing.margin, 2, signed=True),
             shown(bout.standing.smallest_difference),
         )
-        for bout in found.bouts
+        for bout in gauntlet.bouts
     ]

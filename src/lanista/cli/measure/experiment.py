@@ -174,8 +174,8 @@ class _Lines:
                     self._say(job)
 
     def _say(self, job: Job) -> None:
-        parts = [part for part in progress_cells(job, self.metric)[2:] if part]
-        print(f"{job.name}: {', '.join(parts)}", file=sys.stderr, flush=True)
+        cells = [cell for cell in progress_cells(job, self.metric)[2:] if cell]
+        print(f"{job.name}: {', '.join(cells)}", file=sys.stderr, flush=True)
 
 
 def progress_table(jobs: Sequence[Job], metric: str) -> Table:
@@ -184,11 +184,11 @@ def progress_table(jobs: Sequence[Job], metric: str) -> Table:
 
     shown = [job for job in jobs if job.state in ("running", "failed")]
     count = {state: sum(job.state == state for job in jobs) for state in ("done", "waiting")}
-    made = table(
+    result = table(
         ["arm", "seed", "state", "updates", metric], [progress_cells(j, metric) for j in shown]
     )
-    made.caption = f"{count['done']} done, {count['waiting']} waiting"
-    return made
+    result.caption = f"{count['done']} done, {count['waiting']} waiting"
+    return result
 
 
 def progress_cells(job: Job, metric: str) -> list[str]:

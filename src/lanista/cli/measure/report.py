@@ -71,9 +71,9 @@ class Report:
         refuse_unwritable_folder("--output-dir", output)
         # Only a pipeline's folder holds an evaluation that is surely of this run's policy.
         last = path / "evaluation.json" if path.is_dir() and folder != path else None
-        found = exports.write_report(record, output, anchor=self.anchor, evaluation=last)
+        summary = exports.write_report(record, output, anchor=self.anchor, evaluation=last)
         names = (exports.SUMMARY, exports.LEAGUE_STATE, exports.MATCHES, exports.REGISTRY)
-        say(record, found, [output / name for name in (*names, exports.PAGE)])
+        say(record, summary, [output / name for name in (*names, exports.PAGE)])
         return 0
 
     def _from_policies(self, path: Path, output: Path) -> int:
@@ -108,55 +108,57 @@ class Report:
 
         record = read_exports(state, matches)
         refuse_unwritable("--output", output)
-        found = summarise(record, anchor=self.anchor)
-        exports.write_summary(record, found, output)
-        say(record, found, [output, output.parent / exports.PAGE])
+        summary = summarise(record, anchor=self.anchor)
+        exports.write_summary(record, summary, output)
+        say(record, summary, [output, output.parent / exports.PAGE])
         return 0
 
 
-def say(record: RunRecord, found: dict[str, Any], paths: list[Path]) -> None:
+def say(record: RunRecord, summary: dict[str, Any], paths: list[Path]) -> None:
     """Print who is best, what is weak, and where the files are."""
     from lanista.cli.common.table import console, table
     from lanista.report.pages.strength import not_linked
 
     out = console()
     out.print(
-        f"{found['run']}: {found['game'] or 'unknown game'}, {found['updates']:,} updates, "
-        f"{found['matches']:,} matches of fixed players, "
-        f"{found['training_matches']:,} training games"
+        f"{summary['run']}: {summary['game'] or 'unknown game'}, {summary['updates']:,} updates, "
+        f"{summary['matches']:,} matches of fixed players, "
+        f"{summary['training_matches']:,} training games"
     )
-    if found["not_rated"]:
-        out.print(found["not_rated"])
+    if summary["not_rated"]:
+        out.print(summary["not_rated"])
     else:
-        rows = rating_rows(found)[:_MOST]
+        rows = rating_rows(summary)[:_MOST]
         columns = ("player", "rating [95 %]", "Elo", "openskill", "games")
         out.print(table(columns, rows))
-        if more := len(found["players"]) - len(rows):
+        if more := len(summary["players"]) - len(rows):
             out.print(f"and {more} more in summary.json")
-        if sentence := not_linked(found):
+        if sentence := not_linked(summary):
             out.print(sentence)
-        out.print(unexplained_line(found["unexplained"]))
+        out.print(unexplained_line(summary["unexplained"]))
     for learner in record.learners:
-        if line := lowest_line(learner, found):
+        if line := lowest_line(learner, summary):
             out.print(line)
     for path in paths:
         print(path)
 
 
-def rating_rows(found: dict[str, Any]) -> list[list[str]]:
+def rating_rows(summary: dict[str, Any]) -> list[list[str]]:
     """Return a line for each player, best first; of a learner's states only the newest."""
-    newest = {row["learner"]: row["player"] for row in found["players"] if row["kind"] == "learner"}
-    states = {row["player"] for row in found["players"] if row["kind"] == "learner"}
+    newest = {
+        row["learner"]: row["player"] for row in summary["players"] if row["kind"] == "learner"
+    }
+    states = {row["player"] for row in summary["players"] if row["kind"] == "learner"}
     left_out = states - set(newest.values())
-    elo, skill = found["elo"]["ratings"], {row["player"]: row for row in found["openskill"]}
+    elo, skill = summary["elo"]["ratings"], {row["player"]: row for row in summary["openskill"]}
     rows = []
-    for row in found["bradley_terry"]["ratings"]:
+    for row in summary["bradley_terry"]["ratings"]:
         if row["player"] in left_out or not row["linked"]:
             continue
         name, mine = row["player"], skill[row["player"]]
         rating = f"{row['value']:+.0f} [{row['low']:+.0f}, {row['high']:+.0f}]"
-        known = f"{mine['mu']:.1f} ± {mine['sigma']:.1f}"
-        rows.append([name, rating, f"{elo[name]:.0f}", known, f"{row['n']:,.0f}"])
+        openskill = f"{mine['mu']:.1f} ± {mine['sigma']:.1f}"
+        rows.append([name, rating, f"{elo[name]:.0f}", openskill, f"{row['n']:,.0f}"])
     return rows
 
 
@@ -168,12 +170,12 @@ def unexplained_line(missed: dict[str, float]) -> str:
     )
 
 
-def lowest_line(learner: str, found: dict[str, Any]) -> str:
+def lowest_line(learner: str, summary: dict[str, Any]) -> str:
     """Return where a learner's newest weights do worst; nothing where that is unknown."""
     from lanista.report.pages.results import estimate, said_estimate
 
     for key, whom in (("exploitability_proxy", "past players"), ("lowest_over_pool", "all")):
-        row = found[key].get(learner)
+        row = summary[key].get(learner)
         if row is not None:
             rate, score = row["win_rate"], said_estimate(estimate(row["score"]))
             return (

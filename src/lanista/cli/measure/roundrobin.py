@@ -92,10 +92,10 @@ class RoundRobin:
         from lanista.cli.common.progress import progress_of
         from lanista.evaluation.lineup_matches import play_pairs
 
-        count, each = len(lineup.players), self._each()
-        with progress_of(count * (count - 1) // 2 * each, "matches") as progress:
+        count, matches_a_pair = len(lineup.players), self._each()
+        with progress_of(count * (count - 1) // 2 * matches_a_pair, "matches") as progress:
             return play_pairs(
-                lineup, each, slots=self.slots, threads=self.threads, progress=progress
+                lineup, matches_a_pair, slots=self.slots, threads=self.threads, progress=progress
             )
 
     def _differences(self, lineup: Lineup) -> Differences:

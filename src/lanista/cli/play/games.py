@@ -36,14 +36,14 @@ def paragraph(name: str, *, refuse: bool = False) -> list[str]:
     from lanista.nets.champions import champion_names
 
     try:
-        found, spec = _look_up(name)
+        entry, spec = _look_up(name)
     except Exception as error:
         # An installed package's game can fail in any way, and must not hide the others.
         if refuse:
             raise
         return [f"{name}", f"  unusable  {' '.join(str(error).split())}"]
-    title = f"{name}:NAME" if spec is None and found.takes_name else name
-    lines = [f"{title}", f"  about     {found.about}"] if found.about else [title]
+    title = f"{name}:NAME" if spec is None and entry.takes_name else name
+    lines = [f"{title}", f"  about     {entry.about}"] if entry.about else [title]
     if spec is not None:
         lines.append(f"  facts     {facts(spec)}")
         lines.append(
@@ -51,13 +51,13 @@ def paragraph(name: str, *, refuse: bool = False) -> list[str]:
             f"{spec.facts.observation_version}, simulator {spec.abilities.simulator} "
             f"{spec.abilities.simulator_version}"
         )
-    lines += _settings(found)
+    lines += _settings(entry)
     if spec is not None and spec.options:
         options = [f"{o.name}={o.default} ({o.low} to {o.high}): {o.about}" for o in spec.options]
         lines += _listed("options", options)
-    lines.append(f"  bots      {', '.join(registry.bot_names(found))}")
+    lines.append(f"  bots      {', '.join(registry.bot_names(entry))}")
     lines += _listed("policies", champion_names(name))
-    missing = [f"{bot}: {reason}" for bot, reason in found.missing_bots.items()]
+    missing = [f"{bot}: {reason}" for bot, reason in entry.missing_bots.items()]
     return lines + _listed("missing", missing)
 
 
@@ -90,25 +90,25 @@ def _look_up(name: str) -> tuple[Entry, Spec | None]:
     from lanista.games.contract import GameError
 
     try:
-        found = registry.entry(name)
+        entry = registry.entry(name)
     except GameError:
         if name not in registry.names():
             raise
         # A family is looked up under any word. Making one tells whether its library is there:
         # only the error of a missing library says what to install.
-        found = registry.entry(f"{name}:-")
+        entry = registry.entry(f"{name}:-")
         try:
             registry.make(f"{name}:-")
         except GameError as error:
             if "pip install" in str(error):
                 raise
-        return found, None
-    return found, registry.spec_of(name)
+        return entry, None
+    return entry, registry.spec_of(name)
 
 
-def _settings(found: Entry) -> list[str]:
+def _settings(entry: Entry) -> list[str]:
     lines = []
-    for name, setting in found.settings.items():
+    for name, setting in entry.settings.items():
         choices = f" ({', '.join(map(str, setting.choices))})" if setting.choices else ""
         lines.append(f"{name}={setting.default}{choices}: {setting.about}")
     return _listed("settings", lines)

@@ -65,28 +65,28 @@ class Replay:
             Watch(file, delay=self.delay, game=rerun.settings.game).run()
 
 
-def say(found: Recorded, again: Outcome, game: str) -> None:
+def say(recorded: Recorded, again: Outcome, game: str) -> None:
     """Print who played and both results."""
     from lanista.cli.common.table import console, table
     from lanista.text import printable
 
     out = console()
     out.print(
-        f"{game}, match {found.match}, deal {found.deal}, seed {found.seed}; {found.reason} at "
-        f"update {found.update}"
+        f"{game}, match {recorded.match}, deal {recorded.deal}, seed {recorded.seed}; "
+        f"{recorded.reason} at update {recorded.update}"
     )
-    then = found.outcome
+    then = recorded.outcome
     rows = [
         (
             str(seat),
             printable(name, 40),
-            _digest(found.digests[seat]),
+            _digest(recorded.digests[seat]),
             f"{then.places[seat]}",
             f"{then.returns[seat]:+g}",
             f"{again.places[seat]}",
             f"{again.returns[seat]:+g}",
         )
-        for seat, name in enumerate(found.names)
+        for seat, name in enumerate(recorded.names)
     ]
     columns = ("seat", "player", "digest", "place", "return", "place again", "return again")
     out.print(table(columns, rows, left=3))
@@ -95,20 +95,20 @@ def say(found: Recorded, again: Outcome, game: str) -> None:
         out.print(f"recorded: {broken[then.cut_off]}; again: {broken[again.cut_off]}")
 
 
-def difference(found: Recorded, again: Outcome) -> str:
+def difference(recorded: Recorded, again: Outcome) -> str:
     """Return one sentence on the first thing that is not as recorded."""
-    then = found.outcome
-    for what, was, now in (
+    then = recorded.outcome
+    for quantity, was, now in (
         ("places", then.places, again.places),
         ("returns", then.returns, again.returns),
     ):
         if was != now:
             return (
-                f"Match {found.match} does not come out as recorded: its {what} are {list(now)} "
-                f"instead of {list(was)}."
+                f"Match {recorded.match} does not come out as recorded: its {quantity} are "
+                f"{list(now)} instead of {list(was)}."
             )
     broken = "breaks off" if again.cut_off else "does not break off"
-    return f"Match {found.match} does not come out as recorded: it {broken} this time."
+    return f"Match {recorded.match} does not come out as recorded: it {broken} this time."
 
 
 def _digest(digest: str) -> str:

@@ -153,8 +153,8 @@ class _Show:
         self._draw(game)
         for number in range(len(decisions)):
             seat = int(decisions.seat[number])
-            said = _said(game, decisions.mask[number], actions[number].tolist())
-            print(f"  seat {seat}, {self.names[seat]}: {said}")
+            choices = _said(game, decisions.mask[number], actions[number].tolist())
+            print(f"  seat {seat}, {self.names[seat]}: {choices}")
 
     def ended(self, game: Game, slots: Any, matches: Any) -> None:
         """Print the last position and the result."""
@@ -189,9 +189,9 @@ def _said(game: Game, mask: Any, action: list[int]) -> str:
     legal = legal_choices(spec, mask)
     if len(spec.heads) == 1:
         return label(spec.heads[0], action[0])
-    parts = [
+    choices = [
         f"{head.name} {label(head, choice)}"
         for head, choice, allowed in zip(spec.heads, action, legal, strict=True)
         if len(allowed) > 1
     ]
-    return ", ".join(parts) or "no choice"
+    return ", ".join(choices) or "no choice"

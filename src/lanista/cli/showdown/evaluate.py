@@ -126,7 +126,7 @@ class Evaluate:
 class Evaluation:
     """What is played, and what came of it so far."""
 
-    asked: Evaluate
+    command: Evaluate
     who: Who
     teams: Teams
     player: Any
@@ -147,22 +147,22 @@ class Evaluation:
         from lanista.cli.common.progress import progress_of
         from lanista.games.showdown.local_servers.server import Server
 
-        with ExitStack() as held, progress_of(len(self.bouts), "battles") as progress:
-            servers = [held.enter_context(Server(wait=False)) for _ in range(self.asked.servers)]
+        with ExitStack() as stack, progress_of(len(self.bouts), "battles") as progress:
+            servers = [stack.enter_context(Server(wait=False)) for _ in range(self.command.servers)]
             for server in servers:
                 server.wait()
             urls = [server.url for server in servers]
             began = time.monotonic(), time.process_time()
 
-            def report(each: Played) -> None:
-                self.played.append(each)
+            def report(battle: Played) -> None:
+                self.played.append(battle)
                 progress(1)
 
             try:
                 asyncio.run(self._bouts(urls, report))
             except KeyboardInterrupt:
-                done, asked = len(self.played), len(self.bouts)
-                print(f"Interrupted: {done:,} of {asked:,} battles are complete.")
+                done, total = len(self.played), len(self.bouts)
+                print(f"Interrupted: {done:,} of {total:,} battles are complete.")
             finally:
                 self.wall_seconds = time.monotonic() - began[0]
                 self.cpu_seconds = time.process_time() - began[1]
@@ -185,17 +185,17 @@ class Evaluation:
             report=report,
             troubles=self.troubles,
         )
-        await play_bouts(setting, self.bouts, self.asked.concurrency)
+        await play_bouts(setting, self.bouts, self.command.concurrency)
 
     def score(self, opponent: str, team: str | None = None) -> Score:
         """Return how the player did against an opponent, with one team or with all."""
         from lanista.cli.showdown.score import score_of
 
         chosen = [
-            each
-            for each in self.played
-            if each.bout.opponent == opponent
-            and (team is None or (each.bout.team is not None and each.bout.team.name == team))
+            battle
+            for battle in self.played
+            if battle.bout.opponent == opponent
+            and (team is None or (battle.bout.team is not None and battle.bout.team.name == team))
         ]
         return score_of(chosen)
 
@@ -207,17 +207,17 @@ class Evaluation:
         out = console()
         names = [team.name for team in self.teams.brought]
         out.print(
-            f"{self.who.format.name}: {self.asked.policy} ({self.player.digest[:12]}) plays "
-            f"{self.manner}\non {self.asked.servers} real server"
-            f"{'s' if self.asked.servers > 1 else ''} against poke-env's players; "
+            f"{self.who.format.name}: {self.command.policy} ({self.player.digest[:12]}) plays "
+            f"{self.manner}\non {self.command.servers} real server"
+            f"{'s' if self.command.servers > 1 else ''} against poke-env's players; "
             f"{'both bring the same team' if names else 'the server deals the teams'}, sides "
-            f"swapped, seed {self.asked.seed}\n"
+            f"swapped, seed {self.command.seed}\n"
             "[95 % intervals]: score over pairs of battles, wins/n Wilson's"
         )
         rows = [row(name, "all", self.score(name)) for name in self.names]
         if len(names) > 1:
             # Few battles do not reach every team.
-            bouts = [each.bout for each in self.played]
+            bouts = [battle.bout for battle in self.played]
             met = {(bout.opponent, bout.team.name) for bout in bouts if bout.team is not None}
             rows += [
                 row(name, team, self.score(name, team))
@@ -230,7 +230,7 @@ class Evaluation:
         out.print(self._remarks())
 
     def _remarks(self) -> str:
-        results = [each.result for each in self.played]
+        results = [battle.result for battle in self.played]
         decisions = sum(result.decisions for result in results)
         counts = {
             "given up": sum(bool(result.given_up) for result in results),
@@ -240,9 +240,9 @@ class Evaluation:
             "strange lines": sum(result.strange for result in results),
             "troubles of poke-env": len(self.troubles),
         }
-        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+        remarks = ", ".join(f"{name} {count}" for name, count in counts.items())
         return (
-            f"{decisions:,} decisions; {told}\n"
+            f"{decisions:,} decisions; {remarks}\n"
             f"{len(results) / self.wall_seconds:.1f} battles a second, "
             f"{len(results) / self.cpu_seconds:.1f} a CPU second without the servers"
         )

@@ -48,10 +48,10 @@ class ImportLogs:
 
         if not self.logs:
             raise LanistaError("No battle log was given; name files or folders of them.")
-        wanted = Wanted(self.format, self.team_pool_path, self.winners_only, self.min_rating)
+        selection = Wanted(self.format, self.team_pool_path, self.winners_only, self.min_rating)
         files = find_logs(self.logs)
         with progress_of(len(files), "log files") as progress:
-            done = import_logs(files, self.output, wanted, lambda *_: progress(1))
+            done = import_logs(files, self.output, selection, lambda *_: progress(1))
         _say(done)
         if not done.known:
             raise LanistaError("No decision could be read, and nothing was written.")

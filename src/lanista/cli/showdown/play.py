@@ -122,8 +122,8 @@ class Play:
     def _aim(self) -> Aim:
         from lanista.live.showdown.session import Aim
 
-        given = [self.ladder is not None, self.challenge is not None, self.accept is not None]
-        if sum(given) != 1:
+        aims = [self.ladder is not None, self.challenge is not None, self.accept is not None]
+        if sum(aims) != 1:
             raise LanistaError(
                 "Which battles are wanted? Give one of --ladder N, --challenge USER and --accept N."
             )
@@ -215,7 +215,7 @@ class Play:
 class _Runner:
     """A session at the terminal."""
 
-    asked: Play
+    command: Play
     url: str
     name: str
     password: str | None
@@ -248,8 +248,8 @@ class _Runner:
             password=self.password,
             spare_names=self._spare_names(),
             belief=self.teams.belief,
-            timer=not self.asked.no_timer,
-            patience=self.asked.answer_timeout,
+            timer=not self.command.no_timer,
+            patience=self.command.answer_timeout,
             tell=_tell,
         )
         team = self.teams.brought[0].packed if self.teams.brought else None
@@ -258,7 +258,7 @@ class _Runner:
             aim,
             team,
             lambda result: self._report(result, aim),
-            self.asked.concurrency,
+            self.command.concurrency,
             lambda: self._greet(player.username, aim),
         )
         self._heed_signals(session)
@@ -288,14 +288,14 @@ class _Runner:
             self.interrupted = True
             away = session.player.away
             session.interrupt()
-            told = {
+            sentences = {
                 1: "The server is away; battles in progress are cut off."
                 if away
                 else f"No more battles; {session.player.playing} in progress are played to their "
                 "end. Again: give them up.",
                 2: "Giving up. Again: leave at once.",
             }
-            _tell(told.get(session.interrupts, "Leaving."))
+            _tell(sentences.get(session.interrupts, "Leaving."))
 
         loop = asyncio.get_running_loop()
         for sign in (signal.SIGINT, signal.SIGTERM):
@@ -314,8 +314,8 @@ class _Runner:
             f"{printable(result.tag, 60)}{given_up})",
             flush=True,
         )
-        if self.asked.save_replays is not None and result.log:
-            save_replay(self.asked.save_replays, self.name, result)
+        if self.command.save_replays is not None and result.log:
+            save_replay(self.command.save_replays, self.name, result)
 
 
 def summary(results: list[Result]) -> str:

@@ -40,28 +40,28 @@ class Score:
 
 def score_of(played: Sequence[Played]) -> Score:
     """Return what battles say; pairs of which one has no result count for wins/n alone."""
-    known = [each for each in played if _result(each) is not None]
-    results = np.array([_result(each) for each in known], np.float64)
-    units = np.array([each.bout.unit for each in known], np.int64)
+    with_result = [battle for battle in played if _result(battle) is not None]
+    results = np.array([_result(battle) for battle in with_result], np.float64)
+    units = np.array([battle.bout.unit for battle in with_result], np.int64)
     _, at, members = np.unique(units, return_inverse=True, return_counts=True)
     whole = members[at] == 2
     pairs = unit_means(results[whole] / 2 + 0.5, units[whole])
     wins, ties = int((results == 1).sum()), int((results == 0).sum())
     return Score(
-        n=len(known),
+        n=len(with_result),
         wins=wins,
         ties=ties,
-        losses=len(known) - wins - ties,
-        cut_off=len(played) - len(known),
+        losses=len(with_result) - wins - ties,
+        cut_off=len(played) - len(with_result),
         score=mean_score(pairs),
-        win_rate=wilson(wins, len(known)),
+        win_rate=wilson(wins, len(with_result)),
         smallest_difference=smallest_difference(pairs),
     )
 
 
-def _result(each: Played) -> float | None:
+def _result(battle: Played) -> float | None:
     """Return 1, 0 or -1; None where an opponent hung or the battle was cut off."""
-    return None if each.stalled else each.result.outcome
+    return None if battle.stalled else battle.result.outcome
 
 
 def row(opponent: str, team: str, score: Score) -> tuple[str, ...]:
@@ -73,51 +73,59 @@ def row(opponent: str, team: str, score: Score) -> tuple[str, ...]:
 
 def first_seat(played: Sequence[Played]) -> str:
     """Return how the player did as p1 and as p2."""
-    told = []
+    scores = []
     for seat in (0, 1):
-        sat = [_result(each) for each in played if each.result.seat == seat]
+        sat = [_result(battle) for battle in played if battle.result.seat == seat]
         results = [result for result in sat if result is not None]
         score = f"{np.mean(results) / 2 + 0.5:.3f}" if results else "—"
-        told.append(f"as p{seat + 1} {score} (n {len(results):,})")
-    return f"score {', '.join(told)}"
+        scores.append(f"as p{seat + 1} {score} (n {len(results):,})")
+    return f"score {', '.join(scores)}"
 
 
-def described(found: Evaluation, complete: bool) -> dict[str, Any]:
+def described(evaluation: Evaluation, complete: bool) -> dict[str, Any]:
     """Return the numbers, and all that is needed to do it again, as plain values."""
-    asked = found.asked
-    teams = [team.name for team in found.teams.brought]
+    command = evaluation.command
+    teams = [team.name for team in evaluation.teams.brought]
     return {
-        "policy": asked.policy,
-        "digest": found.player.digest,
-        "manner": found.manner,
-        "format": found.who.format.name,
-        "seed": asked.seed,
-        "battles_each": asked.battles,
+        "policy": command.policy,
+        "digest": evaluation.player.digest,
+        "manner": evaluation.manner,
+        "format": evaluation.who.format.name,
+        "seed": command.seed,
+        "battles_each": command.battles,
         "complete": complete,
         "opponents": {
-            name: asdict(found.score(name))
-            | {"teams": {team: asdict(found.score(name, team)) for team in teams}}
-            for name in found.names
+            name: asdict(evaluation.score(name))
+            | {"teams": {team: asdict(evaluation.score(name, team)) for team in teams}}
+            for name in evaluation.names
         },
-        "teams": {team.name: team.packed for team in found.teams.brought},
-        "belief_pool": found.teams.belief_pool,
+        "teams": {team.name: team.packed for team in evaluation.teams.brought},
+        "belief_pool": evaluation.teams.belief_pool,
         "versions": {
             "lanista": version("lanista"),
             "poke-env": version("poke-env"),
-            "pokemon-showdown": found.teams.version,
+            "pokemon-showdown": evaluation.teams.version,
         },
-        "concurrency": asked.concurrency,
-        "servers": asked.servers,
-        "wall_seconds": found.wall_seconds,
-        "cpu_seconds": found.cpu_seconds,
-        "troubles": found.troubles[:100],
-        "rows": [_row(each) for each in sorted(found.played, key=lambda each: each.bout.number)],
+        "concurrency": command.concurrency,
+        "servers": command.servers,
+        "wall_seconds": evaluation.wall_seconds,
+        "cpu_seconds": evaluation.cpu_seconds,
+        "troubles": evaluation.troubles[:100],
+        "rows": [
+            _row(battle)
+            for battle in sorted(evaluation.played, key=lambda battle: battle.bout.number)
+        ],
     }
 
 
-def _row(each: Played) -> dict[str, Any]:
-    bout, result = each.bout, asdict(each.result)
+def _row(battle: Played) -> dict[str, Any]:
+    bout, result = battle.bout, asdict(battle.result)
     del result["log"], result["policy"]
     team = bout.team.name if bout.team is not None else None
-    told = {"number": bout.number, "unit": bout.unit, "opponent": bout.opponent, "team": team}
-    return result | told | {"stalled": each.stalled}
+    bout_values = {
+        "number": bout.number,
+        "unit": bout.unit,
+        "opponent": bout.opponent,
+        "team": team,
+    }
+    return result | bout_values | {"stalled": battle.stalled}

@@ -99,15 +99,15 @@ def stopped_by_signals() -> Iterator[None]:
     signals = (signal.SIGINT, signal.SIGTERM)
 
     def caught(number: int, frame: object) -> None:
-        for each in signals:
-            signal.signal(each, signal.SIG_IGN)
+        for signal_number in signals:
+            signal.signal(signal_number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = [signal.signal(each, caught) for each in signals]
+    before = [signal.signal(signal_number, caught) for signal_number in signals]
     try:
         yield
     except KeyboardInterrupt:
         pass
     finally:
-        for each, handler in zip(signals, before, strict=True):
-            signal.signal(each, handler)
+        for signal_number, handler in zip(signals, before, strict=True):
+            signal.signal(signal_number, handler)

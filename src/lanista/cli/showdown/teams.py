@@ -44,10 +44,10 @@ class MakeTeams:
         with progress_of(self.number, "teams") as progress:
             teams = random_teams.make_teams(self.format, self.number, self.seed, progress)
         random_teams.write_teams(self.output, teams)
-        sets = [each for team in teams for each in team.sets]
-        species = len({each.species for each in sets})
-        items = len({each.item for each in sets})
-        moves = len({move for each in sets for move in each.moves})
+        sets = [pokemon for team in teams for pokemon in team.sets]
+        species = len({pokemon.species for pokemon in sets})
+        items = len({pokemon.item for pokemon in sets})
+        moves = len({move for pokemon in sets for move in pokemon.moves})
         print(f"{self.output}: {len(teams)} teams legal in {self.format}")
         print(f"{species} species, {moves} moves, {items} items")
         return 0

@@ -106,12 +106,12 @@ def _groups() -> dict[str, Group]:
 
 def _tables(arguments: Arguments, names: Names) -> Iterator[str]:
     """Yield the functions that hold the words."""
-    flags = {name: _flags(taken) for name, taken in arguments.items()}
+    flags = {name: _flags(of_command) for name, of_command in arguments.items()}
     # Before a command, and after a group's name, commands are offered.
     values = {" 0": list(COMMANDS)}
     values |= {f"{name} 0": list(group.commands) for name, group in _groups().items()}
-    for name, taken in arguments.items():
-        values |= {f"{name} {place}": words for place, words in _offered(taken, names)}
+    for name, of_command in arguments.items():
+        values |= {f"{name} {place}": words for place, words in _offered(of_command, names)}
     yield _printing("_lanista_flags", {"": ["--help", "--version"], **flags})
     yield _printing("_lanista_values", values)
     everywhere = [f'*" {flag}"' for flag in ("-h", *EVERYWHERE)]
@@ -124,22 +124,22 @@ def _labels(arguments: Arguments, chosen: Callable[[Argument], bool]) -> list[st
     """Return the labels of flags, each with its command."""
     return [
         f'"{name} {one.name}"'
-        for name, taken in arguments.items()
-        for one in taken
+        for name, of_command in arguments.items()
+        for one in of_command
         if one.is_flag and chosen(one)
     ]
 
 
-def _offered(taken: Sequence[Argument], names: Names) -> Iterator[tuple[str, list[str]]]:
+def _offered(arguments: Sequence[Argument], names: Names) -> Iterator[tuple[str, list[str]]]:
     """Yield a flag's name or a place's number with the values to offer there."""
-    places = [one for one in taken if not one.is_flag]
-    for argument in taken:
+    places = [one for one in arguments if not one.is_flag]
+    for argument in arguments:
         if words := values_of(argument, names):
             yield argument.name if argument.is_flag else str(places.index(argument)), words
 
 
-def _flags(taken: Sequence[Argument]) -> list[str]:
-    return sorted([*(one.name for one in taken if one.is_flag), *EVERYWHERE])
+def _flags(arguments: Sequence[Argument]) -> list[str]:
+    return sorted([*(one.name for one in arguments if one.is_flag), *EVERYWHERE])
 
 
 def _printing(function: str, words: Mapping[str, Sequence[str]]) -> str:
@@ -162,8 +162,8 @@ def _declarations(arguments: Arguments, names: Names) -> Iterator[str]:
         if isinstance(entry, Group):
             for verb, inner in entry.commands.items():
                 yield _declared(f"__lanista_after {name}", f"-f -a {verb}", inner.summary)
-    for name, taken in arguments.items():
-        for argument in taken:
+    for name, of_command in arguments.items():
+        for argument in of_command:
             words = " ".join(values_of(argument, names))
             if argument.is_flag:
                 value = f" -x -a '{words}'" if words else " -r" if argument.takes_value else ""
@@ -174,9 +174,9 @@ def _declarations(arguments: Arguments, names: Names) -> Iterator[str]:
             yield _declared(f"__lanista_in {name}", f"-l {flag[2:]}")
 
 
-def _declared(condition: str, what: str, about: str = "") -> str:
+def _declared(condition: str, offer: str, about: str = "") -> str:
     described = f" -d {_quoted(about)}" if about else ""
-    return f"complete -c lanista -n '{condition}' {what}{described}"
+    return f"complete -c lanista -n '{condition}' {offer}{described}"
 
 
 def _quoted(text: str) -> str:

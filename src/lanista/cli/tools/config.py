@@ -88,8 +88,8 @@ class Config:
             imported = import_plan(values, plan_of(values), done=self.done)
         except SettingsError as error:
             raise SettingsError(f"{plan}: {error}") from error
-        said = "".join(f"# {' '.join(sentence.split())}\n" for sentence in imported.notices)
-        head = f"# Settings from {plan.name}. What became of its other keys:\n{said}\n"
+        notices = "".join(f"# {' '.join(sentence.split())}\n" for sentence in imported.notices)
+        head = f"# Settings from {plan.name}. What became of its other keys:\n{notices}\n"
         write_text(self.output, head + commented(imported.settings), NEW)
         for sentence in imported.notices:
             print(sentence)
@@ -103,10 +103,10 @@ class Config:
         if len(self.names) != 2:
             raise LanistaError(f"config diff takes two names, not {len(self.names)}.")
         one, other = (settings_of(name) for name in self.names)
-        found = differences(one, other)
-        for key, first, second in found:
+        changes = differences(one, other)
+        for key, first, second in changes:
             print(f"{key}: {_word(first)} → {_word(second)}")
-        if not found:
+        if not changes:
             print("The settings are the same.")
         return 0
 

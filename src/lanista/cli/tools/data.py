@@ -111,8 +111,8 @@ class Data:
 class _Progress:
     """A bar over files on a terminal, nothing elsewhere."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, label: str) -> None:
+        self._label = label
 
     def __enter__(self) -> _Progress:
         from rich.progress import Progress
@@ -121,7 +121,7 @@ class _Progress:
 
         console = console_on(sys.stderr)
         self._bar = Progress(console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._bar.add_task(self._what, total=None)
+        self._task = self._bar.add_task(self._label, total=None)
         self._bar.start()
         return self
 
@@ -174,9 +174,9 @@ def _show_game(console: Console, tally: GameTally) -> None:
 
 def _show_lengths(console: Console, tally: GameTally) -> None:
     table = _table("length of a match", "min", "median", "mean", "max")
-    for what, lengths in (("turns", tally.turns), ("decisions", tally.lengths)):
+    for unit, lengths in (("turns", tally.turns), ("decisions", tally.lengths)):
         table.add_row(
-            what,
+            unit,
             str(lengths.least),
             f"{lengths.median:g}",
             f"{lengths.mean:.1f}",

@@ -26,7 +26,7 @@ class Export:
     """The policy file, or champion:GAME."""
     to: Annotated[Literal["onnx", "numpy"], optional("onnx|numpy")]
     """For ONNX Runtime, or for lanista.nets.portable, which needs NumPy only."""
-    output: Annotated[Path, optional("FILE"), Writes(lambda asked: asked.makes())]
+    output: Annotated[Path, optional("FILE"), Writes(lambda command: command.makes())]
     """The file to write."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None
     """The game of a policy for a game from a Python file, as `examples/my_game.py`."""

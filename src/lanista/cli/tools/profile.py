@@ -98,10 +98,10 @@ class ProfileCommand:
 class _Work:
     """A profile on its way."""
 
-    def __init__(self, asked: ProfileCommand, subject: Subject) -> None:
+    def __init__(self, command: ProfileCommand, subject: Subject) -> None:
         from lanista.profile.machine import machine
 
-        self.asked, self.subject = asked, subject
+        self.command, self.subject = command, subject
         self.machine = machine()
         self.screen = _Screen()
         self.notices = list(subject.notices)
@@ -112,20 +112,20 @@ class _Work:
     def go(self) -> None:
         from lanista.profile.measure import profile
 
-        asked, subject, screen = self.asked, self.subject, self.screen
+        command, subject, screen = self.command, self.subject, self.screen
         for sentence in self.notices:
             screen.say(sentence)
-        screen.begin("profile", asked.repeats)
+        screen.begin("profile", command.repeats)
         into: list[Profile] = []
         try:
             profile(
-                subject, asked.seconds, asked.repeats, say=self._say, lap=screen.measured,
+                subject, command.seconds, command.repeats, say=self._say, lap=screen.measured,
                 into=into,
             )  # fmt: skip
         finally:
             self.profile = into[0] if into and into[0].laps else None
         assert self.profile is not None
-        if asked.sweep:
+        if command.sweep:
             self._search(self.profile.wall.phase)
 
     def _say(self, sentence: str) -> None:
@@ -138,11 +138,11 @@ class _Work:
         from lanista.profile.machine import has_bf16
         from lanista.profile.sweep import RigMeter, Sweep, Watcher
 
-        asked, settings, screen = self.asked, self.subject.settings, self.screen
+        command, settings, screen = self.command, self.subject.settings, self.screen
 
         class Watching(Watcher):
-            def trying(self, what: str) -> None:
-                screen.begin(what, 2 * asked.repeats)
+            def trying(self, trial_name: str) -> None:
+                screen.begin(trial_name, 2 * command.repeats)
 
             def tried(self, trial: Trial) -> None:
                 screen.tried(trial)
@@ -151,13 +151,13 @@ class _Work:
         spec = registry.spec_of(settings.game, seed=settings.seed, **settings.game_settings)
         device = self.profile.device
         place = Place(self.machine["cores"], spec.seats, device, has_bf16(device))
-        meter = RigMeter(self.subject, asked.seconds, asked.repeats, screen.measured)
-        sweep = Sweep(settings, meter, place, asked.keep_learning, Watching())
+        meter = RigMeter(self.subject, command.seconds, command.repeats, screen.measured)
+        sweep = Sweep(settings, meter, place, command.keep_learning, Watching())
         self.sweep = sweep
         sweep.search(order_of(wall))
         sweep.confirm()
-        if asked.write_config is not None:
-            self._write(sweep, asked.write_config)
+        if command.write_config is not None:
+            self._write(sweep, command.write_config)
 
     def _write(self, sweep: Sweep, file: Path) -> None:
         from lanista.files import write_text
@@ -178,16 +178,16 @@ class _Work:
             self._tell_sweep(self.sweep)
         if interrupted:
             print("Interrupted; this is what was measured until then.", file=sys.stderr)
-        asked = self.asked
-        if asked.output is not None:
-            found = as_json(
+        command = self.command
+        if command.output is not None:
+            report = as_json(
                 self.subject, self.machine, self.profile, self.sweep, self.notices,
                 interrupted=interrupted,
             )  # fmt: skip
-            write_json(asked.output, "profile", found, ensure_ascii=False)
-            print(f"numbers: {asked.output}")
-        if asked.write_config is not None and not self.written:
-            print(f"{asked.write_config} was not written.", file=sys.stderr)
+            write_json(command.output, "profile", report, ensure_ascii=False)
+            print(f"numbers: {command.output}")
+        if command.write_config is not None and not self.written:
+            print(f"{command.write_config} was not written.", file=sys.stderr)
 
     def _tell_profile(self, profile: Profile) -> None:
         from lanista.cli.common.table import console, table
@@ -203,7 +203,7 @@ class _Work:
         settings, out = self.subject.settings, console()
         columns = ("phase", "what", "of the time", "of the CPU")
         out.print(table(columns, phase_rows(profile, settings.game), left=2))
-        for line in profile_lines(profile, self.machine["cores"], self.asked.seconds):
+        for line in profile_lines(profile, self.machine["cores"], self.command.seconds):
             out.print(line)
         if doubt := loaded(settings, idle(profile.others)):
             out.print(f"The machine is busy with something else ({doubt}): the rate is doubtful.")
@@ -233,7 +233,7 @@ class _Work:
         if sweep.promise is not None:
             out.print(f"Expected: {promised(sweep.promise)}.")
         if self.written:
-            out.print(f"settings: {self.asked.write_config}")
+            out.print(f"settings: {self.command.write_config}")
         if sweep.outcome is not None:
             out.print(f"Measured again from that file: {outcome_sentence(sweep.outcome)}.")
         if sweep.doubt:
@@ -252,11 +252,11 @@ class _Screen:
     def __exit__(self, *_: object) -> None:
         self._bar.close()
 
-    def begin(self, what: str, laps: int) -> None:
+    def begin(self, label: str, laps: int) -> None:
         from lanista.cli.common.progress import progress_of
 
         self._bar.close()
-        self._paced = self._bar.enter_context(progress_of(laps, what))
+        self._paced = self._bar.enter_context(progress_of(laps, label))
 
     def measured(self) -> None:
         self._paced(1)

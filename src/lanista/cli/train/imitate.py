@@ -84,9 +84,9 @@ class Imitate:
         from lanista.cli.common.resumed import naming_flags
 
         flags = {"players": "--player", "irrelevant": "--irrelevant"}
-        for part, prefix in (("imitation", ""), ("network", "network.")):
-            for name in (one.name for one in fields(getattr(self, part))):
-                flags[f"{part}.{name}"] = f"--{prefix}{name.replace('_', '-')}"
+        for section, prefix in (("imitation", ""), ("network", "network.")):
+            for name in (one.name for one in fields(getattr(self, section))):
+                flags[f"{section}.{name}"] = f"--{prefix}{name.replace('_', '-')}"
         if self.size is not None:
             flags["network.size"] = "--size"
         return naming_flags(flags)
@@ -145,9 +145,9 @@ def _screen(resume: bool) -> Any:
         def __exit__(self, *_: object) -> None:
             self._close()
 
-        def _open(self, total: int, what: str) -> None:
+        def _open(self, total: int, label: str) -> None:
             self._close()
-            self._bar = self._bars.enter_context(progress_of(total, what))
+            self._bar = self._bars.enter_context(progress_of(total, label))
 
         def _close(self) -> None:
             self._bars.close()

@@ -146,25 +146,25 @@ class LeagueCommand:
         from lanista.runs.settings import Evaluation
 
         settings = alphastar(anchored=self.supervised_checkpoint is not None)
-        each = max(1, self.rl_iterations_per_round or ITERATIONS)
+        iterations = max(1, self.rl_iterations_per_round or ITERATIONS)
         bots = tuple(registry.bot_names(registry.entry(self.game or settings.game)))
         return replace(
             settings,
             iterations=ROUNDS * ITERATIONS,
             league=League(round=ITERATIONS, main_exploiters=1, league_exploiters=1),
-            evaluation=Evaluation(every=each, bots=bots, matches=EVALUATION_MATCHES),
+            evaluation=Evaluation(every=iterations, bots=bots, matches=EVALUATION_MATCHES),
         )
 
     def _in_rounds(self, settings: RunSettings) -> RunSettings:
         """Return settings of as many rounds, and as long ones, as the flags say."""
         assert settings.league is not None
         for flag in ("rounds", "rl_iterations_per_round"):
-            given = getattr(self, flag)
-            if given is not None and given < 1:
-                raise LanistaError(f"--{flag.replace('_', '-')} is {given}; give at least 1.")
-        each = self.rl_iterations_per_round or settings.league.round
+            value = getattr(self, flag)
+            if value is not None and value < 1:
+                raise LanistaError(f"--{flag.replace('_', '-')} is {value}; give at least 1.")
+        iterations = self.rl_iterations_per_round or settings.league.round
         if self.rounds is None and self.rl_iterations_per_round is None:
             return settings
         rounds = self.rounds or -(-settings.iterations // settings.league.round)
-        league = replace(settings.league, round=each)
-        return replace(settings, league=league, iterations=rounds * each)
+        league = replace(settings.league, round=iterations)
+        return replace(settings, league=league, iterations=rounds * iterations)

@@ -115,8 +115,8 @@ class RL:
 
         if self.config is not None:
             settings = settings_of(self.config)
-            if taken := taken_from(self.config):
-                print(taken, file=sys.stderr, flush=True)
+            if notice := taken_from(self.config):
+                print(notice, file=sys.stderr, flush=True)
         elif resume:
             settings = saved_settings(folder_of(self.output))
         else:
@@ -165,10 +165,10 @@ def with_flags(settings: RunSettings, flags: RL) -> RunSettings:
 
     values: dict[str, Any] = plain(settings)
     for path, name in flags_given(settings, flags).items():
-        *parts, last = path.split(".")
+        *sections, last = path.split(".")
         here = values
-        for part in parts:
-            here = here[part]
+        for section in sections:
+            here = here[section]
         value = getattr(flags, name)
         here[last] = {"cpu": "cpu", "opponents": (flags.opponents or "").split(",")}.get(
             name, value
@@ -192,7 +192,7 @@ def naming_settings(
     """Name flags where a resumed run refuses the settings; `more` are those of another command."""
     from lanista.cli.common.resumed import naming_flags
 
-    given = flags_given(settings, flags)
-    named = {path: f"--{name.replace('_', '-')}" for path, name in given.items()}
+    flag_by_path = flags_given(settings, flags)
+    named = {path: f"--{name.replace('_', '-')}" for path, name in flag_by_path.items()}
     words = [text for group in flags.settings for text in group]
     return naming_flags({**named, **(more or {})}, words=words, config=flags.config, output=output)

@@ -83,7 +83,7 @@ def say(recipe: PipelineRecipe, folder: Path) -> None:
         print(f"report: {folder / REPORT / 'report.html'}")
 
 
-def _say_evaluation(found: dict[str, Any]) -> None:
+def _say_evaluation(evaluation: dict[str, Any]) -> None:
     from lanista.cli.common.table import console, interval, table
     from lanista.evaluation.score import Estimate
 
@@ -91,7 +91,7 @@ def _say_evaluation(found: dict[str, Any]) -> None:
         return interval(None if value is None else Estimate(**value))
 
     rows = []
-    for bout in found["bouts"]:
+    for bout in evaluation["bouts"]:
         standing = bout["standing"]
         counts = [f"{standing[name]:,}" for name in ("matches", "wins", "draws", "losses")]
         rows.append(
@@ -99,10 +99,11 @@ def _say_evaluation(found: dict[str, Any]) -> None:
         )
     out = console()
     out.print(
-        f"{found['game']}: {found['name']} ({found['digest'][:12]}), {found['manner']}; every deal "
-        "in all seats\n[95 % intervals]: score over deals, wins/n Wilson's"
+        f"{evaluation['game']}: {evaluation['name']} ({evaluation['digest'][:12]}), "
+        f"{evaluation['manner']}; every deal in all seats\n"
+        "[95 % intervals]: score over deals, wins/n Wilson's"
     )
     columns = ("opponent", "n", "wins", "draws", "losses", "score", "wins/n")
     out.print(table(columns, rows))
-    if found["exact"]:
-        out.print(f"exact NashConv: {found['exact']['value']:.4f}")
+    if evaluation["exact"]:
+        out.print(f"exact NashConv: {evaluation['exact']['value']:.4f}")

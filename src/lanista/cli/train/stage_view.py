@@ -66,7 +66,7 @@ class _Counting(Observer):
         return self.start + (self.upto - self.start) * self.count / max(1, self.total)
 
     @property
-    def left(self) -> str:
+    def stages_to_come(self) -> str:
         """The stages still to come."""
         later = self.names[self.names.index(self.name) + 1 :]
         return f"then {', '.join(later)}" if later else "the last"
@@ -86,7 +86,7 @@ class StageLines(_Counting):
         super().stage_started(name)
         self.shown = self.began
         number = self.names.index(name) + 1
-        self.message(f"{name}: stage {number} of {len(self.names)}, {self.left}")
+        self.message(f"{name}: stage {number} of {len(self.names)}, {self.stages_to_come}")
 
     def stage_finished(self, name: str) -> None:
         self.message(f"{name}: done in {time.monotonic() - self.began:.1f} s")
@@ -96,9 +96,9 @@ class StageLines(_Counting):
         now = time.monotonic()
         if now - self.shown >= self.every and self.total:
             self.shown = now
-            part = f"{self.count:,} of {self.total:,} {self.unit}"
+            progress = f"{self.count:,} of {self.total:,} {self.unit}"
             more = f": {self.about}" if self.about else ""
-            self.message(f"{self.name}: {self.share:.0%}, {part}{more}")
+            self.message(f"{self.name}: {self.share:.0%}, {progress}{more}")
 
     def message(self, sentence: str) -> None:
         print(sentence, file=self.stream, flush=True)
@@ -150,8 +150,8 @@ class StageBars(_Counting):
 
     def work_at(self, count: int) -> None:
         super().work_at(count)
-        part = f"{self.count:,} of {self.total:,} {self.unit} {self.about}"
-        self.progress.update(self.tasks[self.name], completed=self.share, about=part[:90])
+        progress = f"{self.count:,} of {self.total:,} {self.unit} {self.about}"
+        self.progress.update(self.tasks[self.name], completed=self.share, about=progress[:90])
 
     def stage_finished(self, name: str) -> None:
         about = f"done in {time.monotonic() - self.began:.1f} s"
