@@ -82,8 +82,10 @@ class _Trial:
         """Return how many of 256 rows come out otherwise in other company, to the last bit."""
         rows = np.arange(256)
         whole = self._said(block, rows)
-        parts = [self._said(block, part) for part in np.split(rows, [1, 8, 40, 100, 163])]
-        return int((whole != np.concatenate(parts)).any(axis=1).sum())
+        outputs = [
+            self._said(block, some_rows) for some_rows in np.split(rows, [1, 8, 40, 100, 163])
+        ]
+        return int((whole != np.concatenate(outputs)).any(axis=1).sum())
 
     def _said(self, block: int, rows: NDArray[Any]) -> NDArray[Any]:
         actor = Actor(self.policy, 0, block=block)

@@ -119,11 +119,13 @@ def ceilings(
     network: dict[str, Any], precision: str, batch: int, device: str
 ) -> tuple[float, float]:
     """Return states per second of inference, and samples per second of a training pass."""
-    spec, told = registry.spec_of(GAME), Network(**network)
-    policy = Policy(spec, told).to(device)
-    critic = Critic(spec, told, features=policy.torso.width).to(device)
+    spec, shape = registry.spec_of(GAME), Network(**network)
+    policy = Policy(spec, shape).to(device)
+    critic = Critic(spec, shape, features=policy.torso.width).to(device)
     # The encoder compares codes, so any bytes take as long as true ones.
-    seen = torch.randint(0, 2, (batch, spec.observation.length), device=device).to(torch.uint8)
+    observation = torch.randint(0, 2, (batch, spec.observation.length), device=device).to(
+        torch.uint8
+    )
     grads = torch.randn(batch, spec.choices, device=device), torch.randn(batch, device=device)
     parameters = [*policy.parameters(), *critic.parameters()]
     optimiser = torch.optim.Adam(parameters, lr=1e-4, fused=True)
@@ -131,7 +133,7 @@ def ceilings(
     def forward() -> tuple[Tensor, Tensor]:
         kind = PRECISIONS[precision]
         with torch.autocast(device, kind, enabled=kind != torch.float32):
-            features = policy.torso(seen)
+            features = policy.torso(observation)
             return policy.head(features), critic(features)
 
     def infer() -> None:
@@ -148,15 +150,15 @@ def ceilings(
 
 def _seconds(work: Callable[[], None], device: str, times: int = 5) -> float:
     """Return how long one call takes on the device, the median of five rounds."""
-    found = []
+    seconds = []
     for _ in range(6):
         _settle(device)
         began = time.perf_counter()
         for _ in range(times):
             work()
         _settle(device)
-        found.append((time.perf_counter() - began) / times)
-    return statistics.median(found[1:])  # The first round warms up.
+        seconds.append((time.perf_counter() - began) / times)
+    return statistics.median(seconds[1:])  # The first round warms up.
 
 
 def _settle(device: str) -> None:

@@ -124,13 +124,13 @@ def held_against(label: str, contestants: Mapping[str, Settings], target: float)
 def line(label: str, rounds: Sequence[Round], target: float) -> dict[str, Any]:
     """Return the JSON line; the target is for whoever was named third, or last."""
     first, *rest = rounds[0]
-    ratios = {name: [each[name].rate / each[first].rate for each in rounds] for name in rest}
+    ratios = {name: [turns[name].rate / turns[first].rate for turns in rounds] for name in rest}
     judged = rest[min(1, len(rest) - 1)]
     median = statistics.median(ratios[judged])
 
     def medians(field: str, digits: int | None) -> dict[str, float]:
-        found = {name: [getattr(each[name], field) for each in rounds] for name in rounds[0]}
-        return {name: round(statistics.median(each), digits) for name, each in found.items()}
+        values = {name: [getattr(turns[name], field) for turns in rounds] for name in rounds[0]}
+        return {name: round(statistics.median(numbers), digits) for name, numbers in values.items()}
 
     return {
         "bench": label,
@@ -141,7 +141,7 @@ def line(label: str, rounds: Sequence[Round], target: float) -> dict[str, Any]:
         "high": round(max(ratios[judged]), 2),
         "target": target,
         "met": median >= target,
-        "ratios": {name: round(statistics.median(found), 2) for name, found in ratios.items()},
+        "ratios": {name: round(statistics.median(values), 2) for name, values in ratios.items()},
         "rates": medians("rate", None),
         "cores": medians("cores", 2),
         "cpu_milliseconds_a_decision": medians("cost", 4),
@@ -164,10 +164,10 @@ def take_turns(
             rigs[name].warm_up(seconds / 2)
         played = 0
         while played < most and len(rounds) < repeats:
-            found = {name: _turn(rig.lap(seconds)) for name, rig in rigs.items()}
+            turn_by_name = {name: _turn(rig.lap(seconds)) for name, rig in rigs.items()}
             played += 1
-            if all(turn.others <= MOST_OTHERS for turn in found.values()):
-                rounds.append(found)
+            if all(turn.others <= MOST_OTHERS for turn in turn_by_name.values()):
+                rounds.append(turn_by_name)
     return rounds, played
 
 
@@ -181,4 +181,6 @@ def _turn(lap: Lap) -> Turn:
 
 def _with(values: Settings, **changes: Settings) -> Settings:
     """Return settings with keys of some of their parts changed."""
-    return values | {part: {**values.get(part, {}), **keys} for part, keys in changes.items()}
+    return values | {
+        section: {**values.get(section, {}), **keys} for section, keys in changes.items()
+    }

@@ -100,11 +100,11 @@ def measure(
     trainers = Trainer(0, slots), Trainer(OPPONENTS, slots)
     for trainer in trainers:
         trainer.spend(1)
-    found: tuple[list[Spent], list[Spent]] = ([], [])
+    repeats_spent: tuple[list[Spent], list[Spent]] = ([], [])
     for _ in range(repeats):
-        for trainer, spent in zip(trainers, found, strict=True):
+        for trainer, spent in zip(trainers, repeats_spent, strict=True):
             spent.append(trainer.spend(updates))
-    return found
+    return repeats_spent
 
 
 def line(label: str, spent: list[Spent]) -> dict[str, Any]:

@@ -183,12 +183,12 @@ def measure(
     first = trainer.spend(1)
     kernels = Kernels(precision, first.decisions, slots)
     kernels.seconds(1)
-    found = []
+    repeats_spent = []
     for _ in range(repeats):
         spent = trainer.spend(updates)
         spent.kernels = kernels.seconds(updates)
-        found.append(spent)
-    return found
+        repeats_spent.append(spent)
+    return repeats_spent
 
 
 def line(label: str, spent: list[Spent], target: int) -> dict[str, Any]:

@@ -77,9 +77,9 @@ def _views(decider: Decider) -> NDArray[Any]:
     """Return observations from play of the arena."""
     game = make("arena", slots=64)
     game.start(np.arange(64), np.arange(64))
-    seen = game.decisions().observation.copy()
-    assert seen.shape[1] == decider.layout.length
-    return seen
+    observations = game.decisions().observation.copy()
+    assert observations.shape[1] == decider.layout.length
+    return observations
 
 
 def _decisions(decider: Decider, count: int) -> NDArray[np.float64]:
@@ -131,10 +131,10 @@ def _bare(decider: Decider, view: NDArray[Any]) -> float:
 @contextmanager
 def _stopwatch() -> Iterator[Callable[[], float]]:
     """Give what returns, after the block, its microseconds less those spent waiting for a core."""
-    found = [0.0]
+    microseconds = [0.0]
     waited, began = _waited(), time.perf_counter_ns()
-    yield lambda: found[0]
-    found[0] = (time.perf_counter_ns() - began - (_waited() - waited)) / 1000
+    yield lambda: microseconds[0]
+    microseconds[0] = (time.perf_counter_ns() - began - (_waited() - waited)) / 1000
 
 
 def _waited() -> int:

@@ -145,18 +145,18 @@ class Clock:
     def __init__(self) -> None:
         self.spent: defaultdict[str, float] = defaultdict(float)
 
-    def watch(self, part: str, thing: Any, *names: str) -> None:
-        """Count the time in these methods of `thing` as that of `part`."""
+    def watch(self, phase: str, thing: Any, *names: str) -> None:
+        """Count the time in these methods of `thing` as that of `phase`."""
         for name in names:
-            setattr(thing, name, self._timed(part, getattr(thing, name)))
+            setattr(thing, name, self._timed(phase, getattr(thing, name)))
 
-    def _timed(self, part: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any) -> Any:
+    def _timed(self, phase: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
             began = time.process_time()
             try:
-                return method(*given)
+                return method(*arguments)
             finally:
-                self.spent[part] += time.process_time() - began
+                self.spent[phase] += time.process_time() - began
 
         return call
 
@@ -166,8 +166,8 @@ def training(settings: RunSettings, repeats: int = REPEATS) -> dict[str, Any]:
     clock = Clock()
     run = LearnerLoop(settings, Path(), lambda name, device: _watched(clock, run, name))
     run.meet([
-        Meeting(MAIN if each.player == SELF else each.player, each.weight, "")
-        for each in settings.rollouts.opponents
+        Meeting(MAIN if opponent.player == SELF else opponent.player, opponent.weight, "")
+        for opponent in settings.rollouts.opponents
     ])  # fmt: skip
     collector = run.collector
     assert isinstance(collector, Collector)
@@ -182,7 +182,7 @@ def training(settings: RunSettings, repeats: int = REPEATS) -> dict[str, Any]:
         list(run.iterate())
         rates.append((run.decisions - decisions) / (run.cpu_seconds - before))
     whole = run.cpu_seconds - seconds
-    shares = {part: round(spent / whole, 3) for part, spent in sorted(clock.spent.items())}
+    shares = {phase: round(spent / whole, 3) for phase, spent in sorted(clock.spent.items())}
     return {
         "bench": "microrts training, recipe microrts",
         "unit": "decisions learned from per CPU second",

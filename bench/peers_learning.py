@@ -92,9 +92,9 @@ PEERS = (
 """The first promise, five times, was made of Stable-Baselines3; of the others, to be ahead."""
 
 
-def peers(ours: Ours, wanted: tuple[Peer, ...] = PEERS) -> Iterator[Line]:
+def peers(ours: Ours, chosen: tuple[Peer, ...] = PEERS) -> Iterator[Line]:
     """Measure every peer that is installed, and compare."""
-    for peer in wanted:
+    for peer in chosen:
         label = title(peer)
         missing = why_missing(peer)
         if missing:
@@ -115,8 +115,8 @@ def why_missing(peer: Peer) -> str | None:
     if (peer.folder / "ready").exists():
         return None
     log = peer.folder / "install.log"
-    said = log.read_text(encoding="utf-8").strip().splitlines() if log.exists() else []
-    errors = [line for line in said if line.startswith("ERROR")]
+    log_lines = log.read_text(encoding="utf-8").strip().splitlines() if log.exists() else []
+    errors = [line for line in log_lines if line.startswith("ERROR")]
     return f"did not install: {errors[-1]}" if errors else "`make peers` adds it"
 
 
@@ -175,14 +175,14 @@ def ratios(
 ) -> Iterator[Line]:
     """Give ours over the peer's in each precision: the median of neighbouring repeats."""
     for precision in rounds[0][1]:
-        each = [own[precision] / learned.rate for learned, own in rounds]
-        ratio = statistics.median(each)
+        quotients = [own[precision] / learned.rate for learned, own in rounds]
+        ratio = statistics.median(quotients)
         yield {
             "bench": f"beastybar PPO, ours in {precision} over {peer.title}",
             "sizes": label,
             "ratio": round(ratio, 1),
-            "low": round(min(each), 1),
-            "high": round(max(each), 1),
+            "low": round(min(quotients), 1),
+            "high": round(max(quotients), 1),
             "ours": round(statistics.median(own[precision] for _, own in rounds)),
             "target": peer.times,
             "met": ratio >= peer.times,

@@ -123,11 +123,13 @@ def _nash_conv(game: Any, agents: list[Any], mode: Any, make_step: Callable[...,
         if not state.is_chance_node():
             seat, name = state.current_player(), state.information_state_string()
             if name not in table:
-                seen = {"current_player": seat, "info_state": [None, None],
+                observations = {"current_player": seat, "info_state": [None, None],
                         "legal_actions": [None, None]}  # fmt: skip
-                seen["info_state"][seat] = state.information_state_tensor()
-                seen["legal_actions"][seat] = state.legal_actions()
-                step = make_step(observations=seen, rewards=None, discounts=None, step_type=None)
+                observations["info_state"][seat] = state.information_state_tensor()
+                observations["legal_actions"][seat] = state.legal_actions()
+                step = make_step(
+                    observations=observations, rewards=None, discounts=None, step_type=None
+                )
                 with agents[seat].temp_mode_as(mode):
                     chances = agents[seat].step(step, is_evaluation=True).probs
                 legal = state.legal_actions()
@@ -143,13 +145,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0, help="CPU seconds of each run")
     parser.add_argument("--seeds", type=int, default=5, help="seeds of NFSP, from 1")
     parser.add_argument("--only", choices=["cfr", "nfsp"], help="run only one of them")
-    asked = parser.parse_args()
-    if asked.only != "nfsp":
-        for line in cfr_plus(asked.seconds):
+    options = parser.parse_args()
+    if options.only != "nfsp":
+        for line in cfr_plus(options.seconds):
             print(json.dumps(line), flush=True)
-    if asked.only != "cfr":
-        for seed in range(1, asked.seeds + 1):
-            for line in nfsp(asked.seconds, seed):
+    if options.only != "cfr":
+        for seed in range(1, options.seeds + 1):
+            for line in nfsp(options.seconds, seed):
                 print(json.dumps(line), flush=True)
 
 

@@ -52,13 +52,13 @@ class PeerProcess:
         self._mark = uuid.uuid4().hex
         self._halted = halted
         self._home = tempfile.TemporaryDirectory()
-        self._said = Path(self._home.name) / "said"
-        with self._said.open("w", encoding="utf-8") as said:
+        self._error_log = Path(self._home.name) / "said"
+        with self._error_log.open("w", encoding="utf-8") as errors:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=errors,
                 text=True,
                 env=self._environment(),
             )
@@ -93,10 +93,12 @@ class PeerProcess:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if line:
-            found: dict[str, Any] = json.loads(line)
-            return found
-        said = self._said.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        raise PeerFailed(said[-1] if said else "it ended without a word")
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        error_lines = (
+            self._error_log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        )
+        raise PeerFailed(error_lines[-1] if error_lines else "it ended without a word")
 
     def _signal(self, number: signal.Signals) -> None:
         if self._halted:
@@ -126,8 +128,8 @@ class PeerProcess:
             time.sleep(0.05)
         while self.processes() and time.monotonic() < until:
             time.sleep(0.05)
-        while left := self.processes():
-            _tell(left, signal.SIGKILL)
+        while survivors := self.processes():
+            _tell(survivors, signal.SIGKILL)
             time.sleep(0.01)
         self._process.wait()
         assert self._process.stdout is not None

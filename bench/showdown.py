@@ -82,9 +82,9 @@ class Rounds:
         """Play until so many matches have ended; return how many did."""
         ended = 0
         while ended < matches:
-            asked = self.game.decisions()
-            rows = np.arange(len(asked))
-            over = self.game.act(rows, self.bot.act(asked, rows))
+            decisions = self.game.decisions()
+            rows = np.arange(len(decisions))
+            over = self.game.act(rows, self.bot.act(decisions, rows))
             self.decisions += len(rows)
             ended += len(over)
             if len(over):
@@ -140,14 +140,14 @@ def parts(game: Showdown) -> Iterator[dict[str, Any]]:
     def encode(at: int) -> None:
         seats[at][1].encode(row)
 
-    for what, work in (("mask", write), ("observation, nothing new", encode)):
+    for task, work in (("mask", write), ("observation, nothing new", encode)):
         spent = []
         for _ in range(REPEATS):
             began = time.process_time()
             for number in range(MASKS):
                 work(number % len(seats))
             spent.append(1000 * (time.process_time() - began) / MASKS)
-        name = f"showdown {what}, {DEFAULT_FORMAT}"
+        name = f"showdown {task}, {DEFAULT_FORMAT}"
         yield _line(name, "CPU milliseconds a decision", spent, 4)
 
 
@@ -159,10 +159,10 @@ def bots(game: Showdown) -> Iterator[dict[str, Any]]:
         bot = make_bot("showdown", name, game.spec, 1)
         game.start(range(SLOTS), range(SLOTS))
         spent, decided = 0.0, 0
-        while len(asked := game.decisions()):
-            rows = np.arange(len(asked))
+        while len(decisions := game.decisions()):
+            rows = np.arange(len(decisions))
             began = time.process_time()
-            actions = bot.act(asked, rows)
+            actions = bot.act(decisions, rows)
             spent += time.process_time() - began
             decided += len(rows)
             game.act(rows, actions)
@@ -178,15 +178,15 @@ def together(game: Showdown) -> Iterator[dict[str, Any]]:
     """Hold decisions of 16 battles in one call of a network against one call for each."""
     rounds = Rounds(game)
     rounds.play(SLOTS)
-    asked = game.decisions()
-    rows = np.flatnonzero(asked.seat == 0)[:TOGETHER].astype(np.int32)
+    decisions = game.decisions()
+    rows = np.flatnonzero(decisions.seat == 0)[:TOGETHER].astype(np.int32)
     torch.set_num_threads(1)
     for size in ("s", "m"):
         actor = Actor(Policy(game.spec, Network("transformer", size)), 0)
         ratios, rates = [], []
         for _ in range(REPEATS):
-            alone = _spent(actor, asked, [rows[i : i + 1] for i in range(len(rows))])
-            at_once = _spent(actor, asked, [rows])
+            alone = _spent(actor, decisions, [rows[i : i + 1] for i in range(len(rows))])
+            at_once = _spent(actor, decisions, [rows])
             ratios.append(alone / at_once)
             rates.append(len(rows) / at_once)
         name = f"showdown, decisions of {len(rows)} battles in one call, transformer {size}"
@@ -196,12 +196,12 @@ def together(game: Showdown) -> Iterator[dict[str, Any]]:
         }
 
 
-def _spent(actor: Actor, asked: Decisions, calls: list[Ints]) -> float:
+def _spent(actor: Actor, decisions: Decisions, calls: list[Ints]) -> float:
     """Return the CPU seconds of these calls, each with its rows."""
     began = time.process_time()
     for _ in range(CALLS):
         for rows in calls:
-            actor.choose(asked, rows)
+            actor.choose(decisions, rows)
     return (time.process_time() - began) / CALLS
 
 
@@ -263,11 +263,11 @@ def two_workers() -> Iterator[dict[str, Any]]:
         return
     games = [_game(DEFAULT_FORMAT, workers) for workers in (1, 2)]
     rounds = [Rounds(game) for game in games]
-    for each in rounds:
-        each.play(BATTLES)
+    for battles in rounds:
+        battles.play(BATTLES)
     pairs = []
     for _ in range(REPEATS):
-        one, two = (_used(lambda each=each: each.play(BATTLES)) for each in rounds)  # type: ignore[misc]
+        one, two = (_used(lambda battles=battles: battles.play(BATTLES)) for battles in rounds)  # type: ignore[misc]
         pairs.append((one, two))
     for game in games:
         game.close()
@@ -293,9 +293,9 @@ def _held_against(bench: str, pairs: list[tuple[Use, Use]], times: int) -> dict[
     return {
         **_line(bench, "times the battles a second", ratios, 2),
         "rounds": len(quiet),
-        "cores": [round(statistics.median(each), 2) for each in zip(*cores, strict=True)],
+        "cores": [round(statistics.median(side), 2) for side in zip(*cores, strict=True)],
         "cpu_milliseconds_a_battle": [
-            round(1000 * statistics.median(each), 2) for each in zip(*costs, strict=True)
+            round(1000 * statistics.median(side), 2) for side in zip(*costs, strict=True)
         ],
     }
 
@@ -342,9 +342,9 @@ def _used(work: Callable[[], object]) -> Use:
 
 def _line(bench: str, unit: str, values: list[float], digits: int) -> dict[str, Any]:
     low, high = min(values), max(values)
-    told = {"median": statistics.median(values), "low": low, "high": high}
+    values_by_name = {"median": statistics.median(values), "low": low, "high": high}
     return {
         "bench": bench,
         "unit": unit,
-        **{name: round(value, digits) for name, value in told.items()},
+        **{name: round(value, digits) for name, value in values_by_name.items()},
     }

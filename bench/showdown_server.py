@@ -111,9 +111,9 @@ def group_cpu_seconds(group: int) -> float:
     ticks = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            told = path.read_text().rpartition(")")[2].split()
+            stat_fields = path.read_text().rpartition(")")[2].split()
         except OSError:
             continue  # It has ended meanwhile.
-        if int(told[2]) == group:
-            ticks += int(told[11]) + int(told[12])
+        if int(stat_fields[2]) == group:
+            ticks += int(stat_fields[11]) + int(stat_fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")

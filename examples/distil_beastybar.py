@@ -40,8 +40,8 @@ def positions(folder: Path, seed: int) -> tuple[NDArray[Any], NDArray[np.bool_]]
     """Return views and masks of decisions with a choice, in random order."""
     files = sorted(folder.rglob("*.jsonl.gz"))
     columns = [expand(read_replays(file)) for file in files]
-    view = np.concatenate([part.observation for part in columns])
-    mask = np.concatenate([part.mask for part in columns])
+    view = np.concatenate([replay.observation for replay in columns])
+    mask = np.concatenate([replay.mask for replay in columns])
     free = np.flatnonzero(mask.sum(1) > 1)
     chosen = np.random.default_rng(seed).permutation(free)[:DECISIONS]
     print(f"{len(files)} files, {len(view):,} decisions, {len(free):,} with a choice")
@@ -53,13 +53,13 @@ def opinions(teacher: Path, view: NDArray[Any], mask: NDArray[np.bool_]) -> Tens
     """Return the policy's probability of every legal move, one after another."""
     loaded = load_policy(teacher, games.make("beastybar").spec)
     print(f"policy {loaded.digest}")
-    said = []
+    probabilities = []
     for first in range(0, len(view), BATCH):
         rows = slice(first, first + BATCH)
         legal = torch.from_numpy(mask[rows])
         logits = loaded.policy(torch.from_numpy(view[rows]))
-        said.append(loaded.policy.heads.log_probs(logits, legal).exp()[legal])
-    return torch.cat(said)
+        probabilities.append(loaded.policy.heads.log_probs(logits, legal).exp()[legal])
+    return torch.cat(probabilities)
 
 
 class Moves:
@@ -93,8 +93,8 @@ def fit(moves: Moves, seed: int) -> Tensor:
     size = sum(int(np.prod(shape)) for shape in GROUPS.values())
     weights = torch.zeros(size, 1, requires_grad=True)
     optimiser = torch.optim.Adam([weights], lr=LR)
-    held = int(len(moves.count) * HELD_OUT)
-    starts = list(range(held, len(moves.count) - BATCH + 1, BATCH))
+    held_out = int(len(moves.count) * HELD_OUT)
+    starts = list(range(held_out, len(moves.count) - BATCH + 1, BATCH))
     if not starts:
         raise SystemExit(f"{len(moves.count):,} positions are too few; record more matches.")
     steps = EPOCHS * len(starts)
@@ -107,7 +107,7 @@ def fit(moves: Moves, seed: int) -> Tensor:
             (loss + DECAY * weights.square().sum()).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             falling.step()
-        say(epoch, *moves.judged(weights.detach(), 0, held))
+        say(epoch, *moves.judged(weights.detach(), 0, held_out))
     return weights.detach()[:, 0]
 
 
@@ -121,18 +121,18 @@ def say(epoch: int, logits: Tensor, shares: Tensor) -> None:
 def table(weights: Tensor) -> str:
     """Return the weights as the module that the bot reads."""
     numbers = (weights * SCALE).round().int().tolist()
-    parts = []
+    tables = []
     for name, shape in GROUPS.items():
         size = int(np.prod(shape))
         mine, numbers = numbers[:size], numbers[size:]
         lines = (" ".join(map(str, mine[i : i + 16])) for i in range(0, size, 16))
-        parts.append(f'    "{name}": """\n' + "\n".join(lines) + '\n""",\n')
+        tables.append(f'    "{name}": """\n' + "\n".join(lines) + '\n""",\n')
     head = '"""The weights of the bot `distilled`, in thousandths, by group of features.\n\n'
     head += (
         "Written by examples/distil_beastybar.py; distilled.pyx has the order of the features.\n"
     )
     head += '"""\n\n'
-    return head + "TABLE = {\n" + "".join(parts) + "}\n"
+    return head + "TABLE = {\n" + "".join(tables) + "}\n"
 
 
 def main(teacher: str, folder: str, output: str, seed: str = "0") -> None:

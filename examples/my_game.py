@@ -18,7 +18,7 @@ SEEN = {"purse": 9, "lot": 7, "left": 4, "points": 19, "other points": 19, "paid
 class Table:
     purse: list[int]  # what each seat began with; secret
     lot: int
-    left: int = LOTS
+    lots_left: int = LOTS
     paid: list[int] = field(default_factory=lambda: [0, 0])
     proven: list[int] = field(default_factory=lambda: [POOREST, POOREST])  # began with at least
     points: list[int] = field(default_factory=lambda: [0, 0])
@@ -30,8 +30,8 @@ class Thrifty(PythonBot):
     name = "thrifty"
 
     def choose(self, observation, legal, stream):
-        purse, _, left = (int(number) for number in observation[:3])
-        return min(purse // left + stream.below(2), legal[0][-1])
+        purse, _, lots_left = (int(number) for number in observation[:3])
+        return min(purse // lots_left + stream.below(2), legal[0][-1])
 
 
 class Purses(PythonGame):
@@ -48,8 +48,8 @@ class Purses(PythonGame):
 
     def view(self, table, seat):
         other, purse = 1 - seat, table.purse[seat] - table.paid[seat]
-        seen = [purse, table.lot, table.left, table.points[seat], table.points[other]]
-        return View([*seen, table.paid[other], table.proven[other]], legal=range(purse + 1))
+        numbers = [purse, table.lot, table.lots_left, table.points[seat], table.points[other]]
+        return View([*numbers, table.paid[other], table.proven[other]], legal=range(purse + 1))
 
     def apply(self, table, bids, rng):
         for seat, bid in bids.items():
@@ -58,8 +58,8 @@ class Purses(PythonGame):
             winner = int(bids[1] > bids[0])
             table.paid[winner] += bids[winner]
             table.points[winner] += table.lot
-        table.left -= 1
-        if table.left:
+        table.lots_left -= 1
+        if table.lots_left:
             table.lot = 2 + rng.below(5)
             return None  # The match goes on.
         lead = table.points[0] - table.points[1]

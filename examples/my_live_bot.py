@@ -38,7 +38,7 @@ class Match:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.lead = 0
-        self.left = ROUNDS
+        self.rounds_left = ROUNDS
         self.deal()
 
     def deal(self):
@@ -48,13 +48,13 @@ class Match:
 
     def observation(self):
         """Return the numbers that SPEC describes, in its order."""
-        return [self.face, self.lead, self.left]
+        return [self.face, self.lead, self.rounds_left]
 
     def play(self, throw):
         """Play a round; return 1 if it was won, 0 if drawn, -1 if lost."""
         won = (0, 1, -1)[(throw - self.coming) % 3]
         self.lead += won
-        self.left -= 1
+        self.rounds_left -= 1
         self.deal()
         return won
 
@@ -91,7 +91,7 @@ def main():
         game_id = f"{options.session}-{number}"
         match = Match(game_id)  # A game's id says all about it, so it can be played again.
         with agent.game(game_id, opponent="somebody") as game:
-            while match.left:
+            while match.rounds_left:
                 won = match.play(game.act(match.observation()))
                 game.reward(won / ROUNDS)  # A hint, small beside the result.
             game.end(match.result())

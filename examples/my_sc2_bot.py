@@ -57,11 +57,11 @@ class ZergBot(BotAI):
         if not await self.build_up(strategy, drones):
             return
         army = len(self.units(ARMY)) + self.already_pending(Unit.ZERGLING)
-        wanted = FIGHTERS.get(strategy, 200)
+        fighters = FIGHTERS.get(strategy, 200)
         balance = drones < 3 * army + 14
-        if drones < DRONES[strategy] and (army >= wanted or balance):
+        if drones < DRONES[strategy] and (army >= fighters or balance):
             self.grow(Unit.DRONE)
-        elif army < wanted and self.structures(Unit.SPAWNINGPOOL).ready:
+        elif army < fighters and self.structures(Unit.SPAWNINGPOOL).ready:
             while self.grow(self.fighter()):
                 pass
 
@@ -109,9 +109,9 @@ class ZergBot(BotAI):
     async def put_extractor(self):
         if not self.can_afford(Unit.EXTRACTOR):
             return False
-        taken = {building.position for building in self.gas_buildings}
+        occupied = {building.position for building in self.gas_buildings}
         for geyser in self.vespene_geyser.closer_than(10, self.townhalls.first):
-            if geyser.position not in taken:
+            if geyser.position not in occupied:
                 return await self.build(Unit.EXTRACTOR, near=geyser)
         return True
 

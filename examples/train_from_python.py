@@ -63,6 +63,6 @@ if __name__ == "__main__":
     parser.add_argument("--folder", type=Path, help="where everything goes; nowhere unless given")
     parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--train-steps", type=int, default=60_000, help="of the best response")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as passing:
-        main(asked.folder or Path(passing), asked.iterations, asked.train_steps)
+        main(options.folder or Path(passing), options.iterations, options.train_steps)

@@ -79,8 +79,8 @@ def try_faults(faults: list[Fault], folder: Path, options: argparse.Namespace) -
     due.sort(key=lambda fault: fault.name)  # Packages mixed, so that a part is a fair sample.
     coverage = coverage_map.read(folder / "coverage")
     workshops: SimpleQueue[Workshop] = SimpleQueue()
-    made = [Workshop(ROOT, coverage, options.patience) for _ in range(min(jobs, len(due)))]
-    for workshop in made:
+    all_workshops = [Workshop(ROOT, coverage, options.patience) for _ in range(min(jobs, len(due)))]
+    for workshop in all_workshops:
         workshops.put(workshop)
     written, counts = threading.Lock(), {"done": 0}
 
@@ -101,7 +101,7 @@ def try_faults(faults: list[Fault], folder: Path, options: argparse.Namespace) -
         with ThreadPoolExecutor(max(1, jobs)) as pool:
             list(pool.map(trial, due))
     finally:
-        for workshop in made:
+        for workshop in all_workshops:
             workshop.close()
 
 

@@ -103,8 +103,8 @@ def _gather(root: Path, folder: Path) -> CoverageMap:
     for test, number in numbers.items():
         by_file.setdefault(_file(test), []).append(number)
     lines: Lines = {}
-    for part in sorted(folder.glob("data.*")):
-        data = coverage.CoverageData(basename=str(part))
+    for data_file in sorted(folder.glob("data.*")):
+        data = coverage.CoverageData(basename=str(data_file))
         try:
             data.read()
         except coverage.exceptions.DataError:
@@ -115,7 +115,7 @@ def _gather(root: Path, folder: Path) -> CoverageMap:
                 covering = lines.setdefault(path, {}).setdefault(line, set())
                 for context in contexts:
                     covering.update(_tests_of(context, numbers, by_file))
-        part.unlink()
+        data_file.unlink()
     failed = len(outcomes) - len(passed)
     print(f"{len(tests)} tests pass and are used; {failed} that failed or were skipped are not.")
     return CoverageMap(tests, [passed[test] for test in tests], lines)
@@ -124,24 +124,24 @@ def _gather(root: Path, folder: Path) -> CoverageMap:
 def merged(earlier: CoverageMap, latest: CoverageMap) -> CoverageMap:
     """Return both maps in one; a file of tests that is in both is as the later one has it."""
     replaced = {_file(test) for test in latest.tests}
-    kept = {
+    new_number = {
         number: place
         for place, number in enumerate(
             number for number, test in enumerate(earlier.tests) if _file(test) not in replaced
         )
     }
     lines: Lines = {}
-    for shift, part in ((kept, earlier), (None, latest)):
-        for path, rows in part.lines.items():
+    for shift, covered in ((new_number, earlier), (None, latest)):
+        for path, rows in covered.lines.items():
             for line, tests in rows.items():
                 numbers = (
                     {shift[test] for test in tests if test in shift}
                     if shift is not None
-                    else {test + len(kept) for test in tests}
+                    else {test + len(new_number) for test in tests}
                 )
                 lines.setdefault(path, {}).setdefault(line, set()).update(numbers)
-    tests = [earlier.tests[number] for number in kept] + latest.tests
-    seconds = [earlier.seconds[number] for number in kept] + latest.seconds
+    tests = [earlier.tests[number] for number in new_number] + latest.tests
+    seconds = [earlier.seconds[number] for number in new_number] + latest.seconds
     return CoverageMap(tests, seconds, lines)
 
 

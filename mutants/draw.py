@@ -68,12 +68,12 @@ def all_faults(root: Path, package: str) -> list[Fault]:
 
 
 def _named(package: str, text: str, mutations: Iterable[Mutation]) -> list[Fault]:
-    result, seen = [], dict[str, int]()
+    result, occurrences = [], dict[str, int]()
     for mutation in mutations:
         before, after = _lines(text, mutation)
         key = "\n".join((mutation.path, mutation.scope, mutation.operator, before, after))
-        seen[key] = seen.get(key, 0) + 1
-        digest = hashlib.sha256(f"{key}\n{seen[key]}".encode()).hexdigest()[:10]
+        occurrences[key] = occurrences.get(key, 0) + 1
+        digest = hashlib.sha256(f"{key}\n{occurrences[key]}".encode()).hexdigest()[:10]
         result.append(Fault(digest, package, mutation, before, after))
     return result
 

@@ -177,8 +177,8 @@ def _condition(node: ast.AST, source: Source) -> Iterator[Span]:
     if isinstance(node, ast.If | ast.IfExp | ast.While):
         yield node.test, f"(not ({source.of(node.test)}))"
     if isinstance(node, ast.BoolOp):
-        for kept in node.values:
-            yield node, source.group(kept)
+        for operand in node.values:
+            yield node, source.group(operand)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield node, source.group(node.operand)
     if isinstance(node, ast.comprehension):
@@ -213,7 +213,7 @@ def _seat(node: ast.AST, source: Source) -> Iterator[Span]:
             swapped = f"{source.of(second)}{joined}{source.of(first)}"
             yield node, source.text[whole_start:start] + swapped + source.text[end:whole_end]
     if isinstance(node, ast.IfExp):
-        test, body, other = (source.group(part) for part in (node.test, node.body, node.orelse))
+        test, body, other = (source.group(branch) for branch in (node.test, node.body, node.orelse))
         yield node, f"{other} if {test} else {body}"
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in {
         "seat", "player", "slot", "row", "index", "step", "t",
@@ -233,8 +233,8 @@ def _clip(node: ast.AST, source: Source) -> Iterator[Span]:
         yield node, f"{source.of(node.func)}({test}, {no}, {yes})"
         yield node, f"({yes})"
     if isinstance(node, ast.Call) and _called(node) in {"min", "max"} and len(node.args) == 2:
-        for kept in node.args:
-            yield node, source.group(kept)
+        for argument in node.args:
+            yield node, source.group(argument)
 
 
 def _copy(node: ast.AST, source: Source) -> Iterator[Span]:
@@ -289,13 +289,13 @@ def _lost_keyword(node: ast.AST, source: Source) -> Iterator[Span]:
     for keyword in node.keywords:
         if keyword.arg is None or keyword.arg in WORDS_AND_WIDTHS:
             continue
-        kept = [source.of(argument) for argument in node.args]
-        kept += [
+        arguments = [source.of(argument) for argument in node.args]
+        arguments += [
             f"{other.arg}={source.of(other.value)}" if other.arg else f"**{source.of(other.value)}"
             for other in node.keywords
             if other is not keyword
         ]
-        yield node, f"{source.of(node.func)}({', '.join(kept)})"
+        yield node, f"{source.of(node.func)}({', '.join(arguments)})"
 
 
 OPERATORS: dict[str, Operator] = {

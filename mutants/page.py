@@ -107,8 +107,8 @@ def read_equivalent() -> dict[str, str]:
 
 
 def _commit(root: Path) -> str:
-    asked = subprocess.run(
+    described = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=root, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    return asked.stdout.strip() or "an unknown commit"
+    return described.stdout.strip() or "an unknown commit"

@@ -79,7 +79,7 @@ def main() -> None:
     out = subject.voice()
     torch.set_num_threads(1)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    asked = subject.sizes()
+    sizes = subject.sizes()
     with tempfile.TemporaryDirectory(prefix="ray-") as folder:
         ray.init(
             num_cpus=1,
@@ -90,14 +90,14 @@ def main() -> None:
             _temp_dir=folder,
             log_to_driver=False,
         )
-        agent = settings(**asked).build_algo()
-        each = asked["environments"] * asked["steps"]
+        agent = settings(**sizes).build_algo()
+        decisions_an_update = sizes["environments"] * sizes["steps"]
 
         def learn(decisions: int) -> int:
             learned = 0
             while learned < decisions:
                 agent.train()
-                learned += each
+                learned += decisions_an_update
             return learned
 
         try:

@@ -68,7 +68,7 @@ def seat(name: str, cfg: Any, place: Any = None, render_mode: str | None = None)
     return subject.WatchedSeat(place.env_id if place else 0)
 
 
-def arguments(folder: str, asked: dict[str, Any]) -> list[str]:
+def arguments(folder: str, sizes: dict[str, Any]) -> list[str]:
     """Return Sample Factory's settings: what makes it the same network, and the sizes asked for."""
     fixed = {
         "env": "seat",
@@ -86,26 +86,26 @@ def arguments(folder: str, asked: dict[str, Any]) -> list[str]:
         "save_every_sec": 10**6,
         "save_best_every_sec": 10**6,
     }
-    return [f"--{name}={value}" for name, value in (fixed | asked).items()]
+    return [f"--{name}={value}" for name, value in (fixed | sizes).items()]
 
 
 def main() -> None:
     out = subject.voice()
     torch.set_num_threads(1)
-    asked = subject.sizes()
+    sizes = subject.sizes()
     register_env("seat", seat)
     global_model_factory().register_encoder_factory(SharedTorso)
     with tempfile.TemporaryDirectory() as folder:
-        settings = arguments(folder, asked)
+        settings = arguments(folder, sizes)
         parser, _ = parse_sf_args(settings)
         cfg, runner = make_runner(parse_full_cfg(parser, settings))
-        each = cfg.batch_size * cfg.num_batches_per_epoch
-        runner.register_observer(Answers(out, each))
+        decisions_an_update = cfg.batch_size * cfg.num_batches_per_epoch
+        runner.register_observer(Answers(out, decisions_an_update))
         status = runner.init()
         if status == ExperimentStatus.SUCCESS:
             status = runner.run()
         if status != ExperimentStatus.SUCCESS:
-            sys.exit(f"Sample Factory refused or broke off at {asked}")
+            sys.exit(f"Sample Factory refused or broke off at {sizes}")
 
 
 if __name__ == "__main__":

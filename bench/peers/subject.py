@@ -44,10 +44,10 @@ class WatchedSeat(SeatEnv):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         legal = np.flatnonzero(self.action_masks())
-        seen = super().step(legal[int(action) % len(legal)])
-        if seen[2]:
-            self.ended.append(seen[1])
-        return seen
+        transition = super().step(legal[int(action) % len(legal)])
+        if transition[2]:
+            self.ended.append(transition[1])
+        return transition
 
 
 def torso(width: int = WIDTH) -> MLP:
@@ -57,16 +57,16 @@ def torso(width: int = WIDTH) -> MLP:
 
 def sizes() -> dict[str, Any]:
     """Return the sizes that the bench asks for, which it gives as the only argument."""
-    found: dict[str, Any] = json.loads(sys.argv[1])
-    return found
+    values: dict[str, Any] = json.loads(sys.argv[1])
+    return values
 
 
 def voice() -> TextIO:
     """Return what the bench listens to; whatever a peer prints goes to the errors instead."""
     sys.stdout.flush()
-    kept = os.dup(sys.stdout.fileno())
+    handle = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return os.fdopen(kept, "w", encoding="ascii")
+    return os.fdopen(handle, "w", encoding="ascii")
 
 
 def about(package: str) -> dict[str, str]:

@@ -51,8 +51,8 @@ def main() -> None:
     out = subject.voice()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    asked = subject.sizes()
-    environments, steps, batch = (asked[name] for name in ("environments", "steps", "batch"))
+    sizes = subject.sizes()
+    environments, steps, batch = (sizes[name] for name in ("environments", "steps", "batch"))
     table = DummyVectorEnv(
         [lambda seed=seed: subject.WatchedSeat(seed) for seed in range(environments)]
     )
