@@ -79,6 +79,9 @@ NAMES_A_PATH = ("FILE", "FOLDER", "DIR")
 # What flags need beside them.
 OTHERS = {
     "rl --tensorboard": "--output new.safetensors",
+    "imitate --tensorboard": "--output new.safetensors",
+    "league --tensorboard": "--output-dir new-league",
+    "run --tensorboard": "--output-dir new-pipeline",
     "exploit --markdown": "--output new.safetensors",
     "learn --spool": "--policy published",
     "learn --policy": "--spool new",

@@ -211,11 +211,15 @@ def test_mirrors_are_told_what_the_database_has(tmp_path, monkeypatch):
     logged = {}
 
     class FakeRun:
-        def log(self, values, step):
+        step = 0
+
+        def define_metric(self, name, step_metric): ...
+
+        def log(self, values, step, commit):
             logged[step] = values
 
-        def finish(self):
-            logged["finished"] = True
+        def finish(self, exit_code):
+            logged["finished"] = exit_code == 0
 
     class FakeModule:
         @staticmethod

@@ -150,10 +150,9 @@ def imitate(
     share = _LEARNING if task.evaluation_matches else 1.0
     observed.work_started(task.updates * decisions, DECISIONS, share)
     cloner, checkpoints = _begin(task, data, resume, observed)
-    observed.started(task, cloner.epoch)
-    if resume:
-        observed.work_at(cloner.epoch * decisions)
-    try:
+    with observed.during(task, cloner.epoch):
+        if resume:
+            observed.work_at(cloner.epoch * decisions)
         interrupted = _learn(cloner, data, learned, held, checkpoints, task, progress)
         digest = _save(task, cloner, data)
         judgement = strength = None
@@ -166,8 +165,6 @@ def imitate(
                     strength = _play(task, data, opponents, progress)
             except KeyboardInterrupt:
                 interrupted = True
-    finally:
-        observed.ended()
     done = Imitated(
         digest, cloner.epoch, cloner.best_epoch, cloner.history, judgement, strength, interrupted
     )

@@ -127,8 +127,7 @@ class _Trainer:
         """The iteration whose rows are all there, as long as its learners are as it left them."""
 
     def go(self, checkpoint: Path | None) -> int:
-        population = self.population
-        iteration, state, said = self.run.state(checkpoint)
+        iteration, state, notices = self.run.state(checkpoint)
         refuse_renamed(self.run.checkpoints.path(iteration), iteration, state)
         if state["settings"] not in fingerprints(self.settings):
             raise RefusedError(
@@ -143,12 +142,17 @@ class _Trainer:
             )
         self.run.keep_settings(self.settings)
         update = iteration * self.settings.learner_updates
-        self.observers.started(self.settings, update)
+        with self.observers.during(self.settings, update):
+            return self._go_on(iteration, state, notices)
+
+    def _go_on(self, iteration: int, state: dict[str, Any], notices: list[str]) -> int:
+        """Take up the state of a checkpoint and train from it."""
+        population, update = self.population, iteration * self.settings.learner_updates
         self.observers.work_started(self.settings.updates, "updates")
         self.observers.work_at(update)
         # The first checkpoint is older than every row, those of the players at the start too.
-        said += self.run.forget_after(iteration, update if iteration else -1)
-        said.append(self._doubts(state["rows"]))
+        notices += self.run.forget_after(iteration, update if iteration else -1)
+        notices.append(self._doubts(state["rows"]))
         with self.run.metrics.reading():
             population.load(filled(state["learners"], self.settings), self.run.metrics)
             self.champion.load(self.run.metrics)
@@ -159,7 +163,7 @@ class _Trainer:
             population.enter(rows)
         self.saved = iteration
         unkept = exactness(self.settings, population.spec, slim=state.get("slim", False))
-        for sentence in [*said, self.evaluator.notice, unkept]:
+        for sentence in [*notices, self.evaluator.notice, unkept]:
             self._say(sentence)
         try:
             return self._iterations()
@@ -172,7 +176,6 @@ class _Trainer:
             raise
         finally:
             self.run.metrics.try_flush()
-            self.observers.ended()
 
     def _doubts(self, rows: int) -> str:
         """Return a sentence where the tables are not what the run wrote; a league goes by them."""

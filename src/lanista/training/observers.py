@@ -5,7 +5,8 @@ Progress views, trackers and a script's callbacks are observers. Knows nothing o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ class Observer:
     def message(self, sentence: str) -> None:
         """Something the user should know."""
 
-    def ended(self) -> None:
-        """The run is over, or was stopped or failed."""
+    def ended(self, *, failed: bool = False) -> None:
+        """The run that was started is over: done, stopped with all saved, or failed."""
 
     def gathered(self, data: Demonstrations, learned: Indices, held_out: Indices) -> None:
         """Imitation has its demonstrations, and has split them."""
@@ -60,6 +61,17 @@ class Observers(Observer):
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers = list(observers)
 
+    @contextmanager
+    def during(self, settings: RunSettings | Task, update: int) -> Iterator[None]:
+        """Announce a run, and its end however it ends."""
+        self.started(settings, update)
+        failed = True
+        try:
+            yield
+            failed = False
+        finally:
+            self.ended(failed=failed)
+
     def started(self, settings: RunSettings | Task, update: int) -> None:
         self._notify("started", settings, update)
 
@@ -69,8 +81,8 @@ class Observers(Observer):
     def message(self, sentence: str) -> None:
         self._notify("message", sentence)
 
-    def ended(self) -> None:
-        self._notify("ended")
+    def ended(self, *, failed: bool = False) -> None:
+        self._notify("ended", failed=failed)
 
     def gathered(self, data: Demonstrations, learned: Indices, held_out: Indices) -> None:
         self._notify("gathered", data, learned, held_out)
@@ -96,10 +108,10 @@ class Observers(Observer):
     def stage_finished(self, name: str) -> None:
         self._notify("stage_finished", name)
 
-    def _notify(self, event: str, *arguments: object) -> None:
+    def _notify(self, event: str, *arguments: object, **named: object) -> None:
         for observer in list(self.observers):
             try:
-                getattr(observer, event)(*arguments)
+                getattr(observer, event)(*arguments, **named)
             except (KeyboardInterrupt, BrokenPipeError):
                 raise
             except Exception as error:

@@ -50,7 +50,7 @@ class Lines(Observer):
     def message(self, sentence: str) -> None:
         self._print(sentence)
 
-    def ended(self) -> None:
+    def ended(self, *, failed: bool = False) -> None:
         if self.last is not None:
             self._show()
 
@@ -93,7 +93,7 @@ class Live(Observer):
         else:
             self.live.console.print(sentence)
 
-    def ended(self) -> None:
+    def ended(self, *, failed: bool = False) -> None:
         if self.live is not None:
             self.live.stop()
             self.live = None

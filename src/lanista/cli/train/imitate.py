@@ -13,6 +13,7 @@ import tyro
 
 from lanista.cli.common.flags import GAMES, number, optional, switch
 from lanista.cli.common.outputs import RunFile, Writes
+from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 from lanista.errors import LanistaError
 from lanista.learn.imitation.settings import Imitation
 from lanista.nets.settings import Network, Size
@@ -56,6 +57,10 @@ class Imitate:
     """Threads of the networks' arithmetic; 0: as many as torch takes."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
+    tensorboard: TensorBoardFolder = None
+    """Mirror the numbers there for TensorBoard."""
+    wandb: WandbProject = None
+    """Mirror the numbers to a project of Weights & Biases (WANDB_MODE=offline works too)."""
     resume: Annotated[bool, switch()] = False
     """Go on after the last epoch that was saved; give the same flags as before."""
 
@@ -64,13 +69,17 @@ class Imitate:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.main import INTERRUPTED
         from lanista.cli.train.imitate_report import say
+        from lanista.runs.folder import folder_of
         from lanista.training.imitate import imitate, json_path
+        from lanista.training.trackers import Trackers
 
         task = self._task()
         for file in (self.output, json_path(self.output)):
             refuse_unwritable("--output", file)
         with _screen(self.resume) as screen, self._naming():
-            done = imitate(task, resume=self.resume, observers=[screen])
+            trackers = Trackers(self.tensorboard, self.wandb)
+            observers = [screen, *trackers.of(folder_of(self.output), screen.message)]
+            done = imitate(task, resume=self.resume, observers=observers)
         if done.report is not None:
             say(done)
         print(f"policy: {self.output} ({done.digest[:12]}, epoch {done.best_epoch})")

@@ -10,6 +10,7 @@ import tyro
 
 from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
 from lanista.cli.common.outputs import RUN, Writes
+from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ class LeagueCommand:
     """Names everything that is random."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
+    tensorboard: TensorBoardFolder = None
+    """Mirror the numbers there for TensorBoard."""
+    wandb: WandbProject = None
+    """Mirror the numbers to a project of Weights & Biases (WANDB_MODE=offline works too)."""
 
     def run(self) -> int:
         """Train, write the exports, say where things are; return 0, or 130 when interrupted."""
@@ -64,10 +69,12 @@ class LeagueCommand:
         from lanista.interrupt import stopping
         from lanista.training.loop import train
         from lanista.training.progress_view import display
+        from lanista.training.trackers import Trackers
 
         settings = self._settings()
         refuse_unwritable_folder("--output-dir", self.output_dir.absolute().parent)
         screen, output = display(), self.output_dir / POLICY
+        trackers = Trackers(self.tensorboard, self.wandb)
         own = {"league.round": "--rl-iterations-per-round"} if self.rl_iterations_per_round else {}
         naming = naming_settings(settings, self._flags(), own, "--output-dir")
         with stopping(screen.message) as stop, naming:
@@ -77,7 +84,7 @@ class LeagueCommand:
                 folder=self.output_dir,
                 resume=self.resume,
                 stop=stop,
-                observers=[screen],
+                observers=[screen, *trackers.of(self.output_dir, screen.message)],
             )
         self._export()
         print(f"policy: {output}")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
-from lanista.cli.common.outputs import EVENTS, RunFile, Writes
+from lanista.cli.common.outputs import RunFile, Writes
+from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 from lanista.errors import LanistaError
 from lanista.nets.settings import Size
 
@@ -75,24 +76,26 @@ class RL:
     """Names everything that is random."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
-    tensorboard: Annotated[Path | None, optional("FOLDER"), Writes(EVENTS)] = None
+    tensorboard: TensorBoardFolder = None
     """Mirror the numbers there for TensorBoard."""
-    wandb: Annotated[str | None, optional("PROJECT")] = None
+    wandb: WandbProject = None
     """Mirror the numbers to a project of Weights & Biases (WANDB_MODE=offline works too)."""
 
     def run(self) -> int:
         """Train, print where the policy is, and return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.interrupt import stopping
+        from lanista.runs.folder import folder_of
         from lanista.training.loop import train
         from lanista.training.progress_view import display
-        from lanista.training.trackers import mirrors
+        from lanista.training.trackers import Trackers
 
         refuse_unwritable("--output", self.output)
         resume = self.resume or self.checkpoint is not None
         settings = self._settings(resume)
         screen = display()
-        observers = [screen, *mirrors(self.tensorboard, self.wandb, self.output, screen.message)]
+        trackers = Trackers(self.tensorboard, self.wandb)
+        observers = [screen, *trackers.of(folder_of(self.output), screen.message)]
         with stopping(screen.message) as stop, naming_settings(settings, self):
             code = train(
                 settings,

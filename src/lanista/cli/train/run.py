@@ -11,6 +11,7 @@ import tyro
 
 from lanista.cli.common.flags import RECIPES, optional, switch
 from lanista.cli.common.outputs import PIPELINE, Writes
+from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 
 if TYPE_CHECKING:
     from lanista.pipeline.recipe import PipelineRecipe
@@ -40,6 +41,11 @@ class RunCommand:
     """Names everything that is random."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
+    tensorboard: TensorBoardFolder = None
+    """Mirror the numbers there for TensorBoard, a folder for each stage that learns."""
+    wandb: WandbProject = None
+    """Mirror the numbers to a project of Weights & Biases, a run for each stage that learns
+    (WANDB_MODE=offline works too)."""
 
     def run(self) -> int:
         """Do what is due, say where things are, and return 0, or 130 when interrupted."""
@@ -47,13 +53,16 @@ class RunCommand:
         from lanista.cli.train.stage_view import view
         from lanista.interrupt import stopping
         from lanista.pipeline.runner import conduct
+        from lanista.training.trackers import Trackers
 
         request = self._request()
         folder = request.folder()
         recipe = request.resolved(folder, say=lambda sentence: print(sentence, flush=True))
         refuse_unwritable_folder("--output-dir", folder)
         with view() as screen, stopping(screen.message) as stop:
-            code = conduct(recipe, folder, observers=[screen], stop=stop)
+            trackers = Trackers(self.tensorboard, self.wandb)
+            observers = [screen, *trackers.of(folder, screen.message)]
+            code = conduct(recipe, folder, observers=observers, stop=stop)
         if code:
             print(f"Interrupted, and saved; go on with: lanista run {folder}")
         else:
