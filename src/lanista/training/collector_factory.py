@@ -42,8 +42,8 @@ class Elsewhere:
 
     def __call__(self, spec: Spec) -> Player:
         settings, device = self.settings, device_of(self.settings)
-        told = (settings, self.name, self.digest, spec, self.folder, settings.seed)
-        return make_player(*told, device=device)
+        arguments = (settings, self.name, self.digest, spec, self.folder, settings.seed)
+        return make_player(*arguments, device=device)
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))
@@ -54,8 +54,8 @@ def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Ac
     refuse_graphs(settings)
     precision = PRECISIONS[settings.learning.precision]
     graphs, log_probs = settings.rollouts.graphs, settings.learning.needs("behaviour_log_probs")
-    told: dict[str, Any] = {"precision": precision, "graphs": graphs, "log_probs": log_probs}
-    return Actor(policy, settings.seed, critic, **told)
+    options: dict[str, Any] = {"precision": precision, "graphs": graphs, "log_probs": log_probs}
+    return Actor(policy, settings.seed, critic, **options)
 
 
 def refuse_graphs(settings: RunSettings) -> None:
@@ -78,10 +78,10 @@ def refuse_graphs(settings: RunSettings) -> None:
 def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match: int) -> Collector:
     """Return a game with a learner at it, as the settings want it."""
     rollouts, learning = settings.rollouts, settings.learning
-    told = {"seed": settings.seed, **settings.game_settings}
-    spec = registry.spec_of(settings.game, **told)
+    game_settings = {"seed": settings.seed, **settings.game_settings}
+    spec = registry.spec_of(settings.game, **game_settings)
     return Collector(
-        registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **told),
+        registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **game_settings),
         actor,
         unroll_length=rollouts.unroll_length,
         shaping_scale=rollouts.shaping_scale,
@@ -98,8 +98,8 @@ def collector_elsewhere(
     """Return a worker's collector, with networks of its own, or one that asks over `line`."""
     prepare_torch(settings)
     if line is not None:
-        kept = settings.learning.needs("behaviour_log_probs")
-        return collector_of(settings, RemoteActor(line, log_probs=kept), first_match)
+        log_probs = settings.learning.needs("behaviour_log_probs")
+        return collector_of(settings, RemoteActor(line, log_probs=log_probs), first_match)
     return collector_of(settings, own_actor(settings, networks), first_match)
 
 

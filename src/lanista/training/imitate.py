@@ -140,12 +140,12 @@ def imitate(
         mix_sources=task.imitation.mix_sources,
         progress=progress.files,
     )
-    for what in task.irrelevant:
-        data.leave_out(what)
+    for condition in task.irrelevant:
+        data.leave_out(condition)
     opponents = _opponents(task, data)
-    learned, held = data.split(task.imitation.hold_out, task.imitation.seed)
+    learned, held_out = data.split(task.imitation.hold_out, task.imitation.seed)
     observed = progress.observers
-    observed.gathered(data, learned, held)
+    observed.gathered(data, learned, held_out)
     decisions = len(data.rows(learned))
     share = _LEARNING if task.evaluation_matches else 1.0
     observed.work_started(task.updates * decisions, DECISIONS, share)
@@ -153,14 +153,14 @@ def imitate(
     with observed.during(task, cloner.epoch):
         if resume:
             observed.work_at(cloner.epoch * decisions)
-        interrupted = _learn(cloner, data, learned, held, checkpoints, task, progress)
+        interrupted = _learn(cloner, data, learned, held_out, checkpoints, task, progress)
         digest = _save(task, cloner, data)
         judgement = strength = None
         if not interrupted:
             try:
                 policy, critic = cloner.best()
-                parts = judged(policy, critic, data, held)
-                judgement = report(data, learned, parts, value=critic is not None)
+                shown = judged(policy, critic, data, held_out)
+                judgement = report(data, learned, shown, value=critic is not None)
                 if task.evaluation_matches:
                     strength = _play(task, data, opponents, progress)
             except KeyboardInterrupt:
@@ -168,7 +168,7 @@ def imitate(
     done = Imitated(
         digest, cloner.epoch, cloner.best_epoch, cloner.history, judgement, strength, interrupted
     )
-    write_text(json_path(task.output), _as_json(task, data, feedback, learned, held, done))
+    write_text(json_path(task.output), _as_json(task, data, feedback, learned, held_out, done))
     return done
 
 
@@ -233,15 +233,15 @@ def _begin(
 
 
 def _refuse_other(task: Task, data: Demonstrations, state: Mapping[str, Any]) -> None:
-    for part, now in task.learned_from().items():
-        was = state["learned_from"].get(part)  # Absent in runs of an older version.
+    for section, now in task.learned_from().items():
+        was = state["learned_from"].get(section)  # Absent in runs of an older version.
         if isinstance(now, dict) and isinstance(was, dict):
             for name, value in now.items():
                 if was.get(name) != value:
-                    key = f"{part}.{name}"
+                    key = f"{section}.{name}"
                     raise ChangedSettingError("the run", key, was.get(name), value)
         elif was != now:
-            raise ChangedSettingError("the run", part, was, now)
+            raise ChangedSettingError("the run", section, was, now)
     if state["data"] != data.digest():
         raise RefusedError(
             "The demonstrations are not those that the run was begun with; give the same folders, "
@@ -253,7 +253,7 @@ def _learn(
     cloner: Cloner,
     data: Demonstrations,
     learned: Indices,
-    held: Indices,
+    held_out: Indices,
     checkpoints: Checkpoints,
     task: Task,
     progress: _Progress,
@@ -262,7 +262,7 @@ def _learn(
     decisions, digest = len(data.rows(learned)), data.digest()
     try:
         while not cloner.finished:
-            entry = cloner.train_epoch(data, learned, held, progress.advance)
+            entry = cloner.train_epoch(data, learned, held_out, progress.advance)
             _save_checkpoint(checkpoints, cloner, task, digest)
             values = {**entry, "best_epoch": cloner.best_epoch}
             progress.observers.updated(cloner.epoch, values)
@@ -334,7 +334,7 @@ def _as_json(
     data: Demonstrations,
     feedback: FeedbackSummary | None,
     learned: Indices,
-    held: Indices,
+    held_out: Indices,
     done: Imitated,
 ) -> str:
     outcomes = {
@@ -356,7 +356,7 @@ def _as_json(
             "matches": data.matches,
             "trajectories": data.trajectories,
             "learned_decisions": len(data.rows(learned)),
-            "held_out_decisions": len(data.rows(held)),
+            "held_out_decisions": len(data.rows(held_out)),
             "outcomes": outcomes,
             "sources": list(data.sources),
             "teachers": [asdict(teacher) for teacher in data.teachers],

@@ -108,10 +108,10 @@ class LearnerLoop:
         rollouts, seats = settings.rollouts, self.spec.seats
         if rollouts.alone:
             return collector_of(settings, actor, first)
-        told, networks = worker_settings(settings, seats), packed((learner.policy, critic))
-        each = _MATCHES_EACH // rollouts.workers
-        firsts = [first + at * each for at in range(rollouts.workers)]
-        builds = [partial(collector_elsewhere, told, networks, each) for each in firsts]
+        own_settings, networks = worker_settings(settings, seats), packed((learner.policy, critic))
+        per_worker = _MATCHES_EACH // rollouts.workers
+        firsts = [first + at * per_worker for at in range(rollouts.workers)]
+        builds = [partial(collector_elsewhere, own_settings, networks, match) for match in firsts]
         launcher, lag = rollouts.launcher, rollouts.lag
         desk = desk_of(settings, networks, seats)
         how: dict[str, Any] = {"launcher": launcher, "lag": lag, "sends": sends(settings)}
@@ -121,19 +121,23 @@ class LearnerLoop:
         """Draw opponents from these meetings, which stand in the run's record, from now on."""
         if not self.collector.streaming:
             self.chairs = []  # Nobody sits any more.
-        self.categories = {each.opponent: each.category for each in meetings}
-        for each in meetings:
-            if each.opponent == self.name:
-                self.own_reason = each.reason
-        chairs = [(each.opponent, each.reason) for each in meetings if each.opponent != self.name]
+        self.categories = {meeting.opponent: meeting.category for meeting in meetings}
+        for meeting in meetings:
+            if meeting.opponent == self.name:
+                self.own_reason = meeting.reason
+        chairs = [
+            (meeting.opponent, meeting.reason)
+            for meeting in meetings
+            if meeting.opponent != self.name
+        ]
         self._sit_down(chairs)
         numbers = [
             LEARNER
-            if each.opponent == self.name
-            else 1 + self.chairs.index((each.opponent, each.reason))
-            for each in meetings
+            if meeting.opponent == self.name
+            else 1 + self.chairs.index((meeting.opponent, meeting.reason))
+            for meeting in meetings
         ]
-        weights = [each.weight for each in meetings]
+        weights = [meeting.weight for meeting in meetings]
         seating = seating_of(numbers, weights, self.spec.seats, self.settings.seed)
         self._meet(seating)
 
@@ -146,8 +150,8 @@ class LearnerLoop:
         if not coming:
             return
         staying = {number for number, chair in enumerate(self.chairs, start=1) if chair in chairs}
-        taken = staying | (self.collector.in_flight() if self.chairs else set())
-        free = [number for number in range(1, 1 + len(self.chairs)) if number not in taken]
+        occupied = staying | (self.collector.in_flight() if self.chairs else set())
+        free = [number for number in range(1, 1 + len(self.chairs)) if number not in occupied]
         for number, chair in zip(free, coming, strict=False):
             self.chairs[number - 1] = chair
         self.chairs += coming[len(free) :]
@@ -201,14 +205,14 @@ class LearnerLoop:
         return learning.policy == "ppo" and not (fresh and once and not learning.rnad)
 
     def _replay(self) -> ReplayBuffer:
-        asked = self.settings.replay
+        replay = self.settings.replay
         return ReplayBuffer(
-            asked.size,
-            minimum=asked.minimum,
-            sampling=asked.sampling,
-            exponent=asked.priority_exponent,
-            reuse=asked.reuse,
-            staleness=asked.staleness,
+            replay.size,
+            minimum=replay.minimum,
+            sampling=replay.sampling,
+            exponent=replay.priority_exponent,
+            reuse=replay.reuse,
+            staleness=replay.staleness,
             gamma=self.settings.learning.gamma,
             seed=self.settings.seed,
         )
@@ -335,8 +339,8 @@ class LearnerLoop:
         self.cpu_seconds, self.wall_seconds = state["cpu_seconds"], state["wall_seconds"]
         learner, fresh = dict(state["learner"]), self.learner.state()
         learner["optimiser"] = {**fresh["optimiser"], "state": learner["optimiser"]}
-        kept = {k: v for k, v in fresh["references"]["policies"].items() if k == "anchor"}
-        policies = {**kept, **learner["references"]["policies"]}
+        anchors = {k: v for k, v in fresh["references"]["policies"].items() if k == "anchor"}
+        policies = {**anchors, **learner["references"]["policies"]}
         learner["references"] = {
             **fresh["references"],
             **learner["references"],

@@ -181,13 +181,13 @@ class _Trainer:
         """Return a sentence where the tables are not what the run wrote; a league goes by them."""
         if self.run.metrics.sum == rows:
             return ""
-        what = (
+        damage = (
             f"{self.run.metrics.path} is not what the run wrote: some of its numbers are damaged "
             "or missing."
         )
         if self.settings.league is not None:
-            raise RefusedError(f"{what} The league goes by them; put the file back as it was.")
-        return f"{what} Training does not depend on them and goes on."
+            raise RefusedError(f"{damage} The league goes by them; put the file back as it was.")
+        return f"{damage} Training does not depend on them and goes on."
 
     def _iterations(self) -> int:
         population, total = self.population, self.settings.iterations
@@ -201,13 +201,13 @@ class _Trainer:
                 self._say(sentence)
             games = population.games()
             self.run.metrics.add_rows(games)
-            found = self._evaluate()
-            for name, judgement in found.items():
+            judgements = self._evaluate()
+            for name, judgement in judgements.items():
                 prefix = "" if name == population.main.name else f"{name}/"
                 values |= {f"{prefix}{key}": value for key, value in judgement.values.items()}
             self._log(number, values | population.weights())
-            population.count(games, *self._kept(list(found.values())))
-            self._promote(found)
+            population.count(games, *self._keep_matches(list(judgements.values())))
+            self._promote(judgements)
             self.recorded = population.iteration
             stopping = self.stop()
             if stopping or self._due(self.settings.checkpoints.save_every):
@@ -229,21 +229,21 @@ class _Trainer:
             self.settings.league,
         )
         begins = league is not None and population.iteration % league.round == 0
-        why = "" if league is None else self._wanted(league)
+        why = "" if league is None else self._exploiter_due(league)
         if begins and population.iteration:
             self._join(update)
         if why:
-            found = self._exploit(why, update)
-            if found is None:
+            joined = self._exploit(why, update)
+            if joined is None:
                 return False
-            begins |= found
+            begins |= joined
         if begins or not population.in_force:
             rows = population.matchmake()
             self.run.metrics.add_rows(rows)
             population.meet(rows)
         return True
 
-    def _wanted(self, league: League) -> str:
+    def _exploiter_due(self, league: League) -> str:
         """Return why an exploiter is to be trained now, or nothing; the run is saved before it is.
 
         That comes before anything of the coming update is recorded or done, since a resumed run
@@ -302,11 +302,11 @@ class _Trainer:
             update,
         )
 
-    def _promote(self, found: dict[str, Judgement]) -> None:
+    def _promote(self, judgements: dict[str, Judgement]) -> None:
         """Promote the newest policies of a league that are not surely worse than before."""
         if self.settings.league is None:
             return
-        for name, judgement in found.items():
+        for name, judgement in judgements.items():
             body = self.champion.challenged(judgement)
             # What the disk had no room for cannot be promoted.
             if body is not None and policy_path(self.run.folder, judgement.digest).is_file():
@@ -339,7 +339,7 @@ class _Trainer:
         every = self.settings.evaluation.every
         if not every or not self._due(every):
             return {}
-        found = {}
+        judgements = {}
         for training in self.population.mains:
             learner = training.learner
             judgement = self.evaluator.measure(
@@ -353,14 +353,16 @@ class _Trainer:
             if judgement.score is not None:
                 learner.evaluated(judgement.score)
                 judgement.values["evaluation/score"] = judgement.score
-            found[training.name] = judgement
-        return found
+            judgements[training.name] = judgement
+        return judgements
 
-    def _kept(self, found: Sequence[Judgement]) -> tuple[list[LineupRow], list[MatchRow]]:
+    def _keep_matches(
+        self, judgements: Sequence[Judgement]
+    ) -> tuple[list[LineupRow], list[MatchRow]]:
         """Keep evaluations' matches, and first the policies that they name; return what is kept."""
         lineups: list[LineupRow] = []
         matches: list[MatchRow] = []
-        for judgement in found:
+        for judgement in judgements:
             if not judgement.matches:
                 continue
             update = self.population.update
@@ -385,16 +387,16 @@ class _Trainer:
 
     def _save(self, must: bool) -> None:
         """Save the run; a disk that is full now may not be at the next save."""
-        population, asked = self.population, self.settings.checkpoints
+        population, checkpoints = self.population, self.settings.checkpoints
         for training in population.trainings.values():
             training.refuse_broken()
         try:
             self.run.metrics.flush()
             self.run.checkpoints.save(population.iteration, self._state(population.state()))
             self.saved = population.iteration
-            self.run.checkpoints.keep(asked.keep_last, asked.keep_every)
+            self.run.checkpoints.keep(checkpoints.keep_last, checkpoints.keep_every)
             self._write_output()
-            if asked.slim:
+            if checkpoints.slim:
                 write_needed(self.run.output, self.run.folder)
         except OSError as error:
             if must:
@@ -402,7 +404,7 @@ class _Trainer:
             why = (error.strerror or str(error)).lower()
             self._say(
                 f"Iteration {population.iteration} could not be saved: {why}; the run goes on and "
-                f"tries again after {asked.save_every} more."
+                f"tries again after {checkpoints.save_every} more."
             )
 
     def _save_rest(self) -> None:

@@ -58,8 +58,8 @@ class Lines(Observer):
         assert self.last is not None
         update, values = self.last
         self.shown, self.last = time.monotonic(), None
-        parts = [f"{name} {number(values[name])}" for name in chosen(values)]
-        self._print(f"update {update:,} of {self.total:,}: {', '.join(parts)}")
+        readings = [f"{name} {number(values[name])}" for name in chosen(values)]
+        self._print(f"update {update:,} of {self.total:,}: {', '.join(readings)}")
 
     def _print(self, text: str) -> None:
         print(text, file=self.stream, flush=True)
