@@ -139,7 +139,7 @@ def open_files():
 
 def waiting(central):
     """Return the numbers of the workers whose request has come and waits."""
-    return sorted(line.number for line in list(central._lines.values()) if line.asked)
+    return sorted(line.number for line in list(central._lines.values()) if line.request)
 
 
 def remotes(central, count=2):

@@ -30,8 +30,8 @@ def centrals():
 
 def line(asked=None, rows=1, playing=True):
     """Return a worker as the central side sees it, whose request of so many rows waits."""
-    request = (Note(CHOOSE, asked=asked), {"slot": np.zeros(rows)})
-    return SimpleNamespace(asked=None if asked is None else request, playing=playing)
+    request = (Note(CHOOSE, sent_at=asked), {"slot": np.zeros(rows)})
+    return SimpleNamespace(request=None if asked is None else request, playing=playing)
 
 
 def at(monkeypatch, now, *lines, batch=10, deadline=5.0):

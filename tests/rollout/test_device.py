@@ -305,7 +305,7 @@ def test_recorded_work_shares_memory_and_its_sizes_are_bounded_by_the_rows(
     for made in records:
         for rows in range(most, -1, -500):
             recorded = made.fit({"observation": ((1,), np.dtype(np.uint8))}, rows)
-            assert len(recorded.given["observation"]) >= rows
+            assert len(recorded.inputs["observation"]) >= rows
     assert len(pools) == 3 * 3
     assert None not in pools
     assert len(set(pools[:6])) == 1
@@ -321,11 +321,11 @@ def test_what_fills_recorded_rows_up_was_a_decision_or_is_zero(pools: list[Any])
     for rows in (STEP, 2 * STEP):
         work_of = made.fit(kinds, rows)
         work_of.run(1.0)
-        assert not any(given.any() for given in work_of.given.values())
+        assert not any(given.any() for given in work_of.inputs.values())
         for array in work_of.arrays.values():
             array[:rows] = 255
         work_of.run(1.0)
-        assert all((given == 255).all() for given in work_of.given.values())
+        assert all((given == 255).all() for given in work_of.inputs.values())
 
 
 class Redone(Records):
@@ -335,9 +335,9 @@ class Redone(Records):
         made = super().fit(*told)
 
         def replay() -> None:
-            found = self._work(made.given, made.temperature)
-            made.found.numbers.copy_(found.numbers)
-            made.found.logits.copy_(found.logits)
+            found = self._work(made.inputs, made.temperature)
+            made.outputs.numbers.copy_(found.numbers)
+            made.outputs.logits.copy_(found.logits)
 
         made.graph.replay = replay  # type: ignore[method-assign]
         return made

@@ -77,8 +77,8 @@ class CollectWorker:
     def build(self, build: Build) -> None:
         self.collector = build(self.line)
 
-    def meet(self, told: tuple[Sequence[Make], Seating]) -> None:
-        makes, seating = told
+    def meet(self, company: tuple[Sequence[Make], Seating]) -> None:
+        makes, seating = company
         spec = self.collector.game.spec
         # Somebody who sits there already goes on with the matches in flight.
         self.players = {make: self.players.get(make) or make(spec) for make in makes}
@@ -137,6 +137,6 @@ def weights_of(actor: Actor) -> Weights:
 def take_up(actor: Actor, weights: Weights) -> None:
     """Let an actor play with these weights, in the tensors it has."""
     with actor.taking_weights():
-        for module, given in zip(modules_of(actor), weights, strict=True):
-            held = module.state_dict()
-            torch._foreach_copy_([held[name] for name in given], list(given.values()))
+        for module, state in zip(modules_of(actor), weights, strict=True):
+            own = module.state_dict()
+            torch._foreach_copy_([own[name] for name in state], list(state.values()))

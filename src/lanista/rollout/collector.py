@@ -145,18 +145,18 @@ class Collector:
         return unrolls
 
     def _play_out(self, matches: int) -> None:
-        left = matches
-        started = min(left, self.game.slots)
+        remaining = matches
+        started = min(remaining, self.game.slots)
         self._start(np.arange(started))
-        left -= started
+        remaining -= started
         ended = 0
         while ended < matches:
             over = self._step()
             ended += len(over)
-            again = over[:left]
+            again = over[:remaining]
             if len(again):
                 self._start(again)
-                left -= len(again)
+                remaining -= len(again)
 
     def unrolls(self, count: int) -> Unrolls:
         """Play on until at least `count` unrolls are complete, and return those."""

@@ -80,7 +80,7 @@ class Results:
         if self.actions is None:
             raise RolloutError("These matches were played without recording their actions.")
         ends = np.cumsum(self.decisions, dtype=np.int64)[:-1]
-        return [part.astype(np.int32) for part in np.split(self.actions, ends)]
+        return [actions.astype(np.int32) for actions in np.split(self.actions, ends)]
 
 
 def play(
@@ -104,8 +104,8 @@ def play(
         _Run(table, shard, options or {}, record, stop, report)
         for table, shard in zip(tables, shards, strict=True)
     ]
-    parts = [runs[0].finish()] if len(runs) == 1 else _in_threads(runs, stop)
-    return join(parts, schedule, wall_seconds=time.perf_counter() - began)
+    results = [runs[0].finish()] if len(runs) == 1 else _in_threads(runs, stop)
+    return join(results, schedule, wall_seconds=time.perf_counter() - began)
 
 
 def play_blocks(
@@ -122,35 +122,38 @@ def play_blocks(
     Blocks are fixed beforehand, so whoever stops between two has whole units and no preference
     for short matches.
     """
-    for part in schedule.blocks(block):
-        yield play(tables, part, options=options, record=record, progress=progress)
+    for block_schedule in schedule.blocks(block):
+        yield play(tables, block_schedule, options=options, record=record, progress=progress)
 
 
 def join(
-    parts: Sequence[Results], schedule: Schedule | None = None, *, wall_seconds: float | None = None
+    results: Sequence[Results],
+    schedule: Schedule | None = None,
+    *,
+    wall_seconds: float | None = None,
 ) -> Results:
-    """Return `parts` one after another as one; they were played by the same players."""
-    if len({part.digests for part in parts}) != 1:
+    """Return `results` one after another as one; they were played by the same players."""
+    if len({result.digests for result in results}) != 1:
         raise RolloutError("Results of different players cannot be joined.")
     if schedule is None:
         schedule = Schedule(
-            np.concatenate([part.schedule.match for part in parts]),
-            np.concatenate([part.schedule.deal for part in parts]),
-            np.concatenate([part.schedule.seating for part in parts]),
+            np.concatenate([result.schedule.match for result in results]),
+            np.concatenate([result.schedule.deal for result in results]),
+            np.concatenate([result.schedule.seating for result in results]),
         )
-    recorded = [part.actions for part in parts if part.actions is not None]
-    walls = [part.wall_seconds for part in parts]
+    recorded = [result.actions for result in results if result.actions is not None]
+    walls = [result.wall_seconds for result in results]
     return Results(
         schedule=schedule,
-        returns=np.concatenate([part.returns for part in parts]),
-        place=np.concatenate([part.place for part in parts]),
-        score=np.concatenate([part.score for part in parts]),
-        decisions=np.concatenate([part.decisions for part in parts]),
-        cut_off=np.concatenate([part.cut_off for part in parts]),
-        digests=parts[0].digests,
-        actions=np.concatenate(recorded) if len(recorded) == len(parts) else None,
+        returns=np.concatenate([result.returns for result in results]),
+        place=np.concatenate([result.place for result in results]),
+        score=np.concatenate([result.score for result in results]),
+        decisions=np.concatenate([result.decisions for result in results]),
+        cut_off=np.concatenate([result.cut_off for result in results]),
+        digests=results[0].digests,
+        actions=np.concatenate(recorded) if len(recorded) == len(results) else None,
         wall_seconds=sum(walls) if wall_seconds is None else wall_seconds,
-        cpu_seconds=sum(part.cpu_seconds for part in parts),
+        cpu_seconds=sum(result.cpu_seconds for result in results),
     )
 
 
@@ -158,17 +161,17 @@ def _in_threads(runs: Sequence[_Run], stop: Event) -> list[Results]:
     with ThreadPoolExecutor(len(runs)) as pool:
         futures = [pool.submit(run.finish) for run in runs]
         try:
-            parts, failures = [], []
+            results, failures = [], []
             for future in futures:
                 try:
-                    parts.append(future.result())
+                    results.append(future.result())
                 except _StoppedError:
                     pass
                 except Exception as error:
                     failures.append(error)
             if failures:
                 raise failures[0]
-            return parts
+            return results
         except BaseException:
             stop.set()  # Before the pool's exit waits for threads that would play on.
             raise
@@ -211,7 +214,7 @@ class _Run:
         self.seats = shape[1]
         self.seated = np.zeros((slots, self.seats), np.int32)
         self.seated_by_row = _by_row(self.seated)
-        self.taken = np.zeros(slots, np.int32)
+        self.decided = np.zeros(slots, np.int32)
         self.returns = np.zeros(shape, np.float32)
         self.place = np.zeros(shape, np.int32)
         self.score = np.zeros(shape, np.float32)
@@ -255,7 +258,7 @@ class _Run:
         self.started = rows.stop
         self.row[free] = np.arange(rows.start, rows.stop)
         self.seated_by_row[free] = _by_row(self.schedule.seating[rows].astype(np.int32, copy=False))
-        self.taken[free] = 0
+        self.decided[free] = 0
         self.game.start(
             free, self.schedule.match[rows], {**self.options, "deal": self.schedule.deal[rows]}
         )
@@ -272,7 +275,7 @@ class _Run:
         actions = self._answers(decisions)
         if self.tape:
             self.tape.keep(self.row[decisions.slot], actions)
-        self.taken += np.bincount(decisions.slot, minlength=len(self.taken)).astype(np.int32)
+        self.decided += np.bincount(decisions.slot, minlength=len(self.decided)).astype(np.int32)
         over = self.game.act(np.arange(len(decisions)), actions)
         if len(over):
             self._collect(over)
@@ -298,28 +301,30 @@ class _Run:
 
     def _checked(self, player: Player, answer: Any, rows: int) -> NDArray[np.int32]:
         # Numpy would stretch a wrong shape and cut off fractions without a word.
-        given = np.asarray(answer)
-        if given.shape != (rows, self.heads) or given.dtype.kind not in "iu":
+        actions = np.asarray(answer)
+        if actions.shape != (rows, self.heads) or actions.dtype.kind not in "iu":
             raise RolloutError(
-                f"Player {player.name} answered {rows} decisions with {given.dtype} "
-                f"{list(given.shape)}; whole numbers of shape [{rows}, {self.heads}] are needed."
+                f"Player {player.name} answered {rows} decisions with {actions.dtype} "
+                f"{list(actions.shape)}; whole numbers of shape [{rows}, {self.heads}] are needed."
             )
-        cast = given.astype(np.int32, copy=False)
-        if cast is not given and (cast != given).any():
-            raise RolloutError(f"Player {player.name} answered {given.max()}, which is no choice.")
+        cast = actions.astype(np.int32, copy=False)
+        if cast is not actions and (cast != actions).any():
+            raise RolloutError(
+                f"Player {player.name} answered {actions.max()}, which is no choice."
+            )
         return cast
 
     def _collect(self, over: Ints) -> None:
         rows = self.row[over]
-        for kept, now in (
+        for result, now in (
             (self.returns, self.game.returns),
             (self.place, self.game.place),
             (self.score, self.game.score),
         ):
-            _by_row(kept)[rows] = _by_row(now.take(over, axis=0).astype(kept.dtype, copy=False))
+            _by_row(result)[rows] = _by_row(now.take(over, axis=0).astype(result.dtype, copy=False))
         if self.game.cut_off.any():
             self.cut_off[rows] = self.game.cut_off[over].any(axis=1)
-        self.decisions[rows] = self.taken[over]
+        self.decisions[rows] = self.decided[over]
         if self.hooks.stateful:
             self.hooks.ended(over, self.seated[over], self.schedule.match[rows])
         self.ended += len(over)

@@ -45,10 +45,10 @@ class Tally:
         self.clear()
 
     def clear(self) -> None:
-        self._parts: list[dict[str, NDArray[Any]]] = []
+        self._chunks: list[dict[str, NDArray[Any]]] = []
         self._counter: Counter | None = None
         self._counted = 0
-        """Parts that the counter has."""
+        """Chunks that the counter has."""
         self._counts: list[Count] = []
         self.matches = 0
 
@@ -64,7 +64,7 @@ class Tally:
 
         The columns are kept, not copied: they must stay as they are until `clear`.
         """
-        self._parts.append(
+        self._chunks.append(
             {"seated": seated, "place": place, "returns": returns, "match": match, "update": update}
         )
         self.matches += len(seated)
@@ -73,7 +73,7 @@ class Tally:
         """Return the matches so far as columns, for `extend` elsewhere; none: empty."""
         if not self.matches:
             return {}
-        return {name: np.concatenate([part[name] for part in self._parts]) for name in _COLUMNS}
+        return {name: np.concatenate([chunk[name] for chunk in self._chunks]) for name in _COLUMNS}
 
     def extend(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Take in what `rows` of another tally gave."""
@@ -85,15 +85,15 @@ class Tally:
 
         Only what came since the last call is counted: this is asked for after every update.
         """
-        if self._counted == len(self._parts):
+        if self._counted == len(self._chunks):
             return self._counts
         if self._counter is None:
             self._counter = Counter(self.seats)
-        for part in self._parts[self._counted :]:
+        for chunk in self._chunks[self._counted :]:
             # Returns are summed in float64 and in the order played: the same sum wherever it is
             # made, for which parts of it must not be summed first.
-            self._counter.add(**part)
-        self._counted = len(self._parts)
+            self._counter.add(**chunk)
+        self._counted = len(self._chunks)
         seatings, numbers, pairs, returns = (rows.tolist() for rows in self._counter.table())
         self._counts = [
             Count(tuple(seating), matches, tuple(map(tuple, results)), tuple(sums), *rest)

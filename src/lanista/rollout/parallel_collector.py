@@ -68,7 +68,7 @@ class ParallelCollector:
         self._launched: Launched | None = None
         self._waiting: list[deque[Played]] = [deque() for _ in builds]
         """By worker: chunks that were played and not asked for yet."""
-        self._asked = 0
+        self._under_way = 0
         """Chunks under way with every worker."""
         self._version = 0
         self._streaming = False
@@ -129,7 +129,7 @@ class ParallelCollector:
         if not self._workers:
             return self.rested()
         self._land()
-        ahead = [[_kept(played) for played in waiting] for waiting in self._waiting]
+        ahead = [[_to_state(played) for played in waiting] for waiting in self._waiting]
         return {"workers": self._all("save"), "ahead": ahead}
 
     def rested(self) -> dict[str, Any]:
@@ -142,23 +142,23 @@ class ParallelCollector:
     def load(self, saved: Mapping[str, Any]) -> None:
         """Restore what `save` gave."""
         # One worker has the state of a collector in the learner's thread.
-        parts = saved.get("workers", [saved])
-        if len(parts) != len(self.builds):
+        worker_states = saved.get("workers", [saved])
+        if len(worker_states) != len(self.builds):
             raise LanistaError(
-                f"The run was saved with {len(parts)} rollouts.workers and is resumed with "
+                f"The run was saved with {len(worker_states)} rollouts.workers and is resumed with "
                 f"{len(self.builds)}; set rollouts.workers to what it was."
             )
-        self._next = [int(part["next_match"]) for part in parts]
+        self._next = [int(state["next_match"]) for state in worker_states]
         self._start()
-        self._streaming = any(self._each("load", parts))
+        self._streaming = any(self._each("load", worker_states))
         if ahead := saved.get("ahead"):
-            self._waiting = [deque(_taken(each) for each in chunks) for chunks in ahead]
+            self._waiting = [deque(_from_state(chunk) for chunk in chunks) for chunks in ahead]
 
     def close(self) -> None:
         """End the workers; a second call does nothing."""
         launched, self._launched, self._central = self._launched, None, None
         self._workers = []
-        self._asked, self._waiting = 0, [deque() for _ in self.builds]
+        self._under_way, self._waiting = 0, [deque() for _ in self.builds]
         if launched is not None:
             launched.close(PATIENCE)
 
@@ -170,8 +170,8 @@ class ParallelCollector:
         if self._central is None:
             return None
         wall, cpu = self._central.taken()
-        for part in (wall, cpu):
-            part.pop(WAIT, None)
+        for seconds in (wall, cpu):
+            seconds.pop(WAIT, None)
         return wall, cpu
 
     def worker_times(self) -> list[tuple[dict[str, float], dict[str, float]]]:
@@ -225,38 +225,38 @@ class ParallelCollector:
         assert self._launched is not None
         self._launched.weights.publish(self._version)
         order = Order(how, share, self.update, self.actor.temperature, self._version)
-        while self._asked + len(self._waiting[0]) <= self.lag:
+        while self._under_way + len(self._waiting[0]) <= self.lag:
             for worker in self._workers:
                 worker.ask("collect", order)
-            self._asked += 1
+            self._under_way += 1
         if not self._waiting[0]:
             self._land(1)
         with self.phases(BATCH):
             return self._joined([waiting.popleft() for waiting in self._waiting])
 
-    def _joined(self, parts: Sequence[Played]) -> Unrolls:
-        for number, played in enumerate(parts):
+    def _joined(self, chunks: Sequence[Played]) -> Unrolls:
+        for number, played in enumerate(chunks):
             self.tally.extend(played.ended)
             self.cpu_seconds += played.cpu_seconds
             for mine, theirs in zip(self.elsewhere[number], (played.wall, played.cpu), strict=True):
                 add_up(mine, theirs)
-        return join([played.unrolls for played in parts])
+        return join([played.unrolls for played in chunks])
 
     def _land(self, most: int | None = None) -> None:
         """Wait for chunks under way: all, or so many of every worker."""
         with self.phases(WAIT):
-            for _ in range(self._asked if most is None else most):
-                self._asked -= 1
+            for _ in range(self._under_way if most is None else most):
+                self._under_way -= 1
                 for number, played in enumerate(self._answers()):
                     self._waiting[number].append(played)
                     self._next[number] = played.next_match
 
-    def _all(self, what: str, told: Any = None) -> list[Any]:
-        return self._each(what, [told] * len(self._workers))
+    def _all(self, method: str, argument: Any = None) -> list[Any]:
+        return self._each(method, [argument] * len(self._workers))
 
-    def _each(self, what: str, told: Sequence[Any]) -> list[Any]:
-        for worker, each in zip(self._workers, told, strict=True):
-            worker.ask(what, each)
+    def _each(self, method: str, arguments: Sequence[Any]) -> list[Any]:
+        for worker, argument in zip(self._workers, arguments, strict=True):
+            worker.ask(method, argument)
         with self.phases(WAIT):
             return self._answers()
 
@@ -265,18 +265,18 @@ class ParallelCollector:
 
         Otherwise the next call would read what belongs to this one.
         """
-        found, failed = [], None
+        answers, failed = [], None
         for worker in self._workers:
             try:
-                found.append(worker.answer())
+                answers.append(worker.answer())
             except Exception as error:
                 failed = failed or error
         if failed is not None:
             raise failed
-        return found
+        return answers
 
 
-def _kept(played: Played) -> dict[str, Any]:
+def _to_state(played: Played) -> dict[str, Any]:
     """Return a chunk as arrays and numbers; its times are not part of a run's state."""
     return {
         "unrolls": to_arrays(played.unrolls),
@@ -285,5 +285,5 @@ def _kept(played: Played) -> dict[str, Any]:
     }
 
 
-def _taken(kept: Mapping[str, Any]) -> Played:
-    return Played(from_arrays(kept["unrolls"]), kept["ended"], int(kept["next_match"]), {}, {})
+def _from_state(state: Mapping[str, Any]) -> Played:
+    return Played(from_arrays(state["unrolls"]), state["ended"], int(state["next_match"]), {}, {})

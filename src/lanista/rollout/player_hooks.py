@@ -26,12 +26,12 @@ class PlayerHooks:
         self._stateful = {n: player for n, player in numbered if isinstance(player, SeatsMatches)}
         planners = [(n, player) for n, player in numbered if isinstance(player, Plans)]
         self._planners: dict[int, Planner] = {}
-        made: dict[int, Planner] = {}
+        planner_by_player: dict[int, Planner] = {}
         for number, player in planners:
-            if id(player) not in made:  # Somebody may be there under several numbers.
-                made[id(player)] = Planner(game)
-                player.plan_with(made[id(player)])
-            self._planners[number] = made[id(player)]
+            if id(player) not in planner_by_player:  # Somebody may be there under several numbers.
+                planner_by_player[id(player)] = Planner(game)
+                player.plan_with(planner_by_player[id(player)])
+            self._planners[number] = planner_by_player[id(player)]
         self.stateful, self.planning = bool(self._stateful), bool(self._planners)
 
     def started(self, slots: Any, seated: NDArray[np.int32], matches: NDArray[np.int64]) -> None:

@@ -78,7 +78,7 @@ class Recorder:
         """Return the files of this game and seed, each with its first and last match."""
         name = rf"{self._stem}-(\d+)-(\d+){re.escape(SUFFIX)}"
         names = [(path, re.fullmatch(name, path.name)) for path in self.folder.glob(f"*{SUFFIX}")]
-        return [(path, int(found[1]), int(found[2])) for path, found in names if found]
+        return [(path, int(numbers[1]), int(numbers[2])) for path, numbers in names if numbers]
 
     def write(self, results: Results) -> Path:
         """Write a complete block."""

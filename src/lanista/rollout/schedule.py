@@ -64,11 +64,11 @@ class Schedule:
         at `FIRST_BLOCK` and double: whoever stops loses about half of the time at most, however
         slow the game and the players are, and long runs have no more than a few small blocks.
         """
-        blocks, start, wanted = [], 0, FIRST_BLOCK
+        blocks, start, target = [], 0, FIRST_BLOCK
         while start < len(self):
-            size = max(1, min(wanted, matches) // self.seats) * self.seats
+            size = max(1, min(target, matches) // self.seats) * self.seats
             blocks.append(self.part(start, start + size))
-            start, wanted = start + size, wanted * 2
+            start, target = start + size, target * 2
         return blocks
 
 

@@ -51,9 +51,9 @@ class Phases:
     def taken(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the wall-clock and CPU time counted since the last call."""
         self.switch(self._now)
-        found = self.wall, self.cpu
+        times = self.wall, self.cpu
         self.wall, self.cpu = {}, {}
-        return found
+        return times
 
     def switch(self, phase: str) -> str:
         """Begin `phase`; return the one it follows."""

@@ -71,16 +71,16 @@ class TrajectoryBuilder:
         """Add decisions, and settle what came of each seat's decision before."""
         self._grow(len(mine), decisions, choice, privileged)
         columns, first, lanes = self.columns, self.rows, self.lanes
-        came = self._came(...)
-        told = (self.last, columns, first, lanes, self.length, update)
-        fresh, continued = link(decisions, mine, came, *told)
+        reward = self._reward(...)
+        link_arguments = (self.last, columns, first, lanes, self.length, update)
+        fresh, continued = link(decisions, mine, reward, *link_arguments)
         self.lanes += fresh
         self.complete += continued
         if choice.state is not None:
             here = slice(first, first + len(mine))
             self.lane_state.append(choice.state[columns["step"][here] % self.length == 0])
-        seen = decisions.observation, decisions.mask
-        copy_rows([(seen[0], columns["observation"]), (seen[1], columns["mask"])], mine, first)
+        shown = decisions.observation, decisions.mask
+        copy_rows([(shown[0], columns["observation"]), (shown[1], columns["mask"])], mine, first)
         pairs = [(choice.action, columns["action"]), (choice.log_prob, columns["log_prob"])]
         if "log_probs" in columns:
             pairs.append((choice.log_probs, columns["log_probs"]))
@@ -102,31 +102,31 @@ class TrajectoryBuilder:
         if not had.any():
             return
         rows = before[had]
-        self.columns["reward"][rows] = self._came_at_the_end(slot[had], seat[had])
+        self.columns["reward"][rows] = self._final_reward(slot[had], seat[had])
         self.columns["ended"][rows] = True
         # What was broken off has no result to learn from and no position to judge instead.
         broken = self.game.cut_off[slot[had], seat[had]]
         self.broken.append(self.columns["lane"][rows[broken]])
         self.complete += int((~broken).sum())
 
-    def _came(self, where: Any) -> NDArray[Any]:
+    def _reward(self, where: Any) -> NDArray[Any]:
         """Return what came to seats since their last decision, by slot and seat."""
         reward: NDArray[Any] = self.game.reward[where]
         if self.shaping_scale:
             reward = reward + self.shaping_scale * self.game.shaping[where]
         return reward
 
-    def _came_at_the_end(self, slot: NDArray[Any], seat: NDArray[Any]) -> NDArray[Any]:
+    def _final_reward(self, slot: NDArray[Any], seat: NDArray[Any]) -> NDArray[Any]:
         """Return what came to seats since their last decision, of matches that ended.
 
         Where nobody won it is made so that all rewards of a seat come to `draw`, not its return.
         """
-        came, game = self._came((slot, seat)), self.game
+        reward, game = self._reward((slot, seat)), self.game
         if self.draw is None:
-            return came
+            return reward
         place = game.place[slot]
         drawn = (place == place[:, :1]).all(1) & ~game.cut_off[slot].any(1)
-        return np.where(drawn, came + (np.float32(self.draw) - game.returns[slot, seat]), came)
+        return np.where(drawn, reward + (np.float32(self.draw) - game.returns[slot, seat]), reward)
 
     def harvest(self) -> Unrolls:
         """Return the complete unrolls and keep the rest, renumbered."""
@@ -176,16 +176,16 @@ class TrajectoryBuilder:
 
     def _keep(self, rows: NDArray[np.bool_], done: NDArray[np.bool_]) -> None:
         """Keep only the rows of unfinished unrolls."""
-        kept = np.flatnonzero(rows)
+        kept_rows = np.flatnonzero(rows)
         number = np.full(self.rows + 1, -1, np.int64)  # The last one is for -1, which stays.
-        number[kept] = np.arange(len(kept))
+        number[kept_rows] = np.arange(len(kept_rows))
         lane_number = np.cumsum(~done) - 1
-        columns = {name: column.take(kept, 0) for name, column in self.columns.items()}
+        columns = {name: column.take(kept_rows, 0) for name, column in self.columns.items()}
         states = np.concatenate(self.lane_state)[~done] if self.lane_state else None
         self._clear()
         self.last = number[self.last]
-        self.rows, self.lanes = len(kept), int((~done).sum())
-        if len(kept):
+        self.rows, self.lanes = len(kept_rows), int((~done).sum())
+        if len(kept_rows):
             columns["next"] = number[columns["next"]]
             columns["lane"] = lane_number[columns["lane"]]
             self.columns = columns

@@ -38,7 +38,7 @@ class Choice:
 
     action: NDArray[np.int32]
     log_prob: NDArray[np.float32]
-    said: NDArray[np.float32] | Callable[[], NDArray[np.float32]]
+    lazy_log_probs: NDArray[np.float32] | Callable[[], NDArray[np.float32]]
     """Log-probabilities of all choices, or what computes them; few ask for them."""
     value: NDArray[np.float32] | None
     state: NDArray[np.float32] | None
@@ -47,7 +47,7 @@ class Choice:
     @cached_property
     def log_probs(self) -> NDArray[np.float32]:
         """`[n, choices]`; ask before the actor chooses again."""
-        return self.said() if callable(self.said) else self.said
+        return self.lazy_log_probs() if callable(self.lazy_log_probs) else self.lazy_log_probs
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,10 @@ class Actor:
         refuse_not_finite(log_prob.numpy(), self.label)
         value = None if judged.value is None else judged.value.numpy()
 
-        def said() -> NDArray[np.float32]:
+        def all_log_probs() -> NDArray[np.float32]:
             return heads.log_probs(judged.logits, mask, temperature).numpy()
 
-        return Choice(action.numpy(), log_prob.numpy(), said, value, judged.before)
+        return Choice(action.numpy(), log_prob.numpy(), all_log_probs, value, judged.before)
 
     @torch.no_grad()
     def log_probs(self, decisions: Decisions, rows: NDArray[Any]) -> Tensor:
@@ -182,16 +182,16 @@ class Actor:
                 phases.switch(SAMPLE)
                 gathered |= gather_drawn(lane, decisions, rows, self.policy.heads, self.seed)
             phases.switch(TRANSFER)
-            given = lane.up(gathered)
+            inputs = lane.up(gathered)
             phases.switch(INFER)
-            said = self._said(given)
+            network_outputs = self._forward(inputs)
             phases.switch(SAMPLE)
-            found = self._drawn(given, self.temperature, *said)
+            outputs = self._drawn(inputs, self.temperature, *network_outputs)
             phases.switch(TRANSFER)
-            back = lane.down(numbers=found.numbers, state=found.state)
+            back = lane.down(numbers=outputs.numbers, state=outputs.state)
         if before is not None:
             self._memory.remember(decisions, rows, back["state"])
-        return self._choice(back["numbers"], found, before)
+        return self._choice(back["numbers"], outputs, before)
 
     def _choose_recorded(
         self,
@@ -202,15 +202,15 @@ class Actor:
     ) -> Choice:
         """Choose as `_choose_far`, in as few calls as can be: others wait for the interpreter."""
         lane, phases, heads, many = self.lane, self.phases, self.policy.heads, len(rows)
-        seen, own = seen_of(decisions), {} if privileged is None else {"privileged": privileged}
-        kinds = {name: (each.shape[1:], each.dtype) for name, each in (seen | own).items()}
+        shown, own = seen_of(decisions), {} if privileged is None else {"privileged": privileged}
+        kinds = {name: (column.shape[1:], column.dtype) for name, column in (shown | own).items()}
         if not self.greedy:
             kinds["uniforms"] = (len(heads),), np.dtype(np.float32)
         with lane.here(wait=not self._own_weights), phases(BATCH):
             recorded = records.fit(kinds, many)
             arrays = recorded.arrays
-            copy_rows([(each, arrays[name]) for name, each in seen.items()], rows)
-            copy_rows([(each, arrays[name]) for name, each in own.items()])
+            copy_rows([(column, arrays[name]) for name, column in shown.items()], rows)
+            copy_rows([(column, arrays[name]) for name, column in own.items()])
             if not self.greedy:
                 phases.switch(SAMPLE)
                 draws(self.seed, decisions, rows, arrays["uniforms"][:many])
@@ -218,59 +218,59 @@ class Actor:
             recorded.run(self.temperature)
             phases.switch(TRANSFER)
             lane.settle()
-        return self._choice(recorded.numbers[:many], recorded.found, None)
+        return self._choice(recorded.numbers[:many], recorded.outputs, None)
 
     def _choice(
-        self, numbers: NDArray[np.int32], found: Found, before: NDArray[np.float32] | None
+        self, numbers: NDArray[np.int32], outputs: Found, before: NDArray[np.float32] | None
     ) -> Choice:
         heads, temperature, rows = self.policy.heads, self.temperature, len(numbers)
         few = numbers.shape[1] - (heads.choices if self._all_log_probs else 0)
         action = np.empty((rows, len(heads)), np.int32)
         floats = np.empty((rows, few - len(heads)), np.float32)
-        told = numbers[:, len(heads) : few].view(np.float32)
-        copy_rows([(numbers[:, : len(heads)], action), (told, floats)])
+        encoded = numbers[:, len(heads) : few].view(np.float32)
+        copy_rows([(numbers[:, : len(heads)], action), (encoded, floats)])
         refuse_not_finite(floats[:, 0], self.label)
 
-        def said() -> NDArray[np.float32]:
+        def all_log_probs() -> NDArray[np.float32]:
             if self._all_log_probs:
                 return numbers[:, few:].view(np.float32)
             with torch.no_grad(), self.lane.own_stream():
-                logits, mask = found.logits[:rows], found.mask[:rows]
+                logits, mask = outputs.logits[:rows], outputs.mask[:rows]
                 return heads.log_probs(logits, mask, temperature).cpu().numpy()
 
         value = floats[:, 1] if floats.shape[1] > 1 else None
-        return Choice(action, floats[:, 0], said, value, before)
+        return Choice(action, floats[:, 0], all_log_probs, value, before)
 
-    def _work(self, given: Rows, temperature: Tensor | float) -> Found:
-        return self._drawn(given, temperature, *self._said(given))
+    def _work(self, inputs: Rows, temperature: Tensor | float) -> Found:
+        return self._drawn(inputs, temperature, *self._forward(inputs))
 
-    def _said(self, given: Rows) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    def _forward(self, inputs: Rows) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return logits, values and states after, where the networks are."""
-        seen, after = given["observation"], None
+        observation, after = inputs["observation"], None
         with self._autocast():
             if self.policy.state_size:
-                features, after = self.policy.torso.step(seen, given["state"])
+                features, after = self.policy.torso.step(observation, inputs["state"])
             else:
-                features = self.policy.torso(seen)
+                features = self.policy.torso(observation)
             logits = self.policy.head(features).float()
-        value = self._value_of(features, given.get("privileged", seen))
+        value = self._value_of(features, inputs.get("privileged", observation))
         return logits, value, None if after is None else after.float()
 
     def _drawn(
         self,
-        given: Rows,
+        inputs: Rows,
         temperature: Tensor | float,
         logits: Tensor,
         value: Tensor | None,
         after: Tensor | None,
     ) -> Found:
-        mask = given["mask"]
-        chosen = self.policy.heads.choose(logits, mask, given.get("uniforms"), temperature)
+        mask = inputs["mask"]
+        chosen = self.policy.heads.choose(logits, mask, inputs.get("uniforms"), temperature)
         floats = [chosen[1]] if value is None else [chosen[1], value]
-        columns = [each[:, None] for each in floats]
+        columns = [column[:, None] for column in floats]
         if self._all_log_probs:
             columns.append(self.policy.heads.log_probs(logits, mask, temperature))
-        bits = [each.view(torch.int32) for each in columns]
+        bits = [column.view(torch.int32) for column in columns]
         return Found(torch.cat([chosen[0], *bits], 1), logits, mask, after)
 
     def _judge(
@@ -306,16 +306,16 @@ class Actor:
     def _judge_in_blocks(
         self, decisions: Decisions, rows: NDArray[Any], observation: NDArray[Any], mask: Tensor
     ) -> _Judged:
-        seen, size = torch.from_numpy(observation), self.block
+        observations, size = torch.from_numpy(observation), self.block
         if self.policy.state_size:
             before = self._memory.recall(decisions, rows)
-            logits, after = in_blocks(self._recurrent, size, seen, torch.from_numpy(before))
+            logits, after = in_blocks(self._recurrent, size, observations, torch.from_numpy(before))
             self._memory.remember(decisions, rows, after.numpy())
             return _Judged(logits, None, before)
         kinds = kinds_of(observation, mask.numpy())
         if kinds is None:
-            return _Judged(in_blocks(self._plain, size, seen)[0], None, None)
-        (logits,) = in_blocks(self._plain, size, seen[torch.from_numpy(kinds[0])])
+            return _Judged(in_blocks(self._plain, size, observations)[0], None, None)
+        (logits,) = in_blocks(self._plain, size, observations[torch.from_numpy(kinds[0])])
         return _Judged(logits.index_select(0, torch.from_numpy(kinds[1])), None, None)
 
     def _plain(self, observation: Tensor) -> tuple[Tensor, ...]:
@@ -342,12 +342,12 @@ class Actor:
         """Return values of all rows; `group` is the row of `features` that each has."""
         if self.critic is None or self.critic.output == "q":
             return None
-        seen = features
+        critic_view = features
         if self.critic.torso is not None:
             kinds = kinds_of(view)
             group = None if kinds is None else torch.from_numpy(kinds[1])
-            seen = self._to_device(view if kinds is None else view.take(kinds[0], 0))
-        value = self._value_of(features, seen)
+            critic_view = self._to_device(view if kinds is None else view.take(kinds[0], 0))
+        value = self._value_of(features, critic_view)
         assert value is not None
         return value.cpu() if group is None else value.cpu().index_select(0, group)
 
@@ -390,9 +390,9 @@ def gather_drawn(
     lane: Lane, decisions: Decisions, rows: NDArray[Any], heads: Heads, seed: int
 ) -> Rows:
     """Return what `uniforms_for` does, in the lane's memory."""
-    held, drawn = lane.room("uniforms", len(rows), (len(heads),), torch.float32)
+    uniforms, drawn = lane.room("uniforms", len(rows), (len(heads),), torch.float32)
     draws(seed, decisions, rows, drawn)
-    return {"uniforms": held}
+    return {"uniforms": uniforms}
 
 
 def refuse_temperature(temperature: float) -> None:

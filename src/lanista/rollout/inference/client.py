@@ -30,13 +30,13 @@ PRIVILEGED = "privileged"
 class Note(NamedTuple):
     """What is asked, beside the arrays."""
 
-    what: str
+    kind: str
     version: int = 0
     """Which weights are to answer."""
     temperature: float = 1.0
     log_probs: bool = False
     """Those of all choices are wanted too."""
-    asked: float = 0.0
+    sent_at: float = 0.0
     """When, on the clock that all processes of a machine share."""
     latency: float | None = None
     """Seconds that the answer before took to come; None: it was told already."""
@@ -68,18 +68,18 @@ class RemoteActor:
     ) -> Choice:
         """Choose at `rows` of `decisions`; `privileged` is what the critic may see there."""
         with self.phases(BATCH):
-            told = {name: getattr(decisions, name).take(rows, 0) for name in COLUMNS}
+            columns = {name: getattr(decisions, name).take(rows, 0) for name in COLUMNS}
             if privileged is not None:
-                told[PRIVILEGED] = privileged
+                columns[PRIVILEGED] = privileged
         began = time.monotonic()
         note = Note(CHOOSE, self.version, self.temperature, self.log_probs, began, self._latency)
         with self.phases(WAIT):
-            found = self._ask(told, note)
+            answer = self._ask(columns, note)
         self._latency = time.monotonic() - began
         with self.phases(BATCH):  # The memory is written again at the next call.
-            own = {name: array.copy() for name, array in found.items()}
-        said = own.get("log_probs", _not_asked)
-        return Choice(own["action"], own["log_prob"], said, own.get("value"), own.get("state"))
+            own = {name: array.copy() for name, array in answer.items()}
+        log_probs = own.get("log_probs", _not_asked)
+        return Choice(own["action"], own["log_prob"], log_probs, own.get("value"), own.get("state"))
 
     def rest(self) -> None:
         """Tell that nothing is played for now, so that nobody waits for this worker's rows."""
@@ -104,7 +104,7 @@ class RemoteActor:
     def _ask(self, arrays: Arrays, note: Note) -> dict[str, NDArray[Any]]:
         try:
             self._outbox.send(arrays, note)
-            found, failure = self._inbox.receive()
+            answer, failure = self._inbox.receive()
         except (EOFError, OSError) as error:
             raise LanistaError(
                 "Whoever chooses for this worker's matches is gone (rollouts.inference central); "
@@ -112,7 +112,7 @@ class RemoteActor:
             ) from error
         if failure is not None:
             raise LanistaError(failure)
-        return found
+        return answer
 
 
 def _not_asked() -> NDArray[np.float32]:

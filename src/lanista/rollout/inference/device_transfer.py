@@ -122,26 +122,28 @@ class Lane:
         self, name: str, rows: int, shape: tuple[int, ...], dtype: torch.dtype | np.dtype[Any]
     ) -> tuple[Tensor, NDArray[Any]]:
         """Return the memory kept under `name`, as a tensor and as an array."""
-        held = self._pinned.get((name, shape, dtype))
-        if held is None or len(held[1]) < rows:
+        memory = self._pinned.get((name, shape, dtype))
+        if memory is None or len(memory[1]) < rows:
             kind = dtype if isinstance(dtype, torch.dtype) else _torch_type(dtype)
             pinned = self.device.type == "cuda"
             tensor = torch.empty((rows, *shape), dtype=kind, pin_memory=pinned)
-            held = self._pinned[name, shape, dtype] = tensor, tensor.numpy()
-        return held[0][:rows], held[1][:rows]
+            memory = self._pinned[name, shape, dtype] = tensor, tensor.numpy()
+        return memory[0][:rows], memory[1][:rows]
 
     def up(self, gathered: Rows) -> Rows:
         """Return what was gathered, on the device; good until more is gathered."""
-        return {name: held.to(self.device, non_blocking=True) for name, held in gathered.items()}
+        return {
+            name: column.to(self.device, non_blocking=True) for name, column in gathered.items()
+        }
 
-    def down(self, **found: Tensor | None) -> dict[str, NDArray[Any]]:
+    def down(self, **outputs: Tensor | None) -> dict[str, NDArray[Any]]:
         """Wait for what was found, and return it; written over by the next call."""
         back = {}
-        for name, tensor in found.items():
+        for name, tensor in outputs.items():
             if tensor is not None:
                 shape = tensor.shape
-                held, back[name] = self.room(f"{name} back", shape[0], shape[1:], tensor.dtype)
-                held.copy_(tensor, non_blocking=True)
+                pinned, back[name] = self.room(f"{name} back", shape[0], shape[1:], tensor.dtype)
+                pinned.copy_(tensor, non_blocking=True)
         self.settle()
         return back
 
@@ -172,8 +174,8 @@ def _columns(unrolls: Unrolls) -> Iterator[Any]:
 class Lanes:
     """The lanes of one worker: one for each device, for as long as it lives."""
 
-    def __init__(self, *known: Lane) -> None:
-        self._of = {lane.device: lane for lane in known}
+    def __init__(self, *lanes: Lane) -> None:
+        self._of = {lane.device: lane for lane in lanes}
 
     def of(self, device: torch.device) -> Lane:
         """Return the lane to `device`, which has waited for what was put there so far."""
@@ -198,12 +200,14 @@ class Recorded:
         pinned = device.type == "cuda"
         self._here = torch.zeros(size, dtype=torch.uint8, pin_memory=pinned)
         self._there = torch.zeros(size, dtype=torch.uint8, device=device)
-        self.arrays = {name: each.numpy() for name, each in _cut(self._here, kinds, rows).items()}
+        self.arrays = {
+            name: column.numpy() for name, column in _cut(self._here, kinds, rows).items()
+        }
         """Where rows are to be written, by name."""
-        self.given = _cut(self._there, kinds, rows)
+        self.inputs = _cut(self._there, kinds, rows)
         self.temperature, self._set = torch.ones((), device=device), 1.0
         for _ in range(3):  # Libraries choose their ways and take their memory at first.
-            work(self.given, self.temperature)
+            work(self.inputs, self.temperature)
         self.graph = torch.cuda.CUDAGraph()
         record = torch.cuda.graph(
             self.graph,
@@ -212,9 +216,9 @@ class Recorded:
             capture_error_mode="thread_local",
         )
         with _recording, record:
-            self.found = work(self.given, self.temperature)
-        many, *shape = self.found.numbers.shape
-        kind = self.found.numbers.dtype
+            self.outputs = work(self.inputs, self.temperature)
+        many, *shape = self.outputs.numbers.shape
+        kind = self.outputs.numbers.dtype
         self._back, self.numbers = lane.room("numbers back", many, tuple(shape), kind)
         """What was found, after the lane has settled."""
 
@@ -226,7 +230,7 @@ class Recorded:
             self._set = temperature
         self._there.copy_(self._here, non_blocking=True)
         self.graph.replay()
-        self._back.copy_(self.found.numbers, non_blocking=True)
+        self._back.copy_(self.outputs.numbers, non_blocking=True)
 
 
 def _bytes(rows: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
@@ -253,12 +257,12 @@ class Records:
 
     def __init__(self, work: Work, lane: Lane) -> None:
         self._work, self._lane = work, lane
-        self._made: dict[tuple[int, Hashable], Recorded] = {}
+        self._by_size: dict[tuple[int, Hashable], Recorded] = {}
 
     def fit(self, kinds: Kinds, rows: int) -> Recorded:
         """Return work for so many rows, or a few more; recorded the first time."""
         rows = max(1, -(-rows // STEP)) * STEP
         kind = rows, tuple(kinds.items())
-        if kind not in self._made:
-            self._made[kind] = Recorded(self._work, kinds, rows, self._lane)
-        return self._made[kind]
+        if kind not in self._by_size:
+            self._by_size[kind] = Recorded(self._work, kinds, rows, self._lane)
+        return self._by_size[kind]

@@ -85,8 +85,8 @@ class OpponentBatch:
     def _replayed(
         self, records: Records, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]
     ) -> Ints:
-        lane, seen = self._lane, seen_of(decisions)
-        kinds = {name: (each.shape[1:], each.dtype) for name, each in seen.items()}
+        lane, shown = self._lane, seen_of(decisions)
+        kinds = {name: (column.shape[1:], column.dtype) for name, column in shown.items()}
         if self.seed is not None:
             kinds["uniforms"] = (len(self.heads),), np.dtype(np.float32)
         with lane.here(wait=False):  # Nobody changes their weights.
@@ -94,33 +94,35 @@ class OpponentBatch:
             first = 0
             for at, size in zip(self._begins(recorded.rows), sizes, strict=True):
                 own = rows[first : first + size]
-                copy_rows([(each, recorded.arrays[name]) for name, each in seen.items()], own, at)
+                copy_rows(
+                    [(column, recorded.arrays[name]) for name, column in shown.items()], own, at
+                )
                 if self.seed is not None:
                     draws(self.seed, decisions, own, recorded.arrays["uniforms"][at : at + size])
                 first += size
             recorded.run(self.temperature)
             lane.settle()
         begins = self._begins(recorded.rows)
-        parts = [recorded.numbers[at : at + n] for at, n in zip(begins, sizes, strict=True)]
-        numbers = np.concatenate(parts)
+        by_policy = [recorded.numbers[at : at + n] for at, n in zip(begins, sizes, strict=True)]
+        numbers = np.concatenate(by_policy)
         self._refuse_not_finite(numbers[:, -1].view(np.float32), sizes)
         return np.ascontiguousarray(numbers[:, :-1])
 
     def _refuse_not_finite(self, log_prob: NDArray[np.float32], sizes: Sequence[int]) -> None:
         if not np.isfinite(log_prob).all():
-            parts = np.split(log_prob, np.cumsum(sizes)[:-1])
-            for part, label in zip(parts, self._labels, strict=True):
-                refuse_not_finite(part, label)
+            by_policy = np.split(log_prob, np.cumsum(sizes)[:-1])
+            for own, label in zip(by_policy, self._labels, strict=True):
+                refuse_not_finite(own, label)
 
     def _begins(self, rows: int) -> range:
         """Return where each policy's rows begin among so many."""
-        each = rows // len(self.policies)
-        return range(0, each * len(self.policies), each)
+        per_policy = rows // len(self.policies)
+        return range(0, per_policy * len(self.policies), per_policy)
 
-    def _work(self, given: Rows, temperature: Tensor | float) -> Found:
-        used = self._begins(len(given["mask"])).stop
-        observation, mask = given["observation"][:used], given["mask"][:used]
-        drawn = given["uniforms"][:used] if "uniforms" in given else None
+    def _work(self, inputs: Rows, temperature: Tensor | float) -> Found:
+        used = self._begins(len(inputs["mask"])).stop
+        observation, mask = inputs["observation"][:used], inputs["mask"][:used]
+        drawn = inputs["uniforms"][:used] if "uniforms" in inputs else None
         judge = self.policies[0] if self._stacked is None else self._at_once
         logits = judge(observation).float()
         action, log_prob = self.heads.choose(logits, mask, drawn, temperature)
@@ -129,8 +131,8 @@ class OpponentBatch:
         return Found(numbers, logits, mask)
 
     def _in_turn(self, sizes: Sequence[int], observation: Tensor) -> Tensor:
-        parts = zip(self.policies, torch.split(observation, list(sizes)), strict=True)
-        return torch.cat([policy(part) for policy, part in parts if len(part)])
+        pairs = zip(self.policies, torch.split(observation, list(sizes)), strict=True)
+        return torch.cat([policy(own) for policy, own in pairs if len(own)])
 
     def _at_once(self, observation: Tensor) -> Tensor:
         assert self._stacked is not None
@@ -146,9 +148,9 @@ class OpponentBatch:
         if self.seed is not None:
             gathered |= gather_drawn(lane, decisions, rows, self.heads, self.seed)
         with lane.here(wait=False):  # Nobody changes their weights.
-            given = lane.up(gathered)
-            logits, uniforms = judge(given["observation"]).float(), given.get("uniforms")
-            chosen = self.heads.choose(logits, given["mask"], uniforms, self.temperature)
+            inputs = lane.up(gathered)
+            logits, uniforms = judge(inputs["observation"]).float(), inputs.get("uniforms")
+            chosen = self.heads.choose(logits, inputs["mask"], uniforms, self.temperature)
             back = lane.down(action=chosen[0], log_prob=chosen[1])
         return back["action"].copy(), back["log_prob"]
 

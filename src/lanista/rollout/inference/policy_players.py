@@ -68,17 +68,17 @@ class EnsemblePlayer:
     def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
         """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
         mask = torch.from_numpy(decisions.mask[rows])
-        said = [actor.log_probs(decisions, rows) for actor in self.actors]
-        (mean,) = in_blocks(self._mean, BLOCK, *said)
+        log_probs = [actor.log_probs(decisions, rows) for actor in self.actors]
+        (mean,) = in_blocks(self._mean, BLOCK, *log_probs)
         drawn = uniforms_for(self.heads, decisions, rows, None if self.greedy else self.seed)
         action, log_prob = self.heads.choose(mean, mask, drawn, self.temperature)
         refuse_not_finite(log_prob.numpy(), named(self.digest, self.name))
         return action.numpy()
 
     @staticmethod
-    def _mean(*said: Tensor) -> tuple[Tensor, ...]:
+    def _mean(*log_probs: Tensor) -> tuple[Tensor, ...]:
         # Up to a constant, which the heads take out again.
-        return (torch.stack(said).logsumexp(0),)
+        return (torch.stack(log_probs).logsumexp(0),)
 
 
 def policy_player(

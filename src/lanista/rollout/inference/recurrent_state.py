@@ -25,11 +25,11 @@ class Memory:
         """Return each seat's state so far in its match, `[rows, size]`."""
         slot, seat = self._places(decisions, rows)
         # A turn that does not come after the last one tells of the same match begun again.
-        known = (self.match[slot, seat] == decisions.match[rows]) & (
+        continues = (self.match[slot, seat] == decisions.match[rows]) & (
             self.turn[slot, seat] < decisions.turn[rows]
         )
         state = self.state[slot, seat]
-        state[~known] = 0
+        state[~continues] = 0
         return state
 
     def remember(self, decisions: Decisions, rows: NDArray[Any], state: NDArray[Any]) -> None:

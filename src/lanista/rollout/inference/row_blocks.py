@@ -35,10 +35,11 @@ Work = Callable[..., tuple[Tensor, ...]]
 def in_blocks(work: Work, size: int, *inputs: Tensor) -> tuple[Tensor, ...]:
     """Return `work` of `inputs` computed `size` rows at a time: for networks."""
     rows, filled = len(inputs[0]), _filled(size, inputs)
-    parts = [
-        work(*(given[at : at + size] for given in filled)) for at in range(0, len(filled[0]), size)
+    outputs_by_block = [
+        work(*(tensor[at : at + size] for tensor in filled))
+        for at in range(0, len(filled[0]), size)
     ]
-    return tuple(torch.cat(column)[:rows] for column in zip(*parts, strict=True))
+    return tuple(torch.cat(column)[:rows] for column in zip(*outputs_by_block, strict=True))
 
 
 def in_whole_blocks(work: Work, size: int, *inputs: Tensor) -> tuple[Tensor, ...]:
@@ -48,7 +49,7 @@ def in_whole_blocks(work: Work, size: int, *inputs: Tensor) -> tuple[Tensor, ...
     that no loop leaves a rest.
     """
     rows = len(inputs[0])
-    return tuple(found[:rows] for found in work(*_filled(size, inputs)))
+    return tuple(output[:rows] for output in work(*_filled(size, inputs)))
 
 
 def _filled(size: int, inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -56,8 +57,8 @@ def _filled(size: int, inputs: Sequence[Tensor]) -> list[Tensor]:
     rows = len(inputs[0])
     whole = max(1, -(-rows // size)) * size
     filled = []
-    for given in inputs:
-        padded = given.new_zeros((whole, *given.shape[1:]))
-        padded[:rows] = given
+    for column in inputs:
+        padded = column.new_zeros((whole, *column.shape[1:]))
+        padded[:rows] = column
         filled.append(padded)
     return filled

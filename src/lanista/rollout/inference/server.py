@@ -77,7 +77,7 @@ class _Line:
         self.inbox, self.outbox = Inbox(pipe), Outbox(pipe, slots=1)
         self.playing = False
         """It asked since it last rested, so it is worth waiting for."""
-        self.asked: tuple[Note, dict[str, NDArray[Any]]] | None = None
+        self.request: tuple[Note, dict[str, NDArray[Any]]] | None = None
         """The request that waits."""
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class InferenceServer:
         self.actor, self.workers, self.batch, self.deadline = actor, workers, batch, deadline
         self._prepare, self._version = prepare, -1
         self._lines: dict[int, _Line] = {}
-        self._told: SimpleQueue[_Line] = SimpleQueue()
+        self._new_lines: SimpleQueue[_Line] = SimpleQueue()
         self._counting = threading.Lock()
         self._stopped = False
         self._measures = Measures()
@@ -128,7 +128,7 @@ class InferenceServer:
             self._refuse_failed()
             if self._stopped:
                 raise ValueError("Central inference was closed.")
-            self._told.put(_Line(number, here))
+            self._new_lines.put(_Line(number, here))
             os.write(self._ring, b"!")
         return there
 
@@ -136,14 +136,14 @@ class InferenceServer:
         """Return metrics of what was done since the last call."""
         self._refuse_failed()
         with self._counting:
-            found, self._measures = self._measures, Measures()
-        return found.flat()
+            measures, self._measures = self._measures, Measures()
+        return measures.flat()
 
     def taken(self) -> Times:
         """Return the thread's seconds by phase since the last call."""
         with self._counting:
-            found, self._spent = self._spent, ({}, {})
-        return found
+            times, self._spent = self._spent, ({}, {})
+        return times
 
     def close(self) -> None:
         """End the thread and all lines; whoever waits for an answer learns it. Twice is once."""
@@ -178,8 +178,8 @@ class InferenceServer:
                 error = raised
             with self._counting:
                 self._stopped, self._error = True, error
-                while not self._told.empty():
-                    self._told.get().close()
+                while not self._new_lines.empty():
+                    self._new_lines.get().close()
             for line in list(self._lines.values()):
                 if error is not None:
                     with contextlib.suppress(OSError):
@@ -199,9 +199,9 @@ class InferenceServer:
         self._count(phases)
 
     def _count(self, phases: Phases) -> None:
-        found = phases.taken()
+        times = phases.taken()
         with self._counting:
-            for mine, theirs in zip(self._spent, found, strict=True):
+            for mine, theirs in zip(self._spent, times, strict=True):
                 add_up(mine, theirs)
 
     def _patience(self) -> float | None:
@@ -209,19 +209,19 @@ class InferenceServer:
 
         Below 0 where it is late already, which a selector takes as 0.
         """
-        asked = [line.asked[0].asked for line in self._lines.values() if line.asked]
-        return min(asked) + self.deadline - time.monotonic() if asked else None
+        times = [line.request[0].sent_at for line in self._lines.values() if line.request]
+        return min(times) + self.deadline - time.monotonic() if times else None
 
     def _closing(self) -> str:
         """Return why those who wait are to be answered now; empty: they are not."""
-        waiting = [line.asked for line in self._lines.values() if line.asked]
+        waiting = [line.request for line in self._lines.values() if line.request]
         if not waiting:
             return ""
         if sum(len(arrays["slot"]) for _, arrays in waiting) >= self.batch:
             return FULL
         if len(waiting) == sum(line.playing for line in self._lines.values()):
             return EVERYBODY
-        oldest = min(note.asked for note, _ in waiting)
+        oldest = min(note.sent_at for note, _ in waiting)
         return DEADLINE if time.monotonic() >= oldest + self.deadline else ""
 
     def _hear(self, line: _Line) -> None:
@@ -235,21 +235,21 @@ class InferenceServer:
         if note.latency is not None:
             with self._counting:
                 self._measures.latency.add(1000 * note.latency)
-        if note.what == CHOOSE:
-            line.playing, line.asked = True, (note, arrays)
-        elif note.what == REST:
+        if note.kind == CHOOSE:
+            line.playing, line.request = True, (note, arrays)
+        elif note.kind == REST:
             line.playing = False
-        elif note.what == MEMORY:
+        elif note.kind == MEMORY:
             self._reply(line, part_of(self.actor.memory(), line.number, self.workers))
-        elif note.what == RESTORE:
+        elif note.kind == RESTORE:
             self._remember(line.number, arrays)
             self._reply(line, {})
 
     def _connect(self) -> None:
         os.read(self._bell, 1)
-        if self._told.empty():  # It rang for the end.
+        if self._new_lines.empty():  # It rang for the end.
             return
-        line = self._told.get()
+        line = self._new_lines.get()
         if line.number in self._lines:
             self._drop(self._lines[line.number])
         self._lines[line.number] = line
@@ -265,11 +265,11 @@ class InferenceServer:
         """Let a worker's matches have these recurrent states, copied, and nobody else's change."""
         before = self.actor.memory()
         if before or memory:
-            parts: list[Arrays] = [
-                part_of(before, each, self.workers) for each in range(self.workers)
+            memories: list[Arrays] = [
+                part_of(before, worker, self.workers) for worker in range(self.workers)
             ]
-            parts[number] = memory
-            self.actor.restore(joined(parts))
+            memories[number] = memory
+            self.actor.restore(joined(memories))
 
     def _serve(self, why: str) -> None:
         """Answer everybody who waits, with one inference for all who want the same weights."""
@@ -278,32 +278,32 @@ class InferenceServer:
         groups: dict[tuple[int, float, bool, bool], list[_Line]] = {}
         # In the order of their numbers, so that who came first rounds nothing otherwise.
         for line in sorted(self._lines.values(), key=lambda line: line.number):
-            if line.asked:
-                note, arrays = line.asked
+            if line.request:
+                note, arrays = line.request
                 kind = note.version, note.temperature, note.log_probs, PRIVILEGED in arrays
                 groups.setdefault(kind, []).append(line)
         for lines in groups.values():
             self._answer(lines)
 
     def _answer(self, lines: Sequence[_Line]) -> None:
-        notes, asked = zip(*(line.asked for line in lines if line.asked), strict=True)
+        notes, requests = zip(*(line.request for line in lines if line.request), strict=True)
         try:
             self._take_up(notes[0])
-            choice = self._choose([line.number for line in lines], asked)
-            found = _arrays(choice, notes[0].log_probs)
+            choice = self._choose([line.number for line in lines], requests)
+            answers = _arrays(choice, notes[0].log_probs)
         except Exception as error:
-            known = isinstance(error, LanistaError)
-            text = str(error) if known else f"Central inference failed: {traceback.format_exc()}"
+            expected = isinstance(error, LanistaError)
+            text = str(error) if expected else f"Central inference failed: {traceback.format_exc()}"
             for line in lines:
                 self._reply(line, {}, text)
             return
         with self._counting:  # Before the answers, so that whoever has one finds it counted.
-            self._measures.rows.add(len(found["action"]))
+            self._measures.rows.add(len(answers["action"]))
         with self.actor.phases(BATCH):
             at = 0
-            for line, arrays in zip(lines, asked, strict=True):
+            for line, arrays in zip(lines, requests, strict=True):
                 end = at + len(arrays["slot"])
-                self._reply(line, {name: array[at:end] for name, array in found.items()})
+                self._reply(line, {name: array[at:end] for name, array in answers.items()})
                 at = end
 
     def _take_up(self, note: Note) -> None:
@@ -312,18 +312,20 @@ class InferenceServer:
             self._version = note.version
         self.actor.temperature = note.temperature
 
-    def _choose(self, numbers: Sequence[int], asked: Sequence[Arrays]) -> Choice:
+    def _choose(self, numbers: Sequence[int], requests: Sequence[Arrays]) -> Choice:
         with self.actor.phases(BATCH):
-            told = {name: np.concatenate([one[name] for one in asked]) for name in asked[0]}
-            sizes = [len(one["slot"]) for one in asked]
+            columns = {
+                name: np.concatenate([one[name] for one in requests]) for name in requests[0]
+            }
+            sizes = [len(one["slot"]) for one in requests]
             # Slots of different workers are different ones, for the actor's memory.
             number = np.repeat(np.array(numbers, np.int32), sizes)
-            told["slot"] = told["slot"] * np.int32(self.workers) + number
-        decisions = Decisions(**{name: told[name] for name in COLUMNS})
-        return self.actor.choose(decisions, np.arange(len(decisions)), told.get(PRIVILEGED))
+            columns["slot"] = columns["slot"] * np.int32(self.workers) + number
+        decisions = Decisions(**{name: columns[name] for name in COLUMNS})
+        return self.actor.choose(decisions, np.arange(len(decisions)), columns.get(PRIVILEGED))
 
     def _reply(self, line: _Line, arrays: Arrays, failure: str | None = None) -> None:
-        line.asked = None
+        line.request = None
         try:
             line.outbox.send(arrays, failure)
         except OSError:
@@ -344,20 +346,20 @@ def part_of(memory: Arrays, number: int, workers: int) -> dict[str, NDArray[Any]
     return {name: array[: slots.max() + 1, : seats.max() + 1] for name, array in own.items()}
 
 
-def joined(parts: Sequence[Arrays]) -> dict[str, NDArray[Any]]:
-    """Return the memory of an actor of which `part_of` gives `parts`."""
-    some = [part for part in parts if part]
+def joined(memories: Sequence[Arrays]) -> dict[str, NDArray[Any]]:
+    """Return the memory of an actor of which `part_of` gives `memories`."""
+    some = [memory for memory in memories if memory]
     if not some:
         return {}
-    slots, seats = np.max([part["match"].shape for part in some], axis=0)
+    slots, seats = np.max([memory["match"].shape for memory in some], axis=0)
     whole = {}
     for name, array in some[0].items():
-        shape = (slots * len(parts), seats, *array.shape[2:])
+        shape = (slots * len(memories), seats, *array.shape[2:])
         whole[name] = np.full(shape, -1 if name == "match" else 0, array.dtype)
-        for number, part in enumerate(parts):
-            if part:
-                held = part[name]
-                whole[name][number :: len(parts)][: held.shape[0], : held.shape[1]] = held
+        for number, memory in enumerate(memories):
+            if memory:
+                own = memory[name]
+                whole[name][number :: len(memories)][: own.shape[0], : own.shape[1]] = own
     return whole
 
 

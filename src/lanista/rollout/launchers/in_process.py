@@ -36,9 +36,9 @@ class Published:
         current = weights_of(self.actor)
         if self.lag:
             current = [{name: t.clone() for name, t in state.items()} for state in current]
-        kept = {old: held for old, held in self._versions.items() if old >= version - self.lag}
+        recent = {old: state for old, state in self._versions.items() if old >= version - self.lag}
         # At once: somebody may look up an older one meanwhile.
-        self._versions = {**kept, version: current}
+        self._versions = {**recent, version: current}
         if self.actor.device.type == "cuda":
             # Workers have streams of their own, which do not wait for the learner's.
             torch.cuda.current_stream(self.actor.device).synchronize()
@@ -56,16 +56,16 @@ class Inline:
 
     def __init__(self, do: Do) -> None:
         self._do, self._crew = do, CollectWorker()
-        self._asked: deque[tuple[str, Any]] = deque()
+        self._requests: deque[tuple[str, Any]] = deque()
 
-    def ask(self, what: str, told: Any) -> None:
-        self._asked.append((what, told))
+    def ask(self, method: str, argument: Any) -> None:
+        self._requests.append((method, argument))
 
     def answer(self) -> Any:
-        return self._do(self._crew, *self._asked.popleft())
+        return self._do(self._crew, *self._requests.popleft())
 
     def let_go(self) -> None:
-        self._asked.clear()
+        self._requests.clear()
         self._crew.close()
 
     def end(self, last: float) -> None:
@@ -76,15 +76,15 @@ class Threaded:
     """A worker in a thread."""
 
     def __init__(self, do: Do) -> None:
-        self._asked: SimpleQueue[tuple[str, Any] | None] = SimpleQueue()
+        self._requests: SimpleQueue[tuple[str, Any] | None] = SimpleQueue()
         self._answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
         self._gone = False
         # One that hangs in a game must not keep the whole program from ending.
         self._thread = threading.Thread(target=self._work, args=(do,), daemon=True)
         self._thread.start()
 
-    def ask(self, what: str, told: Any) -> None:
-        self._asked.put((what, told))
+    def ask(self, method: str, argument: Any) -> None:
+        self._requests.put((method, argument))
 
     def answer(self) -> Any:
         value, error = self._answers.get()
@@ -94,7 +94,7 @@ class Threaded:
 
     def let_go(self) -> None:
         self._gone = True
-        self._asked.put(None)
+        self._requests.put(None)
 
     def end(self, last: float) -> None:
         self._thread.join(max(0.0, last - time.monotonic()))
@@ -104,9 +104,9 @@ class Threaded:
         # Autocast keeps converted weights for all threads together, and whoever leaves it last in
         # a thread drops them: the learner's too, who may be using them.
         with torch.autocast("cpu", enabled=False, cache_enabled=False):
-            while (asked := self._asked.get()) is not None and not self._gone:
+            while (request := self._requests.get()) is not None and not self._gone:
                 try:
-                    self._answers.put((do(crew, *asked), None))
+                    self._answers.put((do(crew, *request), None))
                 except BaseException as error:
                     self._answers.put((None, error))
             crew.close()
@@ -126,10 +126,10 @@ def launch_here(plan: Plan, kind: Callable[[Do], Inline | Threaded]) -> Launched
     """Return workers of `kind`, which read the learner's weights where they are."""
     published = Published(plan.actor, plan.lag)
 
-    def do(worker: CollectWorker, what: str, argument: Any) -> Any:
-        if what == "collect":
+    def do(worker: CollectWorker, method: str, argument: Any) -> Any:
+        if method == "collect":
             weights = published.weights(argument.version)
             return worker.collect(argument, weights, sends=plan.sends)
-        return getattr(worker, what)(argument)
+        return getattr(worker, method)(argument)
 
     return Launched(published, [kind(do) for _ in range(plan.workers)])

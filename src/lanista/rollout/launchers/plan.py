@@ -25,7 +25,7 @@ Message = tuple[str, Any]
 class Worker(Protocol):
     """Somebody who plays chunks, as the parallel collector sees it."""
 
-    def ask(self, what: str, told: Any) -> None:
+    def ask(self, method: str, argument: Any) -> None:
         """Ask for something; answers come in the order of what was asked."""
 
     def answer(self) -> Any:

@@ -101,14 +101,14 @@ class WorkerProcess:
         """
         self._slots, self._again, self._say = slots, again, say
         self._shared, self._attach = shared, attach
-        self._asked: deque[Message] = deque()
+        self._requests: deque[Message] = deque()
         """What was asked and not answered, the oldest first."""
         self._restarts = Restarts()
         self._open()
 
-    def ask(self, what: str, told: Any) -> None:
-        self._asked.append((what, told))
-        self._send(what, told)
+    def ask(self, method: str, argument: Any) -> None:
+        self._requests.append((method, argument))
+        self._send(method, argument)
 
     def answer(self) -> Any:
         while True:
@@ -117,11 +117,11 @@ class WorkerProcess:
             except (EOFError, OSError):
                 self._begin_again()
                 continue
-            what, _ = self._asked.popleft()
+            method, _ = self._requests.popleft()
             if not fine:
-                kind, told = value
-                raise kind(told)
-            if what != "collect":
+                kind, message = value
+                raise kind(message)
+            if method != "collect":
                 return value
             self._restarts.delivered()
             return _chunk(arrays, value)
@@ -146,8 +146,8 @@ class WorkerProcess:
         self.pipe, its = context.Pipe()
         self._inbox = Inbox(self.pipe)
         line = self._attach() if self._attach else None
-        told = (its, line, self._slots, dict(os.environ))
-        self.process = context.Process(target=_work, args=told, daemon=True)
+        arguments = (its, line, self._slots, dict(os.environ))
+        self.process = context.Process(target=_work, args=arguments, daemon=True)
         with _held_back():
             self.process.start()
         its.close()
@@ -161,23 +161,23 @@ class WorkerProcess:
             for segment in segments:
                 segment.send(self.pipe)
 
-    def _send(self, what: str, told: Any) -> None:
+    def _send(self, method: str, argument: Any) -> None:
         # Whether it is gone is found out when its answer is waited for.
         with contextlib.suppress(OSError):
-            self.pipe.send((what, told))
+            self.pipe.send((method, argument))
 
     def _begin_again(self) -> None:
         """Start a process in the dead one's place and ask it what was not answered."""
         self._bury()
         time.sleep(self._restarts.pause)
         self._open()
-        asked, self._asked = list(self._asked), deque()
-        building = bool(asked) and asked[0][0] == "build"
-        for what, told in [] if building else self._again():
-            self.ask(what, told)
+        unanswered, self._requests = list(self._requests), deque()
+        building = bool(unanswered) and unanswered[0][0] == "build"
+        for method, argument in [] if building else self._again():
+            self.ask(method, argument)
             self.answer()
-        for what, told in asked:
-            self.ask(what, told)
+        for method, argument in unanswered:
+            self.ask(method, argument)
 
     def _bury(self) -> None:
         self.end(time.monotonic() + PATIENCE)
@@ -256,8 +256,8 @@ def _work(pipe: Connection, line: Line, slots: int, environment: Mapping[str, st
         weights = [Segment.receive(pipe) for _ in range(many)]
         outbox = Outbox(pipe, slots)
         while True:
-            what, told = pipe.recv()
-            outbox.send(*_answer(crew, what, told, weights, layout))
+            method, argument = pipe.recv()
+            outbox.send(*_answer(crew, method, argument, weights, layout))
     crew.close()
 
 
@@ -270,20 +270,20 @@ def _end_with_parent() -> None:
 
 
 def _answer(
-    crew: CollectWorker, what: str, told: Any, segments: Sequence[Segment], layout: Layout
+    crew: CollectWorker, method: str, argument: Any, segments: Sequence[Segment], layout: Layout
 ) -> tuple[dict[str, NDArray[Any]], tuple[bool, Any]]:
     began = time.process_time()
     try:
-        if what != "collect":
-            return {}, (True, getattr(crew, what)(told))
-        version = segments[told.version % len(segments)] if segments else None
+        if method != "collect":
+            return {}, (True, getattr(crew, method)(argument))
+        version = segments[argument.version % len(segments)] if segments else None
         weights = [] if version is None else _weights(read(version, layout))
-        played = crew.collect(told, weights)
+        played = crew.collect(argument, weights)
     except LanistaError as error:
         return {}, (False, (type(error), str(error)))
     except Exception:
-        told = f"A process that plays matches failed: {traceback.format_exc()}"
-        return {}, (False, (LanistaError, told))
+        message = f"A process that plays matches failed: {traceback.format_exc()}"
+        return {}, (False, (LanistaError, message))
     arrays = to_arrays(played.unrolls) | {f"{_ENDED}{k}": v for k, v in played.ended.items()}
     spent = time.process_time() - began
     rest = (played.next_match, played.wall, played.cpu, spent)

@@ -120,12 +120,12 @@ def write(segment: Segment, arrays: Arrays) -> Layout:
 
 def read(segment: Segment, layout: Layout) -> dict[str, NDArray[Any]]:
     """Return the arrays in `segment`: views, which change when it is written again."""
-    found = {}
+    arrays = {}
     for name, dtype, shape, at in layout:
         kind = np.dtype(dtype)
         end = at + math.prod(shape) * kind.itemsize
-        found[name] = segment.buffer[at:end].view(kind).reshape(shape)
-    return found
+        arrays[name] = segment.buffer[at:end].view(kind).reshape(shape)
+    return arrays
 
 
 class Outbox:
