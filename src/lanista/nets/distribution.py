@@ -108,8 +108,8 @@ class Heads:
         barred = legal - 1
         # Not -inf: a head without a legal choice would be NaN.
         logits = torch.add(logits * legal, barred, alpha=torch.finfo(logits.dtype).max)
-        parts = [part.log_softmax(-1).flatten(-2) for part in self._split(logits)]
-        return _join(parts) * legal - barred * ILLEGAL
+        log_probs = [run.log_softmax(-1).flatten(-2) for run in self._split(logits)]
+        return _join(log_probs) * legal - barred * ILLEGAL
 
     def judge(self, logits: Tensor, mask: Tensor, actions: Tensor) -> Judged:
         """Return what `logits` `[N, choices]` say of `actions` `[N, heads]`, with gradients."""
@@ -134,8 +134,8 @@ class Heads:
         self._check(logits, mask)
         if fused_ops.by_row(logits) and not isinstance(temperature, Tensor):
             drawn = None if uniforms is None else uniforms.float().numpy()
-            found = fused_ops.choose(logits, mask, self._sizes, drawn, temperature)
-            return torch.from_numpy(found[0]), torch.from_numpy(found[1])
+            chosen = fused_ops.choose(logits, mask, self._sizes, drawn, temperature)
+            return torch.from_numpy(chosen[0]), torch.from_numpy(chosen[1])
         log_probs = self.log_probs(logits, mask, temperature)
         if uniforms is None:
             actions = self.mode(log_probs, mask)
@@ -165,7 +165,7 @@ class Heads:
     def sum(self, values: Tensor) -> Tensor:
         """Return the sum of `values` `[..., choices]` over each head's choices, `[..., heads]`."""
         self._check(values)
-        return _join([part.sum(-1) for part in self._split(values)])
+        return _join([run_values.sum(-1) for run_values in self._split(values)])
 
     def spread(self, values: Tensor) -> Tensor:
         """Return `values` `[..., heads]` repeated over each head's choices, `[..., choices]`."""
@@ -202,8 +202,8 @@ class Heads:
         probs = _exp(_wide(log_probs))
         uniforms = uniforms.to(probs.dtype)
         drawn = [
-            _inverse_cdf(part, uniforms[..., first : first + heads, None])
-            for part, (first, heads, _, _) in zip(self._split(probs), self.runs, strict=True)
+            _inverse_cdf(run_probs, uniforms[..., first : first + heads, None])
+            for run_probs, (first, heads, _, _) in zip(self._split(probs), self.runs, strict=True)
         ]
         return _join(drawn)
 
@@ -211,7 +211,7 @@ class Heads:
         """Return the likeliest legal choice of each head, the first of equals, `[..., heads]`."""
         self._check(log_probs, mask)
         legal = log_probs.masked_fill(~mask, -torch.inf)
-        return _join([part.argmax(-1) for part in self._split(legal)])
+        return _join([run_legal.argmax(-1) for run_legal in self._split(legal)])
 
     def _split(self, values: Tensor) -> Sequence[Tensor]:
         """Return each run as a view `[..., heads, size]`."""
@@ -254,8 +254,8 @@ def _exp(log_probs: Tensor) -> Tensor:
     return torch.exp2(log_probs * LOG2_E)
 
 
-def _join(parts: Sequence[Tensor]) -> Tensor:
-    return parts[0] if len(parts) == 1 else torch.cat(list(parts), -1)
+def _join(tensors: Sequence[Tensor]) -> Tensor:
+    return tensors[0] if len(tensors) == 1 else torch.cat(list(tensors), -1)
 
 
 def _inverse_cdf(probs: Tensor, uniforms: Tensor) -> Tensor:

@@ -58,12 +58,12 @@ class FlatEncoder(nn.Module):
     def forward(self, observation: Tensor) -> Tensor:
         if self._by_row(observation):
             return self._columns(observation)
-        seen = observation.to(self.scale.dtype)
+        numbers = observation.to(self.scale.dtype)
         if self.plain:
-            return seen
+            return numbers
         # Widened first and then written over: on the CPU five times as fast as comparing in the
         # observation's own dtype and joining the parts.
-        columns = seen.index_select(-1, self.entries)
+        columns = numbers.index_select(-1, self.entries)
         columns[..., : self.hot].eq_(self.values)
         columns[..., self.hot :].mul_(self.scale)
         return columns
@@ -87,9 +87,9 @@ class FlatEncoder(nn.Module):
         if self.plain:
             return observation.to(dtype)
         columns = torch.empty((*observation.shape[:-1], self.width), dtype=dtype)
-        seen = observation.reshape(-1, observation.shape[-1]).contiguous().numpy()
+        rows = observation.reshape(-1, observation.shape[-1]).contiguous().numpy()
         out = columns.view(torch.uint16 if half else dtype).view(-1, self.width).numpy()
-        rowwise.encode(seen, self._categories, self._numbers, self.scale.numpy(), out)
+        rowwise.encode(rows, self._categories, self._numbers, self.scale.numpy(), out)
         return columns
 
 
@@ -112,27 +112,27 @@ class TokenEncoder(nn.Module):
         )
         for number, kind in enumerate(layout.kinds):
             for name in ("categories", "rows", "numbers", "scale"):
-                held = torch.from_numpy(getattr(kind, name)).to("cpu")
-                self.register_buffer(f"{name}{number}", held, False)
+                buffer = torch.from_numpy(getattr(kind, name)).to("cpu")
+                self.register_buffer(f"{name}{number}", buffer, False)
 
     def forward(self, observation: Tensor) -> Tensor:
         tokens = [
-            into(self._seen(observation, number)) + place
+            into(self._token_inputs(observation, number)) + place
             for number, (into, place) in enumerate(zip(self.inputs, self.places, strict=True))
         ]
         return torch.cat(tokens, -2)
 
-    def _seen(self, observation: Tensor, number: int) -> Tensor:
+    def _token_inputs(self, observation: Tensor, number: int) -> Tensor:
         """Return `[N, tokens, inputs]`: what the tokens of one kind are made of."""
-        parts = []
+        columns = []
         categories = self.get_buffer(f"categories{number}")
         if self.embedding is not None and categories.shape[1]:
             values = observation.index_select(-1, categories.flatten()).long()
             rows = values.view(-1, *categories.shape) + self.get_buffer(f"rows{number}")
-            parts.append(self.embedding(rows).flatten(-2))
+            columns.append(self.embedding(rows).flatten(-2))
         numbers = self.get_buffer(f"numbers{number}")
         if numbers.shape[1]:
             scale = self.get_buffer(f"scale{number}")
             values = observation.index_select(-1, numbers.flatten()).to(scale.dtype)
-            parts.append(values.view(-1, *numbers.shape) * scale)
-        return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+            columns.append(values.view(-1, *numbers.shape) * scale)
+        return columns[0] if len(columns) == 1 else torch.cat(columns, -1)

@@ -143,12 +143,12 @@ def compare(positions: Positions, runner: Runner) -> float:
     return worst
 
 
-def _difference(wanted: NDArray[Any], given: Any, legal: NDArray[np.bool_]) -> float:
-    given = np.asarray(given)
-    if given.shape != wanted.shape or not np.isfinite(given[legal]).all():
+def _difference(expected: NDArray[Any], actual: Any, legal: NDArray[np.bool_]) -> float:
+    actual = np.asarray(actual)
+    if actual.shape != expected.shape or not np.isfinite(actual[legal]).all():
         return float("inf")
-    largest = max(1.0, float(np.abs(wanted[legal]).max()))
-    return float(np.abs(wanted - given)[legal].max()) / largest
+    largest = max(1.0, float(np.abs(expected[legal]).max()))
+    return float(np.abs(expected - actual)[legal].max()) / largest
 
 
 def _portable_runner(loaded: LoadedPolicy) -> Runner:
@@ -230,14 +230,14 @@ def _refuse_missing(*modules: str) -> None:
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
     """Keep the exporter's progress and remarks off the terminal."""
-    said = io.StringIO()
+    output = io.StringIO()
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
         with (
             warnings.catch_warnings(),
-            contextlib.redirect_stdout(said),
-            contextlib.redirect_stderr(said),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(output),
         ):
             warnings.simplefilter("ignore")
             yield

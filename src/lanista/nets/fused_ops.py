@@ -49,8 +49,8 @@ def choose(
     """Return actions `[N, heads]` and their log-probabilities `[N]`; see `rowwise.choose`."""
     action = np.empty((len(logits), len(sizes)), np.int32)
     log_prob = np.empty(len(logits), np.float32)
-    given = _rows(logits), _bytes(mask), sizes, uniforms
-    rowwise.choose(*given, temperature, action, log_prob)
+    inputs = _rows(logits), _bytes(mask), sizes, uniforms
+    rowwise.choose(*inputs, temperature, action, log_prob)
     return action, log_prob
 
 
@@ -67,8 +67,8 @@ class _LogSoftmax(torch.autograd.Function):
     def backward(ctx: Any, of_log_probs: Tensor) -> tuple[Tensor, None, None]:
         log_probs, mask = ctx.saved_tensors
         out = torch.empty_like(log_probs)
-        given = _rows(log_probs), _bytes(mask), ctx.sizes, None, None
-        rowwise.judge_gradient(*given, _rows(of_log_probs), None, None, _rows(out))
+        inputs = _rows(log_probs), _bytes(mask), ctx.sizes, None, None
+        rowwise.judge_gradient(*inputs, _rows(of_log_probs), None, None, _rows(out))
         return out, None, None
 
 
@@ -91,11 +91,11 @@ class _Judge(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor, None, None, None]:
         log_probs, mask, action, entropy = ctx.saved_tensors
         out = torch.empty_like(log_probs)
-        said = _rows(log_probs), _bytes(mask), ctx.sizes, _rows(action), _rows(entropy)
+        inputs = _rows(log_probs), _bytes(mask), ctx.sizes, _rows(action), _rows(entropy)
         of_log_probs, of_chosen, of_entropy = (
             None if gradient is None else gradient.contiguous().numpy() for gradient in gradients
         )
-        rowwise.judge_gradient(*said, of_log_probs, of_chosen, of_entropy, out.numpy())
+        rowwise.judge_gradient(*inputs, of_log_probs, of_chosen, of_entropy, out.numpy())
         return out, None, None, None
 
 

@@ -75,18 +75,18 @@ def refuse_other_tensors(header: PolicyHeader, shapes: Mapping[str, tuple[int, .
     """Refuse a header that the file's tensors do not account for, before anything is built."""
     network = header.network
     try:
-        wanted = tensor_shapes(header.observation, header.heads, network)
+        expected = tensor_shapes(header.observation, header.heads, network)
         if TORSOS[network.kind].attention:
-            counts = [n for name, (n, *_) in wanted.items() if name.startswith(_PLACES)]
+            counts = [n for name, (n, *_) in expected.items() if name.startswith(_PLACES)]
             refuse_attention(sum(counts), network.resolved_attention_heads)
     except LanistaError as error:
         raise PolicyFileError(f"its header is damaged: {error}") from error
-    for name in sorted({*wanted, *shapes}):
-        if wanted.get(name) != shapes.get(name):
+    for name in sorted({*expected, *shapes}):
+        if expected.get(name) != shapes.get(name):
             raise PolicyFileError(
                 f"its tensor {name!r:.80} has shape {_written(shapes.get(name))}, and a "
                 f"{network.kind} {network.resolved_width} wide for {header.game} needs "
-                f"{_written(wanted.get(name))}"
+                f"{_written(expected.get(name))}"
             )
 
 

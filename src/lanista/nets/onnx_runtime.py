@@ -37,8 +37,8 @@ def onnx_runner(data: bytes, *, threads: int = 0) -> Runner:
     def run(
         observation: NDArray[Any], mask: NDArray[np.bool_], state: NDArray[np.float32]
     ) -> tuple[Any, Any]:
-        given = {"observation": observation, "mask": mask, "state": state}
-        out = session.run(None, {name: given[name] for name in names})
+        inputs = {"observation": observation, "mask": mask, "state": state}
+        out = session.run(None, {name: inputs[name] for name in names})
         refuse_not_finite(out[0].max(-1), label)
         return out[0], out[1] if len(out) > 1 else state
 

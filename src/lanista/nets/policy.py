@@ -43,12 +43,12 @@ class Choices(nn.Linear):
             return self.weight
         pieces, at = [], 0
         owns = torch.split(self.weight, [size for size, _ in self.sizes])
-        for own, (_, parts) in zip(owns, self.sizes, strict=True):
-            piece = own.view(*(parts or (len(own),)), -1)
-            for axis, part in enumerate(parts):
-                shape = [part if axis == other else 1 for other in range(len(parts))]
-                piece = piece + self.parts[at : at + part].view(*shape, -1)
-                at += part
+        for own, (_, part_sizes) in zip(owns, self.sizes, strict=True):
+            piece = own.view(*(part_sizes or (len(own),)), -1)
+            for axis, size in enumerate(part_sizes):
+                shape = [size if axis == other else 1 for other in range(len(part_sizes))]
+                piece = piece + self.parts[at : at + size].view(*shape, -1)
+                at += size
             pieces.append(piece.flatten(0, -2))
         return torch.cat(pieces)
 

@@ -98,10 +98,10 @@ class PolicyHeader:
 
     def refuse_other(self, spec: Spec) -> None:
         """Refuse a game for which the policy was not made."""
-        wanted = PolicyHeader.of(spec, self.network)
-        if self.game != wanted.game:
-            raise PolicyFileError(f"it plays {self.game!r}, and this game is {wanted.game!r}")
-        ours, theirs = _plain(self.settings), _plain(wanted.settings)
+        needed = PolicyHeader.of(spec, self.network)
+        if self.game != needed.game:
+            raise PolicyFileError(f"it plays {self.game!r}, and this game is {needed.game!r}")
+        ours, theirs = _plain(self.settings), _plain(needed.settings)
         for name in sorted({*ours, *theirs} - {*spec.free_settings}):
             if ours.get(name) != theirs.get(name):
                 raise PolicyFileError(
@@ -109,36 +109,36 @@ class PolicyHeader:
                     f"{name}={_shown(theirs, name)}; make the game with the policy's setting"
                 )
         for name in ("seats", "rules_version", "observation_version"):
-            mine, given = getattr(self, name), getattr(wanted, name)
-            if mine != given:
+            mine, other = getattr(self, name), getattr(needed, name)
+            if mine != other:
                 raise PolicyFileError(
                     f"its {name.replace('_', ' ')} of {self.game} is {mine}, and this game's is "
-                    f"{given}; train a policy for this game"
+                    f"{other}; train a policy for this game"
                 )
         self._refuse_other_file(spec.game_file)
-        self._refuse_other_shapes(wanted)
+        self._refuse_other_shapes(needed)
 
-    def _refuse_other_file(self, given: str) -> None:
+    def _refuse_other_file(self, digest: str) -> None:
         # An older policy names no file, and then there is nothing to compare.
-        if self.game_file and given and self.game_file != given and not trust.is_trusting():
+        if self.game_file and digest and self.game_file != digest and not trust.is_trusting():
             raise PolicyFileError(
                 f"its game came from a Python file with the SHA-256 {self.game_file[:12]}, and "
-                f"the one given has {given[:12]}; give that file, or add --trust to play it with "
+                f"the one given has {digest[:12]}; give that file, or add --trust to play it with "
                 "this one"
             )
 
-    def _refuse_other_shapes(self, wanted: PolicyHeader) -> None:
-        mine, given = self.observation, wanted.observation
-        if (mine.length, mine.dtype) != (given.length, given.dtype):
+    def _refuse_other_shapes(self, other: PolicyHeader) -> None:
+        mine, shown = self.observation, other.observation
+        if (mine.length, mine.dtype) != (shown.length, shown.dtype):
             raise PolicyFileError(
                 f"it sees {mine.length} numbers of {mine.dtype}, and {self.game} shows "
-                f"{given.length} of {given.dtype}"
+                f"{shown.length} of {shown.dtype}"
             )
-        if mine != given:
+        if mine != shown:
             raise PolicyFileError(f"it reads the numbers that {self.game} shows in another layout")
-        if self.heads != wanted.heads:
+        if self.heads != other.heads:
             heads = ", ".join(f"{head.name} {head.size}" for head in self.heads)
-            needed = ", ".join(f"{head.name} {head.size}" for head in wanted.heads)
+            needed = ", ".join(f"{head.name} {head.size}" for head in other.heads)
             raise PolicyFileError(f"it chooses {heads}, and {self.game} asks for {needed}")
 
 
@@ -158,8 +158,8 @@ class PolicyContent:
 def encode(header: PolicyHeader, arrays: Arrays) -> bytes:
     """Return the file of a policy."""
     start = _start_of_file(header, arrays)
-    parts = [np.ascontiguousarray(arrays[name], "<f4").tobytes() for name in sorted(arrays)]
-    return b"".join([start, *parts])
+    blobs = [np.ascontiguousarray(arrays[name], "<f4").tobytes() for name in sorted(arrays)]
+    return b"".join([start, *blobs])
 
 
 def read(path: str | Path) -> PolicyContent:
@@ -230,9 +230,9 @@ def _read_start(file: BinaryIO) -> tuple[PolicyHeader, dict[str, tuple[int, ...]
     if not isinstance(meta, dict) or not isinstance(meta.get(_KEY), str):
         raise PolicyFileError("it holds no policy of lanista; name a file that lanista saved")
     shapes = {name: _shape(name, entry) for name, entry in table.items()}
-    said = 8 + length + 4 * sum(_count(shape) for shape in shapes.values())
-    if said != size:
-        raise PolicyFileError(f"it has {size:,} bytes, and its header names {said:,}")
+    expected_size = 8 + length + 4 * sum(_count(shape) for shape in shapes.values())
+    if expected_size != size:
+        raise PolicyFileError(f"it has {size:,} bytes, and its header names {expected_size:,}")
     header = _header(_json(meta[_KEY]))
     refuse_other_tensors(header, shapes)
     return header, shapes, first + text
@@ -342,8 +342,8 @@ def _head_as_json(head: Head) -> list[Any]:
 
 
 def _field_as_json(field: Field) -> list[Any]:
-    told = [field.name, field.size, field.classes, field.scale, field.group]
-    return [*told, field.table] if field.table else told
+    entries = [field.name, field.size, field.classes, field.scale, field.group]
+    return [*entries, field.table] if field.table else entries
 
 
 def _shown(settings: Mapping[str, Any], name: str) -> str:
@@ -351,13 +351,13 @@ def _shown(settings: Mapping[str, Any], name: str) -> str:
     return printable(value) if isinstance(value, str) else quoted(value)
 
 
-def _head(name: str, size: int, parts: Sequence[int] = ()) -> Head:
+def _head(name: str, size: int, sizes: Sequence[int] = ()) -> Head:
     # Before they are multiplied, which takes long where there are thousands.
-    if len(parts) > MOST_DIMENSIONS:
+    if len(sizes) > MOST_DIMENSIONS:
         raise PolicyFileError(
-            f"its head {quoted(name)} has {len(parts):,} parts, and {MOST_DIMENSIONS} are the most"
+            f"its head {quoted(name)} has {len(sizes):,} parts, and {MOST_DIMENSIONS} are the most"
         )
-    return Head(name, size, parts=tuple(parts))
+    return Head(name, size, parts=tuple(sizes))
 
 
 def _header(about: Any) -> PolicyHeader:
@@ -370,8 +370,8 @@ def _header(about: Any) -> PolicyHeader:
     try:
         values = {name: about[name] for name in _FIELDS} | {"game_file": about.get("game_file", "")}
         layout = values["observation"]
-        parts = tuple(Field(*entry) for entry in layout["fields"])
-        values["observation"] = Observation(parts, layout["dtype"])
+        entries = tuple(Field(*entry) for entry in layout["fields"])
+        values["observation"] = Observation(entries, layout["dtype"])
         values["heads"] = tuple(_head(*entry) for entry in values["heads"])
         values["network"] = network_from(values["network"])
         values["parents"] = tuple(values["parents"])

@@ -84,26 +84,26 @@ class PortablePolicy:
         """
         log_probs, state = self.log_probs(observation, mask, state)
         actions = []
-        for number, part in enumerate(self._split(log_probs)):
+        for number, head_log_probs in enumerate(self._split(log_probs)):
             if uniforms is None:
-                actions.append(part.argmax(-1))
+                actions.append(head_log_probs.argmax(-1))
                 continue
-            running = np.exp(part).cumsum(-1)
+            running = np.exp(head_log_probs).cumsum(-1)
             # Kept below the total, so that there always is a first choice beyond it.
             total = running[:, -1]
             point = np.minimum(uniforms[:, number] * total, np.nextafter(total, np.float32(-1)))
-            beyond = (running > point[:, None]) & (part > ILLEGAL)
+            beyond = (running > point[:, None]) & (head_log_probs > ILLEGAL)
             actions.append(beyond.argmax(-1))
         return np.stack(actions, -1).astype(np.int32), state
 
     def _normal(self, logits: Floats, mask: NDArray[np.bool_]) -> Floats:
         """Return the log-softmax over the legal choices of each head."""
         masked = np.where(mask, logits, np.finfo(np.float32).min)
-        parts = []
-        for part in self._split(masked):
-            shifted = part - part.max(-1, keepdims=True)
-            parts.append(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))
-        return np.where(mask, np.concatenate(parts, -1), ILLEGAL).astype(np.float32)
+        log_probs = []
+        for head_logits in self._split(masked):
+            shifted = head_logits - head_logits.max(-1, keepdims=True)
+            log_probs.append(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))
+        return np.where(mask, np.concatenate(log_probs, -1), ILLEGAL).astype(np.float32)
 
     def _split(self, values: Floats) -> list[Floats]:
         borders = np.cumsum([head.size for head in self.header.heads])[:-1]
@@ -139,13 +139,13 @@ class _Weights:
     """A file's tensors by name and shape, each given once."""
 
     def __init__(self, arrays: Mapping[str, Floats]) -> None:
-        self.left = dict(arrays)
+        self.remaining = dict(arrays)
 
     def take(self, name: str, *shape: int) -> Floats:
-        array = self.left.pop(name, None)
+        array = self.remaining.pop(name, None)
         if array is None or array.shape != shape:
-            held = None if array is None else array.shape
-            raise PolicyFileError(f"its tensor {name!r} has shape {held}, and {shape} is needed")
+            actual = None if array is None else array.shape
+            raise PolicyFileError(f"its tensor {name!r} has shape {actual}, and {shape} is needed")
         return array
 
     def layer(self, name: str, inputs: int, outputs: int) -> _Layer:
@@ -170,8 +170,8 @@ class _Weights:
         return norm
 
     def refuse_rest(self) -> None:
-        if self.left:
-            raise PolicyFileError(f"its tensor {next(iter(self.left))!r:.80} belongs nowhere")
+        if self.remaining:
+            raise PolicyFileError(f"its tensor {next(iter(self.remaining))!r:.80} belongs nowhere")
 
 
 def _choices(header: PolicyHeader, weights: _Weights) -> _Layer:
@@ -179,16 +179,16 @@ def _choices(header: PolicyHeader, weights: _Weights) -> _Layer:
     width = _width(header)
     own = weights.take("head.weight", sum(head.size for head in header.heads), width).copy()
     count = sum(sum(head.parts) for head in header.heads)
-    parts = weights.take("head.parts", count, width) if count else None
+    part_weights = weights.take("head.parts", count, width) if count else None
     bias = weights.take("head.bias", len(own))
     start = at = 0
     for head in header.heads:
-        for axis, part in enumerate(head.parts):
-            assert parts is not None
+        for axis, size in enumerate(head.parts):
+            assert part_weights is not None
             piece = own[start : start + head.size].reshape(*head.parts, width)
-            shape = [part if axis == other else 1 for other in range(len(head.parts))]
-            piece += parts[at : at + part].reshape(*shape, width)
-            at += part
+            shape = [size if axis == other else 1 for other in range(len(head.parts))]
+            piece += part_weights[at : at + size].reshape(*shape, width)
+            at += size
         start += head.size
     weight = own.T
 
@@ -236,11 +236,11 @@ class _Flat:
         self.width = sum(classes * len(at) for classes, at in self.entries) + len(numbers)
 
     def __call__(self, observation: NDArray[Any]) -> Floats:
-        parts = [
+        one_hot = [
             (observation[..., at, None] == np.arange(classes)).reshape(len(observation), -1)
             for classes, at in self.entries
         ]
-        hot = [part.astype(np.float32) for part in parts]
+        hot = [columns.astype(np.float32) for columns in one_hot]
         numbers = observation[..., self.numbers].astype(np.float32) * self.scale
         return np.concatenate([*hot, numbers], -1)
 
@@ -295,11 +295,11 @@ def lstm(header: PolicyHeader, weights: _Weights) -> _Torso:
     into = weights.layer("torso.into", encoder.width, width)
     cells = []
     for i in range(header.network.resolved_layers):
-        parts = []
+        sides = []
         for side in ("ih", "hh"):
             weight = weights.take(f"torso.cells.{i}.weight_{side}", 4 * width, width).T
-            parts.append((weight, weights.take(f"torso.cells.{i}.bias_{side}", 4 * width)))
-        cells.append(parts)
+            sides.append((weight, weights.take(f"torso.cells.{i}.bias_{side}", 4 * width)))
+        cells.append(sides)
 
     def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
         x = _relu(into(encoder(observation)))
@@ -337,7 +337,7 @@ def transformer(header: PolicyHeader, weights: _Weights) -> _Torso:
 
 def _block(name: str, width: int, heads: int, weights: _Weights) -> _Layer:
     before_mixing = weights.norm(f"{name}.before_mixing", width)
-    parts = weights.layer(f"{name}.queries_keys_values", width, 3 * width)
+    projected = weights.layer(f"{name}.queries_keys_values", width, 3 * width)
     mixed = weights.layer(f"{name}.mixed", width, width)
     before_layers = weights.norm(f"{name}.before_layers", width)
     up = weights.layer(f"{name}.up", width, 2 * width)
@@ -346,12 +346,12 @@ def _block(name: str, width: int, heads: int, weights: _Weights) -> _Layer:
 
     def block(tokens: Floats) -> Floats:
         rows, count, _ = tokens.shape
-        split = parts(before_mixing(tokens)).reshape(rows, count, 3, heads, width // heads)
+        split = projected(before_mixing(tokens)).reshape(rows, count, 3, heads, width // heads)
         query, key, value = split.transpose(2, 0, 3, 1, 4)
         likeness = query @ key.swapaxes(-1, -2) * scale
         likeness = np.exp(likeness - likeness.max(-1, keepdims=True))
-        seen = likeness / likeness.sum(-1, keepdims=True) @ value
-        tokens = tokens + mixed(seen.swapaxes(1, 2).reshape(rows, count, width))
+        attended = likeness / likeness.sum(-1, keepdims=True) @ value
+        tokens = tokens + mixed(attended.swapaxes(1, 2).reshape(rows, count, width))
         return tokens + down(_relu(up(before_layers(tokens))))
 
     return block
@@ -374,13 +374,13 @@ def _tokens(
         for number, kind in enumerate(layout.kinds)
     ]
 
-    def run(seen: NDArray[Any]) -> Floats:
+    def run(observations: NDArray[Any]) -> Floats:
         tokens = []
         for kind, into, place in kinds:
-            found = table[seen[:, kind.categories].astype(np.int64) + kind.rows]
-            numbers = seen[:, kind.numbers].astype(np.float32) * kind.scale
-            parts = [found.reshape(len(seen), kind.count, -1), numbers]
-            tokens.append(into(np.concatenate(parts, -1)) + place)
+            embedded = table[observations[:, kind.categories].astype(np.int64) + kind.rows]
+            numbers = observations[:, kind.numbers].astype(np.float32) * kind.scale
+            inputs = [embedded.reshape(len(observations), kind.count, -1), numbers]
+            tokens.append(into(np.concatenate(inputs, -1)) + place)
         return np.concatenate(tokens, -2)
 
     return run

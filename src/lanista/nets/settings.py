@@ -82,8 +82,8 @@ class Network:
 
 def network_from(values: dict[str, Any]) -> Network:
     """Return a network's settings from plain values, such as those of a policy file."""
-    known = {field.name for field in fields(Network)}
+    names = {field.name for field in fields(Network)}
     for name in values:
-        if name not in known:
-            raise LanistaError(f"A network has no setting {name!r}; {nearest(name, known)}")
+        if name not in names:
+            raise LanistaError(f"A network has no setting {name!r}; {nearest(name, names)}")
     return Network(**values)

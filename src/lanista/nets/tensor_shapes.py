@@ -22,10 +22,10 @@ def tensor_shapes(
 ) -> dict[str, Shape]:
     """Return the shape of every tensor of such a policy, by name."""
     width = network.resolved_width
-    choices, parts = sum(head.size for head in heads), sum(sum(head.parts) for head in heads)
+    choices, part_rows = sum(head.size for head in heads), sum(sum(head.parts) for head in heads)
     shapes = TORSOS[network.kind].shapes(observation, width, network.resolved_layers)
     shapes |= {"head.weight": (choices, width), "head.bias": (choices,)}
-    return shapes | ({"head.parts": (parts, width)} if parts else {})
+    return shapes | ({"head.parts": (part_rows, width)} if part_rows else {})
 
 
 def _layer(name: str, inputs: int, outputs: int) -> Named:

@@ -100,10 +100,10 @@ class Block(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return `[N, tokens, width]` for `[N, tokens, width]`."""
-        parts = self.queries_keys_values(self.before_mixing(tokens))
-        split = parts.unflatten(-1, (3, self.attention_heads, -1)).permute(2, 0, 3, 1, 4)
-        seen = _attended(split[0], split[1], split[2])
-        tokens = tokens + self.mixed(seen.transpose(1, 2).flatten(-2))
+        projected = self.queries_keys_values(self.before_mixing(tokens))
+        split = projected.unflatten(-1, (3, self.attention_heads, -1)).permute(2, 0, 3, 1, 4)
+        attended = _attended(split[0], split[1], split[2])
+        tokens = tokens + self.mixed(attended.transpose(1, 2).flatten(-2))
         hidden = torch.relu(self.up(self.before_layers(tokens)))
         tokens = tokens + self.down(hidden)
         return tokens
@@ -120,8 +120,8 @@ def plain_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Return the same by plain products."""
     # Scaled before the product: in half precision large scores would overflow.
     scores = (queries * queries.shape[-1] ** -0.5) @ keys.mT
-    found: Tensor = scores.float().softmax(-1).to(values.dtype) @ values
-    return found
+    mixed: Tensor = scores.float().softmax(-1).to(values.dtype) @ values
+    return mixed
 
 
 class Transformer(Torso):
@@ -177,10 +177,10 @@ class LSTM(Torso):
         return torch.stack(outputs)
 
     def _cells(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        parts = torch.split(state.to(x.dtype), self.width, -1)
+        states = torch.split(state.to(x.dtype), self.width, -1)
         new = []
         for number, cell in enumerate(self.cells):
-            hidden, memory = cell(x, (parts[2 * number], parts[2 * number + 1]))
+            hidden, memory = cell(x, (states[2 * number], states[2 * number + 1]))
             new += [hidden, memory]
             x = hidden
         return x, torch.cat(new, -1).to(state.dtype)
