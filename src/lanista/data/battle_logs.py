@@ -106,7 +106,7 @@ class Imported:
 
 
 def import_logs(
-    paths: Iterable[Path], output: Path, wanted: Wanted, progress: Progress | None = None
+    paths: Iterable[Path], output: Path, filters: Wanted, progress: Progress | None = None
 ) -> Imported:
     """Write what logs show into the folder `output`, which must not be there yet.
 
@@ -117,12 +117,12 @@ def import_logs(
         raise LanistaError(
             "There is no battle log there; see docs/guides/battle-logs.md for their kinds."
         )
-    if wanted.format is not None:
-        format_named(wanted.format)
+    if filters.format is not None:
+        format_named(filters.format)
     if output.exists():
         raise RefusedError(f"{output} exists; choose another --output or move it away.")
     with filling(output) as folder:
-        imported = _Import(folder, Imported(output), wanted).run(files, progress)
+        imported = _Import(folder, Imported(output), filters).run(files, progress)
         if imported.known:
             write_text(folder / SUMMARY, json.dumps(imported.as_json(), indent=2) + "\n")
     return imported
@@ -131,24 +131,24 @@ def import_logs(
 class _Import:
     """One import on its way."""
 
-    def __init__(self, folder: Path, done: Imported, wanted: Wanted) -> None:
-        self.folder, self.done, self.wanted = folder, done, wanted
+    def __init__(self, folder: Path, done: Imported, filters: Wanted) -> None:
+        self.folder, self.done, self.filters = folder, done, filters
         self.format: Format | None = None
         self.spec: Spec | None = None
         self.belief: Belief | None = None
-        self.seen: set[bytes] = set()
+        self.contents: set[bytes] = set()
         self.writer: FeedbackWriter | None = None
         self.names: set[str] = set()
         """The matches of the stream that is being written."""
-        self.parts = self.written = 0
+        self.stream_count = self.written = 0
 
     def run(self, files: list[Path], progress: Progress | None) -> Imported:
         try:
             for number, file in enumerate(files, 1):
-                for name, found in read_logs(file):
+                for name, log in read_logs(file):
                     self.done.logs += 1
                     try:
-                        self._log(found)
+                        self._log(log)
                     except LogError as problem:
                         self.done.leave_out(name, str(problem))
                 if progress:
@@ -162,24 +162,24 @@ class _Import:
             raise log
         format = self._format(log)
         content = identity(log)
-        if content in self.seen:
+        if content in self.contents:
             raise LogError("was read already")
         seats = self._seats(log)
         assert self.spec is not None
         battle = read_battle(log, format, self.spec, self.belief, seats)
-        self.seen.add(content)  # Not before: another copy may be whole where this one is not.
+        self.contents.add(content)  # Not before: another copy may be whole where this one is not.
         self.done.take(battle)
         if battle.rows:
             self._write(battle, content.hex())
 
     def _format(self, log: Log) -> Format:
         if self.format is None:
-            name = self.wanted.format or log.format
+            name = self.filters.format or log.format
             if name not in FORMATS:
                 raise LogError(f"is of a format that is not played here: {log.format}")
             self.format = FORMATS[name]
             self.done.format = name
-            game = Showdown(1, format=name, team_pool_path=self.wanted.team_pool_path)
+            game = Showdown(1, format=name, team_pool_path=self.filters.team_pool_path)
             self.spec, self.belief = game.spec, game.dealer.belief
             game.close()
         if log.format != self.format.name:
@@ -188,11 +188,11 @@ class _Import:
 
     def _seats(self, log: Log) -> tuple[int, ...]:
         seats = tuple(range(SEATS))
-        if self.wanted.winners_only:
+        if self.filters.winners_only:
             if log.winner == TIE:
                 raise LogError("has no winner")
             seats = (log.winner,)
-        least = self.wanted.min_rating
+        least = self.filters.min_rating
         if least is not None:
             seats = tuple(seat for seat in seats if (log.ratings[seat] or 0) >= least)
             if not seats:
@@ -225,9 +225,9 @@ class _Import:
 
     def _begin(self, session: str) -> None:
         self._close()
-        self.parts += 1
+        self.stream_count += 1
         self.written, self.names = 0, set()
-        folder = self.folder / f"part-{self.parts:04d}"
+        folder = self.folder / f"part-{self.stream_count:04d}"
         assert self.spec is not None
         self.writer = FeedbackWriter(folder, self.spec, session, PLAYER, SPECTATOR)
 

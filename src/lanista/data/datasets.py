@@ -115,12 +115,12 @@ def check_dataset(
     contents = _Contents()
     for number, file in enumerate(files):
         try:
-            tally, found = _check_file(file, game, slots)
+            tally, contents_of_file = _check_file(file, game, slots)
         except ReplayError as problem:
             summary.broken.append(Broken(file.relative_to(folder), str(problem)))
         else:
             summary.games.setdefault(tally.key, tally.empty()).add(tally)
-            contents.add(number, found)
+            contents.add(number, contents_of_file)
         if progress:
             progress(number + 1, len(files))
     summary.broken.sort(key=lambda one: str(one.file))
@@ -130,7 +130,7 @@ def check_dataset(
 
 
 def find_files(
-    folder: Path, broken: list[Broken], ending: str = SUFFIX, what: str = "replays"
+    folder: Path, broken: list[Broken], ending: str = SUFFIX, content: str = "replays"
 ) -> list[Path]:
     """Return all files under `folder` whose names end so, in order; links lead nowhere.
 
@@ -138,8 +138,8 @@ def find_files(
     """
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "does not exist"
-        raise DatasetError(f"{printable(folder)} {problem}; give a folder of {what}.")
-    found, folders = [], [folder]
+        raise DatasetError(f"{printable(folder)} {problem}; give a folder of {content}.")
+    files, folders = [], [folder]
     while folders:
         here = folders.pop()
         try:
@@ -153,8 +153,8 @@ def find_files(
             if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(UNFINISHED):
                 folders.append(Path(entry.path))
             if entry.name.endswith(ending):
-                found.append(Path(entry.path))
-    return sorted(found)
+                files.append(Path(entry.path))
+    return sorted(files)
 
 
 def _check_file(file: Path, game: str | None, slots: int) -> tuple[GameTally, _Found]:
@@ -163,46 +163,46 @@ def _check_file(file: Path, game: str | None, slots: int) -> tuple[GameTally, _F
         refereeing(header, slots=slots, game=game) as referee,
     ):
         tally = GameTally.of(header, referee.spec)
-        found = _Found()
+        contents = _Found()
         key = _header_key(header)
-        for part in parts_of(records):
-            _check_part(referee, tally, part)
-            for record in part:
-                found.digests += _content(key, header, record)
-                found.matches.append(record.match)
-        return tally, found
+        for batch in parts_of(records):
+            _check_part(referee, tally, batch)
+            for record in batch:
+                contents.digests += _content(key, header, record)
+                contents.matches.append(record.match)
+        return tally, contents
 
 
-def _check_part(referee: Referee, tally: GameTally, part: list[Record]) -> None:
-    turns = referee.play(part, tally)
-    tally.count(part, turns)
+def _check_part(referee: Referee, tally: GameTally, records: list[Record]) -> None:
+    turns = referee.play(records, tally)
+    tally.count(records, turns)
 
 
 def parts_of(records: Iterator[Record]) -> Iterator[list[Record]]:
     """Yield matches in parts whose decisions fit in memory."""
-    part: list[Record] = []
+    batch: list[Record] = []
     choices = 0
     for record in records:
-        part.append(record)
+        batch.append(record)
         choices += record.actions.size
-        if len(part) >= _PART_MATCHES or choices >= _PART_CHOICES:
-            yield part
-            part, choices = [], 0
-    if part:
-        yield part
+        if len(batch) >= _PART_MATCHES or choices >= _PART_CHOICES:
+            yield batch
+            batch, choices = [], 0
+    if batch:
+        yield batch
 
 
 def _header_key(header: Header) -> bytes:
     """Return what a file's header adds to the content of each of its matches."""
-    said = [header.game, sorted(header.settings.items()), header.rules_version, header.seed]
-    return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).digest()
+    entries = [header.game, sorted(header.settings.items()), header.rules_version, header.seed]
+    return hashlib.blake2b(json.dumps(entries).encode(), digest_size=16).digest()
 
 
 def _content(key: bytes, header: Header, record: Record) -> bytes:
     """Return 16 bytes that two matches share when deal, seats, options and actions are equal."""
     digests = [header.players[player].digest for player in record.seating]
-    said = json.dumps([record.deal, sorted(record.options.items()), digests])
-    content = key + said.encode() + b"\0" + record.actions.tobytes()
+    entries = json.dumps([record.deal, sorted(record.options.items()), digests])
+    content = key + entries.encode() + b"\0" + record.actions.tobytes()
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
@@ -222,10 +222,10 @@ class _Contents:
         self.matches = array("q")
         self.files = array("i")
 
-    def add(self, file: int, found: _Found) -> None:
-        self.digests += found.digests
-        self.matches.extend(found.matches)
-        self.files.extend([file] * len(found.matches))
+    def add(self, file: int, contents: _Found) -> None:
+        self.digests += contents.digests
+        self.matches.extend(contents.matches)
+        self.files.extend([file] * len(contents.matches))
 
     def repeats(self, names: list[Path]) -> tuple[int, list[Repeat]]:
         """Return how many matches repeat an earlier one, and the first few of them."""

@@ -131,9 +131,9 @@ class Demonstrations:
             )
         drawn = [_number(f"hold out|{seed}|{group}") for group in groups.tolist()]
         count = min(max(1, round(share * len(groups))), len(groups) - 1)
-        held = np.zeros(len(groups), np.bool_)
-        held[np.argsort(np.array(drawn, np.uint64), kind="stable")[:count]] = True
-        return np.flatnonzero(~held[member]), np.flatnonzero(held[member])
+        held_out = np.zeros(len(groups), np.bool_)
+        held_out[np.argsort(np.array(drawn, np.uint64), kind="stable")[:count]] = True
+        return np.flatnonzero(~held_out[member]), np.flatnonzero(held_out[member])
 
     def index(self, trajectories: Indices) -> NDArray[np.int32]:
         """Return `[T, B]`: each trajectory's places among `rows(trajectories)`, -1 as padding."""
@@ -171,40 +171,42 @@ class Demonstrations:
             extras={name: extra.at(rows - self.extras_from) for name, extra in self.extras.items()},
         )
 
-    def leave_out(self, what: str) -> int:
+    def leave_out(self, condition: str) -> int:
         """Take a head out where it did not matter; return in how many decisions.
 
-        `what` is `HEAD:OTHER=CHOICE`: where the head OTHER took CHOICE, whatever HEAD took says
-        nothing about the player. Its mask is narrowed to the choice it took, so that it adds
+        `condition` is `HEAD:OTHER=CHOICE`: where the head OTHER took CHOICE, whatever HEAD took
+        says nothing about the player. Its mask is narrowed to the choice it took, so that it adds
         nothing to any loss.
         """
-        head, other, choice = self._condition(what)
+        head, other, choice = self._condition(condition)
         start = sum(one.size for one in self.spec.heads[:head])
         chosen = np.flatnonzero(self.action[:, other] == choice)
-        for part in np.array_split(chosen, len(chosen) // (1 << 16) + 1):
-            mask = self.mask(part)
+        for rows in np.array_split(chosen, len(chosen) // (1 << 16) + 1):
+            mask = self.mask(rows)
             mask[:, start : start + self.spec.heads[head].size] = False
-            mask[np.arange(len(part)), start + self.action[part, head].astype(np.int64)] = True
-            self.mask_bits[part] = np.packbits(mask, axis=1)
+            mask[np.arange(len(rows)), start + self.action[rows, head].astype(np.int64)] = True
+            self.mask_bits[rows] = np.packbits(mask, axis=1)
         return len(chosen)
 
-    def _condition(self, what: str) -> tuple[int, int, int]:
-        found = re.fullmatch(r"([^:=]+):([^:=]+)=([^:=]+)", what)
-        if not found:
-            raise DemonstrationError(f"{what!r} cannot be read; write it as HEAD:OTHER=CHOICE.")
+    def _condition(self, condition: str) -> tuple[int, int, int]:
+        words = re.fullmatch(r"([^:=]+):([^:=]+)=([^:=]+)", condition)
+        if not words:
+            raise DemonstrationError(
+                f"{condition!r} cannot be read; write it as HEAD:OTHER=CHOICE."
+            )
         names = [head.name for head in self.spec.heads]
-        for name in found.groups()[:2]:
+        for name in words.groups()[:2]:
             if name not in names:
                 raise DemonstrationError(
                     f"{self.spec.name} has no head {name!r}; {nearest(name, names)}"
                 )
-        other = self.spec.heads[names.index(found[2])]
+        other = self.spec.heads[names.index(words[2])]
         choices = [label(other, choice) for choice in range(other.size)]
-        if found[3] not in choices:
+        if words[3] not in choices:
             raise DemonstrationError(
-                f"Head {other.name} has no choice {found[3]!r}; {nearest(found[3], choices)}"
+                f"Head {other.name} has no choice {words[3]!r}; {nearest(words[3], choices)}"
             )
-        return names.index(found[1]), names.index(found[2]), choices.index(found[3])
+        return names.index(words[1]), names.index(words[2]), choices.index(words[3])
 
     def digest(self) -> str:
         """Return a hash of all that a learner sees of it."""
@@ -331,11 +333,11 @@ class _Column:
         self.count = 0
 
     def add(self, values: NDArray[Any]) -> None:
-        wanted = self.count + len(values)
-        if wanted > len(self.data):
-            self._resize(max(wanted, len(self.data) * 3 // 2))
-        self.data[self.count : wanted] = values
-        self.count = wanted
+        count = self.count + len(values)
+        if count > len(self.data):
+            self._resize(max(count, len(self.data) * 3 // 2))
+        self.data[self.count : count] = values
+        self.count = count
 
     def done(self) -> NDArray[Any]:
         self._resize(self.count)
@@ -351,7 +353,7 @@ class _ExtraColumn:
     def __init__(self) -> None:
         self.values: list[float] = []
         self.texts: dict[str, int] | None = None
-        self.known = False
+        self.has_kind = False
 
     def fill(self, count: int) -> None:
         """Say of all entries up to `count` that nothing was measured."""
@@ -360,8 +362,8 @@ class _ExtraColumn:
 
     def add(self, name: str, values: Sequence[float | str | None]) -> None:
         kinds = {type(value) is str for value in values if value is not None}
-        if kinds and not self.known:
-            self.known = True
+        if kinds and not self.has_kind:
+            self.has_kind = True
             if kinds == {True}:
                 self.texts = {}
                 self.values = [-1] * len(self.values)
@@ -382,9 +384,9 @@ class _ExtraColumn:
         return Extra(np.array(self.values, np.int32), tuple(self.texts))
 
 
-def group_of(*parts: object) -> int:
-    """Return the number of a group: equal for equal parts, whichever file they came from."""
-    return _number("|".join(str(part) for part in parts))
+def group_of(*keys: object) -> int:
+    """Return the number of a group: equal for equal keys, whichever file they came from."""
+    return _number("|".join(str(key) for key in keys))
 
 
 def _number(text: str) -> int:

@@ -150,23 +150,25 @@ class _Reading:
             gathering = self._gathering_for(referee.spec, here, FULL_VIEW)
             gathering.seed(header.seed)
             self.names.update(player.name for player in header.players)
-            for part in parts_of(records):
-                self._part(gathering, referee, header, part)
+            for batch in parts_of(records):
+                self._part(gathering, referee, header, batch)
 
     def _part(
-        self, gathering: Gathering, referee: Referee, header: Header, part: list[Record]
+        self, gathering: Gathering, referee: Referee, header: Header, records: list[Record]
     ) -> None:
-        columns = referee.expand(part)
-        wanted = np.array([self._wanted(player.name) for player in header.players])
-        who = np.array([record.seating for record in part], np.int64)[columns.match, columns.seat]
+        columns = referee.expand(records)
+        included = np.array([self._wanted(player.name) for player in header.players])
+        who = np.array([record.seating for record in records], np.int64)[
+            columns.match, columns.seat
+        ]
         order = np.lexsort((columns.turn, columns.seat, columns.match))
-        rows = order[wanted[who[order]]]
+        rows = order[included[who[order]]]
         if not len(rows):
             return
         match, seat = columns.match[rows], columns.seat[rows]
         last, of = _ends(match, seat)
-        groups = [group_of(header.game, header.seed, record.deal) for record in part]
-        outcomes = np.array([_outcomes(record) for record in part], np.int8)
+        groups = [group_of(header.game, header.seed, record.deal) for record in records]
+        outcomes = np.array([_outcomes(record) for record in records], np.int8)
         gathering.add(
             observation=columns.observation[rows],
             mask=columns.mask[rows],
@@ -201,11 +203,11 @@ class _Reading:
     def _refuse_mixture(self, source: str, file: Path) -> None:
         self.sources.setdefault(source, file)
         if len(self.sources) > 1 and not self.mix_sources:
-            told = " and ".join(
+            mixture = " and ".join(
                 f"{printable(first)} is what a {who} saw" for who, first in self.sources.items()
             )
             raise DemonstrationError(
-                f"{told}; learn from one kind alone, or allow both with --mix-sources."
+                f"{mixture}; learn from one kind alone, or allow both with --mix-sources."
             )
 
 
@@ -228,13 +230,13 @@ def _outcomes(record: Record) -> list[int]:
 def _refuse_broken(broken: Sequence[Broken]) -> None:
     if not broken:
         return
-    said = " ".join(
+    reasons = " ".join(
         f"{printable(one.file)}: {printable(one.reason, 300)}" for one in broken[:_MOST_NAMED]
     )
     more = f" And {len(broken) - _MOST_NAMED} more." if len(broken) > _MOST_NAMED else ""
     raise DemonstrationError(
         f"{len(broken)} files cannot be used; fix them or take them away, and see `lanista data`. "
-        f"{said}{more}"
+        f"{reasons}{more}"
     )
 
 

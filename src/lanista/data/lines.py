@@ -157,8 +157,8 @@ def _inflate(file: BinaryIO, limit: int) -> Iterator[bytes]:
                     yield piece
     except zlib.error as problem:
         foreign = members == 1 and "header check" in str(problem)
-        what = "it is not a gzip file" if foreign else "its gzip data is damaged"
-        raise ReplayError(f"{what}.") from problem
+        fault = "it is not a gzip file" if foreign else "its gzip data is damaged"
+        raise ReplayError(f"{fault}.") from problem
     except OSError as problem:
         raise ReplayError(f"it cannot be read: {_reason(problem)}.") from problem
     if machine is not None:

@@ -129,7 +129,7 @@ def record_line(record: Record, players: int) -> bytes:
     value = {
         "match": int(record.match),
         "deal": int(record.deal),
-        "options": {name: int(given) for name, given in sorted(record.options.items())},
+        "options": {name: int(number) for name, number in sorted(record.options.items())},
         "seating": [int(player) for player in record.seating],
         "actions": actions.T.tolist(),
         "returns": [float(amount) for amount in record.returns],
@@ -222,10 +222,10 @@ def player_of(value: Any) -> PlayerInfo:
 def _options(value: Any) -> dict[str, int]:
     if type(value) is not dict:
         wrong("options", value, "an object")
-    for name, given in value.items():
+    for name, entry in value.items():
         text("an option's name", name)
-        if type(given) is not int or abs(given) > LARGEST_WORD:
-            wrong(f"option {quoted(name)}", given, "a whole number of 64 bits")
+        if type(entry) is not int or abs(entry) > LARGEST_WORD:
+            wrong(f"option {quoted(name)}", entry, "a whole number of 64 bits")
     return value
 
 

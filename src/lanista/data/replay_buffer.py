@@ -93,16 +93,16 @@ class ReplayBuffer:
 
     def _drop(self, update: int) -> None:
         """Forget what was used often enough or has become too old."""
-        kept = [
+        staying = [
             number
             for number, (lane, uses) in enumerate(zip(self.lanes, self.uses, strict=True))
             if not (self.reuse and uses >= self.reuse)
             and not (self.staleness and update - int(lane.update.min()) > self.staleness)
         ]
-        if len(kept) < len(self.lanes):
-            self.lanes = [self.lanes[number] for number in kept]
-            self.uses = [self.uses[number] for number in kept]
-            self.priority = [self.priority[number] for number in kept]
+        if len(staying) < len(self.lanes):
+            self.lanes = [self.lanes[number] for number in staying]
+            self.uses = [self.uses[number] for number in staying]
+            self.priority = [self.priority[number] for number in staying]
 
     def _priorities(self, unrolls: Unrolls) -> NDArray[np.float64]:
         """Return how wrong the critic was in each unroll: the mean of |r + γ v' − v|."""

@@ -101,38 +101,38 @@ def open_replays(
 
 def _lines(header: Header, records: Iterable[Record]) -> Iterator[bytes]:
     yield header_line(header)
-    seen: set[int] = set()
+    ids: set[int] = set()
     for record in records:
-        _refuse_repeated(record.match, seen)
+        _refuse_repeated(record.match, ids)
         yield record_line(record, len(header.players))
-    yield end_line(len(seen))
+    yield end_line(len(ids))
 
 
 def _records(lines: Iterator[bytes], players: int) -> Iterator[Record]:
-    seen: set[int] = set()
+    ids: set[int] = set()
     for number, line in enumerate(lines, start=2):
         try:
             value = parse_line(line)
             if "end" in value:
-                _refuse_wrong_end(parse_end(value), len(seen), lines)
+                _refuse_wrong_end(parse_end(value), len(ids), lines)
                 return
             record = parse_record(value, players)
-            _refuse_repeated(record.match, seen)
+            _refuse_repeated(record.match, ids)
         except ReplayError as problem:
             raise ReplayError(f"line {number}: {problem}") from problem
         yield record
     raise ReplayError("its last line does not count the matches; the file was cut short.")
 
 
-def _refuse_repeated(match: int, seen: set[int]) -> None:
-    if match in seen:
+def _refuse_repeated(match: int, ids: set[int]) -> None:
+    if match in ids:
         raise ReplayError(f"match {match} is in the file twice.")
-    seen.add(match)
+    ids.add(match)
 
 
-def _refuse_wrong_end(named: int, found: int, lines: Iterator[bytes]) -> None:
-    if named != found:
-        raise ReplayError(f"it counts {named} matches, but {found} are there.")
+def _refuse_wrong_end(named: int, count: int, lines: Iterator[bytes]) -> None:
+    if named != count:
+        raise ReplayError(f"it counts {named} matches, but {count} are there.")
     # Reading on also checks the checksum behind the last line.
     if next(lines, None) is not None:
         raise ReplayError("something follows it.")

@@ -120,8 +120,8 @@ def _blaming(spec: Spec) -> Iterator[None]:
     try:
         yield
     except Exception as problem:
-        name, what = spec.name, printable(problem, 200)
-        raise ReplayError(f"{name} stopped with {type(problem).__name__}: {what}") from problem
+        name, message = spec.name, printable(problem, 200)
+        raise ReplayError(f"{name} stopped with {type(problem).__name__}: {message}") from problem
 
 
 class _Play:
@@ -186,8 +186,8 @@ class _Play:
     def _finish(self, slots: Indices) -> None:
         matches = self.match[slots]
         game = self.game
-        left = self.cursor[slots] != self.end[matches]
-        self._refuse(left, matches, "is over before its last action.")
+        unplayed = self.cursor[slots] != self.end[matches]
+        self._refuse(unplayed, matches, "is over before its last action.")
         cut_off = game.cut_off[slots].any(axis=1)
         self._refuse(cut_off != self.cut_off[matches], matches, "was cut off, or was not.")
         differs = (game.returns[slots] != self.returns[matches]) | (
@@ -222,9 +222,9 @@ class _Play:
                 )
             start += head.size
 
-    def _refuse(self, wrong: NDArray[np.bool_], match: Indices, what: str) -> None:
+    def _refuse(self, wrong: NDArray[np.bool_], match: Indices, fault: str) -> None:
         if wrong.any():
-            raise ReplayError(f"match {self.ids[match[np.flatnonzero(wrong)[0]]]} {what}")
+            raise ReplayError(f"match {self.ids[match[np.flatnonzero(wrong)[0]]]} {fault}")
 
 
 class _Recorder:
@@ -267,8 +267,8 @@ class _Recorder:
     def _pay(self, game: Game, slot: Any, seat: Any) -> None:
         """Put what seats have got since their last decisions on those decisions."""
         row = self.last[slot, seat]
-        known = row >= 0
-        self.columns.reward[row[known]] = game.reward[slot[known], seat[known]]
+        recorded = row >= 0
+        self.columns.reward[row[recorded]] = game.reward[slot[recorded], seat[recorded]]
 
 
 def _ends(records: Sequence[Record]) -> Indices:
@@ -298,16 +298,16 @@ def set_up(
     try:
         if own:
             refuse_settings(name, settings, remedy="--game and")
-        known = registry.entry(name).settings
-        unknown = sorted(set(settings) - set(known))
+        allowed = registry.entry(name).settings
+        unknown = sorted(set(settings) - set(allowed))
         if unknown:
             raise ReplayError(f"{name} has no setting {quoted(unknown[0])}.")
         return registry.make(name, slots=slots, seed=seed, **dict(settings))
     except Exception as problem:
-        what = printable(problem, 300)
+        message = printable(problem, 300)
         if not isinstance(problem, LanistaError):
-            what = f"{type(problem).__name__}: {what}"
-        raise ReplayError(f"its game cannot be set up: {what}") from problem
+            message = f"{type(problem).__name__}: {message}"
+        raise ReplayError(f"its game cannot be set up: {message}") from problem
 
 
 def _refuse_other(header: Header, spec: Spec) -> None:
@@ -315,7 +315,7 @@ def _refuse_other(header: Header, spec: Spec) -> None:
     facts, abilities = spec.facts, spec.abilities
     if not abilities.replayable:
         raise ReplayError(f"{spec.name} cannot be played again from its actions.")
-    for what, recorded, now in (
+    for label, recorded, now in (
         ("game", header.game, spec.name),
         ("rules version", header.rules_version, facts.rules_version),
         ("observation version", header.observation_version, facts.observation_version),
@@ -325,7 +325,7 @@ def _refuse_other(header: Header, spec: Spec) -> None:
     ):
         if recorded != now:
             raise ReplayError(
-                f"it was recorded with {what} {quoted(recorded)}, and here it is {quoted(now)}."
+                f"it was recorded with {label} {quoted(recorded)}, and here it is {quoted(now)}."
             )
 
 
@@ -349,7 +349,7 @@ def _refuse_misfit(record: Record, spec: Spec) -> None:
             f"{name} has {len(record.actions)} decisions, "
             f"more than {spec.facts.longest} turns of {spec.seats} seats can take."
         )
-    known = {option.name: option for option in spec.options}
+    options = {option.name: option for option in spec.options}
     for option, value in record.options.items():
-        if option not in known or not known[option].low <= value <= known[option].high:
+        if option not in options or not options[option].low <= value <= options[option].high:
             raise ReplayError(f"{name} has option {quoted(option)} as {value}, which is unknown.")

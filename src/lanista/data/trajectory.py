@@ -92,10 +92,10 @@ class Unrolls:
         new_index = np.full_like(index, -1)
         new_index.T[valid] = np.arange(len(rows), dtype=np.int32)
         chosen: dict[str, Any] = {"index": new_index}
-        for names, wanted in ((ROWS, _Rows(rows)), (LANES, _Rows(lanes))):
+        for names, places in ((ROWS, _Rows(rows)), (LANES, _Rows(lanes))):
             for name in names:
                 column = getattr(self, name)
-                chosen[name] = None if column is None else wanted.of(column)
+                chosen[name] = None if column is None else places.of(column)
         chosen["extras"] = {name: column.take(rows, 0) for name, column in self.extras.items()}
         return Unrolls(**chosen)
 
@@ -127,86 +127,88 @@ def to_tensor(column: NDArray[Any] | Tensor, device: device) -> Tensor:
     if isinstance(column, torch.Tensor):
         return column.to(device, non_blocking=True)
     array = np.ascontiguousarray(column)
-    found = torch.from_numpy(array if array.flags.writeable else array.copy())
+    tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
     # From memory that is not pinned, a copy would wait for all that the device has to do.
-    return found.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else found
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
 def moved(unrolls: Unrolls, device: device, names: Sequence[str] = ALL) -> Unrolls:
     """Return unrolls of which these columns are tensors on a device; nothing waits for them."""
     columns = {name: getattr(unrolls, name) for name in names}
-    given: dict[str, Any] = {
-        name: to_tensor(each, device) for name, each in columns.items() if each is not None
+    tensors: dict[str, Any] = {
+        name: to_tensor(column, device) for name, column in columns.items() if column is not None
     }
-    return replace(unrolls, **given)
+    return replace(unrolls, **tensors)
 
 
-def join(parts: Sequence[Unrolls]) -> Unrolls:
+def join(pieces: Sequence[Unrolls]) -> Unrolls:
     """Return several sets of unrolls as one; T is the longest of theirs.
 
     All of them lie with the host, or all columns of all of them on one device.
     """
-    if len(parts) == 1:
-        return parts[0]
-    if not isinstance(parts[0].index, np.ndarray):
-        return _join_there(parts)
-    longest = max(part.index.shape[0] for part in parts)
+    if len(pieces) == 1:
+        return pieces[0]
+    if not isinstance(pieces[0].index, np.ndarray):
+        return _join_there(pieces)
+    longest = max(piece.index.shape[0] for piece in pieces)
     indices, rows = [], 0
-    for part in parts:
-        index = np.full((longest, len(part)), -1, np.int32)
-        index[: len(part.index)] = np.where(part.index >= 0, part.index + rows, -1)
+    for piece in pieces:
+        index = np.full((longest, len(piece)), -1, np.int32)
+        index[: len(piece.index)] = np.where(piece.index >= 0, piece.index + rows, -1)
         indices.append(index)
-        rows += part.decisions
+        rows += piece.decisions
     joined: dict[str, Any] = {"index": np.concatenate(indices, 1)}
     for name in ROWS:
-        columns = [getattr(part, name) for part in parts]
+        columns = [getattr(piece, name) for piece in pieces]
         joined[name] = None if columns[0] is None else np.concatenate(columns)
     for name in LANES:
-        joined[name] = _join_lanes(parts, name)
-    return Unrolls(**joined, extras=_join_extras(parts))
+        joined[name] = _join_lanes(pieces, name)
+    return Unrolls(**joined, extras=_join_extras(pieces))
 
 
-def _join_there(parts: Sequence[Unrolls]) -> Unrolls:
+def _join_there(pieces: Sequence[Unrolls]) -> Unrolls:
     import torch
 
-    longest, rows, indices = max(len(part.index) for part in parts), 0, []
-    for part in parts:
-        there: Any = part.index
+    longest, rows, indices = max(len(piece.index) for piece in pieces), 0, []
+    for piece in pieces:
+        there: Any = piece.index
         more = (0, 0, 0, longest - len(there))
         index = torch.nn.functional.pad(torch.where(there >= 0, there + rows, -1), more, value=-1)
         indices.append(index)
-        rows += part.decisions
+        rows += piece.decisions
     joined: dict[str, Any] = {"index": torch.cat(indices, 1)}
     for name in ROWS:
-        columns: list[Any] = [getattr(part, name) for part in parts]
+        columns: list[Any] = [getattr(piece, name) for piece in pieces]
         joined[name] = None if columns[0] is None else torch.cat(columns)
     for name in LANES:
-        columns = [getattr(part, name) for part in parts]
+        columns = [getattr(piece, name) for piece in pieces]
         joined[name] = None
-        if (like := next((each for each in columns if each is not None), None)) is not None:
-            shapes = [(len(part), *like.shape[1:]) for part in parts]
+        if (like := next((column for column in columns if column is not None), None)) is not None:
+            shapes = [(len(piece), *like.shape[1:]) for piece in pieces]
             pairs = zip(columns, shapes, strict=True)
             joined[name] = torch.cat(
-                [like.new_zeros(shape) if each is None else each for each, shape in pairs]
+                [like.new_zeros(shape) if column is None else column for column, shape in pairs]
             )
-    return Unrolls(**joined, extras=_join_extras(parts))
+    return Unrolls(**joined, extras=_join_extras(pieces))
 
 
-def _join_extras(parts: Sequence[Unrolls]) -> dict[str, NDArray[Any]]:
-    return {name: np.concatenate([part.extras[name] for part in parts]) for name in parts[0].extras}
+def _join_extras(pieces: Sequence[Unrolls]) -> dict[str, NDArray[Any]]:
+    return {
+        name: np.concatenate([piece.extras[name] for piece in pieces]) for name in pieces[0].extras
+    }
 
 
-def _join_lanes(parts: Sequence[Unrolls], name: str) -> NDArray[Any] | None:
+def _join_lanes(pieces: Sequence[Unrolls], name: str) -> NDArray[Any] | None:
     """Return a column of all unrolls; zeros where a part has none because no match went on."""
-    columns = [getattr(part, name) for part in parts]
-    given = [column for column in columns if column is not None]
-    if not given:
+    columns = [getattr(piece, name) for piece in pieces]
+    present = [column for column in columns if column is not None]
+    if not present:
         return None
-    like = given[0]
+    like = present[0]
     return np.concatenate(
         [
-            np.zeros((len(part), *like.shape[1:]), like.dtype) if column is None else column
-            for part, column in zip(parts, columns, strict=True)
+            np.zeros((len(piece), *like.shape[1:]), like.dtype) if column is None else column
+            for piece, column in zip(pieces, columns, strict=True)
         ]
     )
 

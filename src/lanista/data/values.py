@@ -34,8 +34,8 @@ def parse_line(line: bytes) -> dict[str, Any]:
         raise ReplayError("it is nested too deeply.") from problem
     except ValueError as problem:
         # A number of more than 4,300 digits is a plain ValueError.
-        what = "not JSON" if isinstance(problem, json.JSONDecodeError) else "no usable JSON"
-        raise ReplayError(f"it is {what}.") from problem
+        fault = "not JSON" if isinstance(problem, json.JSONDecodeError) else "no usable JSON"
+        raise ReplayError(f"it is {fault}.") from problem
     if type(value) is not dict:
         raise ReplayError(f"it is {quoted(value)}, not a JSON object.")
     return value
@@ -52,42 +52,42 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def wrong(what: str, value: object, wanted: str) -> NoReturn:
+def wrong(label: str, value: object, expected: str) -> NoReturn:
     """Refuse a value, saying what it must be."""
-    raise ReplayError(f"{what} is {quoted(value)}; it must be {wanted}.")
+    raise ReplayError(f"{label} is {quoted(value)}; it must be {expected}.")
 
 
 def keys(
-    what: str, value: dict[str, Any], wanted: Iterable[str], optional: Iterable[str] = ()
+    label: str, value: dict[str, Any], required: Iterable[str], optional: Iterable[str] = ()
 ) -> None:
-    """Refuse an object that lacks a `wanted` key, or has one that is not even `optional`."""
-    missing = [key for key in wanted if key not in value]
-    unknown = sorted(set(value) - {*wanted, *optional})
+    """Refuse an object that lacks a `required` key, or has one that is not even `optional`."""
+    missing = [key for key in required if key not in value]
+    unknown = sorted(set(value) - {*required, *optional})
     if missing:
-        raise ReplayError(f"{what} has no {missing[0]!r}.")
+        raise ReplayError(f"{label} has no {missing[0]!r}.")
     if unknown:
-        raise ReplayError(f"{what} has an unknown key {quoted(unknown[0])}.")
+        raise ReplayError(f"{label} has an unknown key {quoted(unknown[0])}.")
 
 
-def whole(what: str, value: Any, high: int = LARGEST_WORD) -> int:
+def whole(label: str, value: Any, high: int = LARGEST_WORD) -> int:
     """Return a whole number from 0 to `high`."""
     if type(value) is not int or not 0 <= value <= high:
-        wrong(what, value, f"a whole number from 0 to {high}")
+        wrong(label, value, f"a whole number from 0 to {high}")
     return value
 
 
-def text(what: str, value: Any) -> str:
+def text(label: str, value: Any) -> str:
     """Return a text of a name's length."""
     if type(value) is not str or len(value) > _LONGEST_NAME:
-        wrong(what, value, f"a text of at most {_LONGEST_NAME} letters")
+        wrong(label, value, f"a text of at most {_LONGEST_NAME} letters")
     return value
 
 
-def list_of(what: str, value: Any, low: int, high: int) -> list[Any]:
+def list_of(label: str, value: Any, low: int, high: int) -> list[Any]:
     """Return a list of `low` to `high` entries."""
     if type(value) is not list or not low <= len(value) <= high:
         count = str(low) if low == high else f"{low} to {high}"
-        wrong(what, value, f"a list of {count}")
+        wrong(label, value, f"a list of {count}")
     return value
 
 
@@ -95,14 +95,14 @@ def settings_of(value: Any) -> dict[str, Any]:
     """Return a game's settings: plain values by name."""
     if type(value) is not dict:
         wrong("settings", value, "an object")
-    for name, given in value.items():
+    for name, entry in value.items():
         text("a setting's name", name)
-        if type(given) is str:
-            text(f"setting {quoted(name)}", given)
-        elif type(given) not in (int, float, bool, type(None)):
-            wrong(f"setting {quoted(name)}", given, "a number, a text, true, false or null")
-        elif type(given) in (int, float) and not (
-            abs(given) <= LARGEST_WORD and math.isfinite(given)
+        if type(entry) is str:
+            text(f"setting {quoted(name)}", entry)
+        elif type(entry) not in (int, float, bool, type(None)):
+            wrong(f"setting {quoted(name)}", entry, "a number, a text, true, false or null")
+        elif type(entry) in (int, float) and not (
+            abs(entry) <= LARGEST_WORD and math.isfinite(entry)
         ):
-            wrong(f"setting {quoted(name)}", given, "a number of 64 bits")
+            wrong(f"setting {quoted(name)}", entry, "a number of 64 bits")
     return value

@@ -161,11 +161,11 @@ def parse_outcome(value: dict[str, Any]) -> Outcome:
     )
 
 
-def name_of(what: str, value: Any) -> str:
+def name_of(label: str, value: Any) -> str:
     """Return a name that is there at all and can be shown on a line."""
-    name = text(what, value)
+    name = text(label, value)
     if not name or not name.isprintable():
-        wrong(what, value, "a text of printable letters")
+        wrong(label, value, "a text of printable letters")
     return name
 
 
@@ -180,7 +180,7 @@ class Steps:
         self.last: dict[tuple[int, int], int] = {}
         self.place: list[tuple[int, int, int]] = []
         self.time: list[float] = []
-        self.seen: list[NDArray[Any]] = []
+        self.observations: list[NDArray[Any]] = []
         self.mask: list[NDArray[np.bool_]] = []
         self.action: list[list[int]] = []
         self.extras: dict[str, list[Extra]] = {}
@@ -192,7 +192,7 @@ class Steps:
         match = name_of("match", value["match"])
         seat = whole("seat", value.get("seat", 0), self.spec.seats - 1)
         step = whole("step", value["step"], MOST_STEP)
-        seen = observation_of(self.spec, value["observation"])
+        observation = observation_of(self.spec, value["observation"])
         mask = self._legal(value.get("mask", self.all_legal))
         action = self._choices(value["action"], mask)
         time = _number("time", value["time"])
@@ -207,7 +207,7 @@ class Steps:
         self._measure(extras)
         self.place.append((number, seat, step))
         self.time.append(time)
-        self.seen.append(seen)
+        self.observations.append(observation)
         self.mask.append(mask)
         self.action.append(action)
 
@@ -215,7 +215,7 @@ class Steps:
         count, spec = len(self.place), self.spec
         place = np.array(self.place, np.int64).reshape(count, 3)
         order = np.lexsort((place[:, 2], place[:, 1], place[:, 0]))
-        seen = np.array(self.seen, spec.observation.dtype)
+        observation = np.array(self.observations, spec.observation.dtype)
         mask = np.array(self.mask, np.bool_)
         extras = {
             name: [values[i] if i < len(values) else None for i in order.tolist()]
@@ -229,7 +229,7 @@ class Steps:
             seat=place[order, 1].astype(np.int32),
             step=place[order, 2].astype(np.int32),
             time=np.array(self.time)[order],
-            observation=seen.reshape(count, spec.observation.length)[order],
+            observation=observation.reshape(count, spec.observation.length)[order],
             mask=mask.reshape(count, spec.choices)[order],
             action=np.array(self.action, np.int32).reshape(count, len(self.sizes))[order],
             extras=extras,
@@ -281,12 +281,14 @@ def observation_of(spec: Spec, value: Any) -> NDArray[Any]:
     if out.dtype.kind in "iu" and (out != wide).any():
         wrong("observation", value, f"numbers that fit {layout.dtype}")
     start = 0
-    for part in layout.fields:
-        inside = wide[start : start + part.size]
-        whole_ones = part.classes and (inside == np.floor(inside)).all()
-        if part.classes and not (whole_ones and inside.min() >= 0 and inside.max() < part.classes):
-            wrong(f"{part.name} in the observation", inside.tolist(), f"0 to {part.classes - 1}")
-        start += part.size
+    for entry in layout.fields:
+        inside = wide[start : start + entry.size]
+        whole_ones = entry.classes and (inside == np.floor(inside)).all()
+        if entry.classes and not (
+            whole_ones and inside.min() >= 0 and inside.max() < entry.classes
+        ):
+            wrong(f"{entry.name} in the observation", inside.tolist(), f"0 to {entry.classes - 1}")
+        start += entry.size
     return out
 
 
@@ -297,20 +299,20 @@ def _head(value: Any) -> tuple[str, int]:
     return text("a head's name", value["name"]), whole("a head's size", value["size"])
 
 
-def _number(what: str, value: Any) -> float:
+def _number(label: str, value: Any) -> float:
     if type(value) not in (int, float) or not abs(value) <= _LARGEST or not math.isfinite(value):
-        wrong(what, value, "a finite number")
+        wrong(label, value, "a finite number")
     return float(value)
 
 
-def _extras(what: str, value: Any) -> dict[str, float | str]:
+def _extras(label: str, value: Any) -> dict[str, float | str]:
     if type(value) is not dict or len(value) > MOST_EXTRAS:
-        wrong(what, value, f"an object of at most {MOST_EXTRAS} numbers and texts")
+        wrong(label, value, f"an object of at most {MOST_EXTRAS} numbers and texts")
     if "time" in value:
         raise ReplayError("an extra is called 'time', which is the step's own; call it otherwise.")
     return {
-        name_of("an extra's name", name): text(f"extra {quoted(name)}", given)
-        if type(given) is str
-        else _number(f"extra {quoted(name)}", given)
-        for name, given in value.items()
+        name_of("an extra's name", name): text(f"extra {quoted(name)}", entry)
+        if type(entry) is str
+        else _number(f"extra {quoted(name)}", entry)
+        for name, entry in value.items()
     }

@@ -121,7 +121,7 @@ def read_feedback(
     """
     folder = None if feedback is None else Path(feedback)
     summary = FeedbackSummary(folder, None if reports is None else Path(reports))
-    told = _read_manifests(summary)
+    outcomes = _read_manifests(summary)
     if folder is None:
         return summary
     files = find_files(folder, summary.broken, STREAM, "feedback")
@@ -137,13 +137,13 @@ def read_feedback(
         except FeedbackError as problem:
             summary.broken.append(Broken(here, _reason(problem)))
         else:
-            outcome = _link(stream, here, told, summary)
+            outcome = _link(stream, here, outcomes, summary)
             summary.streams.append(_tally(stream, here, outcome))
             if take:
                 take(here, stream, outcome)
         if progress:
             progress(number + 1, len(files))
-    for one in (one for same in told.values() for one in same):
+    for one in (one for same in outcomes.values() for one in same):
         if not one.used:
             summary.unlinked.append(_unlinked(one))
     summary.broken.sort(key=lambda one: str(one.file))
@@ -160,7 +160,7 @@ def _read_manifests(summary: FeedbackSummary) -> dict[str, list[_Told]]:
         raise DatasetError(
             f"{printable(summary.reports)} holds no reports; their files are called {MANIFEST}."
         )
-    told: dict[str, list[_Told]] = {}
+    by_feedback: dict[str, list[_Told]] = {}
     for file in files:
         here = file.relative_to(summary.reports)
         try:
@@ -173,8 +173,8 @@ def _read_manifests(summary: FeedbackSummary) -> dict[str, list[_Told]]:
         if unfinished:
             summary.unfinished_manifests.append(here)
         for outcome in outcomes:
-            told.setdefault(outcome.runtime_feedback, []).append(_Told(here, outcome))
-    return told
+            by_feedback.setdefault(outcome.runtime_feedback, []).append(_Told(here, outcome))
+    return by_feedback
 
 
 def _refuse_second(stream: Stream, file: Path, sessions: dict[str, Path]) -> None:
@@ -188,14 +188,14 @@ def _refuse_second(stream: Stream, file: Path, sessions: dict[str, Path]) -> Non
 
 
 def _link(
-    stream: Stream, file: Path, told: dict[str, list[_Told]], summary: FeedbackSummary
+    stream: Stream, file: Path, outcomes: dict[str, list[_Told]], summary: FeedbackSummary
 ) -> NDArray[np.int8]:
     """Return the outcome of each trajectory of a stream, -1 where no manifest tells one."""
     places = _trajectories(stream)
     outcome = np.full(len(places), UNKNOWN, np.int8)
     number = {place: i for i, place in enumerate(places)}
-    words = [word for word in told if _names(word, stream.header.session, file)]
-    for one in (one for word in words for one in told[word]):
+    words = [word for word in outcomes if _names(word, stream.header.session, file)]
+    for one in (one for word in words for one in outcomes[word]):
         match = one.outcome.match
         if match is None:
             if len(stream.matches) != 1:
@@ -226,9 +226,9 @@ def _names(runtime_feedback: str, session: str, file: Path) -> bool:
     if runtime_feedback == session:
         return True
     # A path as Windows writes it is understood everywhere, and so is one with plain slashes.
-    told = PureWindowsPath(runtime_feedback).parts
+    path = PureWindowsPath(runtime_feedback).parts
     own = file.parts
-    return told == own or (len(told) >= len(own) > 1 and told[-len(own) :] == own)
+    return path == own or (len(path) >= len(own) > 1 and path[-len(own) :] == own)
 
 
 def _trajectories(stream: Stream) -> list[tuple[str, int]]:

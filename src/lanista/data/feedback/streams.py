@@ -133,9 +133,9 @@ def append_outcome(
         "outcome": outcome,
         "seat": seat,
     }
-    for name, given in (("match", match), ("time", time), ("info", info)):
-        if given is not None:
-            value[name] = given
+    for name, entry in (("match", match), ("time", time), ("info", info)):
+        if entry is not None:
+            value[name] = entry
     try:
         parse_outcome(value)
     except ReplayError as problem:
@@ -229,10 +229,10 @@ def _numbered(lines: Iterable[tuple[bytes, bool]]) -> Iterator[tuple[int, bytes,
 
 def _spec_of(header: StreamHeader, game: str | None) -> Spec:
     """Return the game's spec; refuse a header that was written for another layout."""
-    made = set_up(header.game, header.settings, name=game)
-    spec = made.spec
-    made.close()
-    for what, told, now in (
+    instance = set_up(header.game, header.settings, name=game)
+    spec = instance.spec
+    instance.close()
+    for label, recorded, now in (
         ("game", header.game, spec.name),
         ("rules version", header.rules_version, spec.facts.rules_version),
         ("observation version", header.observation_version, spec.facts.observation_version),
@@ -240,8 +240,10 @@ def _spec_of(header: StreamHeader, game: str | None) -> Spec:
         ("heads", header.heads, tuple((head.name, head.size) for head in spec.heads)),
         ("settings", dict(header.settings), dict(spec.settings)),
     ):
-        if told != now:
-            raise ReplayError(f"it was written with {what} {quoted(told)}; here {quoted(now)}.")
+        if recorded != now:
+            raise ReplayError(
+                f"it was written with {label} {quoted(recorded)}; here {quoted(now)}."
+            )
     return spec
 
 
