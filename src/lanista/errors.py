@@ -40,6 +40,28 @@ class ChangedSettingError(RefusedError):
         return type(self)(self.run, self.key, self.before, self.now, flag, output)
 
 
+class FewerIterationsError(RefusedError):
+    """A run is resumed to an end that lies before what it has done."""
+
+    def __init__(
+        self,
+        run: str,
+        done: int,
+        wanted: int,
+        flag: str = "iterations",
+        remedy: str = "name an earlier checkpoint",
+    ) -> None:
+        self.run, self.done, self.wanted = run, done, wanted
+        super().__init__(
+            f"{run} has done {done} iterations, and {flag} asks for {wanted}; ask for at least "
+            f"{done}, or {remedy}."
+        )
+
+    def named(self, flag: str, remedy: str) -> FewerIterationsError:
+        """Return the same, told by the flags of a command."""
+        return type(self)(self.run, self.done, self.wanted, flag, remedy)
+
+
 def nearest(word: str, known_words: Iterable[str], inside: str = "") -> str:
     """Return a remedy for an unknown `word`: the nearest known one, or all of them.
 

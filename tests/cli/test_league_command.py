@@ -73,6 +73,14 @@ def test_a_league_with_other_settings_is_refused_by_its_flag(league, capsys):
         assert error.endswith("begin another run with another --output-dir.\n")
 
 
+def test_fewer_rounds_than_are_done_are_refused_by_their_flag(league, capsys):
+    words = ["league", "--output-dir", str(league), "--resume", "--rounds", "1"]
+    assert cli.main(words) == 3
+    error = capsys.readouterr().err
+    assert ", and --rounds asks for 2; ask for at least " in error
+    assert error.endswith(", or leave it out.\n")
+
+
 def test_what_is_there_is_not_overwritten(league, capsys):
     assert cli.main(["league", "--game", "kuhn", "--output-dir", str(league)]) == 3
     assert "resume it with --resume" in capsys.readouterr().err

@@ -135,6 +135,25 @@ def test_what_differs_on_resuming_is_told_by_the_flag_that_was_given(tmp_path, m
         )
 
 
+def test_fewer_iterations_than_are_done_are_told_by_the_flag_that_was_given(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["rl", *KUHN, "--iterations", "3", "--output", "p.pt"]) == 0
+    Path("short.yaml").write_text(f"{Path(KUHN[1]).read_text()}iterations: 2\n")
+    capsys.readouterr()
+    for words, flag in [
+        ("--iterations 2", "--iterations"),
+        ("--set iterations=2", "--set iterations"),
+        ("--config short.yaml", "--config short.yaml"),
+    ]:
+        assert cli.main(["rl", "--output", "p.pt", "--resume", *words.split()]) == 3
+        assert capsys.readouterr().err == (
+            f"lanista: The run p.pt.run has done 3 iterations, and {flag} asks for 2; ask for at "
+            "least 3, or name an earlier one with --checkpoint.\n"
+        )
+
+
 def test_an_existing_run_ends_with_exit_code_3(tmp_path, capsys):
     output = str(tmp_path / "p.pt")
     command = ["rl", *KUHN, "--iterations", "1", "--output", output]

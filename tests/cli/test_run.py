@@ -59,6 +59,19 @@ def test_flags_reach_the_recipe(here):
     assert saved_recipe(Path("out")) == story
 
 
+def test_a_stage_that_is_done_again_says_why_by_the_flag_that_was_given(here, capsys):
+    plain = ["run", str(TINY), "--output-dir", "out", "--set", "stages.rl.iterations=1"]
+    assert cli.main(plain) == 0
+    for words, reason in [
+        (["--set", "stages.rl.learning.lr=1e-2"],
+         "rl: --set stages.rl.learning.lr was 0.0003 and is 0.01 now; "),
+        (["--seed", "9"], "record: --seed was 3 and is 9 now; "),
+    ]:  # fmt: skip
+        capsys.readouterr()
+        assert cli.main(["run", "out", *words]) == 0
+        assert [line for line in capsys.readouterr().err.splitlines() if line.startswith(reason)]
+
+
 def test_slim_is_for_every_run_of_a_recipe_and_does_no_stage_again(here, capsys):
     assert cli.main(["run", str(TINY), "--output-dir", "out"]) == 0
     capsys.readouterr()

@@ -79,7 +79,8 @@ def test_a_changed_setting_sets_that_stages_work_aside_and_spares_those_before(c
     heard = conducted(with_overrides(TINY, ["stages.rl.learning.lr=0.01"]), copy)
     assert (heard.over, heard.begun) == (["record", "imitate"], ["rl"])
     assert heard.sentences == [
-        "rl: learning.lr was 0.0003 and is 0.01 now; what it made before is in aside/rl-1."
+        "rl: stages.rl.learning.lr was 0.0003 and is 0.01 now; "
+        "what it made before is in aside/rl-1."
     ]
     assert (copy / "aside" / "rl-1" / "rl.safetensors").read_bytes() == old
     assert (copy / "aside" / "rl-1" / "rl.safetensors.run" / "run.db").is_file()

@@ -81,7 +81,7 @@ def test_workers_given_up_cost_no_update_and_the_resumed_run_is_the_unbroken_one
             train(settings, tmp_path / "b" / "p.pt", observers=[plague])
     assert given_up.value.exit_code == 1
     assert checkpoints(tmp_path / "b" / "p.pt") == [0, 5]
-    assert "iteration 5 was saved first, and --resume goes on from it." in plague.heard[-1]
+    assert "iteration 5 was saved first, and resuming goes on from it." in plague.heard[-1]
     load_policy(tmp_path / "b" / "p.pt")
     assert train(settings, tmp_path / "b" / "p.pt", resume=True) == 0
     assert train(spread(LONG, launcher="serial", **more), tmp_path / "a" / "p.pt") == 0

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import chdir
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,12 @@ def conduct(
     *,
     observers: Sequence[Observer] = (),
     stop: Stop | None = None,
+    name_setting: Callable[[str], str] = str,
 ) -> int:
-    """Do all that is due of a settled pipeline; return 0, or 130 when stopped with all saved."""
+    """Do all that is due of a settled pipeline; return 0, or 130 when stopped with all saved.
+
+    `name_setting` returns what a user typed for a setting of the recipe, by its dotted key.
+    """
     watching = Observers(observers)
     folder.mkdir(parents=True, exist_ok=True)
     refuse_unsafe_folder(folder)
@@ -56,7 +61,7 @@ def conduct(
         stages = stages_of(recipe)
         watching.stages_planned([stage.name for stage in stages])
         for stage in stages:
-            if not _attend(stage, watching, stop or (lambda: False)):
+            if not _attend(stage, watching, stop or (lambda: False), name_setting):
                 return INTERRUPTED
     return 0
 
@@ -75,13 +80,15 @@ def _keep(recipe: PipelineRecipe) -> None:
         write_text(RECIPE, recipe_yaml(recipe))
 
 
-def _attend(stage: Stage, observer: Observer, stop: Stop) -> bool:
+def _attend(
+    stage: Stage, observer: Observer, stop: Stop, name_setting: Callable[[str], str]
+) -> bool:
     """Do a stage if it is due; return whether it is done now."""
     inputs = {"settings": stage.settings, "files": _digests(stage.reads)}
     inputs = json.loads(json.dumps(inputs))  # As it will be read back: tuples are lists.
     record = _read(stage)
     if record is not None:
-        why = _changed(stage, record, inputs)
+        why = _changed(stage, record, inputs, name_setting)
         if not why and "outputs" in record:
             observer.stage_skipped(stage.name)
             return True
@@ -108,14 +115,19 @@ def _attend(stage: Stage, observer: Observer, stop: Stop) -> bool:
     return True
 
 
-def _changed(stage: Stage, record: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+def _changed(
+    stage: Stage,
+    record: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    name_setting: Callable[[str], str] = str,
+) -> str:
     """Return what is no longer as the record has it; nothing where all is."""
     before = record["inputs"]
     differing = _differences(_present(before["settings"]), _present(inputs["settings"]))
     # Whatever else has changed comes first: more to do would not be a reason by itself.
     for key, was, now in sorted(differing, key=lambda difference: difference[0] == stage.grows):
         if not stage.free(key):
-            return f"{key} was {was!r} and is {now!r} now"
+            return f"{name_setting(_recipe_key(stage, key))} was {was!r} and is {now!r} now"
     for file in {**before["files"], **inputs["files"]}:
         if before["files"].get(file) != inputs["files"].get(file):
             return f"{file} is not what it was"
@@ -123,6 +135,12 @@ def _changed(stage: Stage, record: Mapping[str, Any], inputs: Mapping[str, Any])
         if _digest(Path(file)) != digest:
             return f"{file} is not what the stage wrote"
     return ""
+
+
+def _recipe_key(stage: Stage, key: str) -> str:
+    """Return the dotted key that a recipe has for a setting of a stage."""
+    whole = {field.name for field in fields(PipelineRecipe)}
+    return key if key.partition(".")[0] in whole else f"stages.{stage.name}.{key}"
 
 
 def _present(settings: Any) -> Any:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lanista.errors import LanistaError, RefusedError
+from lanista.errors import FewerIterationsError, LanistaError, RefusedError
 from lanista.evaluation.evaluator import FIRST_MATCH, Evaluator, Judgement
 from lanista.evaluation.promotion import Champion
 from lanista.files import write_bytes
@@ -135,10 +135,8 @@ class _Trainer:
                 "is damaged; put it back as it was."
             )
         if self.settings.iterations < iteration:
-            raise RefusedError(
-                f"The run {self.run.folder} has done {iteration} iterations, and iterations is "
-                f"{self.settings.iterations}; give at least {iteration}, or name an earlier "
-                "checkpoint."
+            raise FewerIterationsError(
+                f"The run {self.run.folder}", iteration, self.settings.iterations
             )
         self.run.keep_settings(self.settings)
         update = iteration * self.settings.learner_updates
@@ -427,7 +425,7 @@ class _Trainer:
             self._say(f"Iteration {iteration} could not be saved before the run ended: {error}.")
             return
         self._say(
-            f"The run ends with a fault; iteration {iteration} was saved first, and --resume goes "
+            f"The run ends with a fault; iteration {iteration} was saved first, and resuming goes "
             f"on from it{self._lost()}."
         )
 

@@ -75,8 +75,9 @@ class LeagueCommand:
         refuse_unwritable_folder("--output-dir", self.output_dir.absolute().parent)
         screen, output = display(), self.output_dir / POLICY
         trackers = Trackers(self.tensorboard, self.wandb)
-        own = {"league.round": "--rl-iterations-per-round"} if self.rl_iterations_per_round else {}
-        naming = naming_settings(settings, self._flags(), own, "--output-dir")
+        naming = naming_settings(
+            settings, self._flags(), self._own_flags(), "--output-dir", "leave it out"
+        )
         with stopping(screen.message) as stop, naming:
             code = train(
                 settings,
@@ -91,6 +92,15 @@ class LeagueCommand:
         if code:
             print("Interrupted, and saved; go on with --resume.")
         return code
+
+    def _own_flags(self) -> dict[str, str]:
+        """Return the flags that `lanista rl` has not, by the settings that they change."""
+        flags: dict[str, str] = {}
+        if self.rl_iterations_per_round is not None:
+            flags |= dict.fromkeys(("league.round", "iterations"), "--rl-iterations-per-round")
+        if self.rounds is not None:
+            flags["iterations"] = "--rounds"
+        return flags
 
     def _export(self) -> None:
         from lanista.report import exports

@@ -191,6 +191,7 @@ def naming_settings(
     flags: RL,
     more: Mapping[str, str] | None = None,
     output: str = "--output",
+    earlier: str = "name an earlier one with --checkpoint",
 ) -> AbstractContextManager[None]:
     """Name flags where a resumed run refuses the settings; `more` are those of another command."""
     from lanista.cli.common.resumed import naming_flags
@@ -198,4 +199,10 @@ def naming_settings(
     flag_by_path = flags_given(settings, flags)
     named = {path: f"--{name.replace('_', '-')}" for path, name in flag_by_path.items()}
     words = [text for group in flags.settings for text in group]
-    return naming_flags({**named, **(more or {})}, words=words, config=flags.config, output=output)
+    return naming_flags(
+        {**named, **(more or {})},
+        words=words,
+        config=flags.config,
+        output=output,
+        earlier=earlier,
+    )

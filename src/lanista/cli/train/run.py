@@ -62,12 +62,22 @@ class RunCommand:
         with view() as screen, stopping(screen.message) as stop:
             trackers = Trackers(self.tensorboard, self.wandb)
             observers = [screen, *trackers.of(folder, screen.message)]
-            code = conduct(recipe, folder, observers=observers, stop=stop)
+            code = conduct(recipe, folder, observers=observers, stop=stop, name_setting=self._typed)
         if code:
             print(f"Interrupted, and saved; go on with: lanista run {folder}")
         else:
             say(recipe, folder)
         return code
+
+    def _typed(self, key: str) -> str:
+        """Return what the user typed for a setting of the recipe; its key where it is in a file."""
+        from lanista.cli.common.resumed import flag_of
+
+        flags = {} if self.seed is None else {"seed": "--seed"}
+        words = [text for group in self.settings for text in group]
+        # A recipe of a single run has no stages, and the keys of its one stage.
+        own = key.removeprefix("stages.rl.").removeprefix("stages.league.")
+        return flag_of(key, flags, words) or flag_of(own, {}, words) or key
 
     def _request(self) -> Request:
         from lanista.pipeline.request import Request
