@@ -138,7 +138,7 @@ def test_a_battle_on_a_server_is_seen_as_in_training(format: str) -> None:
         while len(decisions := game.decisions()):
             assert isinstance(decisions, Sight)
             for row in range(len(decisions)):
-                told, seat = decisions.told[row], int(decisions.seat[row])
+                told, seat = decisions.transcripts[row], int(decisions.seat[row])
                 battle, heard = battles.get(told) or (
                     Battle("battle-1", game.format, f"Player {seat + 1}", game.dealer.belief),
                     0,

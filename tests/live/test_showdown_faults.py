@@ -39,7 +39,7 @@ def first_message() -> list[str]:
     game = make("showdown", format=FORMAT.name)
     try:
         game.start([0], [0])
-        (view,) = game.decisions().told[0].views  # type: ignore[attr-defined]
+        (view,) = game.decisions().transcripts[0].views  # type: ignore[attr-defined]
     finally:
         game.close()
     return [*view.lines, f"|request|{json.dumps(view.request | {'rqid': 1})}"]

@@ -95,7 +95,7 @@ class Imported:
     def take(self, battle: Battle) -> None:
         """Count what a log showed."""
         self.battles += 1
-        self.known += battle.known
+        self.known += battle.fully_known
         self.partly += battle.partly
         self.unknown += battle.unknown
         self.reasons.update(battle.reasons)

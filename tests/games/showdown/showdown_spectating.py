@@ -75,7 +75,7 @@ def bot_battles(
             for slot in slots:
                 match = game._matches[slot]
                 assert match is not None
-                yield match.setup, [(seat, text) for _, seat, text in match.said]
+                yield match.setup, [(seat, text) for _, seat, text in match.choice_texts]
     finally:
         game.close()
 
@@ -135,7 +135,7 @@ def is_true(order: Order, slot: int, chosen: Chosen, told: Told) -> bool:
         return words == ["pass"]
     if isinstance(order, Switch | Revive):
         who = chosen.request["side"]["pokemon"][int(words[1]) - 1]["ident"].partition(": ")[2]
-        return words[0] == "switch" and who == told.known.sides[chosen.seat].mons[order.mon].name
+        return words[0] == "switch" and who == told.battle.sides[chosen.seat].mons[order.mon].name
     assert isinstance(order, Move)
     if words[0] != "move":
         return False

@@ -197,7 +197,7 @@ def test_an_older_log_does_not_say_how_many_were_brought_and_four_were() -> None
 def test_decisions_that_are_known_in_part_are_counted() -> None:
     found = battle()
     # Ann's team preview is unknown, since two never showed, and so is what a forfeit cut short.
-    assert (found.known, found.partly, found.unknown) == (6, 0, 3)
+    assert (found.fully_known, found.partly, found.unknown) == (6, 0, 3)
     assert found.reasons == {"not all showed themselves": 1, "did not act": 4}
 
 

@@ -82,7 +82,7 @@ def check(worker: Worker, battles: Iterator[tuple[Setup, Said]]) -> Counter[str]
         watched = watch(worker, setup, said)
         count, battle = judge(watched, hides_a_disguise(setup, worker))
         total += count
-        total += Counter(known=battle.known, partly=battle.partly, dark=battle.unknown)
+        total += Counter(known=battle.fully_known, partly=battle.partly, dark=battle.unknown)
         for row in battle.rows:
             check_row(row, watched.of(row.seat)[row.step])
     return total

@@ -24,8 +24,8 @@ class Format:
 
 
 FORMATS = {
-    found.name: found
-    for found in (
+    entry.name: entry
+    for entry in (
         Format("gen9vgc2025regi", doubles=True, brings_team=True),
         Format("gen9vgc2024regg", doubles=True, brings_team=True),
         Format("gen9vgc2023regd", doubles=True, brings_team=True),

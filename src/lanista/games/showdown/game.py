@@ -59,7 +59,7 @@ class Sight(Decisions):
     """Decisions, and for each row what its seat knows: bots of ours think from that."""
 
     trackers: Sequence[Tracker]
-    told: Sequence[Told]
+    transcripts: Sequence[Told]
     """What the seat was told from the first line on."""
 
 
@@ -117,12 +117,12 @@ class Showdown:
         chosen = read_slots(slots, self.slots)
         ids = read_match_ids(match_ids, len(chosen))
         deals = read_options(self.spec, ids, options)[:, 0]
-        told = zip(ids.tolist(), deals.tolist(), strict=True)
+        ids_and_deals = zip(ids.tolist(), deals.tolist(), strict=True)
         # Of a slot that is named twice the last match counts.
-        wanted = dict(zip(chosen.tolist(), told, strict=True))
-        left = [match for slot in wanted if (match := self._matches[slot])]
-        self._begin(wanted)
-        self._leave(left)
+        new_matches = dict(zip(chosen.tolist(), ids_and_deals, strict=True))
+        previous = [match for slot in new_matches if (match := self._matches[slot])]
+        self._begin(new_matches)
+        self._leave(previous)
 
     def decisions(self) -> Decisions:
         """Return every decision that is ready."""
@@ -143,7 +143,7 @@ class Showdown:
             observation=self._tables.observation[slot, seat],
             mask=self._tables.mask[slot, seat],
             trackers=[match.trackers[seat] for _, seat, match, _ in self._rows],
-            told=[match.told[seat] for _, seat, match, _ in self._rows],
+            transcripts=[match.transcripts[seat] for _, seat, match, _ in self._rows],
         )
 
     def act(self, rows: Any, actions: Any) -> Ints:
@@ -174,11 +174,13 @@ class Showdown:
                 f"The match in slot {slot} is over or waits for one seat alone; redraw what is "
                 "hidden before anybody has answered."
             )
-        found = redraw(match.setup, seat, stream, lambda setup: self._look_again(match, setup))
+        redrawn_setup = redraw(
+            match.setup, seat, stream, lambda setup: self._look_again(match, setup)
+        )
         self._leave([match])
-        match.setup = replace(found, slot=self._number(slot))
+        match.setup = replace(redrawn_setup, slot=self._number(slot))
         match.trackers = (self._tracker(0), self._tracker(1))
-        match.told = (Told(), Told())
+        match.transcripts = (Told(), Told())
         match.redrawn = True
         self._running[match.setup.slot] = match
         for update in self._play_again(match, match.setup):
@@ -199,14 +201,14 @@ class Showdown:
             raise GameError("Saved matches were loaded into one slot twice.")
         refuse_unfit(self.spec, self.seed, saved, len(chosen))
         before = [self._matches[slot] for slot in chosen]
-        kept = [array[chosen] for array in self._tables.all()]
+        rows_before = [array[chosen] for array in self._tables.all()]
         try:
             self._take_up(chosen, saved)
         except BaseException:
             self._leave([match for slot in chosen if (match := self._matches[slot])], before)
             for slot, match in zip(chosen, before, strict=True):
                 self._matches[slot] = match
-            for array, rows in zip(self._tables.all(), kept, strict=True):
+            for array, rows in zip(self._tables.all(), rows_before, strict=True):
                 array[chosen] = rows
             raise
         self._leave([match for match in before if match])
@@ -232,11 +234,11 @@ class Showdown:
     def _tracker(self, seat: int) -> Tracker:
         return Tracker(self.format, seat, self.dealer.belief)
 
-    def _begin(self, wanted: dict[int, tuple[int, int]]) -> None:
+    def _begin(self, new_matches: dict[int, tuple[int, int]]) -> None:
         """Begin a match in each slot; one whose worker dies at once is begun again."""
         for _ in range(START_ATTEMPTS):
             setups = []
-            for slot, (match_id, deal) in wanted.items():
+            for slot, (match_id, deal) in new_matches.items():
                 setup = self.dealer.setup(self._number(slot), self.seed, deal)
                 match = Match(match_id, deal, setup, (self._tracker(0), self._tracker(1)))
                 self._matches[slot] = self._running[setup.slot] = match
@@ -244,9 +246,11 @@ class Showdown:
                 setups.append(setup)
             updates = self.battles.start(setups)
             lost = set(self._take(updates))
-            self._over += sorted(lost - set(wanted))
-            wanted = {slot: told for slot, told in wanted.items() if slot in lost}
-            if not wanted:
+            self._over += sorted(lost - set(new_matches))
+            new_matches = {
+                slot: id_and_deal for slot, id_and_deal in new_matches.items() if slot in lost
+            }
+            if not new_matches:
                 return
         reasons = [update.reason for update in updates if update.cut_off]
         raise GameError(f"A battle of {self.format.name} cannot be begun: {reasons[0]}")
@@ -310,8 +314,10 @@ class Showdown:
         for turn in range(match.turn):
             if updates[-1].cut_off or updates[-1].ended:
                 break
-            said = [(setup.slot, seat, text) for when, seat, text in match.said if when == turn]
-            updates += self._only(setup.slot, self.battles.choose(said))
+            choices = [
+                (setup.slot, seat, text) for when, seat, text in match.choice_texts if when == turn
+            ]
+            updates += self._only(setup.slot, self.battles.choose(choices))
         return updates
 
     def _only(self, number: int, updates: Sequence[Update]) -> list[Update]:
@@ -320,14 +326,16 @@ class Showdown:
         return [update for update in updates if update.slot == number]
 
     def _take_up(self, slots: Sequence[int], saved: Saved) -> None:
-        known = zip(saved["match_ids"].tolist(), saved["deals"].tolist(), strict=True)
-        self._begin(dict(zip(slots, known, strict=True)))
-        given, turns = histories(saved), saved["turns"].tolist()
+        ids_and_deals = zip(saved["match_ids"].tolist(), saved["deals"].tolist(), strict=True)
+        self._begin(dict(zip(slots, ids_and_deals, strict=True)))
+        answers_by_match, turns = histories(saved), saved["turns"].tolist()
         for turn in range(max(turns, default=0)):
             going = []
             for row, slot in enumerate(slots):
                 if turn < turns[row]:
-                    answers = given[row][given[row][:, 0] == turn][:, 1:].tolist()
+                    answers = answers_by_match[row][answers_by_match[row][:, 0] == turn][
+                        :, 1:
+                    ].tolist()
                     going.append((slot, self._answer_again(slot, answers)))
             if not all(match.is_ready for _, match in going):
                 raise foreign(self.spec)
@@ -356,8 +364,8 @@ class Showdown:
             self._finish(slot, match, Update(match.setup.slot, (NOTHING, NOTHING)))
         if saved["cut_off"][row] != self.cut_off[slot, 0]:
             raise GameError(f"A worker broke down while matches of {self.spec.name} were loaded.")
-        given = [(seat, int(c)) for seat, c in enumerate(saved["answers"][row]) if c >= 0]
-        if given and (not match.playing or self._answer_again(slot, given).is_ready):
+        pending = [(seat, int(c)) for seat, c in enumerate(saved["answers"][row]) if c >= 0]
+        if pending and (not match.playing or self._answer_again(slot, pending).is_ready):
             raise foreign(self.spec)
 
     # Inside: refusing.

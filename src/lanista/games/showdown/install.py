@@ -33,8 +33,12 @@ HERE = Path(__file__).parent
 
 def place() -> Path:
     """Return the folder of the simulator, there or not."""
-    told = os.environ.get(PLACE)
-    return Path(told) if told else Path(sys.prefix) / "share" / "lanista" / "showdown"
+    custom_folder = os.environ.get(PLACE)
+    return (
+        Path(custom_folder)
+        if custom_folder
+        else Path(sys.prefix) / "share" / "lanista" / "showdown"
+    )
 
 
 def find() -> Path:
@@ -79,8 +83,8 @@ def _fetch(folder: Path) -> None:
         write_bytes(folder / name, (HERE / name).read_bytes())
     done = subprocess.run(NPM, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if "error" in line.lower()]
-        why = said[0].strip() if said else f"exit code {done.returncode}"
+        error_lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+        why = error_lines[0].strip() if error_lines else f"exit code {done.returncode}"
         raise GameError(f"npm could not install the Showdown simulator in {folder}: {why}")
     write_text(_stamp(folder), _wanted())
 

@@ -115,7 +115,7 @@ def _sight(group: Sequence[_Waiting]) -> Sight:
         observation=np.stack([decision.question.observation for decision in group]),
         mask=np.stack([decision.question.mask for decision in group]),
         trackers=[decision.question.tracker for decision in group],
-        told=[decision.question.transcript for decision in group],
+        transcripts=[decision.question.transcript for decision in group],
     )
 
 

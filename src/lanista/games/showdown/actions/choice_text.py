@@ -96,8 +96,10 @@ class _Spoken:
         """Pass for places that have nothing to choose."""
         while (at := len(self.orders)) < self.places:
             mon = self.party[at]
-            asked = self.forced[at] if self.forced else not (fainted(mon) or mon.get("commanding"))
-            if asked:
+            has_choice = (
+                self.forced[at] if self.forced else not (fainted(mon) or mon.get("commanding"))
+            )
+            if has_choice:
                 return
             self.orders.append(PASS if self.places == 2 else SINGLES_PASS)
 
@@ -113,8 +115,8 @@ class _Spoken:
             return None
         target, tera = 0, False
         while True:
-            if found := _TARGET.search(text):
-                target, text = int(found[1]), text[: found.start()].strip()
+            if target_match := _TARGET.search(text):
+                target, text = int(target_match[1]), text[: target_match.start()].strip()
             elif text.endswith(" terastallize"):
                 tera, text = True, text.removesuffix(" terastallize")
             else:
@@ -122,12 +124,12 @@ class _Spoken:
         moves, number = self.active[at]["moves"], self._place_of(at, text)
         if number is None:
             return None
-        told = moves[number].get("target") or ("" if text.isdigit() else NAMED_TARGET)
+        target_kind = moves[number].get("target") or ("" if text.isdigit() else NAMED_TARGET)
         # Who is locked into a move, or has none left, is not heard on terastallizing.
         tera = tera and "target" in moves[number] and moves[number]["id"] != STRUGGLE
         if self.places == 1:
             return None if target else number + (SINGLES_TERA if tera else 0)
-        if target not in CHOSEN_TARGETS.get(told, NO_TARGET)[at]:
+        if target not in CHOSEN_TARGETS.get(target_kind, NO_TARGET)[at]:
             return None
         if not moves[number].get("target"):
             target = 0  # It goes where it went before.
@@ -152,8 +154,8 @@ class _Spoken:
             return SINGLES_SWITCH + at - 1 if at else None
         if at >= self.places:
             return SWITCH + at - 2
-        asked = len(self.orders)
-        return 1 - at if asked < self.places and reviving(self.party[asked]) else None
+        slot = len(self.orders)
+        return 1 - at if slot < self.places and reviving(self.party[slot]) else None
 
     def _choose_rest(self) -> None:
         """Choose for every place that is left, as the simulator does by itself."""
@@ -165,24 +167,24 @@ class _Spoken:
     def _first_switch(self, at: int) -> int | None:
         if reviving(self.party[at]):
             return self._to(next(i for i, mon in enumerate(self.party) if fainted(mon)))
-        left = sum(order < PASS for order in self.orders)
-        if self.switches_left <= left:
+        switches_so_far = sum(order < PASS for order in self.orders)
+        if self.switches_left <= switches_so_far:
             return PASS if self.places == 2 else SINGLES_PASS
-        taken = [self._to(i) for i in range(self.places, len(self.party)) if self._is_free(i)]
-        return next(order for order in taken if order not in self.orders)
+        switches = [self._to(i) for i in range(self.places, len(self.party)) if self._is_free(i)]
+        return next(order for order in switches if order not in self.orders)
 
     def _is_free(self, at: int) -> bool:
         return not fainted(self.party[at])
 
     def _first_move(self, at: int) -> int:
         number = enabled(self.active[at])[0]
-        told = self.active[at]["moves"][number].get("target")
+        target_kind = self.active[at]["moves"][number].get("target")
         if self.places == 1:
             return number
         target = 0
-        if told == "adjacentAllyOrSelf":
+        if target_kind == "adjacentAllyOrSelf":
             target = -1 - at
-        elif told in CHOSEN_TARGETS:
-            allowed = CHOSEN_TARGETS[told][at]
+        elif target_kind in CHOSEN_TARGETS:
+            allowed = CHOSEN_TARGETS[target_kind][at]
             target = self.stream.choice([aim for aim in self.foes if aim in allowed] or allowed)
         return 5 * number + target + 2

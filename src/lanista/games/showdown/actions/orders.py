@@ -222,29 +222,29 @@ def _forced_pairs(request: Request) -> list[tuple[int, int]]:
     It asks for as many switches as there are slots to fill and Pokémon to fill them, and for passes
     in place of the rest. A revival counts as a switch but needs none to be left.
     """
-    asked, party = request["forceSwitch"], request["side"]["pokemon"]
+    forced_slots, party = request["forceSwitch"], request["side"]["pokemon"]
     bench = [SWITCH + at - 2 for at in range(2, len(party)) if not fainted(party[at])]
-    switches = min(sum(asked), len(bench))
-    passes = sum(asked) - switches
+    switches = min(sum(forced_slots), len(bench))
+    passes = sum(forced_slots) - switches
     revives = [reviving(mon) for mon in party[:2]]
     options = [
-        ([*(_revivable(party) if revive else bench), PASS] if wanted else [PASS])
-        for wanted, revive in zip(asked, revives, strict=True)
+        ([*(_revivable(party) if revive else bench), PASS] if forced else [PASS])
+        for forced, revive in zip(forced_slots, revives, strict=True)
     ]
     return [
         (first, second)
         for first in options[0]
         for second in options[1]
-        if _is_counted_right((first, second), asked, revives, switches, passes)
+        if _is_counted_right((first, second), forced_slots, revives, switches, passes)
     ]
 
 
 def _is_counted_right(
-    pair: tuple[int, int], asked: list[bool], revives: list[bool], switches: int, passes: int
+    pair: tuple[int, int], forced_slots: list[bool], revives: list[bool], switches: int, passes: int
 ) -> bool:
     switched = set()
-    for order, wanted, revive in zip(pair, asked, revives, strict=True):
-        if not wanted:
+    for order, forced, revive in zip(pair, forced_slots, revives, strict=True):
+        if not forced:
             continue
         if order == PASS:
             passes -= 1

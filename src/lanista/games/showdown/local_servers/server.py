@@ -61,7 +61,7 @@ class Server(Closing):
         """
         refuse_unready([port])
         command = [find_node(), "--import", OFFLINE.as_uri(), str(SCRIPT)]
-        self._held = contextlib.ExitStack()
+        self._cleanup = contextlib.ExitStack()
         try:
             self.folder = self._take(folder)
             lay_out(self.folder, keep_battles=keep_battles)
@@ -106,12 +106,12 @@ class Server(Closing):
 
     def close(self) -> None:
         """End the server and its children; a second call does nothing."""
-        self._held.close()
+        self._cleanup.close()
 
     def last_words(self) -> str:
         """Return what the log says went wrong, or its last line."""
-        told = self.complaint() or "".join(self._lines()[-1:])
-        return told or "it said nothing"
+        message = self.complaint() or "".join(self._lines()[-1:])
+        return message or "it said nothing"
 
     def complaint(self) -> str:
         """Return the error that the log tells of; empty where it tells of none."""
@@ -126,7 +126,7 @@ class Server(Closing):
         """Return the folder, held against other servers; a temporary one goes at the end."""
         if folder is None:
             folder = Path(tempfile.mkdtemp(prefix="lanista-showdown-"))
-            self._held.callback(shutil.rmtree, folder, ignore_errors=True)
+            self._cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
         folder = folder.resolve()
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ class Server(Closing):
                 f"A Showdown server cannot run in {folder} ({error.strerror}); name a folder that "
                 "can be written."
             ) from error
-        self._held.enter_context(holding(folder, "Showdown server's folder"))
+        self._cleanup.enter_context(holding(folder, "Showdown server's folder"))
         return folder
 
     def _start(self, command: list[str]) -> None:
@@ -150,7 +150,7 @@ class Server(Closing):
                 env={**os.environ, **ENVIRONMENT},
                 start_new_session=True,
             )
-        self._held.callback(self._end)
+        self._cleanup.callback(self._end)
 
     def _end(self) -> None:
         assert self.process.stdin is not None
@@ -161,16 +161,16 @@ class Server(Closing):
         self.process.wait()
 
     def _greets(self) -> bool:
-        told = self.folder / "port"
-        if not told.exists():
+        port_file = self.folder / "port"
+        if not port_file.exists():
             return False
-        self.port = int(told.read_text())
+        self.port = int(port_file.read_text())
         with contextlib.suppress(OSError), socket.create_connection((HOST, self.port), 5) as line:
             line.sendall(_HELLO.encode())
-            heard = b""
-            while _GREETING not in heard and (more := line.recv(4096)):
-                heard += more
-            return _GREETING in heard
+            received = b""
+            while _GREETING not in received and (more := line.recv(4096)):
+                received += more
+            return _GREETING in received
         return False
 
 

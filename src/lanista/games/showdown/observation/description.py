@@ -40,8 +40,8 @@ def previews_of(format: Format) -> int:
 
 def describe(format: Format, mode: str, team_pool_path: str, version: str) -> Spec:
     """Return the game's spec; how many workers there are changes no match and is left out."""
-    parts = (SLOT_ORDERS, SLOT_ORDERS) if format.doubles else ()
-    turn = Head("turn", orders_of(format).size, _order_labels(format.doubles), parts)
+    factors = (SLOT_ORDERS, SLOT_ORDERS) if format.doubles else ()
+    turn = Head("turn", orders_of(format).size, _order_labels(format.doubles), factors)
     previews = previews_of(format)
     preview = Head("preview", previews, tuple(map(preview_text, range(previews))))
     return Spec(
@@ -91,8 +91,8 @@ def write_mask(request: Request, orders: Orders, previews: int, out: NDArray[np.
 
 def whole_action(heads: Sequence[Head], request: Request, choice: int) -> list[int]:
     """Return an action whose asked head has `choice` and whose other head its only one."""
-    asked = 0 if request.get("teamPreview") else len(heads) - 1
-    return [choice if at == asked else UNASKED for at in range(len(heads))]
+    asked_head = 0 if request.get("teamPreview") else len(heads) - 1
+    return [choice if at == asked_head else UNASKED for at in range(len(heads))]
 
 
 def wrong_head(heads: Sequence[Head], mask: NDArray[np.bool_], action: Sequence[int]) -> int:

@@ -108,28 +108,28 @@ class Writer:
         sizes = (2 * PARTY * len(MON), 2 * places * len(self._no_place))
         self._starts = (sizes[0], sum(sizes), sum(sizes) + self._events * len(self._no_event))
 
-    def write(self, known: Known, own: Own, belief: Belief | None, out_row: NDArray[Any]) -> None:
+    def write(self, battle: Known, own: Own, belief: Belief | None, out_row: NDArray[Any]) -> None:
         """Fill a row."""
-        side = known.sides[OWN]
+        side = battle.sides[OWN]
         mons = np.zeros((2 * PARTY, len(MON)), np.int16)
         for at, mon in enumerate(own.party[:PARTY]):
             mons[at] = self._own_mon(own, side, at, mon)
-        self._write_foes(known.sides[FOE], belief, mons[PARTY:])
+        self._write_foes(battle.sides[FOE], belief, mons[PARTY:])
         places: Token = []
         for at in range(self.places):
-            places += self._own_place(known, own, at)
-        for place in known.sides[FOE].places:
-            places += self._foe_place(known, place)
+            places += self._own_place(battle, own, at)
+        for place in battle.sides[FOE].places:
+            places += self._foe_place(battle, place)
         events: Token = []
-        told = known.events[-self._events :]
-        for event in told:
+        recent = battle.events[-self._events :]
+        for event in recent:
             events += self._event(event)
-        events += self._no_event * (self._events - len(told))
+        events += self._no_event * (self._events - len(recent))
         starts = self._starts
         out_row[: starts[0]] = mons.T.ravel()
         out_row[starts[0] : starts[1]] = _by_column(places, 2 * self.places)
         out_row[starts[1] : starts[2]] = _by_column(events, self._events)
-        out_row[starts[2] :] = self._rest(known, own)
+        out_row[starts[2] :] = self._rest(battle, own)
 
     def _own_mon(self, own: Own, side: Side, at: int, mon: OwnMon) -> Written:
         if mon.fainted:
@@ -138,8 +138,8 @@ class Writer:
             fate = NOT_SHOWN
         else:
             fate = FIRST_PLACE + at if at < self.places else BENCH
-        heard = side.named(mon.name)
-        lost, slept = (heard.lost_item, heard.slept) if heard else ("", 0)
+        public_mon = side.named(mon.name)
+        lost, slept = (public_mon.lost_item, public_mon.slept) if public_mon else ("", 0)
         key = (fate, lost, slept, *mon.pp)
         if mon.written[0] != key:
             mon.written = key, np.array(self._own_token(mon, fate, lost, slept), np.int16)
@@ -148,16 +148,16 @@ class Writer:
 
     def _own_token(self, mon: OwnMon, fate: int, lost: str, slept: int) -> Token:
         dex = self._dex
-        told = dex.species_of(mon.species)
-        types = (mon.tera,) if mon.terastallized and mon.tera != "stellar" else told.types
+        dex_entry = dex.species_of(mon.species)
+        types = (mon.tera,) if mon.terastallized and mon.tera != "stellar" else dex_entry.types
         ability = number_of(dex.abilities, mon.ability) if mon.ability else NONE
         return [
-            *(told.number, fate, *self._types(types), number_of(dex.types, mon.tera)),
+            *(dex_entry.number, fate, *self._types(types), number_of(dex.types, mon.tera)),
             self._item(mon.item),
             self._item(lost),
             *(ability, NONE, NONE, _STATUS.get(mon.status, 0), GENDERS[mon.gender]),
             *self._moves(mon.moves, NONE),
-            *(mon.hp, mon.points, mon.level, *mon.stats, *told.stats),
+            *(mon.hp, mon.points, mon.level, *mon.stats, *dex_entry.stats),
             *(mon.stats[SPEED], mon.stats[SPEED]),
             int(mon.terastallized),
             min(slept, MOST),
@@ -189,19 +189,19 @@ class Writer:
 
     def _foe_token(self, mon: Mon, fate: int, belief: Belief | None) -> Token:
         dex = self._dex
-        told = dex.species_of(mon.species)
-        types = (mon.tera,) if mon.terastallized and mon.tera != "stellar" else told.types
+        dex_entry = dex.species_of(mon.species)
+        types = (mon.tera,) if mon.terastallized and mon.tera != "stellar" else dex_entry.types
         moves = list(mon.moves)
         return [
-            *(told.number, fate, *self._types(types)),
+            *(dex_entry.number, fate, *self._types(types)),
             number_of(dex.types, mon.tera) if mon.tera else UNKNOWN,
             UNKNOWN if mon.item is None else self._item(mon.item),
             self._item(mon.lost_item),
-            *self._abilities(mon.ability, told.abilities),
+            *self._abilities(mon.ability, dex_entry.abilities),
             _STATUS.get(mon.status, 0),
             GENDERS[mon.gender],
             *self._moves(moves, UNKNOWN),
-            *(mon.hp, 0, mon.level, 0, 0, 0, 0, 0, *told.stats),
+            *(mon.hp, 0, mon.level, 0, 0, 0, 0, 0, *dex_entry.stats),
             *bounds(mon),
             int(mon.terastallized),
             min(mon.slept, MOST),
@@ -210,8 +210,8 @@ class Writer:
             *(belief.about(mon) if belief is not None else _NO_BELIEF),
         ]
 
-    def _own_place(self, known: Known, own: Own, at: int) -> Token:
-        place = known.sides[OWN].places[at]
+    def _own_place(self, battle: Known, own: Own, at: int) -> Token:
+        place = battle.sides[OWN].places[at]
         if own.kind == PREVIEW or at >= len(own.party) or place.mon is None:
             return self._no_place
         mon = own.party[at]
@@ -219,7 +219,7 @@ class Writer:
         disabled = mon.disabled or _NO_MOVES
         return (
             self._place(
-                known,
+                battle,
                 place,
                 place.forme or mon.species,
                 mon.ability,
@@ -231,7 +231,7 @@ class Writer:
             + flags
         )
 
-    def _foe_place(self, known: Known, place: Place) -> Token:
+    def _foe_place(self, battle: Known, place: Place) -> Token:
         mon = place.mon
         if mon is None:
             return self._no_place
@@ -243,13 +243,13 @@ class Writer:
             possible = self._dex.species_of(mon.species).abilities
             ability = possible[0] if len(possible) == 1 else ""
         return (
-            self._place(known, place, place.species, ability, mon.hp, moves, _NO_MOVES, OWN)
+            self._place(battle, place, place.species, ability, mon.hp, moves, _NO_MOVES, OWN)
             + _NO_FLAGS
         )
 
     def _place(
         self,
-        known: Known,
+        battle: Known,
         place: Place,
         species: str,
         ability: str,
@@ -258,12 +258,12 @@ class Writer:
         disabled: Sequence[int],
         against: int,
     ) -> Token:
-        dex, turn = self._dex, known.turn
+        dex, turn = self._dex, battle.turn
         volatiles = [0] * len(VOLATILES)
         for name, value in place.volatiles.items():
             volatiles[_VOLATILE[name]] = value if name in COUNTED else min(turn - value + 1, MOST)
         single = place.single
-        targets = [place.current_types() for place in known.sides[against].places]
+        targets = [place.current_types() for place in battle.sides[against].places]
         return [
             dex.species_of(species).number,
             *self._types(place.current_types()),
@@ -293,18 +293,18 @@ class Writer:
             *(event.blocked, event.immune, event.effective),
         ]
 
-    def _rest(self, known: Known, own: Own) -> Token:
-        turn, (mine, theirs) = known.turn, known.sides
+    def _rest(self, battle: Known, own: Own) -> Token:
+        turn, (mine, theirs) = battle.turn, battle.sides
         size = theirs.size or PARTY
         fallen = sum(mon.appeared and mon.hp <= 0 for mon in theirs.mons)
         return [
             own.kind,
-            _WEATHER.get(known.weather, len(_WEATHER)),
-            _TERRAIN.get(known.terrain, len(_TERRAIN)),
+            _WEATHER.get(battle.weather, len(_WEATHER)),
+            _TERRAIN.get(battle.terrain, len(_TERRAIN)),
             min(turn, 999),
-            min(turn - known.weather_since + 1, MOST) if known.weather else 0,
-            min(turn - known.terrain_since + 1, MOST) if known.terrain else 0,
-            *(_age(known.rooms, name, turn) for name in ROOMS),
+            min(turn - battle.weather_since + 1, MOST) if battle.weather else 0,
+            min(turn - battle.terrain_since + 1, MOST) if battle.terrain else 0,
+            *(_age(battle.rooms, name, turn) for name in ROOMS),
             *_ages(mine.conditions, turn),
             *_ages(theirs.conditions, turn),
             sum(not mon.fainted for mon in own.party),
@@ -331,8 +331,8 @@ class Writer:
         numbers = self._dex.abilities
         if ability:
             return [number_of(numbers, ability), NONE, NONE]
-        found = [number_of(numbers, each) for each in possible[:3]]
-        return (found or [UNKNOWN]) + [NONE] * (3 - max(len(found), 1))
+        candidates = [number_of(numbers, name) for name in possible[:3]]
+        return (candidates or [UNKNOWN]) + [NONE] * (3 - max(len(candidates), 1))
 
 
 @cache
@@ -346,14 +346,14 @@ def _arms(
     moves: tuple[str, ...], disabled: tuple[int, ...], targets: tuple[tuple[str, ...], ...]
 ) -> tuple[int, ...]:
     """Return what the dex says of each move, and what its type does to whom it may hit."""
-    told, out = dex(), []
+    tables, out = dex(), []
     for at in range(MOVES):
         if at >= len(moves):
             out += [0] * (6 + len(targets))
             continue
-        move = told.move_of(moves[at])
+        move = tables.move_of(moves[at])
         out += (
-            number_of(told.types, move.type),
+            number_of(tables.types, move.type),
             move.category,
             move.power,
             move.accuracy,

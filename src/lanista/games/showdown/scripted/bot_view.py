@@ -27,15 +27,15 @@ class Standing:
 
 def ground_of(tracker: Tracker) -> Ground:
     """Return what holds for everybody."""
-    known = tracker.battle
-    doubles = len(known.sides[OWN].places) > 1
-    return Ground(known.weather, known.terrain, doubles)
+    battle = tracker.battle
+    doubles = len(battle.sides[OWN].places) > 1
+    return Ground(battle.weather, battle.terrain, doubles)
 
 
 def own_fighter(tracker: Tracker, at: int) -> Fighter:
     """Return one of the seat's own Pokémon by its place in the party."""
-    known, mon = tracker.battle, tracker.own.party[at]
-    places = known.sides[OWN].places
+    battle, mon = tracker.battle, tracker.own.party[at]
+    places = battle.sides[OWN].places
     place = places[at] if at < len(places) else None
     born = dex().species_of(mon.species).types
     types = (mon.tera,) if mon.terastallized and mon.tera != "stellar" else born
@@ -54,7 +54,7 @@ def own_fighter(tracker: Tracker, at: int) -> Fighter:
         item=mon.item,
         ability=mon.ability,
         terastallized=mon.terastallized,
-        screens=_screens(known, OWN),
+        screens=_screens(battle, OWN),
         fallen=_fallen(tracker.own.party),
     )
 
@@ -69,19 +69,19 @@ def foes(tracker: Tracker) -> list[Standing | None]:
     ]
 
 
-def foe_fighter(known: Known, mon: Mon, place: Place | None = None) -> Fighter:
+def foe_fighter(battle: Known, mon: Mon, place: Place | None = None) -> Fighter:
     """Return an opponent's Pokémon as an ordinary one of its species."""
     species = place.species if place is not None else mon.species
-    told = dex().species_of(species)
-    most_hp, stats = guessed_stats(told.stats, mon.level)
+    dex_entry = dex().species_of(species)
+    most_hp, stats = guessed_stats(dex_entry.stats, mon.level)
     ability = (place.ability if place is not None else "") or mon.ability
-    if not ability and len(told.abilities) == 1:
-        ability = told.abilities[0]
+    if not ability and len(dex_entry.abilities) == 1:
+        ability = dex_entry.abilities[0]
     return Fighter(
         species=species,
         level=mon.level,
-        types=place.current_types() if place is not None else told.types,
-        born=told.types,
+        types=place.current_types() if place is not None else dex_entry.types,
+        born=dex_entry.types,
         stats=stats,
         most_hp=max(most_hp, 1),
         hp=mon.hp / FULL,
@@ -90,13 +90,13 @@ def foe_fighter(known: Known, mon: Mon, place: Place | None = None) -> Fighter:
         item=mon.item,
         ability=ability,
         terastallized=mon.terastallized,
-        screens=_screens(known, FOE),
-        fallen=sum(each.hp <= 0 for each in known.sides[FOE].mons),
+        screens=_screens(battle, FOE),
+        fallen=sum(teammate.hp <= 0 for teammate in battle.sides[FOE].mons),
     )
 
 
-def _screens(known: Known, side: int) -> frozenset[str]:
-    return SCREENS & known.sides[side].conditions.keys()
+def _screens(battle: Known, side: int) -> frozenset[str]:
+    return SCREENS & battle.sides[side].conditions.keys()
 
 
 def _fallen(party: list[OwnMon]) -> int:

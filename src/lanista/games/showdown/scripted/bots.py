@@ -70,7 +70,7 @@ class SightBot:
     def value_turn(self, tracker: Tracker) -> Values:
         """Return a value for each turn order."""
         places = tracker.battle.sides[0].places
-        hp = [each.fighter.hp if each else 0.0 for each in foes(tracker)]
+        hp = [foe.fighter.hp if foe else 0.0 for foe in foes(tracker)]
         size = SLOT_ORDERS if len(places) > 1 else SINGLES_ORDERS
         worth = np.full((len(places), size), NEVER)
         harm = np.zeros((len(places), size, len(hp)))
@@ -119,14 +119,14 @@ class Damage(SightBot):
 
     def value_party(self, tracker: Tracker) -> list[float]:
         """Return the mean over the opponent's team of the best attack on each."""
-        ground, known = ground_of(tracker), tracker.battle
-        against = [foe_fighter(known, mon) for mon in known.sides[FOE].mons]
+        ground, battle = ground_of(tracker), tracker.battle
+        against = [foe_fighter(battle, mon) for mon in battle.sides[FOE].mons]
         return [self._prowess(tracker, at, against, ground) for at in range(len(tracker.own.party))]
 
     def value_slot(self, tracker: Tracker, slot: int, worth: Values, harm: Values) -> None:
         """Value moves by their damage, and whom to bring in by what it could do."""
         ground, standing = ground_of(tracker), foes(tracker)
-        against = [each.fighter for each in standing if each]
+        against = [foe.fighter for foe in standing if foe]
         fighter = own_fighter(tracker, slot)
         for option in options_of(tracker, slot):
             worth[option.order] = max(worth[option.order], 0.0)
@@ -189,9 +189,9 @@ class Damage(SightBot):
 
 def _gain(harm: Values, hp: list[float]) -> Values:
     """Return what harm is worth: the HP that was there to lose, and something for each kill."""
-    left = np.array(hp)
-    kill = (harm >= left) & (left > 0)
-    gain: Values = (np.minimum(harm, left) + KILL * kill).sum(-1)
+    remaining = np.array(hp)
+    kill = (harm >= remaining) & (remaining > 0)
+    gain: Values = (np.minimum(harm, remaining) + KILL * kill).sum(-1)
     return gain
 
 

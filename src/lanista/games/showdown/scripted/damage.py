@@ -76,8 +76,8 @@ def stage_factor(stage: int) -> float:
 
 def guessed_stats(base: tuple[int, ...], level: int) -> tuple[int, tuple[int, ...]]:
     """Return the HP and the five stats of an ordinary Pokémon of these base stats."""
-    grown = [(2 * each + 31 + GUESSED_EFFORT // 4) * level // 100 for each in base]
-    return grown[0] + level + 10, tuple(each + 5 for each in grown[1:])
+    grown = [(2 * stat + 31 + GUESSED_EFFORT // 4) * level // 100 for stat in base]
+    return grown[0] + level + 10, tuple(stat + 5 for stat in grown[1:])
 
 
 def expected_share(
@@ -87,66 +87,66 @@ def expected_share(
     ground: Ground,
     *,
     spread: bool = False,
-    told: Move | None = None,
+    dex_move: Move | None = None,
 ) -> float:
     """Return the share of the target's whole HP that a move is expected to take if it hits.
 
-    `told` is what the move is like; the dex is asked unless it is given.
+    `dex_move` is what the move is like; the dex is asked unless it is given.
     """
-    told = told or dex().move_of(move)
-    if told.category not in (PHYSICAL, SPECIAL):
+    dex_move = dex_move or dex().move_of(move)
+    if dex_move.category not in (PHYSICAL, SPECIAL):
         return 0.0
     if move in FIXED:
-        kind = effectiveness(told.type, target.types)
+        kind = effectiveness(dex_move.type, target.types)
         return 0.0 if kind == IMMUNE else FIXED[move](attacker, target) / target.most_hp
-    type = type_of(attacker, move, told, ground)
+    type = type_of(attacker, move, dex_move, ground)
     kind = effectiveness(type, target.types)
     if kind == IMMUNE or is_immune(type, target, ground):
         return 0.0
-    power = power_of(attacker, move, told, target)
-    attack, defense = _stats(attacker, move, told, target)
+    power = power_of(attacker, move, dex_move, target)
+    attack, defense = _stats(attacker, move, dex_move, target)
     base = (2 * attacker.level // 5 + 2) * power * attack / defense / 50 + 2
     factor = MEAN_ROLL * 2.0**kind * same_type(attacker, type)
     if move in ALWAYS_CRITICAL:
         factor *= CRITICAL
     if spread and ground.doubles:
         factor *= SPREAD
-    factor *= _air(type, move, attacker, target, ground) * _wear(attacker, move, told, kind)
-    factor *= _shield(attacker, move, told, target, ground, kind)
+    factor *= _air(type, move, attacker, target, ground) * _wear(attacker, move, dex_move, kind)
+    factor *= _shield(attacker, move, dex_move, target, ground, kind)
     return HITS.get(move, 1.0) * base * factor / target.most_hp
 
 
 def hit_chance(attacker: Fighter, move: str, target: Fighter, ground: Ground) -> float:
     """Return the chance that a move hits by its accuracy and the stages."""
-    told = dex().move_of(move)
-    if not told.accuracy or "noguard" in (attacker.ability, target.ability):
+    dex_move = dex().move_of(move)
+    if not dex_move.accuracy or "noguard" in (attacker.ability, target.ability):
         return 1.0
     if ground.weather == "raindance" and move in RAIN_SURE:
         return 1.0
     stage = max(-6, min(6, attacker.boosts[5] - target.boosts[6]))
     factor = (3 + stage) / 3 if stage >= 0 else 3 / (3 - stage)
-    return min(1.0, told.accuracy / 100 * factor)
+    return min(1.0, dex_move.accuracy / 100 * factor)
 
 
-def type_of(attacker: Fighter, move: str, told: Move, ground: Ground) -> str:
+def type_of(attacker: Fighter, move: str, dex_move: Move, ground: Ground) -> str:
     """Return the type that a move has when this attacker uses it."""
     if move == "terablast" and attacker.terastallized:
         return attacker.types[0]
     if move == "weatherball":
-        return WEATHER_TYPES.get(ground.weather, told.type)
+        return WEATHER_TYPES.get(ground.weather, dex_move.type)
     if move in ("ivycudgel", "ragingbull", "revelationdance") and attacker.born:
         return attacker.born[-1]
-    if told.type == "normal" and attacker.ability in SKIN:
+    if dex_move.type == "normal" and attacker.ability in SKIN:
         return SKIN[attacker.ability]
-    return told.type
+    return dex_move.type
 
 
-def power_of(attacker: Fighter, move: str, told: Move, target: Fighter) -> float:
+def power_of(attacker: Fighter, move: str, dex_move: Move, target: Fighter) -> float:
     """Return the power of one hit of a move."""
-    power = float(told.power)
+    power = float(dex_move.power)
     if move in POWERS:
         power = POWERS[move](attacker, target)
-    if attacker.ability == "technician" and told.power <= 60:
+    if attacker.ability == "technician" and dex_move.power <= 60:
         power *= 1.5
     return power
 
@@ -169,8 +169,8 @@ def is_immune(type: str, target: Fighter, ground: Ground) -> bool:
     return type in ABSORBED.get(target.ability, ())
 
 
-def _stats(attacker: Fighter, move: str, told: Move, target: Fighter) -> tuple[float, float]:
-    physical = told.category == PHYSICAL
+def _stats(attacker: Fighter, move: str, dex_move: Move, target: Fighter) -> tuple[float, float]:
+    physical = dex_move.category == PHYSICAL
     if move == "terablast" and attacker.stat(ATTACK) > attacker.stat(SPECIAL_ATTACK):
         physical = True
     using = ATTACK if physical else SPECIAL_ATTACK
@@ -204,9 +204,9 @@ def _air(type: str, move: str, attacker: Fighter, target: Fighter, ground: Groun
     return factor
 
 
-def _wear(attacker: Fighter, move: str, told: Move, kind: int) -> float:
+def _wear(attacker: Fighter, move: str, dex_move: Move, kind: int) -> float:
     """Return what the attacker's condition and item make of the damage."""
-    factor, physical = 1.0, told.category == PHYSICAL
+    factor, physical = 1.0, dex_move.category == PHYSICAL
     burnt = attacker.status == "brn" and physical
     if burnt and attacker.ability != "guts" and move != "facade":
         factor *= 0.5
@@ -217,17 +217,17 @@ def _wear(attacker: Fighter, move: str, told: Move, kind: int) -> float:
         factor *= 1.3
     elif item == ("choiceband" if physical else "choicespecs"):
         factor *= 1.5
-    elif TYPE_ITEMS.get(item) == told.type or (item == "expertbelt" and kind > 0):
+    elif TYPE_ITEMS.get(item) == dex_move.type or (item == "expertbelt" and kind > 0):
         factor *= 1.2
     return factor
 
 
 def _shield(
-    attacker: Fighter, move: str, told: Move, target: Fighter, ground: Ground, kind: int
+    attacker: Fighter, move: str, dex_move: Move, target: Fighter, ground: Ground, kind: int
 ) -> float:
     """Return what screens and the target's ability make of the damage."""
     factor = 1.0
-    screen = "reflect" if told.category == PHYSICAL else "lightscreen"
+    screen = "reflect" if dex_move.category == PHYSICAL else "lightscreen"
     covered = screen in target.screens or "auroraveil" in target.screens
     pierced = (
         move in SCREEN_BREAKERS or move in ALWAYS_CRITICAL or attacker.ability == "infiltrator"
@@ -298,7 +298,7 @@ def _by_hp(most: float) -> Sized:
 
 
 def _stages(attacker: Fighter) -> int:
-    return sum(each for each in attacker.boosts if each > 0)
+    return sum(stage for stage in attacker.boosts if stage > 0)
 
 
 def _guessed(attacker: Fighter, target: Fighter) -> float:

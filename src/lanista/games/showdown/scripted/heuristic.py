@@ -49,7 +49,7 @@ class Heuristic(Damage):
     def value_slot(self, tracker: Tracker, slot: int, worth: Values, harm: Values) -> None:
         """Correct what damage alone would say."""
         super().value_slot(tracker, slot, worth, harm)
-        standing = [each for each in foes(tracker) if each]
+        standing = [foe for foe in foes(tracker) if foe]
         around = _Around(tracker, slot, standing)
         for option in options_of(tracker, slot):
             if option.kind == SWITCH:
@@ -61,7 +61,7 @@ class Heuristic(Damage):
 
     def _switch(self, tracker: Tracker, option: Option, around: _Around) -> float:
         """Return what bringing one in is worth: little by choice, for it costs the turn."""
-        against = [each.fighter for each in around.standing]
+        against = [foe.fighter for foe in around.standing]
         prowess = self._prowess(tracker, option.party, against, around.ground)
         if tracker.own.kind == FORCED:
             return prowess
@@ -80,16 +80,16 @@ class _Around:
         self.place = tracker.battle.sides[OWN].places[slot]
         self.danger = self.threat(self.fighter)
         """The share of its HP that the opponents can take in this turn."""
-        self.slower = [each for each in standing if self._is_slower_than(each)]
+        self.slower = [foe for foe in standing if self._is_slower_than(foe)]
         self.doomed = self.danger >= max(self.fighter.hp, 0.01)
         self.late = self.doomed and bool(self.slower)
 
     def threat(self, target: Fighter) -> float:
         """Return what the opponents on the field can take from a Pokémon, all together."""
         return sum(
-            threat(each.place.mon, each.fighter, target, self.ground)
-            for each in self.standing
-            if each.place is not None and each.place.mon is not None
+            threat(foe.place.mon, foe.fighter, target, self.ground)
+            for foe in self.standing
+            if foe.place is not None and foe.place.mon is not None
         )
 
     def is_late(self, move: str) -> bool:
@@ -103,10 +103,10 @@ class _Around:
         return None if alone else own_fighter(self.tracker, at)
 
     def _is_slower_than(self, foe: Standing) -> bool:
-        known = self.tracker.battle
-        mine = _pace(self.fighter, "tailwind" in known.sides[OWN].conditions)
-        theirs = _pace(foe.fighter, "tailwind" in known.sides[FOE].conditions)
-        return mine > theirs if "trickroom" in known.rooms else mine < theirs
+        battle = self.tracker.battle
+        mine = _pace(self.fighter, "tailwind" in battle.sides[OWN].conditions)
+        theirs = _pace(foe.fighter, "tailwind" in battle.sides[FOE].conditions)
+        return mine > theirs if "trickroom" in battle.rooms else mine < theirs
 
 
 def threat(mon: Mon, attacker: Fighter, target: Fighter, ground: Ground) -> float:
@@ -116,7 +116,7 @@ def threat(mon: Mon, attacker: Fighter, target: Fighter, ground: Ground) -> floa
         category = 1 if attacker.stats[0] >= attacker.stats[2] else 2
         for type in attacker.types:
             like = Move(0, type, category, GUESSED_POWER, 100, 0, steady=True)
-            shares.append(expected_share(attacker, "", target, ground, told=like))
+            shares.append(expected_share(attacker, "", target, ground, dex_move=like))
     return max(shares, default=0.0)
 
 
@@ -159,7 +159,7 @@ def _guard(place: Place, around: _Around) -> float:
 
 
 def _hinder(option: Option, around: _Around) -> float:
-    there = {each.place.index - 2: each for each in around.standing if each.place is not None}
+    there = {foe.place.index - 2: foe for foe in around.standing if foe.place is not None}
     if not around.ground.doubles:
         there = dict(enumerate(around.standing))
     target = next((there[at] for at in option.foes if at in there), None)
@@ -173,9 +173,9 @@ def _hinder(option: Option, around: _Around) -> float:
 
 
 def _speed_control(move: str, around: _Around) -> float:
-    known = around.tracker.battle
+    battle = around.tracker.battle
     behind = len(around.slower) - (len(around.standing) - len(around.slower))
     if move == "tailwind":
-        return -0.5 if "tailwind" in known.sides[OWN].conditions else 0.35 + 0.1 * behind
+        return -0.5 if "tailwind" in battle.sides[OWN].conditions else 0.35 + 0.1 * behind
     # Trick Room turns itself off again.
-    return 0.3 + 0.2 * behind if "trickroom" not in known.rooms else -0.5
+    return 0.3 + 0.2 * behind if "trickroom" not in battle.rooms else -0.5

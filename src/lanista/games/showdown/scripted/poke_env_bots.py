@@ -82,12 +82,12 @@ class PokeEnvBot:
         for number, row in enumerate(rows):
             key = (int(sight.match[row]), int(sight.seat[row]))
             stream = Stream.keyed(self.seed, *key, "act", int(sight.turn[row]))
-            actions[number] = self.answer(sight.told[row], key[1], sight.mask[row], stream)
+            actions[number] = self.answer(sight.transcripts[row], key[1], sight.mask[row], stream)
         return actions
 
-    def answer(self, told: Told, seat: int, mask: Flags, stream: Stream) -> list[int]:
-        """Return the action of a seat that was told `told`."""
-        followed = self.follow(told, seat)
+    def answer(self, transcript: Told, seat: int, mask: Flags, stream: Stream) -> list[int]:
+        """Return the action of a seat that was told `transcript`."""
+        followed = self.follow(transcript, seat)
         request, previews = followed.request, len(mask) - self._orders
         self.counts["decisions"] += 1
         with seeded(stream.next_word()):
@@ -124,24 +124,24 @@ class PokeEnvBot:
 
     def _words(self, followed: Followed) -> str:
         try:
-            said: str = self._player.choose_move(followed.battle).message
+            message: str = self._player.choose_move(followed.battle).message
         except Exception as error:
             self._report("failed", "choosing", error)
             return DEFAULT
-        return said.removeprefix("/choose ")
+        return message.removeprefix("/choose ")
 
-    def _report(self, kind: str, what: str, error: Exception) -> None:
+    def _report(self, kind: str, action: str, error: Exception) -> None:
         """Count what poke-env could not do, and say so the first time."""
         self.counts[kind] += 1
         if self.counts[kind] == 1:
-            _log.warning("%s: poke-env failed at %s: %r", self.name, what, error)
+            _log.warning("%s: poke-env failed at %s: %r", self.name, action, error)
 
-    def follow(self, told: Told, seat: int) -> Followed:
+    def follow(self, transcript: Told, seat: int) -> Followed:
         """Return the battle of a seat, up to what it is asked now."""
-        followed = self._battles.get(told)
+        followed = self._battles.get(transcript)
         if followed is None:
-            followed = self._battles[told] = Followed(self._battle(seat), self._report)
-        followed.hear(told)
+            followed = self._battles[transcript] = Followed(self._battle(seat), self._report)
+        followed.hear(transcript)
         return followed
 
 
@@ -152,13 +152,13 @@ class Followed:
         self.battle = battle
         self._report = report
         self.request: Request = {}
-        self._heard = 0
+        self._views_read = 0
 
-    def hear(self, told: Told) -> None:
+    def hear(self, transcript: Told) -> None:
         """Let the battle object hear what is new."""
-        for view in told.views[self._heard :]:
+        for view in transcript.views[self._views_read :]:
             self._take(view)
-        self._heard = len(told.views)
+        self._views_read = len(transcript.views)
 
     def foes(self) -> list[int]:
         """Return the opponent's places, 1 and 2, where one stands."""
@@ -168,16 +168,16 @@ class Followed:
 
     def _take(self, view: View) -> None:
         for line in view.lines:
-            parts = line.split("|")
-            if len(parts) > 1 and parts[1] not in UNHEARD:
-                self._hand(self.battle.parse_message, parts, line)
+            fields = line.split("|")
+            if len(fields) > 1 and fields[1] not in UNHEARD:
+                self._hand(self.battle.parse_message, fields, line)
         if view.request is not None:
             self._hand(self.battle.parse_request, view.request, "a request")
             self.request = view.request
 
-    def _hand(self, take: Callable[[Any], None], told: Any, name: str) -> None:
+    def _hand(self, take: Callable[[Any], None], message: Any, name: str) -> None:
         try:
-            take(told)
+            take(message)
         except Exception as error:  # Whatever it is, the battle goes on.
             self._report("unread", name, error)
 
@@ -223,11 +223,11 @@ def _made(name: str, format: str, doubles: bool) -> tuple[Any, Any]:
         raise GameError(MISSING) from error
     kind = getattr(player, name)
     # Its constructor makes a client of a server; to choose, the format is all it needs.
-    made = kind.__new__(kind)
-    made._format = format
+    instance = kind.__new__(kind)
+    instance._format = format
     battle_kind = battle.DoubleBattle if doubles else battle.Battle
 
     def begin(seat: int) -> Any:
         return battle_kind(f"battle-{format}-1", PLAYERS[seat], SILENT, gen=GENERATION)
 
-    return made, begin
+    return instance, begin

@@ -42,10 +42,10 @@ class Setup:
 
     def message(self) -> dict[str, Any]:
         """Return the setup as the worker reads it."""
-        key, given = ("team", self.teams) if self.teams else ("seed", self.team_seeds)
-        if given is None:
+        key, teams_or_seeds = ("team", self.teams) if self.teams else ("seed", self.team_seeds)
+        if teams_or_seeds is None:
             raise GameError(f"A battle of {self.format} needs teams or seeds for them.")
-        players: list[dict[str, Any]] = [{key: each} for each in given]
+        players: list[dict[str, Any]] = [{key: value} for value in teams_or_seeds]
         for seat, changes in self.changes.items():
             players[seat]["changes"] = changes
         head = {"slot": self.slot, "format": self.format, "seed": self.seed}
@@ -133,8 +133,10 @@ class Battles(Closing):
 
     def usage(self) -> tuple[float, int]:
         """Return the CPU seconds the workers have used and their memory in bytes, all together."""
-        told = [worker.ask({"do": "usage"}) for worker in self._workers]
-        return sum(each["cpu_seconds"] for each in told), sum(each["rss"] for each in told)
+        answers = [worker.ask({"do": "usage"}) for worker in self._workers]
+        return sum(answer["cpu_seconds"] for answer in answers), sum(
+            answer["rss"] for answer in answers
+        )
 
     def close(self) -> None:
         """End the workers."""
@@ -148,18 +150,18 @@ class Battles(Closing):
 
     def _ask(self, command: str, key: str, shares: list[list[Any]]) -> list[Update]:
         """Send every worker its share before waiting for any; return updates by slot."""
-        asked, updates, self._lost = [], self._lost, []
+        waiting, updates, self._lost = [], self._lost, []
         for at, share in enumerate(shares):
             if share:
                 try:
                     self._workers[at].send({"do": command, key: share})
-                    asked.append(at)
+                    waiting.append(at)
                 except WorkerGoneError as error:
                     updates += self._replace(at, error)
-        for at in asked:
+        for at in waiting:
             try:
                 answer = self._workers[at].receive()
-                updates += [_read_update(told) for told in answer.get("updates", ())]
+                updates += [_read_update(entry) for entry in answer.get("updates", ())]
             except WorkerGoneError as error:
                 updates += self._replace(at, error)
         self._running -= {update.slot for update in updates if update.ended or update.cut_off}
@@ -177,13 +179,13 @@ def _cut_off(slot: int, reason: str) -> Update:
     return Update(slot, (NOTHING, NOTHING), cut_off=True, reason=reason)
 
 
-def _read_update(told: dict[str, Any]) -> Update:
-    if "error" in told:
-        return _cut_off(told["slot"], told["error"])
-    requests = told.get("requests", (None,) * SEATS)
-    refused = told.get("refused", ("",) * SEATS)
+def _read_update(entry: dict[str, Any]) -> Update:
+    if "error" in entry:
+        return _cut_off(entry["slot"], entry["error"])
+    requests = entry.get("requests", (None,) * SEATS)
+    refused = entry.get("refused", ("",) * SEATS)
     first, second = (
-        View(lines_for(told["log"], seat), requests[seat], refused[seat]) for seat in range(SEATS)
+        View(lines_for(entry["log"], seat), requests[seat], refused[seat]) for seat in range(SEATS)
     )
-    ended = told.get("ended", False)
-    return Update(told["slot"], (first, second), ended, told.get("winner", -1))
+    ended = entry.get("ended", False)
+    return Update(entry["slot"], (first, second), ended, entry.get("winner", -1))

@@ -40,9 +40,9 @@ class Match:
     """What seats have answered while others are waited for: the choice of the head asked."""
     history: list[tuple[int, int, int]] = field(default_factory=list)
     """Every answer so far: turn, seat, choice."""
-    said: list[tuple[int, int, str]] = field(default_factory=list)
+    choice_texts: list[tuple[int, int, str]] = field(default_factory=list)
     """The same in the simulator's words."""
-    told: tuple[Told, Told] = field(default_factory=lambda: (Told(), Told()))
+    transcripts: tuple[Told, Told] = field(default_factory=lambda: (Told(), Told()))
     """What each seat was told, for bots that keep track in their own way."""
     redrawn: bool = False
     """What was hidden has been redrawn, so that the deal no longer tells the battle."""
@@ -64,7 +64,7 @@ class Match:
         """Hand each seat what it was told."""
         for seat, view in enumerate(update.views):
             tracker = self.trackers[seat]
-            self.told[seat].views.append(view)
+            self.transcripts[seat].views.append(view)
             if view.lines:
                 tracker.hear(view.lines)
             if view.request is not None:
@@ -73,16 +73,16 @@ class Match:
 
     def words(self, orders: Orders) -> list[tuple[int, str]]:
         """Return the answers as the simulator reads them, and put them down in the history."""
-        said = []
+        choice_texts = []
         for seat, choice in sorted(self.answers.items()):
             request = self.requests[seat]
             preview = request.get("teamPreview")
             text = preview_text(choice) if preview else orders.text(request, choice)
-            said.append((seat, text))
+            choice_texts.append((seat, text))
             self.history.append((self.turn, seat, choice))
-            self.said.append((self.turn, seat, text))
+            self.choice_texts.append((self.turn, seat, text))
         self.answers = {}
-        return said
+        return choice_texts
 
     def material(self) -> list[float]:
         """Return for each seat the share of its HP and of its Pokémon that is left, halved."""
@@ -90,13 +90,13 @@ class Match:
 
     def standing(self, end: Update) -> list[int]:
         """Return how many Pokémon each seat has left once the battle has ended."""
-        left = []
+        counts = []
         for seat, request in enumerate(self.requests):
             alive = sum(not fainted(mon) for mon in request["side"]["pokemon"])
             fell = f"|faint|p{seat + 1}"
             # Whoever is revived is so before a request, and none has come since.
-            left.append(alive - sum(line.startswith(fell) for line in end.views[seat].lines))
-        return left
+            counts.append(alive - sum(line.startswith(fell) for line in end.views[seat].lines))
+        return counts
 
 
 def _left(party: list[dict[str, Any]]) -> float:

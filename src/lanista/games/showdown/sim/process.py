@@ -86,6 +86,6 @@ class Worker:
     def _last_words(self) -> str:
         code = self.process.wait()
         self.errors.seek(0)
-        said = [line for line in self.errors.read().decode(errors="replace").splitlines() if line]
-        words = [line.strip() for line in said if "Error" in line] or said[-1:]
+        lines = [line for line in self.errors.read().decode(errors="replace").splitlines() if line]
+        words = [line.strip() for line in lines if "Error" in line] or lines[-1:]
         return f"it ended with code {code}" + (f" ({words[0]})" if words else "")

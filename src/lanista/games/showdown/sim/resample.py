@@ -33,16 +33,16 @@ def redraw(setup: Setup, seat: int, stream: Stream, replay: Replay) -> Setup:
     """Return a setup that `seat` cannot tell from `setup` by what it was told so far."""
     foe = 1 - seat
     shown = [update.views[seat] for update in replay(setup)]
-    kept = list(setup.changes.get(foe, ()))
+    accepted = list(setup.changes.get(foe, ()))
     places = list(range(PARTY))
     stream.shuffle(places)
-    wanted = [[(at, _other_set(stream))] for at in places]
-    wanted.append([(at, {"teraType": stream.choice(TYPES)}) for at in places])
-    for change in wanted:
-        tried = _changed(setup, foe, [*kept, *change])
+    candidates = [[(at, _other_set(stream))] for at in places]
+    candidates.append([(at, {"teraType": stream.choice(TYPES)}) for at in places])
+    for change in candidates:
+        tried = _changed(setup, foe, [*accepted, *change])
         if _is_same(replay(tried), seat, shown):
-            kept += change
-    return _changed(setup, foe, kept)
+            accepted += change
+    return _changed(setup, foe, accepted)
 
 
 def _changed(setup: Setup, seat: int, changes: Changes) -> Setup:

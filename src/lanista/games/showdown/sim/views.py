@@ -50,17 +50,17 @@ class Update:
 
 def lines_for(log: Sequence[str], seat: int) -> tuple[str, ...]:
     """Return what `seat` sees of a log; after `|split|pN` come pN's line and everybody else's."""
-    seen: list[str] = []
+    visible: list[str] = []
     at = 0
     while at < len(log):
         line = log[at]
         if not line.startswith(SPLIT):
-            seen.append(line)
+            visible.append(line)
             at += 1
             continue
         own = line == f"{SPLIT}{seat + 1}"
         shown = log[at + 1 if own else at + 2]
         if shown:
-            seen.append(shown)
+            visible.append(shown)
         at += 3
-    return tuple(seen)
+    return tuple(visible)

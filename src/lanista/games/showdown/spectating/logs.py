@@ -58,12 +58,12 @@ def identity(log: Log) -> bytes:
 
     HP is left out, which players see in points and others in percent; so is what a room adds.
     """
-    told: list[str] = [log.format, *log.players, str(log.winner)]
+    facts: list[str] = [log.format, *log.players, str(log.winner)]
     for line in log.lines:
         kind, *rest = line.split("|")[1:] or [""]
         if kind in _PUBLIC:
-            told.append("|".join((kind, *rest[: _PUBLIC[kind]])))
-    return hashlib.sha256("\n".join(told).encode(errors="surrogatepass")).digest()
+            facts.append("|".join((kind, *rest[: _PUBLIC[kind]])))
+    return hashlib.sha256("\n".join(facts).encode(errors="surrogatepass")).digest()
 
 
 def find_logs(paths: Iterable[Path]) -> list[Path]:
@@ -71,17 +71,17 @@ def find_logs(paths: Iterable[Path]) -> list[Path]:
 
     Links in a folder lead nowhere: it may come from somebody else.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = (each for each in path.rglob("*") if each.suffix.lower() in SUFFIXES)
-            found += sorted(each for each in inside if each.is_file() and not each.is_symlink())
+            inside = (file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
+            files += sorted(file for file in inside if file.is_file() and not file.is_symlink())
         elif path.is_file():
-            found.append(path)
+            files.append(path)
         else:
             problem = "is no file" if path.exists() else "does not exist"
             raise LanistaError(f"{path} {problem}; give battle logs or folders of them.")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(files))
 
 
 def read_logs(file: Path) -> Iterator[tuple[str, Log | LogError]]:
@@ -120,10 +120,10 @@ def _read_many(file: Path) -> Iterator[tuple[str, Log | LogError]]:
 def read_log(text: str, name: str) -> Log:
     """Return the battle in a text: a replay's JSON, a saved page, or protocol lines."""
     start = text.lstrip("\ufeff \t\r\n")
-    told: dict[str, Any] = {}
+    replay: dict[str, Any] = {}
     if start.startswith("{"):
-        told = _json(start)
-        body, name = told["log"], str(told.get("id") or told.get("roomid") or name)
+        replay = _json(start)
+        body, name = replay["log"], str(replay.get("id") or replay.get("roomid") or name)
     elif start.startswith("<"):
         body, title = _page(text)
         name = title or name
@@ -135,7 +135,7 @@ def read_log(text: str, name: str) -> Log:
     lines = tuple(_CLOSE_TAG.sub(r"|[\1] ", line.rstrip("\r")) for line in body.split("\n"))
     if any(line.startswith(SPLIT) for line in lines):
         lines = lines_for(lines, SEATS)  # A server's own log: what only players see is in it too.
-    return _described(name, lines, told)
+    return _described(name, lines, replay)
 
 
 def _page(text: str) -> tuple[str, str]:
@@ -199,19 +199,19 @@ def _refuse_endless(body: str) -> None:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        told = json.loads(text)
+        replay = json.loads(text)
     except (ValueError, RecursionError):
         raise LogError("is no JSON") from None
-    log = told.get("log") if isinstance(told, dict) else None
+    log = replay.get("log") if isinstance(replay, dict) else None
     if isinstance(log, list) and all(isinstance(line, str) for line in log):
         log = "\n".join(log)
     if not isinstance(log, str):
         raise LogError("is JSON without a battle's log")
-    return {**told, "log": log}
+    return {**replay, "log": log}
 
 
-def _described(name: str, lines: tuple[str, ...], told: dict[str, Any]) -> Log:
-    players, ratings = ["", ""], [_whole(told.get("rating"))] * SEATS
+def _described(name: str, lines: tuple[str, ...], replay: dict[str, Any]) -> Log:
+    players, ratings = ["", ""], [_whole(replay.get("rating"))] * SEATS
     format, ends = "", list[str | int]()
     for line in lines:
         kind, *rest = line.split("|")[1:] or [""]
@@ -226,7 +226,7 @@ def _described(name: str, lines: tuple[str, ...], told: dict[str, Any]) -> Log:
             ends.append(rest[0] if rest else "")
         elif kind == "tie":
             ends.append(TIE)
-    format = format or to_id(str(told.get("formatid") or told.get("format") or ""))
+    format = format or to_id(str(replay.get("formatid") or replay.get("format") or ""))
     if not format:
         raise LogError("does not say its format")
     if not all(players) or players[0] == players[1]:
@@ -247,8 +247,8 @@ def _described(name: str, lines: tuple[str, ...], told: dict[str, Any]) -> Log:
 
 
 def _shown(name: str) -> str:
-    kept = name[:_LONGEST_NAME]
-    return "".join(letter if letter.isprintable() else "?" for letter in kept)
+    shortened = name[:_LONGEST_NAME]
+    return "".join(letter if letter.isprintable() else "?" for letter in shortened)
 
 
 def _whole(value: Any) -> int | None:

@@ -36,13 +36,13 @@ Position = int | None
 class Party:
     """One side's team, as the end of the battle knows it."""
 
-    def __init__(self, told: Told, seat: int) -> None:
-        side = told.known.sides[seat]
+    def __init__(self, log_facts: Told, seat: int) -> None:
+        side = log_facts.battle.sides[seat]
         self.name = f"p{seat + 1}"
         self.mons = side.mons
-        self.born = told.born
+        self.born = log_facts.born
         self.positions: list[Position] = [
-            side.mons.index(mon) for mon in told.born if mon in side.mons
+            side.mons.index(mon) for mon in log_facts.born if mon in side.mons
         ]
         size = side.size or PARTY
         hidden = size - len(self.positions)
@@ -50,22 +50,22 @@ class Party:
             raise LogError("shows more Pokémon than a side has")
         self.positions += [None] * hidden
 
-    def request(self, known: Known, decision: Decision) -> Request:
+    def request(self, battle: Known, decision: Decision) -> Request:
         """Return what the side was asked, as far as the log tells."""
         if decision.kind == PREVIEW:
-            team = [self._mon(known, at, None, False) for at in range(len(self.mons))]
+            team = [self._mon(battle, at, None, False) for at in range(len(self.mons))]
             return {
                 "teamPreview": True,
                 "maxChosenTeamSize": BRINGS,
                 "side": {"id": self.name, "pokemon": team},
             }
-        self._arrange(known)
-        places = known.sides[OWN].places
+        self._arrange(battle)
+        places = battle.sides[OWN].places
         team = []
         for number, at in enumerate(self.positions):
             place = places[number] if number < len(places) else None
             reviving = place is not None and isinstance(decision.orders[number], Revive)
-            team.append(self._mon(known, at, place, reviving))
+            team.append(self._mon(battle, at, place, reviving))
         request: dict[str, Any] = {"side": {"id": self.name, "pokemon": team}}
         if decision.kind == FORCED:
             request["forceSwitch"] = [
@@ -74,7 +74,7 @@ class Party:
             ]
         else:
             request["active"] = [
-                self._active(known, place, order)
+                self._active(battle, place, order)
                 for place, order in zip(places, decision.orders, strict=True)
             ]
         return request
@@ -83,19 +83,19 @@ class Party:
         """Return where in the party a Pokémon stands now, from 0."""
         return self.positions.index(mon)
 
-    def _arrange(self, known: Known) -> None:
+    def _arrange(self, battle: Known) -> None:
         """Put those on the field first, each in exchange for who was there."""
-        side = known.sides[OWN]
+        side = battle.sides[OWN]
         for number, place in enumerate(side.places):
             if place.mon is not None:
                 at = self.positions.index(side.mons.index(place.mon))
                 positions = self.positions
                 positions[number], positions[at] = positions[at], positions[number]
 
-    def _mon(self, known: Known, at: Position, place: Place | None, reviving: bool) -> Any:
+    def _mon(self, battle: Known, at: Position, place: Place | None, reviving: bool) -> Any:
         if at is None:
             return self._hidden()
-        final, mons = self.mons[at], known.sides[OWN].mons
+        final, mons = self.mons[at], battle.sides[OWN].mons
         now = mons[at] if at < len(mons) else Mon(final.name, "", final.level, final.gender)
         species = now.species if now.appeared else self.born.get(final, final.species)
         gender = f", {final.gender}" if final.gender else ""
@@ -127,18 +127,18 @@ class Party:
             "teraType": UNTOLD,
         }
 
-    def _active(self, known: Known, place: Place, order: Order) -> dict[str, Any]:
+    def _active(self, battle: Known, place: Place, order: Order) -> dict[str, Any]:
         if place.mon is None or not stands(place):
             return {"moves": []}
         if isinstance(order, Move) and order.alone:
             return {"moves": [{"id": order.move}], "trapped": True}
-        final = self.mons[known.sides[OWN].mons.index(place.mon)]
+        final = self.mons[battle.sides[OWN].mons.index(place.mon)]
         stance, moves = Stance.of(place), list(final.moves)[:MOVES]
         offered = [{"id": move, "target": stance.aim(move)} for move in moves]
         active: dict[str, Any] = {
             "moves": offered + [{"id": UNTOLD, "disabled": True}] * (MOVES - len(moves))
         }
-        if not known.sides[OWN].terastallized:
+        if not battle.sides[OWN].terastallized:
             active["canTerastallize"] = final.tera or UNTOLD
         return active
 

@@ -75,7 +75,7 @@ class Battle:
 
     log: Log
     rows: list[Row] = field(default_factory=list)
-    known: int = 0
+    fully_known: int = 0
     partly: int = 0
     """Decisions of which one place's order is known and the other's is not."""
     unknown: int = 0
@@ -89,11 +89,11 @@ def read_battle(
     """Return the decisions of `seats` in a log; a log that cannot be followed is refused."""
     battle = Battle(log)
     try:
-        told = witness(format, log.lines)
-        if not told.decisions:
+        log_facts = witness(format, log.lines)
+        if not log_facts.decisions:
             raise LogError("ended before anybody chose anything")
         for seat in seats:
-            _Side(battle, told, seat, format, spec, belief).read()
+            _Side(battle, log_facts, seat, format, spec, belief).read()
     except _UNFOLLOWED as error:
         raise LogError(f"has lines that cannot be followed: {error}") from error
     return battle
@@ -105,33 +105,35 @@ class _Side:
     def __init__(
         self,
         battle: Battle,
-        told: Told,
+        log_facts: Told,
         seat: int,
         format: Format,
         spec: Spec,
         belief: Belief | None,
     ) -> None:
-        self.battle, self.told, self.seat, self.spec = battle, told, seat, spec
+        self.battle, self.log_facts, self.seat, self.spec = battle, log_facts, seat, spec
         self.tracker = Tracker(format, seat, belief)
         self.orders = orders_of(format)
         self.doubles = format.doubles
         self.previews = spec.heads[0].size if len(spec.heads) > 1 else 0
-        self.party = Party(told, seat)
+        self.party = Party(log_facts, seat)
 
     def read(self) -> None:
-        heard = 0
-        decisions = [each for each in self.told.decisions if each.seat == self.seat]
+        segments_read = 0
+        decisions = [
+            candidate for candidate in self.log_facts.decisions if candidate.seat == self.seat
+        ]
         for step, decision in enumerate(decisions):
-            for lines in self.told.segments[heard : decision.segment + 1]:
+            for lines in self.log_facts.segments[segments_read : decision.segment + 1]:
                 self.tracker.hear(lines)
-            heard = decision.segment + 1
+            segments_read = decision.segment + 1
             unknown = decision.unknown
-            if self.told.disguised[self.seat]:
+            if self.log_facts.disguised[self.seat]:
                 unknown = [DISGUISE] * len(decision.orders)
             if not unknown:
                 row = self._row(step, decision)
                 if row is not None:
-                    self.battle.known += 1
+                    self.battle.fully_known += 1
                     self.battle.rows.append(row)
                     continue
                 unknown = [NOT_NAMED]

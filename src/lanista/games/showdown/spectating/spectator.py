@@ -112,7 +112,7 @@ class Told:
 
     segments: list[list[str]]
     decisions: list[Decision]
-    known: Known
+    battle: Known
     """As it stood at the end; side 0 is seat 0's."""
     born: dict[Mon, str]
     """By Pokémon: the species it first came in as."""

@@ -74,27 +74,27 @@ def segments_of(lines: Sequence[str]) -> list[list[str]]:
     The empty line before the time goes with what comes, and so does whatever follows a turn's
     number: a berry that is eaten to act first is told of before the time is.
     """
-    found: list[list[str]] = [[]]
+    segments: list[list[str]] = [[]]
     for line in lines:
-        if line.startswith(MARK) and found[-1] and found[-1][-1] in ("|", ""):
-            found[-1].pop()
-            turns = [at for at, told in enumerate(found[-1]) if told.startswith("|turn|")]
-            end = turns[-1] + 1 if turns else len(found[-1])
-            found.append([*found[-1][end:], "|"])
-            del found[-2][end:]
+        if line.startswith(MARK) and segments[-1] and segments[-1][-1] in ("|", ""):
+            segments[-1].pop()
+            turns = [at for at, text in enumerate(segments[-1]) if text.startswith("|turn|")]
+            end = turns[-1] + 1 if turns else len(segments[-1])
+            segments.append([*segments[-1][end:], "|"])
+            del segments[-2][end:]
         elif line and not line.startswith(MARK):
-            found[-1].append(line)
-    if len(found) < 2:
+            segments[-1].append(line)
+    if len(segments) < 2:
         raise LogError("does not say when choices were made")
-    _tell_sizes(found)
-    return found
+    _tell_sizes(segments)
+    return segments
 
 
 def _tell_sizes(segments: list[list[str]]) -> None:
     """Tell how many were brought where an older server does not, once they have been chosen."""
-    asked = [line for line in segments[0] if line.startswith(PREVIEWED)]
-    if asked and not any(line.startswith("|teamsize|") for line in segments[1]):
-        brought = asked[0].split("|")[2] or str(BRINGS)
+    preview_lines = [line for line in segments[0] if line.startswith(PREVIEWED)]
+    if preview_lines and not any(line.startswith("|teamsize|") for line in segments[1]):
+        brought = preview_lines[0].split("|")[2] or str(BRINGS)
         segments[1][1:1] = [f"|teamsize|p{seat + 1}|{brought}" for seat in range(SEATS)]
 
 
@@ -120,7 +120,7 @@ class _Witness:
     def __init__(self, format: Format) -> None:
         self.format = format
         self.tracker = Tracker(format, 0)
-        self.known = self.tracker.battle
+        self.battle = self.tracker.battle
         self.decisions: list[Decision] = []
         self.turn = _Turn()
         self.segment = 0
@@ -134,8 +134,8 @@ class _Witness:
         self.previewed = False
         self.born: dict[Mon, str] = {}
         self.replaced: set[int] = set()
-        self.left: Mon | None = None
-        self.left_alive = False
+        self.leaver: Mon | None = None
+        self.leaver_alive = False
 
     def read(self, segments: list[list[str]]) -> Told:
         for number, lines in enumerate(segments):
@@ -144,31 +144,31 @@ class _Witness:
                 seat, slot = self.reviver
                 self._force(seat).orders[slot] = Unknown("nobody was revived")
             for line in lines:
-                parts = line.split("|")
-                if len(parts) > 1:
-                    look = LOOKS.get(parts[1])
+                fields = line.split("|")
+                if len(fields) > 1:
+                    look = LOOKS.get(fields[1])
                     if look is not None:
-                        look(self, parts)
+                        look(self, fields)
                 self.tracker.hear((line,))
-                if len(parts) > 1 and parts[1] in AFTER:
-                    AFTER[parts[1]](self, parts)
+                if len(fields) > 1 and fields[1] in AFTER:
+                    AFTER[fields[1]](self, fields)
             self.first = any(line.startswith("|turn|") for line in lines)
         self._settle()
         if self.previewed:
             self.decisions[:0] = [self._preview(seat) for seat in range(SEATS)]
         disguised = (self._disguised(0), self._disguised(1))
-        return Told(segments, self.decisions, self.known, self.born, disguised)
+        return Told(segments, self.decisions, self.battle, self.born, disguised)
 
     # What a turn asks for.
 
-    def teampreview(self, parts: Fields) -> None:
+    def teampreview(self, fields: Fields) -> None:
         self.previewed = True
 
-    def new_turn(self, parts: Fields) -> None:
+    def new_turn(self, fields: Fields) -> None:
         self._settle()
         self.turn = _Turn()
         for seat in range(SEATS):
-            side, foe = self.known.sides[seat], self.known.sides[1 - seat]
+            side, foe = self.battle.sides[seat], self.battle.sides[1 - seat]
             decision = Decision(self.segment, seat, TURN, [])
             foes = tuple(stands(place) for place in foe.places)
             for slot, place in enumerate(side.places):
@@ -186,8 +186,8 @@ class _Witness:
         mon = place.mon
         if mon is None or not stands(place) or "commanding" in place.volatiles:
             return Pass()
-        against = self.known.sides[1 - seat].places
-        imprisoned = any("imprison" in each.volatiles for each in against)
+        against = self.battle.sides[1 - seat].places
+        imprisoned = any("imprison" in foe_place.volatiles for foe_place in against)
         actor = Actor(seat, slot, Stance.of(place), decision, foes, imprisoned)
         if place.moves is not None:
             actor.overruled = "transformed"
@@ -209,12 +209,12 @@ class _Witness:
 
     # What lines show.
 
-    def move(self, parts: Fields) -> None:
-        actor, place = self._actor(parts[2])
-        failed = "[still]" in parts
-        if to_id(parts[3]) == "revivalblessing" and place is not None and not failed:
+    def move(self, fields: Fields) -> None:
+        actor, place = self._actor(fields[2])
+        failed = "[still]" in fields
+        if to_id(fields[3]) == "revivalblessing" and place is not None and not failed:
             self.reviver = self._where(place)
-        cause = tag(parts, FROM)
+        cause = tag(fields, FROM)
         if actor is None or cause not in ("", LOCKED):
             return
         if actor.instructed:
@@ -222,36 +222,36 @@ class _Witness:
             return
         self.turn.last = actor
         if actor.order is None or isinstance(actor.order, Unknown):
-            actor.order = self._move_order(actor, parts, cause == LOCKED)
+            actor.order = self._move_order(actor, fields, cause == LOCKED)
 
-    def _move_order(self, actor: Actor, parts: Fields, locked: bool) -> Order:
-        move = to_id(parts[3])
+    def _move_order(self, actor: Actor, fields: Fields, locked: bool) -> Order:
+        move = to_id(fields[3])
         if move == "struggle" and actor.imprisoned:
             return Unknown("overruled")
         if locked or move == "struggle":
             return Unknown("overruled") if actor.tera else Move(move, alone=True)
         if not self._aims(actor, move):
             return Move(move, 0, actor.tera)
-        target = self._target(actor, move, parts)
+        target = self._target(actor, move, fields)
         return Move(move, target, actor.tera) if target else Unknown("aim not shown")
 
     def _aims(self, actor: Actor, move: str) -> bool:
         return self.format.doubles and actor.stance.aim(move) in CHOSEN_TARGETS
 
-    def _target(self, actor: Actor, move: str, parts: Fields) -> int:
+    def _target(self, actor: Actor, move: str, fields: Fields) -> int:
         """Return the place that was aimed at, or 0 where the line does not prove it."""
-        told = parts[4] if len(parts) > 4 else ""
-        if not told.startswith(self.known.names) or told[2:3] not in ("a", "b"):
+        target_ident = fields[4] if len(fields) > 4 else ""
+        if not target_ident.startswith(self.battle.names) or target_ident[2:3] not in ("a", "b"):
             return 0
-        seat, at = int(told[1]) - 1, "ab".index(told[2])
+        seat, at = int(target_ident[1]) - 1, "ab".index(target_ident[2])
         if seat in self.turn.swapped:
             return 0
         if seat == actor.seat:
             target = -(at + 1)
             allowed = CHOSEN_TARGETS[actor.stance.aim(move)][actor.slot]
             return target if target in allowed else 0
-        places = self.known.sides[seat].places
-        turned = any(tag.startswith("[spread]") for tag in parts) or move in BENDING
+        places = self.battle.sides[seat].places
+        turned = any(tag.startswith("[spread]") for tag in fields) or move in BENDING
         fell = any(
             stood and not stands(place) for stood, place in zip(actor.foes, places, strict=True)
         )
@@ -259,110 +259,110 @@ class _Witness:
             return 0
         return at + 1
 
-    def cant(self, parts: Fields) -> None:
-        mover = parts[2]
-        if parts[3].startswith("ability: "):
-            mover = tag(parts, OF) or mover
+    def cant(self, fields: Fields) -> None:
+        mover = fields[2]
+        if fields[3].startswith("ability: "):
+            mover = tag(fields, OF) or mover
         actor, place = self._actor(mover)
         if actor is None or actor.order is not None or place is None:
             return
         if {LOCKED, "prepare"} & place.volatiles.keys():
             actor.order = Unknown("kept from moving")
-        elif len(parts) > 4 and parts[4] and not parts[4].startswith("["):
-            move = to_id(parts[4])
+        elif len(fields) > 4 and fields[4] and not fields[4].startswith("["):
+            move = to_id(fields[4])
             aims = self._aims(actor, move)
             actor.order = Unknown("aim not shown") if aims else Move(move, 0, actor.tera)
         else:
             actor.order = Unknown("kept from moving")
 
-    def terastallize(self, parts: Fields) -> None:
-        actor, _ = self._actor(parts[2])
+    def terastallize(self, fields: Fields) -> None:
+        actor, _ = self._actor(fields[2])
         if actor is not None:
             actor.tera = True
 
-    def start(self, parts: Fields) -> None:
-        actor, _ = self._actor(parts[2])
-        if actor is not None and effect_of(parts[3]) == "encore" and actor.order is None:
+    def start(self, fields: Fields) -> None:
+        actor, _ = self._actor(fields[2])
+        if actor is not None and effect_of(fields[3]) == "encore" and actor.order is None:
             actor.overruled = "overruled"
 
-    def singleturn(self, parts: Fields) -> None:
-        actor, _ = self._actor(parts[2])
-        if actor is not None and effect_of(parts[3]) == "instruct":
+    def singleturn(self, fields: Fields) -> None:
+        actor, _ = self._actor(fields[2])
+        if actor is not None and effect_of(fields[3]) == "instruct":
             actor.instructed += 1
 
-    def activate(self, parts: Fields) -> None:
-        if not parts[2]:
+    def activate(self, fields: Fields) -> None:
+        if not fields[2]:
             return
-        effect = effect_of(parts[3])
+        effect = effect_of(fields[3])
         if effect in REDIRECTING and self.turn.last is not None:
             self.turn.last.overruled = "aim not shown"
-        place = self._place(parts[2])
+        place = self._place(fields[2])
         if effect in LEAVES and place is not None and place.mon is not None:
             self.turn.leaving.add(place.mon)
 
-    def enditem(self, parts: Fields) -> None:
-        place = self._place(parts[2])
-        if to_id(parts[3]) in LEAVES and place is not None and place.mon is not None:
+    def enditem(self, fields: Fields) -> None:
+        place = self._place(fields[2])
+        if to_id(fields[3]) in LEAVES and place is not None and place.mon is not None:
             self.turn.leaving.add(place.mon)
 
-    def swap(self, parts: Fields) -> None:
-        self.turn.swapped.add(int(parts[2][1]) - 1)
+    def swap(self, fields: Fields) -> None:
+        self.turn.swapped.add(int(fields[2][1]) - 1)
 
-    def replace(self, parts: Fields) -> None:
-        self.replaced.add(int(parts[2][1]) - 1)
+    def replace(self, fields: Fields) -> None:
+        self.replaced.add(int(fields[2][1]) - 1)
 
-    def heal(self, parts: Fields) -> None:
-        if tag(parts, FROM) != REVIVAL or self.reviver is None:
+    def heal(self, fields: Fields) -> None:
+        if tag(fields, FROM) != REVIVAL or self.reviver is None:
             return
         seat, slot = self.reviver
-        side = self.known.sides[seat]
-        mon = side.named(parts[2].partition(": ")[2])
-        if mon is not None and parts[2].startswith(self.known.names[seat]):
+        side = self.battle.sides[seat]
+        mon = side.named(fields[2].partition(": ")[2])
+        if mon is not None and fields[2].startswith(self.battle.names[seat]):
             self._force(seat).orders[slot] = Revive(side.mons.index(mon))
         self.reviver = None
 
-    def upkeep(self, parts: Fields) -> None:
+    def upkeep(self, fields: Fields) -> None:
         self.reviver = None
 
     # Who comes in.
 
-    def before_switch(self, parts: Fields) -> None:
-        place = self._place(parts[2])
-        self.left = place.mon if place is not None else None
-        self.left_alive = place is not None and stands(place)
+    def before_switch(self, fields: Fields) -> None:
+        place = self._place(fields[2])
+        self.leaver = place.mon if place is not None else None
+        self.leaver_alive = place is not None and stands(place)
 
-    def after_switch(self, parts: Fields) -> None:
-        place = self._place(parts[2])
+    def after_switch(self, fields: Fields) -> None:
+        place = self._place(fields[2])
         if place is None or place.mon is None:
             raise LogError("brings in somebody without a place")
         seat, slot = self._where(place)
-        came, left = place.mon, self.left
-        self.born.setdefault(came, came.species)
+        entrant, leaver = place.mon, self.leaver
+        self.born.setdefault(entrant, entrant.species)
         if not self.decisions:
-            self.leaders[seat].append(came)
-        if parts[1] != "switch" or left is None or came is left:
+            self.leaders[seat].append(entrant)
+        if fields[1] != "switch" or leaver is None or entrant is leaver:
             return
-        order = Switch(self.known.sides[seat].mons.index(came))
-        actor = self.turn.actors.get(left)
-        chosen = self.left_alive and not tag(parts, FROM) and left not in self.turn.leaving
+        order = Switch(self.battle.sides[seat].mons.index(entrant))
+        actor = self.turn.actors.get(leaver)
+        chosen = self.leaver_alive and not tag(fields, FROM) and leaver not in self.turn.leaving
         if self.first or (chosen and actor is not None and actor.order is None):
             if actor is not None:
                 actor.order, actor.overruled = order, ""
             return
-        self.turn.leaving.discard(left)
+        self.turn.leaving.discard(leaver)
         self._force(seat).orders[slot] = order
 
     def _force(self, seat: int) -> Decision:
         """Return the forced decision of a seat that this segment shows."""
         if seat not in self.forced:
-            places = len(self.known.sides[seat].places)
+            places = len(self.battle.sides[seat].places)
             orders: list[Order] = [Pass() for _ in range(places)]
             self.forced[seat] = Decision(self.segment - 1, seat, FORCED, orders)
             self._add(self.forced[seat])
         return self.forced[seat]
 
     def _preview(self, seat: int) -> Decision:
-        side = self.known.sides[seat]
+        side = self.battle.sides[seat]
         leaders = tuple(sorted(side.mons.index(mon) for mon in self.leaders[seat]))
         shown = [at for at, mon in enumerate(side.mons) if mon.appeared and at not in leaders]
         order: Order = Bring(leaders, tuple(shown))
@@ -373,14 +373,14 @@ class _Witness:
     # Finding things.
 
     def _disguised(self, seat: int) -> bool:
-        side: Side = self.known.sides[seat]
+        side: Side = self.battle.sides[seat]
         return seat in self.replaced or any(mon.base in DISGUISED for mon in side.mons)
 
     def _place(self, ident: str) -> Place | None:
-        return place_of(self.known, ident) if ident.startswith(self.known.names) else None
+        return place_of(self.battle, ident) if ident.startswith(self.battle.names) else None
 
     def _where(self, place: Place) -> tuple[int, int]:
-        for seat, side in enumerate(self.known.sides):
+        for seat, side in enumerate(self.battle.sides):
             if place in side.places:
                 return seat, side.places.index(place)
         raise LogError("speaks of a place that is not there")

@@ -62,8 +62,8 @@ def pool_folder(path: str) -> Path:
     if path in BUILT_IN:
         return BUILT_IN[path]
     if path and not Path(path).is_dir():
-        known = ", ".join(BUILT_IN)
-        raise GameError(f"There is no team pool {path!r}; give a folder or one of {known}.")
+        pool_names = ", ".join(BUILT_IN)
+        raise GameError(f"There is no team pool {path!r}; give a folder or one of {pool_names}.")
     return Path(path) if path else EXAMPLES
 
 

@@ -48,26 +48,26 @@ def make_teams(
     if number < 1:
         raise GameError(f"{number} teams cannot be made; give 1 or more.")
     seeds = [simulator_seed(Stream.keyed(seed, at, 0, "chance")) for at in range(number)]
-    made: list[MadeTeam] = []
+    all_teams: list[MadeTeam] = []
     worker = Worker()
     try:
         for at in range(0, number, _BATCH):
             message = {"do": "generate", "format": format, "seeds": seeds[at : at + _BATCH]}
-            teams = [_read(told) for told in worker.ask(message)["teams"]]
-            made += teams
+            teams = [_read(entry) for entry in worker.ask(message)["teams"]]
+            all_teams += teams
             progress(len(teams))
     except WorkerGoneError as error:
         raise GameError(f"The Showdown worker ended while it made teams: {error}") from error
     finally:
         worker.close()
-    return made
+    return all_teams
 
 
 def refuse_teamless(format: str) -> None:
     """Refuse a format to which nobody brings a team, or that there is not."""
     if not format_named(format).brings_team:
-        known = ", ".join(name for name, each in FORMATS.items() if each.brings_team)
-        raise GameError(f"Nobody brings a team to {format}; make teams for one of {known}.")
+        formats = ", ".join(name for name, candidate in FORMATS.items() if candidate.brings_team)
+        raise GameError(f"Nobody brings a team to {format}; make teams for one of {formats}.")
 
 
 def refuse_filled(folder: Path) -> None:
@@ -85,6 +85,9 @@ def write_teams(folder: Path, teams: Sequence[MadeTeam]) -> None:
             write_text(place / f"team-{number:0{digits}}.txt", team.text)
 
 
-def _read(told: dict[str, Any]) -> MadeTeam:
-    sets = (MadeSet(each["species"], each["item"], tuple(each["moves"])) for each in told["sets"])
-    return MadeTeam(told["text"], tuple(sets))
+def _read(entry: dict[str, Any]) -> MadeTeam:
+    sets = (
+        MadeSet(mon_set["species"], mon_set["item"], tuple(mon_set["moves"]))
+        for mon_set in entry["sets"]
+    )
+    return MadeTeam(entry["text"], tuple(sets))

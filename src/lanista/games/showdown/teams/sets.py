@@ -39,32 +39,32 @@ class Set:
 
 def unpack(packed: str) -> tuple[Set, ...]:
     """Return the sets of a packed team."""
-    return tuple(_read(part.split("|")) for part in packed.split("]") if part)
+    return tuple(_read(packed_set.split("|")) for packed_set in packed.split("]") if packed_set)
 
 
-def _read(parts: list[str]) -> Set:
-    if len(parts) < 12:
-        raise ValueError(f"{'|'.join(parts)!r} is no packed set")
-    species = to_id(parts[1] or parts[0])
-    told = dex().species_of(species)
-    ability = to_id(parts[3])
-    if parts[3] in _ABILITY_CODES:
-        ability = told.abilities[_ABILITY_CODES[parts[3]]] if told.abilities else ""
-    extra = parts[11].split(",")
+def _read(fields: list[str]) -> Set:
+    if len(fields) < 12:
+        raise ValueError(f"{'|'.join(fields)!r} is no packed set")
+    species = to_id(fields[1] or fields[0])
+    dex_entry = dex().species_of(species)
+    ability = to_id(fields[3])
+    if fields[3] in _ABILITY_CODES:
+        ability = dex_entry.abilities[_ABILITY_CODES[fields[3]]] if dex_entry.abilities else ""
+    extra = fields[11].split(",")
     return Set(
-        name=parts[0],
+        name=fields[0],
         species=species,
-        item=to_id(parts[2]),
+        item=to_id(fields[2]),
         ability=ability,
-        moves=tuple(to_id(move) for move in parts[4].split(",") if move),
-        tera=to_id(extra[5]) if len(extra) > 5 and extra[5] else next(iter(told.types), ""),
-        speed_effort=_number(parts[6], 0),
-        speed_gene=_number(parts[8], 31),
-        nature=to_id(parts[5]),
+        moves=tuple(to_id(move) for move in fields[4].split(",") if move),
+        tera=to_id(extra[5]) if len(extra) > 5 and extra[5] else next(iter(dex_entry.types), ""),
+        speed_effort=_number(fields[6], 0),
+        speed_gene=_number(fields[8], 31),
+        nature=to_id(fields[5]),
     )
 
 
 def _number(listed: str, default: int) -> int:
     """Return the last of six comma-separated numbers, the one for Speed."""
-    parts = listed.split(",")
-    return int(parts[SPEED]) if len(parts) > SPEED and parts[SPEED] else default
+    numbers = listed.split(",")
+    return int(numbers[SPEED]) if len(numbers) > SPEED and numbers[SPEED] else default
