@@ -64,7 +64,7 @@ def test_the_search_takes_rare_actions_and_watches_every_seat():
     with trial_of(Tricks).game(leaks.SLOTS) as game:
         search = leaks.Search(trial_of(Tricks), game)
         looked = search.run(20_000)
-    taken = search.manners._taken[0]
+    taken = search.manners._action_counts[0]
     share = taken[-1] / taken.sum()
     # Asking is legal to one seat in 5 and once: at random it is one action in a hundred or so.
     assert share > 0.012

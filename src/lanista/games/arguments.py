@@ -44,27 +44,27 @@ def read_seed(seed: Any) -> int:
     return number
 
 
-def whole_numbers(what: str, given: Any) -> Numbers:
-    """Return `given` as a flat int64 array; refuse fractions and flags."""
-    array = np.asarray(given)
+def whole_numbers(name: str, values: Any) -> Numbers:
+    """Return `values` as a flat int64 array; refuse fractions and flags."""
+    array = np.asarray(values)
     if array.dtype.kind not in "iu" and array.size:
-        raise GameError(f"{what} are {array.dtype}; give whole numbers below 2**63.")
+        raise GameError(f"{name} are {array.dtype}; give whole numbers below 2**63.")
     # Unsigned numbers from 2**63 on turn negative here, which every caller refuses.
     return np.ascontiguousarray(array, dtype=np.int64).reshape(-1)
 
 
-def read_slots(given: Any, count: int) -> Numbers:
+def read_slots(slots: Any, count: int) -> Numbers:
     """Return slots, each of which a game of `count` slots has."""
-    chosen = whole_numbers("slots", given)
+    chosen = whole_numbers("slots", slots)
     if len(chosen) and (chosen.min() < 0 or chosen.max() >= count):
         wrong = chosen[(chosen < 0) | (chosen >= count)][0]
         raise GameError(f"Slot {wrong} is not in 0 to {count - 1}.")
     return chosen
 
 
-def read_match_ids(given: Any, slots: int) -> Numbers:
+def read_match_ids(match_ids: Any, slots: int) -> Numbers:
     """Return one match id for each of so many slots."""
-    ids = whole_numbers("match ids", given)
+    ids = whole_numbers("match ids", match_ids)
     if len(ids) != slots or (len(ids) and ids.min() < 0):
         raise GameError(
             f"{slots} slots were started with {len(ids)} match ids; "
@@ -75,20 +75,20 @@ def read_match_ids(given: Any, slots: int) -> Numbers:
 
 def read_options(spec: Spec, ids: Numbers, options: Options | None) -> Numbers:
     """Return the options of the matches `ids`, `[matches, 1 + options]`, `deal` first."""
-    known, given = (DEAL, *spec.options), options or {}
-    unknown = set(given) - {option.name for option in known}
+    declared, values = (DEAL, *spec.options), options or {}
+    unknown = set(values) - {option.name for option in declared}
     if unknown:
         raise GameError(f"{spec.name} has no match option {min(unknown)!r}.")
-    table = np.empty((len(ids), len(known)), np.int64)
-    for column, option in enumerate(known):
-        table[:, column] = _option_values(option, ids, given)
+    table = np.empty((len(ids), len(declared)), np.int64)
+    for column, option in enumerate(declared):
+        table[:, column] = _option_values(option, ids, values)
     return table
 
 
-def _option_values(option: Option, ids: Numbers, given: Mapping[str, Any]) -> Numbers | int:
-    if given.get(option.name) is None:
+def _option_values(option: Option, ids: Numbers, given_values: Mapping[str, Any]) -> Numbers | int:
+    if given_values.get(option.name) is None:
         return ids if option is DEAL else option.default
-    values = whole_numbers(f"match option {option.name}", given[option.name])
+    values = whole_numbers(f"match option {option.name}", given_values[option.name])
     if len(values) not in (1, len(ids)):
         raise GameError(
             f"Match option {option.name} has {len(values)} values for {len(ids)} matches; "
@@ -101,13 +101,13 @@ def _option_values(option: Option, ids: Numbers, given: Mapping[str, Any]) -> Nu
 
 def read_actions(actions: Any, rows: int, heads: int) -> Ints:
     """Return the answers to so many rows, `[rows, heads]`."""
-    given = np.asarray(actions)
-    if (given.dtype.kind not in "iu" and given.size) or given.size != rows * heads:
+    answers = np.asarray(actions)
+    if (answers.dtype.kind not in "iu" and answers.size) or answers.size != rows * heads:
         raise GameError(
-            f"{rows} decisions with {heads} heads were answered with {given.dtype} "
-            f"{list(given.shape)}; give whole numbers, one per decision and head."
+            f"{rows} decisions with {heads} heads were answered with {answers.dtype} "
+            f"{list(answers.shape)}; give whole numbers, one per decision and head."
         )
-    if given.dtype != np.int32:
+    if answers.dtype != np.int32:
         # Numbers too large for int32 must stay illegal, not wrap round to a legal choice.
-        given = np.clip(given, -1, 2**31 - 1)
-    return np.ascontiguousarray(given.reshape(rows, heads), dtype=np.int32)
+        answers = np.clip(answers, -1, 2**31 - 1)
+    return np.ascontiguousarray(answers.reshape(rows, heads), dtype=np.int32)

@@ -37,16 +37,16 @@ def bot_from_file(word: str, spec: Spec, seed: int) -> Player:
 
 def kept_bot(word: str, spec: Spec, seed: int) -> tuple[Player, bytes]:
     """Return the bot in `file.py` or `file.py:Class`, and the bytes it was made of."""
-    path, wanted = split_word(word)
+    path, class_name = split_word(word)
     data = _python(path)
     kinds = _kinds(path, data)
     if not kinds:
         raise LanistaError(f"{path} has no bot; write a class of lanista.games.PythonBot in it.")
-    if wanted and wanted not in kinds:
-        raise LanistaError(f"{path} has no bot {wanted!r}; {nearest(wanted, kinds)}")
-    if not wanted and len(kinds) != 1:
+    if class_name and class_name not in kinds:
+        raise LanistaError(f"{path} has no bot {class_name!r}; {nearest(class_name, kinds)}")
+    if not class_name and len(kinds) != 1:
         raise LanistaError(f"{path} has {len(kinds)} classes of PythonBot; name one: {path}:CLASS.")
-    name = wanted or next(iter(kinds))
+    name = class_name or next(iter(kinds))
     return _sealed(kinds[name], _digest(data, name))(spec, seed), data
 
 

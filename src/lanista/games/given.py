@@ -15,13 +15,13 @@ from lanista.errors import nearest
 from lanista.games.contract import GameError, Spec
 
 
-def read_cards(what: str, cards: Any, names: Sequence[str], most: int) -> list[int]:
+def read_cards(label: str, cards: Any, names: Sequence[str], most: int) -> list[int]:
     """Return up to `most` different cards as numbers; each is given as a number or a name."""
     if isinstance(cards, str) or not isinstance(cards, Sequence):
-        raise GameError(f"{what} are {cards!r}; give a list of cards.")
-    numbers = [_number(what, card, names) for card in cards]
+        raise GameError(f"{label} are {cards!r}; give a list of cards.")
+    numbers = [_number(label, card, names) for card in cards]
     if len(numbers) > most or len(set(numbers)) != len(numbers):
-        raise GameError(f"{what} are {list(cards)}; give up to {most} different cards.")
+        raise GameError(f"{label} are {list(cards)}; give up to {most} different cards.")
     return numbers
 
 
@@ -43,11 +43,11 @@ def read_move(spec: Spec, move: Any) -> list[int]:
     return choices
 
 
-def _number(what: str, card: Any, names: Sequence[str]) -> int:
+def _number(label: str, card: Any, names: Sequence[str]) -> int:
     if isinstance(card, str):
         if card not in names:
-            raise GameError(f"{what} name {card!r}; {nearest(card, names)}")
+            raise GameError(f"{label} name {card!r}; {nearest(card, names)}")
         return list(names).index(card)
     if type(card) is not int or not 0 <= card < len(names):
-        raise GameError(f"{what} name {card!r}; give a number from 0 to {len(names) - 1}.")
+        raise GameError(f"{label} name {card!r}; give a number from 0 to {len(names) - 1}.")
     return card

@@ -46,11 +46,11 @@ def read_step(spec: Spec, result: Any) -> Step:
     """Return what `apply` gave as a step whose numbers are one for each seat."""
     step = result if isinstance(result, Step) else Step(returns=result)
     for name in ("rewards", "returns", "score"):
-        given = getattr(step, name)
+        numbers = getattr(step, name)
         # A number too few would be spread over all seats without a word.
-        if given is not None and np.shape(given) != (spec.seats,):
+        if numbers is not None and np.shape(numbers) != (spec.seats,):
             raise GameError(
-                f"{spec.name} gives {given!r} as {name}; give a number to each of "
+                f"{spec.name} gives {numbers!r} as {name}; give a number to each of "
                 f"{spec.seats} seats."
             )
     return step
@@ -58,12 +58,12 @@ def read_step(spec: Spec, result: Any) -> Step:
 
 def write_observation(spec: Spec, view: View, row: NDArray[Any]) -> None:
     """Write what a seat sees, if the observation's dtype can hold it."""
-    given = np.asarray(view.observation).reshape(-1)
-    if given.size != row.size:
-        raise GameError(f"{spec.name} shows {given.size} numbers instead of {row.size}.")
-    row[:] = given
-    if row.dtype.kind != "f" and (row != given).any():
-        raise GameError(f"{spec.name} shows {given.tolist()}, which {row.dtype} changes.")
+    values = np.asarray(view.observation).reshape(-1)
+    if values.size != row.size:
+        raise GameError(f"{spec.name} shows {values.size} numbers instead of {row.size}.")
+    row[:] = values
+    if row.dtype.kind != "f" and (row != values).any():
+        raise GameError(f"{spec.name} shows {values.tolist()}, which {row.dtype} changes.")
 
 
 def write_mask(spec: Spec, view: View, mask: NDArray[np.bool_]) -> None:

@@ -79,11 +79,11 @@ class Planner:
         self.slots = slots
         self._game = game
         self._spare: Game | None = None
-        self._asked: set[tuple[int, int]] = set()
+        self._open_decisions: set[tuple[int, int]] = set()
 
     def ask(self, slots: NDArray[Any], seats: NDArray[Any]) -> None:
         """Answer for these seats from now on, and for no others; whoever runs the match says."""
-        self._asked = set(zip(slots.tolist(), seats.tolist(), strict=True))
+        self._open_decisions = set(zip(slots.tolist(), seats.tolist(), strict=True))
 
     def copies(self, decisions: Decisions, row: int, stream: Stream, count: int = 0) -> Copies:
         """Return `count` copies of the position of a decision, as its seat knows it.
@@ -92,7 +92,7 @@ class Planner:
         """
         slot, seat = int(decisions.slot[row]), int(decisions.seat[row])
         count = count or self.slots
-        if (slot, seat) not in self._asked:
+        if (slot, seat) not in self._open_decisions:
             raise GameError(
                 f"Seat {seat} of slot {slot} is not asked for a decision now; plan for a row that "
                 "act() was given."
@@ -144,6 +144,6 @@ class Planner:
 
 def _refuse_answers(saved: Saved) -> None:
     """Refuse a position in which somebody has answered already: a copy would hold the answer."""
-    given = saved["answered"] > 0 if "answered" in saved else saved["answers"] >= 0
-    if given.any():
+    answered = saved["answered"] > 0 if "answered" in saved else saved["answers"] >= 0
+    if answered.any():
         raise GameError("Another seat has answered in this turn already; plan before answers come.")

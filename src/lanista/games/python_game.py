@@ -248,13 +248,13 @@ class PythonGame(Results):
         chosen = read_slots(slots, self.slots).tolist()
         self._refuse_unfit(saved, len(chosen))
         matches = [self._matches[slot] for slot in chosen]
-        kept = [array[chosen] for array in self._per_seat()]
+        rows_before = [array[chosen] for array in self._per_seat()]
         try:
             self._take_up(chosen, saved)
         except Exception:
             for slot, match in zip(chosen, matches, strict=True):
                 self._matches[slot] = match
-            for array, rows in zip(self._per_seat(), kept, strict=True):
+            for array, rows in zip(self._per_seat(), rows_before, strict=True):
                 array[chosen] = rows
             raise
 

@@ -118,27 +118,27 @@ def entry(name: str) -> Entry:
     family, _, word = name.partition(":")
     if family in BUILT_IN:
         module, _, attribute = BUILT_IN[family].partition(":")
-        found = getattr(importlib.import_module(module), attribute)
+        game_entry = getattr(importlib.import_module(module), attribute)
     elif family in _installed():
-        found = _as_entry(_load_point(_installed()[family]), family)
+        game_entry = _as_entry(_load_point(_installed()[family]), family)
     else:
         raise GameError(f"There is no game {name!r}; {nearest(family, names())}")
-    if bool(word) != found.takes_name:
-        remedy = f"write {family}:NAME" if found.takes_name else f"write {family}"
+    if bool(word) != game_entry.takes_name:
+        remedy = f"write {family}:NAME" if game_entry.takes_name else f"write {family}"
         raise GameError(f"{name!r} does not name a game; {remedy}.")
-    return found  # type: ignore[no-any-return]
+    return game_entry  # type: ignore[no-any-return]
 
 
 def make(name: str, *, slots: int = 1, seed: int = 0, **settings: Any) -> Game:
     """Make a game with `slots` matches side by side."""
     if is_python_file(name):
         return _made_from_file(name, slots, seed, settings)
-    found = entry(name)
-    chosen = check_settings(found, settings)
+    game_entry = entry(name)
+    chosen = check_settings(game_entry, settings)
     word = name.partition(":")[2]
-    if found.takes_name:
-        return found.make(name=word, slots=slots, seed=seed, **chosen)
-    return found.make(slots=slots, seed=seed, **chosen)
+    if game_entry.takes_name:
+        return game_entry.make(name=word, slots=slots, seed=seed, **chosen)
+    return game_entry.make(slots=slots, seed=seed, **chosen)
 
 
 def spec_of(name: str, *, seed: int = 0, **settings: Any) -> Spec:
@@ -149,15 +149,15 @@ def spec_of(name: str, *, seed: int = 0, **settings: Any) -> Spec:
 
 def make_bot(game: str, bot: str, spec: Spec, seed: int = 0) -> Player:
     """Make a bot of a game; every game has `random`."""
-    found = entry(game)
-    if bot in found.bots:
-        return found.bots[bot](spec, read_seed(seed))
+    game_entry = entry(game)
+    if bot in game_entry.bots:
+        return game_entry.bots[bot](spec, read_seed(seed))
     if bot == "random":
         return RandomBot(spec, read_seed(seed))
-    if bot in found.missing_bots:
-        reason = found.missing_bots[bot]
+    if bot in game_entry.missing_bots:
+        reason = game_entry.missing_bots[bot]
         raise GameError(f"The bot {bot!r} of {game} cannot be made here: {reason}")
-    raise GameError(f"{game} has no bot {bot!r}; {nearest(bot, bot_names(found))}")
+    raise GameError(f"{game} has no bot {bot!r}; {nearest(bot, bot_names(game_entry))}")
 
 
 def slots_for(game: str, most: int) -> int:
@@ -165,25 +165,27 @@ def slots_for(game: str, most: int) -> int:
     return min(most, entry(game).slots or most)
 
 
-def bot_names(found: Entry) -> list[str]:
+def bot_names(game_entry: Entry) -> list[str]:
     """Return the names of a game's bots, `random` first."""
-    return ["random", *(name for name in found.bots if name != "random")]
+    return ["random", *(name for name in game_entry.bots if name != "random")]
 
 
-def check_settings(found: Entry, settings: Mapping[str, Any]) -> dict[str, Any]:
+def check_settings(game_entry: Entry, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return all settings of a game with `settings` in place of the defaults."""
-    chosen = {name: setting.default for name, setting in found.settings.items()}
+    chosen = {name: setting.default for name, setting in game_entry.settings.items()}
     for name, value in settings.items():
         if name not in chosen:
-            raise GameError(f"{found.name} has no setting {name!r}; {nearest(name, chosen)}")
-        setting = found.settings[name]
+            raise GameError(f"{game_entry.name} has no setting {name!r}; {nearest(name, chosen)}")
+        setting = game_entry.settings[name]
         if setting.choices and value not in setting.choices:
             allowed = ", ".join(str(choice) for choice in setting.choices)
-            raise GameError(f"{found.name} setting {name} is {value!r}; choose from {allowed}.")
+            raise GameError(
+                f"{game_entry.name} setting {name} is {value!r}; choose from {allowed}."
+            )
         if type(value) is not type(setting.default):
             if not (isinstance(setting.default, float) and type(value) is int):
                 kind = type(setting.default).__name__
-                raise GameError(f"{found.name} setting {name} is {value!r}; give a {kind}.")
+                raise GameError(f"{game_entry.name} setting {name} is {value!r}; give a {kind}.")
             value = float(value)
         chosen[name] = value
     return chosen
@@ -203,20 +205,22 @@ def _load_point(point: EntryPoint) -> Any:
         ) from error
 
 
-def _as_entry(found: Any, name: str) -> Entry:
-    if isinstance(found, Entry):
-        return found
-    if not callable(found):
-        raise GameError(f"The entry point {name!r} gives {found!r}; give a game class or an Entry.")
-    about = (inspect.getdoc(found) or "").partition("\n")[0]
-    return Entry(name=name, make=found, about=about, bots=getattr(found, "bots", {}))
+def _as_entry(loaded: Any, name: str) -> Entry:
+    if isinstance(loaded, Entry):
+        return loaded
+    if not callable(loaded):
+        raise GameError(
+            f"The entry point {name!r} gives {loaded!r}; give a game class or an Entry."
+        )
+    about = (inspect.getdoc(loaded) or "").partition("\n")[0]
+    return Entry(name=name, make=loaded, about=about, bots=getattr(loaded, "bots", {}))
 
 
 def _made_from_file(name: str, slots: int, seed: int, settings: Mapping[str, Any]) -> Game:
-    found, digest = _from_file(name)
-    if found.takes_name:
+    game_entry, digest = _from_file(name)
+    if game_entry.takes_name:
         raise GameError(f"{name!r} does not name a game: a file's entry cannot be a family.")
-    game = found.make(slots=slots, seed=seed, **check_settings(found, settings))
+    game = game_entry.make(slots=slots, seed=seed, **check_settings(game_entry, settings))
     # So that a policy knows from which file its game came.
     with suppress(AttributeError):  # A compiled game's cannot be replaced: no file is named.
         game.spec = replace(game.spec, game_file=digest)  # type: ignore[misc]
@@ -287,6 +291,6 @@ def run_python(path: Path, data: bytes, *, foreign: bool = False) -> Any:
         exec(loader.source_to_code(data, str(path)), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        what = f"{type(error).__name__}: {error}".rstrip(".")
-        raise GameError(f"{path} cannot be run: {what}.") from error
+        reason = f"{type(error).__name__}: {error}".rstrip(".")
+        raise GameError(f"{path} cannot be run: {reason}.") from error
     return module

@@ -32,8 +32,8 @@ def marked(spec: Spec, seed: int, matches: int) -> NDArray[np.uint64]:
 def refuse_foreign(spec: Spec, seed: int, saved: Saved, layout: Layout, matches: int) -> None:
     """Refuse arrays that are not so many saved matches of this very game."""
     for name, (shape, dtype) in {**layout, "origin": ((), np.uint64)}.items():
-        given = saved.get(name)
-        if given is None or given.shape != (matches, *shape) or given.dtype != dtype:
+        array = saved.get(name)
+        if array is None or array.shape != (matches, *shape) or array.dtype != dtype:
             raise GameError(
                 f"Saved matches of {spec.name} lack a fitting {name!r}; "
                 "they come from another game, other settings or another version."
@@ -48,12 +48,12 @@ def refuse_foreign(spec: Spec, seed: int, saved: Saved, layout: Layout, matches:
 def refuse_damaged(spec: Spec, saved: Saved) -> None:
     """Refuse book-keeping of compiled matches that no play can have left."""
     playing, waiting, answered = saved["playing"], saved["waiting"], saved["answered"]
-    asked = waiting.astype(np.int64)
-    open_now = asked & ~answered.astype(np.int64)
-    wrong = (playing > 1) | (asked >> spec.seats != 0) | (answered & ~waiting != 0)
+    waiting_bits = waiting.astype(np.int64)
+    open_now = waiting_bits & ~answered.astype(np.int64)
+    wrong = (playing > 1) | (waiting_bits >> spec.seats != 0) | (answered & ~waiting != 0)
     wrong |= (playing == 1) & (open_now == 0)
     if not spec.facts.simultaneous:
-        wrong |= (asked & (asked - 1)) != 0
+        wrong |= (waiting_bits & (waiting_bits - 1)) != 0
     sizes = np.array([head.size for head in spec.heads])
     wrong |= ((saved["answers"] < 0) | (saved["answers"] >= sizes)).any((1, 2))
     if wrong.any():

@@ -41,11 +41,11 @@ class _Guard:
 
 
 def _inherited() -> _Guard:
-    told = os.environ.get(VOUCHED)
-    if told is None:
+    inherited = os.environ.get(VOUCHED)
+    if inherited is None:
         return _Guard()
-    vouched = {word for word in told.split() if is_digest(word)}
-    return _Guard(True, "--trust" in told.split(), (), vouched)
+    vouched = {word for word in inherited.split() if is_digest(word)}
+    return _Guard(True, "--trust" in inherited.split(), (), vouched)
 
 
 _guard = _inherited()
@@ -64,7 +64,7 @@ def guarding(words: Sequence[str], *, trusting: bool = False) -> Iterator[None]:
     Processes that are started meanwhile are told.
     """
     global _guard
-    before, told = _guard, os.environ.get(VOUCHED)
+    before, inherited = _guard, os.environ.get(VOUCHED)
     vouched = before.vouched | {sha256(data) for data in _python_named(words)}
     _guard = _Guard(True, trusting or before.trusting, tuple(words), vouched)
     _tell_processes()
@@ -72,10 +72,10 @@ def guarding(words: Sequence[str], *, trusting: bool = False) -> Iterator[None]:
         yield
     finally:
         _guard = before
-        if told is None:
+        if inherited is None:
             os.environ.pop(VOUCHED, None)
         else:
-            os.environ[VOUCHED] = told
+            os.environ[VOUCHED] = inherited
 
 
 def sha256(data: bytes) -> str:
@@ -157,8 +157,8 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 def list_path() -> Path:
     """Return where the user's list of what was allowed lies."""
-    if given := os.environ.get(LIST):
-        return Path(given)
+    if custom_path := os.environ.get(LIST):
+        return Path(custom_path)
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "lanista" / "trusted.txt"
 
@@ -166,11 +166,11 @@ def list_path() -> Path:
 def _listed(digest: str) -> bool:
     path = list_path()
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return False
     if hasattr(os, "getuid") and (
-        found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     ):
         raise RefusedError(
             f"{path} says which Python files may run, and others than you can write it; remove "
@@ -191,7 +191,7 @@ def _tell_processes() -> None:
 
 def _python_named(words: Sequence[str]) -> Iterator[bytes]:
     """Give the bytes of every Python file that words name: alone, in a list, or after `=`."""
-    whole = {part for word in words for part in (word, word.partition("=")[2])}
+    whole = {text for word in words for text in (word, word.partition("=")[2])}
     pieces = {piece for word in words for piece in re.split(r"[,=\[\]{}\"'\s]+", word)}
     for piece in sorted(whole | pieces):
         stem, dot, rest = piece.rpartition(".py")

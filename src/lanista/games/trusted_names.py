@@ -21,8 +21,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _OPENSPIEL = re.compile(r"openspiel:[a-z0-9_]{1,100}")
 
 
-def installed_name(name: str, what: str = "a file") -> str:
-    """Return the name of a game in `what` if it is one that needs no code from elsewhere."""
+def installed_name(name: str, source: str = "a file") -> str:
+    """Return the name of a game in `source` if it is one that needs no code from elsewhere."""
     if _PLAIN.fullmatch(name):
         if name not in registry.names():
             raise GameError(
@@ -33,22 +33,26 @@ def installed_name(name: str, what: str = "a file") -> str:
     if _OPENSPIEL.fullmatch(name):
         return name
     raise GameError(
-        f"its game {quoted(name)} is not plainly an installed one, and {what} is not believed "
+        f"its game {quoted(name)} is not plainly an installed one, and {source} is not believed "
         "about code to load; give the game yourself with --game."
     )
 
 
 def refuse_settings(
-    name: str, settings: Mapping[str, Any], given: Container[str] = (), *, remedy: str = "--set"
+    name: str,
+    settings: Mapping[str, Any],
+    chosen_by_user: Container[str] = (),
+    *,
+    remedy: str = "--set",
 ) -> None:
     """Refuse settings out of a file that name a path or ask for processes.
 
-    Those `given` by the user, and those of a run that the user began here, are let through.
+    Those `chosen_by_user`, and those of a run that the user began here, are let through.
     """
-    known = registry.entry(name).settings
+    declared = registry.entry(name).settings
     for key, value in settings.items():
-        allowed = known[key].in_files if key in known else None
-        if allowed is None or key in given or value in allowed:
+        allowed = declared[key].in_files if key in declared else None
+        if allowed is None or key in chosen_by_user or value in allowed:
             continue
         if not trust.word_allowed(setting_word(name, key, value)):
             raise GameError(
@@ -57,20 +61,20 @@ def refuse_settings(
             )
 
 
-def refuse_foreign(name: str, wanted: str | None, where: object) -> None:
+def refuse_foreign(name: str, recorded_digest: str | None, where: object) -> None:
     """Refuse the game that a run's folder names, unless it is the user's own or trusted.
 
-    `wanted` is the digest that the run recorded of the game's Python file; None: it recorded none.
+    `recorded_digest` is that of the game's Python file when the run began; None: none was recorded.
     """
     if not registry.is_python_file(name):
         return
     path = registry.python_path(name)
     data = registry.python_bytes(path)
     digest = trust.sha256(data)
-    if wanted is not None and digest != wanted:
+    if recorded_digest is not None and digest != recorded_digest:
         raise RefusedError(
-            f"{where} was begun with a game file of the SHA-256 {wanted[:12]}, and {path} has "
-            f"{digest[:12]}; put that file back."
+            f"{where} was begun with a game file of the SHA-256 {recorded_digest[:12]}, and {path} "
+            f"has {digest[:12]}; put that file back."
         )
     trust.refuse_python(path, data, foreign=True)
 
@@ -87,8 +91,8 @@ def remember_run(name: str, settings: Mapping[str, Any]) -> None:
         return
     if not registry.is_harmless(name):
         trust.remember_word(name)
-    known = registry.entry(name).settings
+    declared = registry.entry(name).settings
     for key, value in settings.items():
-        allowed = known[key].in_files if key in known else None
+        allowed = declared[key].in_files if key in declared else None
         if allowed is not None and value not in allowed:
             trust.remember_word(setting_word(name, key, value))

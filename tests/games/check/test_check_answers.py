@@ -74,7 +74,7 @@ def test_wrong_answers_are_tried_in_the_first_three_hundred_steps():
         assert wrong.tried == before + 4
     wrong(play, decisions, rows, actions)
     assert wrong.tried == 1200
-    assert wrong.found == ""
+    assert wrong.fault == ""
 
 
 @pytest.mark.parametrize("game", [Duel, OneTurn])

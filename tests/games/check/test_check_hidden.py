@@ -141,11 +141,11 @@ def test_a_third_of_the_matches_is_played_at_random():
 def test_a_third_of_the_matches_takes_what_was_seldom_taken():
     """Log-odds of -2 log(1 + n): after 9 and 0 times the odds are 1 to 100."""
     manners = leaks.Manners(SPEC, 0)
-    manners._taken[0][:] = [9, 0]
+    manners._action_counts[0][:] = [9, 0]
     first, _ = chosen_by(manners, 4)
     assert first[0] < 25
-    assert manners._taken[0].tolist() == [9 + first[0], first[1]]
-    manners._taken[0][:] = [0, 9]
+    assert manners._action_counts[0].tolist() == [9 + first[0], first[1]]
+    manners._action_counts[0][:] = [0, 9]
     assert chosen_by(manners, 4)[0][1] < 25
 
 

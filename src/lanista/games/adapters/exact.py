@@ -32,8 +32,8 @@ def exact_nash_conv(game_name: str, policy_fn: PolicyFunction) -> float:
     `openspiel:NAME`, are taken where they are small and the seats move in turn.
     """
     if game_name not in OPENSPIEL_NAMES and not game_name.startswith(FAMILY):
-        known = ", ".join([*sorted(OPENSPIEL_NAMES), f"small {FAMILY} games"])
-        raise GameError(f"{game_name!r} has no exact NashConv; it is known for {known}.")
+        supported = ", ".join([*sorted(OPENSPIEL_NAMES), f"small {FAMILY} games"])
+        raise GameError(f"{game_name!r} has no exact NashConv; it is known for {supported}.")
     pyspiel = _pyspiel()
     states, observation, mask = _information_states(game_name)
     probability = _checked(policy_fn(observation, mask), mask)
@@ -68,34 +68,34 @@ def _information_states(
     game_name: str,
 ) -> tuple[tuple[str, ...], NDArray[Any], NDArray[np.bool_]]:
     """Return each information state's name in OpenSpiel, its observation and its legal mask."""
-    found: dict[str, tuple[list[float], list[int]]] = {}
-    open_states, seen = [_load(game_name).new_initial_state()], 0
+    rows_by_state: dict[str, tuple[list[float], list[int]]] = {}
+    open_states, histories = [_load(game_name).new_initial_state()], 0
     while open_states:
         state = open_states.pop()
-        seen += 1
-        if seen > MOST_HISTORIES:
+        histories += 1
+        if histories > MOST_HISTORIES:
             raise GameError(
                 f"{game_name} has no exact NashConv: it has more than {MOST_HISTORIES:,} "
                 "histories; use the learned instrument."
             )
         if not state.is_chance_node():
             name = state.information_state_string()
-            if name not in found:
-                found[name] = (state.information_state_tensor(), state.legal_actions_mask())
+            if name not in rows_by_state:
+                rows_by_state[name] = (state.information_state_tensor(), state.legal_actions_mask())
         children = (state.child(action) for action in state.legal_actions())
         open_states.extend(child for child in children if not child.is_terminal())
     # As the games show it: ours in bytes, the adapter's in float32.
     dtype = np.float32 if game_name.startswith(FAMILY) else np.uint8
-    observation = np.array([tensor for tensor, _ in found.values()], dtype)
-    mask = np.array([legal for _, legal in found.values()], np.bool_)
+    observation = np.array([tensor for tensor, _ in rows_by_state.values()], dtype)
+    mask = np.array([legal for _, legal in rows_by_state.values()], np.bool_)
     # Shared by every later call, so a policy must not write into them.
     observation.flags.writeable = mask.flags.writeable = False
-    return tuple(found), observation, mask
+    return tuple(rows_by_state), observation, mask
 
 
-def _checked(given: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _checked(policy_output: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return probabilities that are what they say they are, or refuse."""
-    probability = np.asarray(given, np.float64)
+    probability = np.asarray(policy_output, np.float64)
     if probability.shape != mask.shape:
         raise GameError(
             f"The policy gave probabilities of shape {list(probability.shape)}; "

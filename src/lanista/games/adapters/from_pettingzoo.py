@@ -97,8 +97,8 @@ class FromPettingZoo(PythonGame):
             symmetric=symmetric,
         )
         self.abilities = _abilities(seedable)
-        said = {"hidden": hidden, "chance": chance, "zero_sum": zero_sum, "symmetric": symmetric}
-        super().__init__(slots, seed, longest=longest, seedable=seedable, **said)
+        claims = {"hidden": hidden, "chance": chance, "zero_sum": zero_sum, "symmetric": symmetric}
+        super().__init__(slots, seed, longest=longest, seedable=seedable, **claims)
 
     def _describe(self, settings: Mapping[str, Any]) -> Spec:
         return replace(super()._describe(settings), name=self._title)
@@ -150,12 +150,14 @@ class FromPettingZoo(PythonGame):
         if self._parallel:
             assert state.observations is not None
             assert state.infos is not None
-            seen, info = state.observations[agent], state.infos.get(agent, {})
+            observation, info = state.observations[agent], state.infos.get(agent, {})
         elif env.agent_selection == agent:
-            seen, info = env.observe(agent), env.infos[agent]
+            observation, info = env.observe(agent), env.infos[agent]
         else:
             return None
-        return View(self._layout.flat(seen), self._actions.legal(seen, info, self._title))
+        return View(
+            self._layout.flat(observation), self._actions.legal(observation, info, self._title)
+        )
 
     def resample(self, state: _Table, seat: int, rng: Stream) -> None:
         """Redraw nothing where nothing is hidden; PettingZoo has no means to redraw."""
@@ -178,8 +180,8 @@ class FromPettingZoo(PythonGame):
         self._environments = {}
 
     def _step_parallel(self, state: _Table, actions: Any, rewards: list[float]) -> None:
-        seen, paid, ended, cut, infos = state.env.step(actions)
-        state.observations, state.infos = seen, infos
+        observations, paid, ended, cut, infos = state.env.step(actions)
+        state.observations, state.infos = observations, infos
         for agent, amount in paid.items():
             state.pay(rewards, agent, amount)
         state.cut_off |= any(cut[agent] and not ended[agent] for agent in cut)
@@ -269,14 +271,16 @@ def _named(name: str, slots: int, seed: int, **settings: Any) -> FromPettingZoo:
             f"{word} has no environment {function!r}; write one of {', '.join(FACTORIES)}."
         )
     module = _module(word)
-    wanted = (function,) if function else FACTORIES
-    found = module
+    function_names = (function,) if function else FACTORIES
+    factory = module
     if isinstance(module, ModuleType):
-        found = next((getattr(module, one) for one in wanted if hasattr(module, one)), None)
-    if not callable(found):
-        raise GameError(f"{word} has no function {' or '.join(wanted)}.")
+        factory = next(
+            (getattr(module, one) for one in function_names if hasattr(module, one)), None
+        )
+    if not callable(factory):
+        raise GameError(f"{word} has no function {' or '.join(function_names)}.")
     title = f"pettingzoo:{name}"
-    return FromPettingZoo(lambda: found(**arguments), slots, seed, name=title, **settings)
+    return FromPettingZoo(lambda: factory(**arguments), slots, seed, name=title, **settings)
 
 
 def _module(word: str) -> Any:

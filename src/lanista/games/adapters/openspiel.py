@@ -183,10 +183,10 @@ def _load(name: str) -> Any:
     if short not in pyspiel.registered_names():
         # Those written in Python are known to OpenSpiel once they are imported.
         import open_spiel.python.games  # noqa: F401
-    known = {kind.short_name: kind for kind in pyspiel.registered_games()}
-    if short not in known:
-        raise GameError(f"OpenSpiel has no game {short!r}; {nearest(short, known)}")
-    _refuse(name, _reason_against(known[short]))
+    kind_by_name = {kind.short_name: kind for kind in pyspiel.registered_games()}
+    if short not in kind_by_name:
+        raise GameError(f"OpenSpiel has no game {short!r}; {nearest(short, kind_by_name)}")
+    _refuse(name, _reason_against(kind_by_name[short]))
     try:
         game = pyspiel.load_game(name)
     except RuntimeError as error:

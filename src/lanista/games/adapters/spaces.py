@@ -40,22 +40,22 @@ class Layout:
     @classmethod
     def of(cls, space: Any, title: str) -> Layout:
         """Return the layout of an observation space; an action mask in it is left out."""
-        parts = _parts(space, "observation", title)
-        if not parts:
+        fields_and_dtypes = _parts(space, "observation", title)
+        if not fields_and_dtypes:
             raise GameError(f"{title} has nothing to see in its observation space {space}.")
-        one = np.result_type(*(dtype for _, dtype in parts))
+        one = np.result_type(*(dtype for _, dtype in fields_and_dtypes))
         dtype = "uint8" if one == np.bool_ else one.name
-        kept = dtype if dtype in KEPT_DTYPES else "float32"
-        return cls(space, tuple(field for field, _ in parts), kept)
+        stored_dtype = dtype if dtype in KEPT_DTYPES else "float32"
+        return cls(space, tuple(field for field, _ in fields_and_dtypes), stored_dtype)
 
     @property
     def shape(self) -> list[tuple[str, int, int]]:
         """What two layouts must share to be one; bounds may differ."""
         return [(field.name, field.size, field.classes) for field in self.fields]
 
-    def flat(self, seen: Any) -> NDArray[Any]:
+    def flat(self, observation: Any) -> NDArray[Any]:
         """Return an observation as a new row of numbers."""
-        return np.concatenate(_values(self.space, seen)).astype(self.dtype)
+        return np.concatenate(_values(self.space, observation)).astype(self.dtype)
 
 
 def _parts(space: Any, name: str, title: str) -> list[tuple[Field, np.dtype[Any]]]:
@@ -75,19 +75,19 @@ def _parts(space: Any, name: str, title: str) -> list[tuple[Field, np.dtype[Any]
         return [(Field(name, int(np.prod(space.shape))), np.dtype(np.uint8))]
     if isinstance(space, spaces.Dict):
         inner = {key: value for key, value in space.spaces.items() if key != MASK}
-        return [part for key, value in inner.items() for part in _parts(value, str(key), title)]
+        return [pair for key, value in inner.items() for pair in _parts(value, str(key), title)]
     raise GameError(
         f"{title} has an observation space {type(space).__name__}; Box, Discrete, MultiDiscrete, "
         "MultiBinary and Dict of them can be played."
     )
 
 
-def _values(space: Any, seen: Any) -> list[NDArray[Any]]:
+def _values(space: Any, observation: Any) -> list[NDArray[Any]]:
     spaces = gymnasium_spaces()
     if isinstance(space, spaces.Dict):
         inner = {key: value for key, value in space.spaces.items() if key != MASK}
-        return [row for key, value in inner.items() for row in _values(value, seen[key])]
-    row = np.asarray(seen).reshape(-1)
+        return [row for key, value in inner.items() for row in _values(value, observation[key])]
+    row = np.asarray(observation).reshape(-1)
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
         return [row - np.asarray(space.start).reshape(-1)]
     return [row]
@@ -121,23 +121,23 @@ class Actions:
         action = np.asarray(move).reshape(self.space.shape) + self.space.start
         return action.astype(self.space.dtype)
 
-    def legal(self, seen: Any, info: Any, title: str) -> list[Any]:
+    def legal(self, observation: Any, info: Any, title: str) -> list[Any]:
         """Return the legal moves as `View` has them, from the mask beside an observation."""
-        given = None
-        for source in (seen, info):
+        action_mask = None
+        for source in (observation, info):
             if isinstance(source, Mapping) and source.get(MASK) is not None:
-                given = source[MASK]
+                action_mask = source[MASK]
                 break
         size = sum(head.size for head in self.heads)
-        if given is None:
+        if action_mask is None:
             mask = np.ones(size, np.bool_)
         else:
-            arrays = given if isinstance(given, tuple | list) else [given]
+            arrays = action_mask if isinstance(action_mask, tuple | list) else [action_mask]
             mask = np.concatenate([np.asarray(one).reshape(-1) for one in arrays]) != 0
         if len(mask) != size:
             raise GameError(f"{title} has {size} choices and an action mask of {len(mask)}.")
         ends = np.cumsum([head.size for head in self.heads])[:-1]
-        legal = [np.flatnonzero(part).tolist() for part in np.split(mask, ends)]
+        legal = [np.flatnonzero(head_mask).tolist() for head_mask in np.split(mask, ends)]
         return legal[0] if len(self.heads) == 1 else legal
 
 
@@ -163,12 +163,12 @@ def action_space(heads: tuple[Head, ...]) -> Any:
 def mask_space(heads: tuple[Head, ...]) -> Any:
     """Return the space of `mask_value`."""
     spaces = gymnasium_spaces()
-    each = [spaces.Box(0, 1, (head.size,), np.int8) for head in heads]
-    return each[0] if len(heads) == 1 else spaces.Tuple(each)
+    boxes = [spaces.Box(0, 1, (head.size,), np.int8) for head in heads]
+    return boxes[0] if len(heads) == 1 else spaces.Tuple(boxes)
 
 
 def mask_value(heads: tuple[Head, ...], mask: NDArray[Any]) -> Any:
     """Return a flat mask as `Space.sample` takes it: an array, or with several heads a tuple."""
     ends = np.cumsum([head.size for head in heads])[:-1]
-    each = [part.astype(np.int8) for part in np.split(mask, ends)]
-    return each[0] if len(heads) == 1 else tuple(each)
+    head_masks = [head_mask.astype(np.int8) for head_mask in np.split(mask, ends)]
+    return head_masks[0] if len(heads) == 1 else tuple(head_masks)

@@ -66,7 +66,7 @@ class SeatEnv(gymnasium.Env):  # type: ignore[misc]
         self.action_space = spaces.action_space(spec.heads)
         self.seat = seat or 0
         self.illegal_choices = 0
-        self._seen = np.zeros(spec.observation.length, spec.observation.dtype)
+        self._observation = np.zeros(spec.observation.length, spec.observation.dtype)
         self._mask = np.zeros(spec.choices, np.bool_)
         self._over = True
 
@@ -91,7 +91,7 @@ class SeatEnv(gymnasium.Env):  # type: ignore[misc]
         for _ in range(MOST_SKIPPED):
             self._begin()
             if not self._over:
-                return self._seen.copy(), self._info(False)
+                return self._observation.copy(), self._info(False)
         raise GameError(f"Seat {self.seat} of {self._name} is never asked for a decision.")
 
     def _begin(self) -> None:
@@ -100,7 +100,7 @@ class SeatEnv(gymnasium.Env):  # type: ignore[misc]
         if self._fixed_seat is None:
             deal, self.seat = divmod(self._match, self.game.spec.seats)
         self.game.start([0], [self._match], {"deal": deal} if self._seedable else None)
-        self._seen = np.zeros_like(self._seen)
+        self._observation = np.zeros_like(self._observation)
         self._over = False
         self._play_others()
 
@@ -119,7 +119,7 @@ class SeatEnv(gymnasium.Env):  # type: ignore[misc]
         self._play_others()
         reward = float(self.game.reward[0, self.seat])
         cut = self._over and bool(self.game.cut_off[0, self.seat])
-        return self._seen.copy(), reward, self._over and not cut, cut, self._info(illegal)
+        return self._observation.copy(), reward, self._over and not cut, cut, self._info(illegal)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which choices are legal now, all heads one after another."""
@@ -151,7 +151,7 @@ class SeatEnv(gymnasium.Env):  # type: ignore[misc]
 
     def _look(self, decisions: Decisions, row: int) -> None:
         self._row, self._turn = row, int(decisions.turn[row])
-        self._seen = decisions.observation[row].copy()
+        self._observation = decisions.observation[row].copy()
         self._mask = decisions.mask[row].copy()
 
     def _make_legal(self, choice: NDArray[Any]) -> bool:

@@ -56,19 +56,19 @@ class _Table:
         self.observation_spaces = {agent: self._observation_space() for agent in self.agents}
         self.action_spaces = {agent: spaces.action_space(self.spec.heads) for agent in self.agents}
         self.match, self.over = -1, True
-        self.asked: set[int] = set()
+        self.open_seats: set[int] = set()
         """The seats that the present turn waits, or has waited, for."""
         self.pending: dict[int, int] = {}
         """The seats that have not answered yet, each with its row."""
-        self.seen: list[NDArray[Any]] = []
+        self.observations: list[NDArray[Any]] = []
         self.masks: list[NDArray[Any]] = []
 
     def _observation_space(self) -> Any:
-        parts = {
+        subspaces = {
             "observation": spaces.observation_space(self.spec.observation),
             spaces.MASK: spaces.mask_space(self.spec.heads),
         }
-        return spaces.gymnasium_spaces().Dict(parts)
+        return spaces.gymnasium_spaces().Dict(subspaces)
 
     def begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Start a match: of a new seed the first, else the next, or the one that is asked for."""
@@ -80,23 +80,23 @@ class _Table:
         self.game.start([0], [self.match])
         self.over = False
         blank = np.zeros(self.spec.observation.length, self.spec.observation.dtype)
-        self.seen = [blank for _ in self.agents]
+        self.observations = [blank for _ in self.agents]
         self._look()
-        self.asked = set(self.pending)
+        self.open_seats = set(self.pending)
 
     def answer(self, actions: dict[int, Any]) -> list[float]:
         """Answer for the seats in `actions`; return what comes to each seat by it."""
         before = self.game.reward[0].astype(float)
         rows = [self.pending[seat] for seat in actions]
-        given = np.array([np.asarray(action).reshape(-1) for action in actions.values()])
+        answers = np.array([np.asarray(action).reshape(-1) for action in actions.values()])
         advances = set(actions) == set(self.pending)
-        self.over = len(self.game.act(rows, given)) > 0
+        self.over = len(self.game.act(rows, answers)) > 0
         self._look()
         if not advances:
             return [0.0] * len(self.agents)
         # A seat that has chosen is paid from nought, another beside what it had.
-        before[list(self.asked)] = 0
-        self.asked = set(self.pending)
+        before[list(self.open_seats)] = 0
+        self.open_seats = set(self.pending)
         return (self.game.reward[0].astype(float) - before).tolist()  # type: ignore[no-any-return]
 
     def _look(self) -> None:
@@ -104,13 +104,13 @@ class _Table:
         self.pending = {int(seat): row for row, seat in enumerate(decisions.seat)}
         self.masks = [np.zeros(self.spec.choices, np.bool_) for _ in self.agents]
         for seat, row in self.pending.items():
-            self.seen[seat] = decisions.observation[row].copy()
+            self.observations[seat] = decisions.observation[row].copy()
             self.masks[seat] = decisions.mask[row].copy()
 
     def observe(self, seat: int) -> dict[str, Any]:
         """Return what a seat sees, free to be kept or changed."""
         mask = spaces.mask_value(self.spec.heads, self.masks[seat])
-        return {"observation": self.seen[seat].copy(), spaces.MASK: mask}
+        return {"observation": self.observations[seat].copy(), spaces.MASK: mask}
 
     def info(self, seat: int) -> dict[str, Any]:
         """Return the mask alone, where some libraries look for it."""
@@ -232,8 +232,8 @@ class TogetherEnv(_Environment, ParallelEnv):  # type: ignore[misc]
             for agent in live
         }
         self.agents = [agent for agent in live if not (ended[agent] or cut[agent])]
-        seen, infos = self._seen(live)
-        return seen, {agent: rewards[agent] for agent in live}, ended, cut, infos
+        observations, infos = self._seen(live)
+        return observations, {agent: rewards[agent] for agent in live}, ended, cut, infos
 
     def _refuse_late_pay(self, rewards: dict[str, float]) -> None:
         for agent, amount in rewards.items():
@@ -248,5 +248,5 @@ class TogetherEnv(_Environment, ParallelEnv):  # type: ignore[misc]
 
     def _seen(self, agents: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
         seats = {agent: self._seat(agent) for agent in agents}
-        seen = {agent: self.table.observe(seat) for agent, seat in seats.items()}
-        return seen, {agent: self.table.info(seat) for agent, seat in seats.items()}
+        observations = {agent: self.table.observe(seat) for agent, seat in seats.items()}
+        return observations, {agent: self.table.info(seat) for agent, seat in seats.items()}

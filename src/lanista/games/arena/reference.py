@@ -218,19 +218,19 @@ class ReferenceArena:
         return min(near)[1] if near else None
 
     def _pick_up(self, seats: list[int]) -> None:
-        wanted = {seat: self.item_in_reach(seat) for seat in seats}
-        taken = {i for i in wanted.values() if i is not None}
-        for i in taken:
+        item_by_seat = {seat: self.item_in_reach(seat) for seat in seats}
+        items_picked = {i for i in item_by_seat.values() if i is not None}
+        for i in items_picked:
             item = self.items[i]
             gaps = {
                 seat: square(item.x - self.bodies[seat].x, item.y - self.bodies[seat].y)
-                for seat, want in wanted.items()
+                for seat, want in item_by_seat.items()
                 if want == i
             }
             for seat, gap in gaps.items():
                 if gap == min(gaps.values()):
                     self._use_item(self.bodies[seat], item.kind)
-        for i in taken:
+        for i in items_picked:
             self.items[i].kind = NO_ITEM
 
     def _use_item(self, body: Body, kind: int) -> None:

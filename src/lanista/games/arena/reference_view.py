@@ -56,27 +56,27 @@ def enemies_in_sight(match: ReferenceArena, seat: int) -> list[Body]:
     """Return the living others within sight, nearest first."""
     body = match.bodies[seat]
     others = [match.bodies[(seat + step) % match.seats] for step in range(1, match.seats)]
-    seen = [other for other in others if other.alive and _gap(body, other) <= 100.0]
-    return sorted(seen, key=lambda other: _gap(body, other))
+    visible = [other for other in others if other.alive and _gap(body, other) <= 100.0]
+    return sorted(visible, key=lambda other: _gap(body, other))
 
 
 def items_in_sight(match: ReferenceArena, seat: int) -> list[Item]:
     body = match.bodies[seat]
-    seen = [item for item in match.items if item.kind and _gap(body, item) <= 100.0]
-    return sorted(seen, key=lambda item: _gap(body, item))
+    visible = [item for item in match.items if item.kind and _gap(body, item) <= 100.0]
+    return sorted(visible, key=lambda item: _gap(body, item))
 
 
 def incoming_shots(match: ReferenceArena, seat: int) -> list[Shot]:
     """Return the shots of others within sight that come nearer, nearest first."""
     body = match.bodies[seat]
-    seen = [
+    visible = [
         shot
         for shot in match.shots
         if shot.owner != seat
         and _gap(body, shot) <= 100.0
         and (shot.x - body.x) * shot.vx + (shot.y - body.y) * shot.vy < 0.0
     ]
-    return sorted(seen, key=lambda shot: _gap(body, shot))
+    return sorted(visible, key=lambda shot: _gap(body, shot))
 
 
 def _gap(body: Body, thing: Body | Shot | Item) -> float:

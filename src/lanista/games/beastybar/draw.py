@@ -35,8 +35,8 @@ def draw(
     places += ["·"] * (ROOM - len(places))
     rows = [_heading(to_move, turn), f"Gate ▸ {'  '.join(places)} ◂ exit"]
     for seat, hand in enumerate(hands):
-        left = piles[seat] if piles else None
-        rows += _seat_rows(seat, hand, left, _of(seat, entered), _of(seat, gone), to_move)
+        pile = piles[seat] if piles else None
+        rows += _seat_rows(seat, hand, pile, _of(seat, entered), _of(seat, gone), to_move)
     return "\n".join(rows)
 
 
@@ -48,17 +48,17 @@ def _heading(to_move: int | None, turn: int | None) -> str:
 def _seat_rows(
     seat: int,
     hand: Iterable[int] | None,
-    left: int | None,
+    pile: int | None,
     entered: list[int],
     gone: list[int],
     to_move: int | None,
 ) -> list[str]:
     mark = "▸" if seat == to_move else " "
-    held = "not shown" if hand is None else _names(sorted(hand))
-    more = "" if not left else f" (+{left} to draw)"
+    cards = "not shown" if hand is None else _names(sorted(hand))
+    more = "" if not pile else f" (+{pile} to draw)"
     points = sum(POINTS[species] for species in entered)
     return [
-        f"{mark} seat {seat}  hand       {held}{more}",
+        f"{mark} seat {seat}  hand       {cards}{more}",
         f"          bar        {_names(entered)} = {points} points",
         f"          THAT'S IT  {_names(gone)}",
     ]

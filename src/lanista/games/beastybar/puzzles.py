@@ -49,8 +49,8 @@ def resolve(
     played = _animal(card)
     play = _find_play(animals, played[0], copy, choice)
     outcome = ENGINES[engine](animals, played, NUMBER[play])
-    left, entered, out = ([_name(animal) for animal in group] for group in outcome)
-    return left, entered, out
+    remaining, entered, out = ([_name(animal) for animal in group] for group in outcome)
+    return remaining, entered, out
 
 
 def _reference(line: list[Animal], played: Animal, action: int) -> Outcome:
@@ -62,8 +62,8 @@ def _reference(line: list[Animal], played: Animal, action: int) -> Outcome:
 def _compiled(line: list[Animal], played: Animal, action: int) -> Outcome:
     from lanista.games.beastybar.rules import resolve_line
 
-    left, entered, out = resolve_line(line, *played, action)
-    return left, entered, out
+    remaining, entered, out = resolve_line(line, *played, action)
+    return remaining, entered, out
 
 
 ENGINES = {"compiled": _compiled, "reference": _reference}
@@ -130,8 +130,10 @@ def _copies(plays: list[Play], copied: int) -> list[Play]:
 
 def _wrong_choice(plays: list[Play], choice: int | None) -> str:
     acting = plays[0].species if plays[0].copy is None else plays[0].copy
-    what = {KANGAROO: "animals to jump", PARROT: "a target's place in line, Gate = 0"}.get(acting)
+    meaning = {KANGAROO: "animals to jump", PARROT: "a target's place in line, Gate = 0"}.get(
+        acting
+    )
     possible = ", ".join(str(play.choice) for play in plays if play.choice is not None)
-    remedy = f"give {possible} ({what})" if possible else "leave it out"
-    given = "is missing" if choice is None else f"{choice} is not possible"
-    return f"The choice of the {SPECIES[acting]}'s action {given}; {remedy}."
+    remedy = f"give {possible} ({meaning})" if possible else "leave it out"
+    problem = "is missing" if choice is None else f"{choice} is not possible"
+    return f"The choice of the {SPECIES[acting]}'s action {problem}; {remedy}."

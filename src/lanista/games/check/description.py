@@ -80,14 +80,14 @@ def _check_spec(spec: Spec) -> None:
     for layout in filter(None, (spec.observation, spec.privileged)):
         if layout.length < 1 or any(f.size < 0 or f.classes < 0 for f in layout.fields):
             raise Fault("an observation must hold at least one number, in fields of positive size")
-    for what, names in (
+    for kind, names in (
         ("head", [head.name for head in spec.heads]),
         ("observation field", [field.name for field in spec.observation.fields]),
         ("match option", [option.name for option in spec.options]),
     ):
         for name in names:
             if names.count(name) > 1:
-                raise Fault(f"two things of the kind {what} are called {name!r}")
+                raise Fault(f"two things of the kind {kind} are called {name!r}")
 
 
 def _check_turns(spec: Spec, rows: Columns) -> None:
@@ -103,9 +103,9 @@ def _check_turns(spec: Spec, rows: Columns) -> None:
 
 def _check_results(game: Game) -> None:
     shape = (game.slots, game.spec.seats)
-    wanted = {"reward": "f", "shaping": "f", "returns": "f", "score": "f", "done": "b"}
-    wanted |= {"cut_off": "b", "place": "i"}
-    for name, kind in wanted.items():
+    expected = {"reward": "f", "shaping": "f", "returns": "f", "score": "f", "done": "b"}
+    expected |= {"cut_off": "b", "place": "i"}
+    for name, kind in expected.items():
         array = getattr(game, name)
         if array.shape != shape or array.dtype.kind != kind:
             raise Fault(f"{name} is {array.dtype} {list(array.shape)}, not {list(shape)}")
@@ -114,7 +114,7 @@ def _check_results(game: Game) -> None:
 def _check_rows(game: Game) -> None:
     spec, decisions = game.spec, game.decisions()
     n = len(decisions.slot)
-    wanted = {
+    expected = {
         "slot": ((n,), "int32"),
         "seat": ((n,), "int32"),
         "match": ((n,), "int64"),
@@ -122,7 +122,7 @@ def _check_rows(game: Game) -> None:
         "observation": ((n, spec.observation.length), spec.observation.dtype),
         "mask": ((n, spec.choices), "bool"),
     }
-    for name, (shape, dtype) in wanted.items():
+    for name, (shape, dtype) in expected.items():
         _check_array(getattr(decisions, name), shape, dtype, f"decisions().{name}")
     rows = list(zip(decisions.slot.tolist(), decisions.seat.tolist(), strict=True))
     if rows != sorted(set(rows)) or {slot for slot, _ in rows} != {0, 1, 2}:
@@ -143,9 +143,9 @@ def _check_array(array: NDArray[Any], shape: tuple[int, ...], dtype: str, name: 
 
 def _check_own_memory(game: Game) -> None:
     """Nobody who writes into decisions, or asks for them twice, may change the match."""
-    given = game.decisions()
-    before = copied(given)
-    for array in (given.observation, given.mask, given.seat):
+    decisions = game.decisions()
+    before = copied(decisions)
+    for array in (decisions.observation, decisions.mask, decisions.seat):
         if array.flags.writeable:
             array[...] = 0
     again = copied(game.decisions())
@@ -160,20 +160,20 @@ def _equal(one: Decisions, other: Decisions) -> bool:
     return all(getattr(one, n).tobytes() == getattr(other, n).tobytes() for n in names)
 
 
-def _check_layout(layout: Observation, array: NDArray[Any], what: str) -> None:
+def _check_layout(layout: Observation, array: NDArray[Any], label: str) -> None:
     if array.ndim != 2 or array.shape[1] != layout.length:
-        raise Fault(f"the {what} has {list(array.shape[1:])} numbers, not {layout.length}")
+        raise Fault(f"the {label} has {list(array.shape[1:])} numbers, not {layout.length}")
     if not np.isfinite(array).all():
-        raise Fault(f"the {what} holds a number that is not finite")
+        raise Fault(f"the {label} holds a number that is not finite")
     start = 0
     for field in layout.fields:
-        part = array[:, start : start + field.size]
+        values = array[:, start : start + field.size]
         start += field.size
         if (
             field.classes
-            and ((part < 0) | (part >= field.classes) | (part != part.astype(int))).any()
+            and ((values < 0) | (values >= field.classes) | (values != values.astype(int))).any()
         ):
             raise Fault(
-                f"field {field.name} of the {what} runs from {part.min()} to {part.max()}, which "
-                f"is not within its {field.classes} classes"
+                f"field {field.name} of the {label} runs from {values.min()} to {values.max()}, "
+                f"which is not within its {field.classes} classes"
             )

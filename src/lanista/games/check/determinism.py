@@ -27,9 +27,9 @@ def determinism(trial: Trial) -> str:
     mixed += trial.keys[64:]
     with trial.game(64) as game:
         play = Play(game, mixed).run()
-    kept = play.only(trial.keys)
-    kept.trouble = play.trouble
-    trial.hold_against_base(kept, "with 64 slots and other matches beside")
+    own_matches = play.only(trial.keys)
+    own_matches.trouble = play.trouble
+    trial.hold_against_base(own_matches, "with 64 slots and other matches beside")
     return f"{trial.matches} matches, {len(base.rows['match'])} decisions, the same in each"
 
 
@@ -40,15 +40,15 @@ def chance(trial: Trial) -> str:
     reseeded = _bare(trial, trial.seed + 1, 0)
     redealt = _bare(trial, trial.seed, ELSEWHERE)
     claims = trial.spec.facts.chance
-    for other, what in ((reseeded, "seed"), (redealt, "match id")):
+    for other, changed in ((reseeded, "seed"), (redealt, "match id")):
         difference = first_difference(base, other)
         if claims and not difference:
             raise Fault(
                 f"facts say chance, but {trial.matches} matches came out the same with "
-                f"another {what}"
+                f"another {changed}"
             )
         if difference and not claims:
-            raise Fault(f"facts say no chance, but with another {what}, {difference}")
+            raise Fault(f"facts say no chance, but with another {changed}, {difference}")
     if claims:
         return "another seed and other match ids gave other matches under the same answers"
     return "another seed and other match ids gave the same matches under the same answers"
@@ -90,7 +90,7 @@ def in_parts(seed: int, attempt: int) -> Callable[[Rows], list[Rows]]:
     def batches(rows: Rows) -> list[Rows]:
         shuffled = rows.tolist()
         stream.shuffle(shuffled)
-        taken = np.array(shuffled[: 1 + stream.below(len(shuffled))], np.int64)
-        return [part for part in np.array_split(taken, 1 + stream.below(3)) if len(part)]
+        chosen = np.array(shuffled[: 1 + stream.below(len(shuffled))], np.int64)
+        return [batch for batch in np.array_split(chosen, 1 + stream.below(3)) if len(batch)]
 
     return batches

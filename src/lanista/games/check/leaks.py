@@ -53,7 +53,7 @@ class Manners:
     def __init__(self, spec: Spec, seed: int) -> None:
         self.spec, self.seed = spec, seed
         self._random = np.random.default_rng([seed, 11])
-        self._taken = [np.zeros(head.size) for head in spec.heads]
+        self._action_counts = [np.zeros(head.size) for head in spec.heads]
         self._habits: dict[int, list[NDArray[Any]]] = {}
 
     def __call__(self, decisions: Decisions, keys: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -64,11 +64,13 @@ class Manners:
             mask = decisions.mask[:, start : start + head.size]
             start += head.size
             liking = self._random.gumbel(size=mask.shape)
-            liking += np.where((keys % 3 == 1)[:, None], -2 * np.log1p(self._taken[number]), 0)
+            liking += np.where(
+                (keys % 3 == 1)[:, None], -2 * np.log1p(self._action_counts[number]), 0
+            )
             for row in np.flatnonzero(keys % 3 == 2):
                 liking[row] += self._habit(int(keys[row]), number)
             actions[:, number] = np.where(mask, liking, -np.inf).argmax(1)
-            np.add.at(self._taken[number], actions[:, number], 1)
+            np.add.at(self._action_counts[number], actions[:, number], 1)
         return actions
 
     def _habit(self, key: int, number: int) -> NDArray[Any]:
@@ -191,11 +193,11 @@ def _change(spec: Spec, one: Decisions, row: int, other: Decisions, at: int | No
         return ""
     before, after = one.observation[row], other.observation[at]
     column, start = int(np.flatnonzero(before != after)[0]), 0
-    for part in spec.observation.fields:
-        if column < start + part.size:
+    for layout_field in spec.observation.fields:
+        if column < start + layout_field.size:
             values = f"{before[column]:g} to {after[column]:g}"
-            return f"number {column - start} of {part.name!r} went from {values}"
-        start += part.size
+            return f"number {column - start} of {layout_field.name!r} went from {values}"
+        start += layout_field.size
     return "the observation changed"
 
 

@@ -77,8 +77,8 @@ def illegal(trial: Trial) -> str:
         play = Play(game, trial.keys, probe=wrong).run()
     with trial.game(2) as game:
         wrong.answer_again(game)
-    if wrong.found:
-        raise Fault(wrong.found)
+    if wrong.fault:
+        raise Fault(wrong.fault)
     if trial.spec.abilities.seedable:
         trial.hold_against_base(play, "after wrong answers had been refused")
     return f"{wrong.tried} wrong answers were refused and changed nothing"
@@ -88,7 +88,7 @@ class WrongAnswers:
     """Tries answers that must be refused before the right ones are given."""
 
     def __init__(self, seed: int) -> None:
-        self.tried, self.steps, self.found = 0, 0, ""
+        self.tried, self.steps, self.fault = 0, 0, ""
         self._stream = Stream.keyed(seed, 0, 0, "think")
 
     def __call__(self, play: Play, decisions: Decisions, rows: Rows, actions: Any) -> None:
@@ -136,7 +136,7 @@ class WrongAnswers:
         except GameError:
             return
         except Exception as error:
-            self.found = f"{label} was refused with {sentence(error)}; raise a GameError"
-            raise Fault(self.found) from error
-        self.found = f"{label} was accepted, though it must be refused"
-        raise Fault(self.found)
+            self.fault = f"{label} was refused with {sentence(error)}; raise a GameError"
+            raise Fault(self.fault) from error
+        self.fault = f"{label} was accepted, though it must be refused"
+        raise Fault(self.fault)

@@ -34,19 +34,19 @@ def zero_sum(trial: Trial) -> str:
 
 def rewards(trial: Trial) -> str:
     """A seat's rewards, over its decisions and the end, add up to its return."""
-    seen = trial.ended
-    total = seen.ends["reward"].astype(np.float64)
-    where = np.searchsorted(seen.ends["match"], seen.rows["match"])
-    np.add.at(total, (where, seen.rows["seat"]), seen.rows["reward"].astype(np.float64))
-    returns = seen.ends["returns"].astype(np.float64)
+    observed = trial.ended
+    total = observed.ends["reward"].astype(np.float64)
+    where = np.searchsorted(observed.ends["match"], observed.rows["match"])
+    np.add.at(total, (where, observed.rows["seat"]), observed.rows["reward"].astype(np.float64))
+    returns = observed.ends["returns"].astype(np.float64)
     off = np.abs(total - returns) > ROUNDING * np.maximum(1, np.abs(returns))
     if off.any():
         row, seat = (int(i) for i in np.argwhere(off)[0])
         raise Fault(
-            f"the rewards of seat {seat} in match {seen.ends['match'][row]} add up to "
+            f"the rewards of seat {seat} in match {observed.ends['match'][row]} add up to "
             f"{total[row, seat]:g}, its return is {returns[row, seat]:g}"
         )
-    early = int((seen.rows["reward"] != 0).sum())
+    early = int((observed.rows["reward"] != 0).sum())
     return f"rewards add up to returns in {len(returns)} matches; {early} came before an end"
 
 
@@ -66,10 +66,10 @@ def places(trial: Trial) -> str:
 
 def ends(trial: Trial) -> str:
     """`done` and `cut_off` say when a seat and a match are over, and take nothing back."""
-    seen = trial.ended
-    if not seen.ends["done"].all():
-        raise Fault(f"a match ended while a seat was not done: {_where_not(seen.ends)}")
-    if (seen.ends["cut_off"].any(1) != seen.ends["cut_off"].all(1)).any():
+    observed = trial.ended
+    if not observed.ends["done"].all():
+        raise Fault(f"a match ended while a seat was not done: {_where_not(observed.ends)}")
+    if (observed.ends["cut_off"].any(1) != observed.ends["cut_off"].all(1)).any():
         raise Fault("a match was cut off for one seat and not for another")
     rows = trial.base.rows
     if rows["cut_off"].any():
@@ -88,7 +88,7 @@ def ends(trial: Trial) -> str:
         match = rows["match"][np.argwhere(taken_back)[0][0]]
         raise Fault(f"a seat was done and later not, in match {match}")
     early = int(rows["done"].any(1).sum())
-    matches = len(seen.ends["match"])
+    matches = len(observed.ends["match"])
     return f"{matches} matches ended for every seat; {early} decisions came after one was out"
 
 

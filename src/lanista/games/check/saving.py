@@ -41,18 +41,18 @@ class Saver:
 
     def __init__(self, trial: Trial, second: Game) -> None:
         self.trial, self.second = trial, second
-        self.saved, self.steps, self.found = 0, 0, ""
+        self.saved, self.steps, self.fault = 0, 0, ""
         self._stream = Stream.keyed(trial.seed, 3, 0, "think")
         self._free = list(range(second.slots))
         self._stream.shuffle(self._free)
-        self._held: list[tuple[NDArray[Any], bytes]] = []
+        self._saved_arrays: list[tuple[NDArray[Any], bytes]] = []
         self._expected: dict[int, Seen] = {}
         self._matches: dict[int, int] = {}
         decisions = len(trial.base.rows["match"])
         self._share = trial.replayed / max(SLOTS * decisions * decisions / trial.matches, 1)
 
     def __call__(self, play: Play, decisions: Decisions, rows: Rows, actions: Any) -> None:
-        if self.found or (self.steps and self._stream.uniform() > self._share):
+        if self.fault or (self.steps and self._stream.uniform() > self._share):
             return
         self.steps += 1
         try:
@@ -60,23 +60,23 @@ class Saver:
                 self._compare()
             self._take_up(play)
         except Exception as error:  # Whatever a game under test raises is a finding.
-            self.found = sentence(error)
+            self.fault = sentence(error)
 
     def flush(self) -> None:
         """Compare what is still open, and raise what was found."""
-        if not self.found:
+        if not self.fault:
             self._compare()
-        if self.found:
-            raise Fault(self.found)
+        if self.fault:
+            raise Fault(self.fault)
 
     def _take_up(self, play: Play) -> None:
         slots = list(play.live)
         self._stream.shuffle(slots)
         elsewhere = [self._free.pop() for _ in slots]
-        if any(array.tobytes() != then for array, then in self._held):
+        if any(array.tobytes() != then for array, then in self._saved_arrays):
             raise Fault("what save() returned changed when the matches went on")
         saved = play.game.save(slots)
-        self._held = [(array, array.tobytes()) for array in saved.values()]
+        self._saved_arrays = [(array, array.tobytes()) for array in saved.values()]
         self.second.load(elsewhere, _through_a_file(saved))
         self.saved += len(slots)
         for new, old in zip(elsewhere, slots, strict=True):
@@ -87,10 +87,10 @@ class Saver:
 
     def _compare(self) -> None:
         """Play the copies to their end, each named by its slot, and hold them against the base."""
-        taken = {slot: slot for slot in self._matches}
+        live = {slot: slot for slot in self._matches}
         went_on = Play(
             self.second, [], id_of=self._name_or_none, answer_as=self._name_or_none
-        ).carry_on(taken)
+        ).carry_on(live)
         if went_on.trouble:
             raise Fault(f"matches could not go on after load(): {went_on.trouble}")
         for slot, expected in self._expected.items():

@@ -28,8 +28,8 @@ class Seen:
 
     def only(self, matches: Iterable[int]) -> Seen:
         """Return what was seen of some matches."""
-        wanted = list(matches)
-        return Seen(_pick(self.rows, wanted), _pick(self.ends, wanted))
+        match_keys = list(matches)
+        return Seen(_pick(self.rows, match_keys), _pick(self.ends, match_keys))
 
 
 def first_difference(one: Seen, other: Seen) -> str:
@@ -42,18 +42,18 @@ def first_difference(one: Seen, other: Seen) -> str:
 def _difference(one: Columns, other: Columns, keys: tuple[str, ...]) -> str:
     size = min(len(one["match"]), len(other["match"]))
     longer = one if len(one["match"]) > size else other
-    first, what = (size, "course") if len(longer["match"]) > size else (size + 1, "")
+    first, subject = (size, "course") if len(longer["match"]) > size else (size + 1, "")
     for name in [*keys, *(name for name in one if name in other and name not in keys)]:
         mine, its = _as_bytes(one[name][:size]), _as_bytes(other[name][:size])
         if mine.shape != its.shape:
             return f"another shape or dtype of {name}"
         differ = np.flatnonzero((mine != its).any(1))
         if len(differ) and differ[0] < first:
-            first, what = int(differ[0]), "course" if name in keys else name
-    if not what:
+            first, subject = int(differ[0]), "course" if name in keys else name
+    if not subject:
         return ""
     where = ", ".join(f"{key} {longer[key][first]}" for key in keys)
-    return f"{where}: another {what}"
+    return f"{where}: another {subject}"
 
 
 def _as_bytes(column: NDArray[Any]) -> NDArray[np.uint8]:
@@ -71,7 +71,7 @@ def joined(tables: Sequence[Columns]) -> Columns:
     """Return tables one below the other, by match, turn and seat."""
     if not tables:
         return {name: np.zeros(0, np.int64) for name in ("match", "turn", "seat")}
-    table = {name: np.concatenate([part[name] for part in tables]) for name in tables[0]}
+    table = {name: np.concatenate([columns[name] for columns in tables]) for name in tables[0]}
     keys = [table[name] for name in ("seat", "turn", "match") if name in table]
     order = np.lexsort(keys)
     return {name: column[order] for name, column in table.items()}

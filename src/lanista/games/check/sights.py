@@ -63,13 +63,13 @@ def sights_of(rows: NDArray[Any], random: np.random.Generator, most: int) -> lis
 def said(layout: Observation, sight: Sight) -> str:
     """Return a sight in words, by the name of its field."""
     start = 0
-    for part in layout.fields:
-        if sight.column < start + part.size:
-            where = f"{part.name}[{sight.column - start}]" if part.size > 1 else part.name
+    for field in layout.fields:
+        if sight.column < start + field.size:
+            where = f"{field.name}[{sight.column - start}]" if field.size > 1 else field.name
             if sight.low == sight.high:
                 return f"{where} = {sight.low:g}"
             return f"{where} from {sight.low:g} to {sight.high:g}"
-        start += part.size
+        start += field.size
     return f"number {sight.column}"
 
 
@@ -85,8 +85,8 @@ class Eyes:
         )
         self.choices = [
             (head, choice)
-            for head, each in enumerate(spec.heads)
-            for choice in range(each.size if each.size <= MOST_SIGHTS else 0)
+            for head, head_spec in enumerate(spec.heads)
+            for choice in range(head_spec.size if head_spec.size <= MOST_SIGHTS else 0)
         ][:MOST_SIGHTS]
         self.pairs = self._pairs(random)
 
@@ -129,8 +129,8 @@ class Eyes:
         self, rows: Columns, targets: Mapping[int, tuple[int, int]]
     ) -> tuple[Bits, Bits, list[int]]:
         """Return what was so before and after each target `(turn, seat)`, and of which match."""
-        seen = _all(self.sights, rows["observation"])
-        shown = np.concatenate([seen, _all_choices(self.choices, _chosen_before(rows))], 1)
+        sights_by_row = _all(self.sights, rows["observation"])
+        shown = np.concatenate([sights_by_row, _all_choices(self.choices, _chosen_before(rows))], 1)
         both = [shown[:, i] & shown[:, j] for i, j in self.pairs]
         once = np.concatenate([shown, np.stack(both, 1)], 1) if both else shown
         beyond = _all(self.beyond, rows["privileged"]) if self.beyond else None
@@ -145,22 +145,26 @@ class Eyes:
                 continue
             now, earlier = own[-1], own[:-1]
             before.append(_before(once, shown, now, earlier))
-            after.append(self._after(rows, seen, beyond, here, now))
+            after.append(self._after(rows, sights_by_row, beyond, here, now))
             matches.append(match)
         return np.array(before, np.bool_), np.array(after, np.bool_), matches
 
     def _after(
-        self, rows: Columns, seen: Bits, beyond: Bits | None, here: NDArray[Any], now: int
+        self, rows: Columns, sights_by_row: Bits, beyond: Bits | None, here: NDArray[Any], now: int
     ) -> Bits:
         turn, seat = rows["turn"][now], rows["seat"][now]
-        parts = [] if beyond is None else [beyond[now]]
+        bits = [] if beyond is None else [beyond[now]]
         for away in range(self.spec.seats):
             whose = (seat + away) % self.spec.seats
             mine = here[rows["seat"][here] == whose]
             later = mine[rows["turn"][mine] >= (turn if away else turn + 1)]
-            parts.append(seen[later[0]] if len(later) else np.zeros(seen.shape[1], np.bool_))
-            parts.append(seen[later].any(0))
-        return np.concatenate(parts)
+            bits.append(
+                sights_by_row[later[0]]
+                if len(later)
+                else np.zeros(sights_by_row.shape[1], np.bool_)
+            )
+            bits.append(sights_by_row[later].any(0))
+        return np.concatenate(bits)
 
 
 def _before(once: Bits, shown: Bits, now: int, earlier: NDArray[Any]) -> Bits:

@@ -119,7 +119,7 @@ class Play:
         self.game, self.spec = game, game.spec
         self.answers = Answers(game.spec)
         self.live: dict[int, int] = {}
-        self.left: set[int] = set()
+        self.abandoned: set[int] = set()
         self.too_long: list[int] = []
         self.rows: list[Columns] = []
         self.ends: list[Columns] = []
@@ -127,7 +127,7 @@ class Play:
         self._id_of, self._deal_of = id_of, deal_of
         self._answer_as, self._batches, self._probe = answer_as, batches, probe
         self._fully = fully
-        self._given = np.zeros(game.slots, np.int64)
+        self._answer_counts = np.zeros(game.slots, np.int64)
         self._turn = np.zeros(game.slots, np.int64)
         self._steps = np.zeros(game.slots, np.int64)
         self._answered_at = np.full((game.slots, game.spec.seats), -1, np.int64)
@@ -146,7 +146,7 @@ class Play:
     def carry_on(self, live: dict[int, int]) -> Seen:
         """Play matches that stand in their slots already to their end."""
         self.live = dict(live)
-        self.left = set(range(self.game.slots)) - set(live)
+        self.abandoned = set(range(self.game.slots)) - set(live)
         return self.run()
 
     def seen(self, trouble: str = "") -> Seen:
@@ -166,18 +166,18 @@ class Play:
         rows = self._ready(decisions)
         keys = np.array([self.live.get(int(slot), 0) for slot in decisions.slot], np.int64)
         names = np.array([self._answer_as(key) for key in keys.tolist()], np.int64)
-        kept = self._columns(decisions, keys)
+        columns = self._columns(decisions, keys)
         freed: list[int] = []
         # None is ready where every match that was left went on for too long.
-        for part in self._batches(rows) if len(rows) else []:
-            actions = self.answers(decisions, part, names)
+        for batch in self._batches(rows) if len(rows) else []:
+            actions = self.answers(decisions, batch, names)
             if self._probe is not None:
-                self._probe(self, decisions, part, actions)
-            self.rows.append({**{n: c[part] for n, c in kept.items()}, "action": actions})
-            ended = [int(slot) for slot in self.game.act(part, actions)]
-            slot, seat = decisions.slot[part], decisions.seat[part]
-            self._answered_at[slot, seat] = decisions.turn[part]
-            np.add.at(self._given, slot, 1)
+                self._probe(self, decisions, batch, actions)
+            self.rows.append({**{n: c[batch] for n, c in columns.items()}, "action": actions})
+            ended = [int(slot) for slot in self.game.act(batch, actions)]
+            slot, seat = decisions.slot[batch], decisions.seat[batch]
+            self._answered_at[slot, seat] = decisions.turn[batch]
+            np.add.at(self._answer_counts, slot, 1)
             freed += self._finish(ended)
         self._fill(freed)
 
@@ -210,19 +210,22 @@ class Play:
             if slot not in asking:
                 raise Fault(f"match {key} asks nobody, but act() did not say that it had ended")
             # The second bound holds a game whose turns do not count up.
-            if self._turn[slot] >= longest or self._given[slot] >= longest * self.spec.seats:
+            if (
+                self._turn[slot] >= longest
+                or self._answer_counts[slot] >= longest * self.spec.seats
+            ):
                 self.too_long.append(key)
-                self.left.add(slot)
+                self.abandoned.add(slot)
                 del self.live[slot]
-        if asking - set(self.live) - self.left:
+        if asking - set(self.live) - self.abandoned:
             raise Fault("a slot asks for a decision though act() said that its match had ended")
         live = np.isin(decisions.slot, list(self.live))
         if not live.any() and self.live:
             raise Fault("no decision is ready though matches are unfinished")
         for row in np.flatnonzero(live):
-            told = self._id_of(self.live[int(decisions.slot[row])])
-            if decisions.match[row] != told:
-                raise Fault(f"decisions() shows match {decisions.match[row]} in {told}'s slot")
+            match_id = self._id_of(self.live[int(decisions.slot[row])])
+            if decisions.match[row] != match_id:
+                raise Fault(f"decisions() shows match {decisions.match[row]} in {match_id}'s slot")
         return np.flatnonzero(live)
 
     def _finish(self, ended: list[int]) -> list[int]:
@@ -245,7 +248,7 @@ class Play:
         chosen = [(slot, self._waiting.popleft()) for slot in slots[: len(self._waiting)]]
         for slot, key in chosen:
             self.live[slot] = key
-            self._given[slot] = self._steps[slot] = 0
+            self._answer_counts[slot] = self._steps[slot] = 0
             self._answered_at[slot] = -1
         if chosen:
             slots, keys = [slot for slot, _ in chosen], [key for _, key in chosen]

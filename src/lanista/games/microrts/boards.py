@@ -112,21 +112,23 @@ class Boards:
         earlier one of the same seat (the same cell, or more than there is in store) is a wait.
         Where both seats want one cell, both units lose the time of the shorter order.
         """
-        taken, spare = self._reserved(slot)
-        told = {seat: self._accept(slot, seat, row, taken, spare) for seat, row in answers.items()}
-        wanted = [
-            {int(self._targets[at]): at for at in told.get(seat, ()) if _enters(at[1])}
+        reserved, spare = self._reserved(slot)
+        orders_by_seat = {
+            seat: self._accept(slot, seat, row, reserved, spare) for seat, row in answers.items()
+        }
+        order_by_target = [
+            {int(self._targets[at]): at for at in orders_by_seat.get(seat, ()) if _enters(at[1])}
             for seat in range(SEATS)
         ]
-        for orders in told.values():
+        for orders in orders_by_seat.values():
             for cell, choice in orders:
                 self._note(slot, cell, choice, self._duration(slot, cell, choice))
-        for cell in wanted[0].keys() & wanted[1].keys():
-            pair = [wanted[seat][cell] for seat in range(SEATS)]
+        for cell in order_by_target[0].keys() & order_by_target[1].keys():
+            pair = [order_by_target[seat][cell] for seat in range(SEATS)]
             lost = min(self._duration(slot, *order) for order in pair)
             for at, _ in pair:
                 self._note(slot, at, WAIT, lost)
-        return told
+        return orders_by_seat
 
     def observe(self, slots: NDArray[Any], seats: NDArray[Any]) -> NDArray[np.uint8]:
         """Return what each of some seats sees."""
@@ -134,20 +136,24 @@ class Boards:
         now = self.units_now[slots][rows, :, view].transpose(2, 0, 1)
         hits, load, owner, kind = now
         order = self.order[slots][rows, view]
-        left = self.until[slots][rows, view] - self.time[slots, None]
+        ticks_left = self.until[slots][rows, view] - self.time[slots, None]
         deposit = kind == RESOURCE
         # Owners 1 and 2 become own and enemy.
         mine = np.where(owner > 0, 1 + (owner - 1 + seats[:, None]) % 2, 0)
         planes = [kind, mine, hits, np.where(deposit, 0, load), np.where(deposit, load, 0)]
-        planes += [ORDER_OF[order], self._aimed(slots, seats, view), np.clip(left, 0, MOST_LEFT)]
-        seen = np.empty((len(slots), self.length), np.uint8)
+        planes += [
+            ORDER_OF[order],
+            self._aimed(slots, seats, view),
+            np.clip(ticks_left, 0, MOST_LEFT),
+        ]
+        encoded = np.empty((len(slots), self.length), np.uint8)
         for number, plane in enumerate(planes):
-            seen[:, number * self.cells : (number + 1) * self.cells] = np.minimum(plane, 255)
+            encoded[:, number * self.cells : (number + 1) * self.cells] = np.minimum(plane, 255)
         stock = np.minimum(self.stock[slots], 255)
-        seen[:, -3] = stock[rows[:, 0], seats]
-        seen[:, -2] = stock[rows[:, 0], 1 - seats]
-        seen[:, -1] = 255 * self.time[slots] // self.longest
-        return seen
+        encoded[:, -3] = stock[rows[:, 0], seats]
+        encoded[:, -2] = stock[rows[:, 0], 1 - seats]
+        encoded[:, -1] = 255 * self.time[slots] // self.longest
+        return encoded
 
     def _aimed(self, slots: Any, seats: Any, view: Any) -> NDArray[Any]:
         """Return 1 where an own order is aimed, 2 where an enemy's is, 3 where both are."""
@@ -162,19 +168,19 @@ class Boards:
         """Return the cells that orders under way will enter, and each side's free resources."""
         busy = np.flatnonzero(self.order[slot])
         spare = self.stock[slot].copy()
-        taken = set()
+        reserved = set()
         for cell in busy.tolist():
             choice = int(self.order[slot, cell])
             if _enters(choice):
-                taken.add(int(self.aim[slot, cell]))
+                reserved.add(int(self.aim[slot, cell]))
             if _makes(choice):
                 spare[self.units_now[slot, OWNER, cell] - 1] -= self.units.cost[_made(choice)]
-        return taken, spare
+        return reserved, spare
 
     def _accept(
-        self, slot: int, seat: int, answer: NDArray[Any], taken: set[int], spare: Any
+        self, slot: int, seat: int, answer: NDArray[Any], reserved: set[int], spare: Any
     ) -> Orders:
-        mine, left, orders = set(taken), int(spare[seat]), []
+        mine, resources, orders = set(reserved), int(spare[seat]), []
         for at in np.flatnonzero(answer).tolist():
             cell, choice = int(self._views[seat, at]), int(answer[at])
             if seat:
@@ -182,10 +188,10 @@ class Boards:
             if _enters(choice):
                 target = int(self._targets[cell, choice])
                 cost = int(self.units.cost[_made(choice)]) if _makes(choice) else 0
-                if target in mine or cost > left:
+                if target in mine or cost > resources:
                     continue
                 mine.add(target)
-                left -= cost
+                resources -= cost
             orders.append((cell, choice))
         return orders
 

@@ -169,11 +169,11 @@ def _start_java(jpype: Any, jars: list[str]) -> None:
             "apt-get install openjdk-17-jre-headless"
         ) from error
     system = jpype.JClass("java.lang.System")
-    said = str(system.getProperty("java.specification.version"))
-    if float(said) < OLDEST_JAVA:
+    java_version = str(system.getProperty("java.specification.version"))
+    if float(java_version) < OLDEST_JAVA:
         raise GameError(
-            f"MicroRTS needs Java {OLDEST_JAVA} or newer, and Java {said} was found; install a "
-            "newer one and set JAVA_HOME to it."
+            f"MicroRTS needs Java {OLDEST_JAVA} or newer, and Java {java_version} was found; "
+            "install a newer one and set JAVA_HOME to it."
         )
     # Bots chat on the terminal; a command's own output must stay its own.
     nowhere = jpype.JClass("java.io.OutputStream").nullOutputStream()
@@ -220,11 +220,13 @@ def _first_command() -> str:
 
 
 def _places() -> list[Path]:
-    told = os.environ.get(PLACE)
-    if told:
-        return [Path(told)]
-    found = importlib.util.find_spec("gym_microrts")
-    beside = [Path(place).parent for place in (found and found.submodule_search_locations) or ()]
+    custom_place = os.environ.get(PLACE)
+    if custom_place:
+        return [Path(custom_place)]
+    package = importlib.util.find_spec("gym_microrts")
+    beside = [
+        Path(place).parent for place in (package and package.submodule_search_locations) or ()
+    ]
     return [default_place(), *beside]
 
 
@@ -244,8 +246,8 @@ def _read_units(table: Any) -> Units:
     makes = np.zeros((1 + len(kinds), 1 + len(kinds)), np.bool_)
     for kind in kinds:
         # A method has the same name, so the field is found by reflection.
-        for made in kind.getClass().getField("produces").get(kind):
-            makes[1 + int(kind.ID), 1 + int(made.ID)] = True
+        for product in kind.getClass().getField("produces").get(kind):
+            makes[1 + int(kind.ID), 1 + int(product.ID)] = True
     return Units(
         cost=column(lambda kind: int(kind.cost), np.int64),
         hit_points=column(lambda kind: int(kind.hp), np.int64),

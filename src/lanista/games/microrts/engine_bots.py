@@ -85,14 +85,14 @@ class Mind:
                 stream = Stream.keyed(self.seed, match_id, seat, "act", turn)
                 _reseed(self.engine, self.ai, stream)
             try:
-                said = self.ai.getAction(seat, match.state)
+                player_action = self.ai.getAction(seat, match.state)
             except self.engine.error as error:
                 raise GameError(
                     f"The bot {self.name!r} of the MicroRTS engine failed in match {match_id} at "
                     f"turn {turn}: {error}"
                 ) from error
         width = int(match.state.getPhysicalGameState().getWidth())
-        self.turn, self.orders = turn, [_read(pair, width) for pair in said.getActions()]
+        self.turn, self.orders = turn, [_read(pair, width) for pair in player_action.getActions()]
         return self.orders
 
 
@@ -105,8 +105,8 @@ def _read(pair: Any, width: int) -> tuple[int, int]:
     if 1 <= sort <= 3:
         choice = (MOVE, HARVEST, RETURN)[sort - 1] + int(action.getDirection())
     elif sort == 4:
-        made = 1 + int(action.getUnitType().ID) - BASE
-        choice = MAKE + 4 * made + int(action.getDirection())
+        product = 1 + int(action.getUnitType().ID) - BASE
+        choice = MAKE + 4 * product + int(action.getDirection())
     elif sort == 5:
         aim = (int(action.getLocationX()) - x, int(action.getLocationY()) - y)
         choice = ATTACK + AIMS.index(aim) if aim in AIMS else WAIT
@@ -120,8 +120,8 @@ def _reseed(engine: Engine, ai: Any, stream: Stream) -> None:
     if hasattr(ai, "playoutPolicy"):
         hidden.append((ai.playoutPolicy.getClass(), ai.playoutPolicy, "r"))
     for kind, holder, name in hidden:
-        found = kind.getDeclaredField(name)
-        found.setAccessible(True)
-        sources.append(found.get(holder))
+        declared_field = kind.getDeclaredField(name)
+        declared_field.setAccessible(True)
+        sources.append(declared_field.get(holder))
     for source in sources:
         source.setSeed(stream.below(2**31 - 1))

@@ -187,13 +187,13 @@ class MicroRTS(Results):
         self._refuse_unfit(saved, len(chosen))
         matches = [self._matches[slot] for slot in chosen.tolist()]
         arrays = (*self._per_seat(), *self.boards.arrays())
-        kept = [array[chosen] for array in arrays]
+        rows_before = [array[chosen] for array in arrays]
         try:
             self._take_up(chosen, saved)
         except BaseException:
             for slot, match in zip(chosen.tolist(), matches, strict=True):
                 self._matches[slot] = match
-            for array, rows in zip(arrays, kept, strict=True):
+            for array, rows in zip(arrays, rows_before, strict=True):
                 array[chosen] = rows
             raise
 
@@ -239,8 +239,12 @@ class MicroRTS(Results):
                     (match.turn, seat, int(cell), int(answer[cell]))
                     for cell in np.flatnonzero(answer)
                 ]
-            told = self.boards.give(slot, answers)
-            prepared = [match.engine.prepare(seat, told[seat]) for seat in told if told[seat]]
+            orders_by_seat = self.boards.give(slot, answers)
+            prepared = [
+                match.engine.prepare(seat, orders_by_seat[seat])
+                for seat in orders_by_seat
+                if orders_by_seat[seat]
+            ]
         over = match.engine.tick(prepared)
         if self.boards.pass_tick(slot):
             self.boards.take(slot, match.engine.board(), match.engine.stock())
@@ -300,8 +304,8 @@ class MicroRTS(Results):
         low = (saved["match_ids"], saved["deals"], saved["turns"], saved["minds"], orders)
         if any((array < 0).any() for array in low) or (saved["turns"] > self.longest).any():
             raise self._foreign()
-        known = {0, *BY_NUMBER}
-        if not {*saved["minds"][:, :, 0].ravel().tolist()} <= known:
+        script_numbers = {0, *BY_NUMBER}
+        if not {*saved["minds"][:, :, 0].ravel().tolist()} <= script_numbers:
             raise self._foreign()
 
     def _take_up(self, slots: NDArray[np.int64], saved: Saved) -> None:
@@ -314,8 +318,8 @@ class MicroRTS(Results):
                 self._seat_minds(int(slots[row]), turn, saved["minds"][row])
             going = np.flatnonzero(turns > turn)
             for row in going.tolist():
-                given = orders[row][orders[row][:, 0] == turn]
-                self._repeat(int(slots[row]), given)
+                turn_orders = orders[row][orders[row][:, 0] == turn]
+                self._repeat(int(slots[row]), turn_orders)
             self._advance(slots[going])
         for row, slot in enumerate(slots.tolist()):
             if (orders[row][:, 0] >= turns[row]).any():
@@ -358,8 +362,8 @@ class MicroRTS(Results):
         for seat, answer in enumerate(answers):
             if answer[0] < 0:
                 continue
-            asked = match.playing and self.boards.asks[slot, seat]
-            if not asked or self._illegal(slot, seat, answer) >= 0:
+            is_asked = match.playing and self.boards.asks[slot, seat]
+            if not is_asked or self._illegal(slot, seat, answer) >= 0:
                 raise self._foreign()
             self._answer_again(slot, seat, answer)
         if match.playing and (self._answered[slot] == self.boards.asks[slot]).all():
