@@ -18,6 +18,7 @@ from lanista.cli import main as cli
 from lanista.cli.train.rl import RL, with_flags
 from lanista.errors import LanistaError
 from lanista.nets.policy_file import read_header, save_policy
+from lanista.pipeline import budget
 from lanista.pipeline.recipes import alphastar
 from lanista.runs.folder import folder_of, saved_settings
 from lanista.runs.settings import load_settings
@@ -306,3 +307,42 @@ def test_interrupts_that_come_together_are_one(monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_game_alone_has_settings_chosen_and_printed_and_is_evaluated(tmp_path, capsys):
+    output = str(tmp_path / "p.safetensors")
+    assert cli.main(["rl", "--game", "kuhn", "--iterations", "2", "--output", output]) == 0
+    error = capsys.readouterr().err
+    assert error.startswith("Settings for kuhn: ppo (policy ")
+    assert "This is a run of 2 updates" in error
+    names = {name for _, name, _ in rows(output)}
+    assert {"magnet/loss", "exact/nash_conv", "score/random"} <= names
+
+
+def test_minutes_become_iterations_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        budget,
+        "rehearse",
+        lambda *_: {"rl/iterations": 2.0, "rl/decisions": 9.0, "rl/judgement_seconds": 0.5},
+    )
+    output = tmp_path / "p.safetensors"
+    words = ["--set", "rollouts.matches=8", "evaluation.bots=[]", "--output", str(output)]
+    assert cli.main(["rl", "--game", "kuhn", "--minutes", "0.2", *words]) == 0
+    saved = saved_settings(folder_of(output))
+    # 12 s at 2 iterations a second, less half a second for each of ten evaluations.
+    assert 12 <= saved.iterations <= 14
+    assert saved.evaluation.every == 1
+    assert "Measuring how fast this machine is." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--minutes", "0"], "--minutes is 0; give a number above 0."),
+        (["--minutes", "1", "--iterations", "3"], "leave it out with --iterations"),
+        (["--minutes", "1", "--resume"], "leave it out with --resume"),
+    ],
+)
+def test_minutes_that_cannot_be_kept_are_refused(words, sentence, tmp_path, capsys):
+    assert cli.main(["rl", "--game", "kuhn", "--output", str(tmp_path / "p.pt"), *words]) == 2
+    assert sentence in capsys.readouterr().err

@@ -72,6 +72,20 @@ def test_a_stage_that_is_done_again_says_why_by_the_flag_that_was_given(here, ca
         assert [line for line in capsys.readouterr().err.splitlines() if line.startswith(reason)]
 
 
+def test_a_game_without_a_recipe_is_trained_evaluated_and_reported(here, capsys):
+    words = ["--set", "stages.rl.iterations=2", "stages.rl.rollouts.matches=8",
+             "stages.evaluate.games=4"]  # fmt: skip
+    assert cli.main(["run", "--game", "kuhn", *words]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("Settings for kuhn: ppo (policy ")
+    assert "This is a run of 2 updates" in printed.out
+    assert saved_recipe(Path("runs/kuhn")).stages.names == ["rl", "evaluate", "report"]
+    # The same command, or the folder, finds all of it done.
+    assert cli.main(["run", "--game", "kuhn", *words]) == 0
+    assert "rl: done before" in capsys.readouterr().err
+    assert cli.main(["run", "runs/kuhn"]) == 0
+
+
 def test_slim_is_for_every_run_of_a_recipe_and_does_no_stage_again(here, capsys):
     assert cli.main(["run", str(TINY), "--output-dir", "out"]) == 0
     capsys.readouterr()
@@ -91,6 +105,8 @@ def test_slim_is_for_every_run_of_a_recipe_and_does_no_stage_again(here, capsys)
     ("words", "code", "said"),
     [
         (["beastybar-quik"], 2, "neither a settings file"),
+        ([], 2, "Give a recipe or --game"),
+        (["kuhn-ppo", "--game", "kuhn"], 2, "Give a recipe or --game"),
         (["nowhere"], 2, "neither a settings file nor"),
         ([str(TINY), "--set", "stages.rl.iteration=1"], 2, "did you mean 'stages.rl.iterations'?"),
         ([str(TINY), "--set", "stages.league.iterations=1"], 2,

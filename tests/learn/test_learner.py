@@ -17,7 +17,7 @@ from lanista.data.equal_rows import equal_rows
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.learn import batch as batch_module
-from lanista.learn.learner import BrokenLossError, Learner
+from lanista.learn.learner import BrokenLossError, Learner, average_decay
 from lanista.learn.minibatches import cut
 from lanista.learn.settings import Learning
 from lanista.learn.step_metrics import Readings, read
@@ -176,7 +176,8 @@ def test_averaged_weights_follow_their_formula() -> None:
     by_decay = kuhn_run(Learning(terms=VALUE, average=decay, lr=0.01))
     by_share = kuhn_run(Learning(terms=VALUE, average_share=share, lr=0.01))
     for run, decays in (
-        (by_decay, [decay] * 5),
+        # The first updates count alike, and nothing is left of the initial weights.
+        (by_decay, [min(decay, 1 - 1 / n) for n in range(1, 9)]),
         (by_share, [1 - 1 / max(1.0, share * n) for n in (1, 2, 3, 4, 5)]),
     ):
         learner = run.learner
@@ -188,6 +189,16 @@ def test_averaged_weights_follow_their_formula() -> None:
         assert learner.best is not learner.policy
         for mine, expected in zip(learner.best.parameters(), slow, strict=True):
             torch.testing.assert_close(mine.double(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("updates", [1, 3, 80, 400])
+def test_the_average_of_a_steady_drift_lags_as_its_formula_says(updates: int) -> None:
+    settings, average = Learning(average=0.99), -1000.0
+    for n in range(1, updates + 1):
+        average += (1 - average_decay(settings, n)) * (n - average)
+    # Weights that are n after n updates: their mean at first, an EMA with a window of 100 later.
+    lag = 99 - 49.5 * 0.99 ** (updates - 100) if updates > 100 else (updates - 1) / 2
+    assert average == pytest.approx(updates - lag)
 
 
 def test_without_an_average_the_policy_itself_is_the_best() -> None:

@@ -11,13 +11,16 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
-from lanista.pipeline.recipes import alphastar, settings_of
+from lanista.pipeline.defaults import default_settings
+from lanista.pipeline.recipes import settings_of
 from lanista.runs.folder import folder_of, saved_settings
 from lanista.runs.serialise import SettingsError, plain
 from lanista.runs.settings import RunSettings, apply_overrides, load_settings
 
 Recipe = str | Path | Mapping[str, Any] | RunSettings
 """A recipe's name, a settings file, a run folder, settings as a dict, or settings."""
+_VTRACE_GROUPS = {"supervised_checkpoint", "replay", "learner_updates"}
+"""Settings that V-trace alone is made for."""
 _WHOLE = "terms"
 """The key whose dict is one value: the terms of a loss are given all together."""
 
@@ -31,7 +34,14 @@ def run_settings(
     elif resume:
         settings = saved_settings(folder_of(output))
     else:
-        settings = alphastar(anchored=changes.get("supervised_checkpoint") is not None)
+        settings = default_settings(
+            changes.get("game", "arena"),
+            plain(changes.get("game_settings", {})),
+            vtrace=_VTRACE_GROUPS & changes.keys() != set(),
+            anchored=changes.get("supervised_checkpoint") is not None,
+            iterations=changes.get("iterations"),
+            seed=changes.get("seed", 0),
+        )
     changes = plain(changes)
     if changes.get("game", settings.game) != settings.game:
         changes = {"game_settings": {}, **changes}

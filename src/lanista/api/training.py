@@ -19,6 +19,8 @@ from lanista.exploiters.best_response import ResponseSettings, best_response
 from lanista.interrupt import stopping
 from lanista.output_paths import refuse_unwritable, refuse_unwritable_folder
 from lanista.pipeline import recipes
+from lanista.pipeline.budget import run_within
+from lanista.pipeline.defaults import few_updates, summary
 from lanista.pipeline.recipe import EVALUATION, REPORT, Imitating, PipelineRecipe
 from lanista.pipeline.request import Request
 from lanista.pipeline.runner import conduct
@@ -41,6 +43,7 @@ def train(
     recipe: Recipe | None = None,
     *,
     output: str | Path,
+    minutes: float | None = None,
     resume: bool = False,
     checkpoint: str | Path | None = None,
     on_update: OnUpdate | None = None,
@@ -51,9 +54,10 @@ def train(
     """Train a policy by reinforcement learning, or go on with a run, and return where it is.
 
     `recipe` is a recipe's name (`recipe_names()`), a settings file, a run folder, or a dict with
-    the same keys; without it, V-trace with TD(λ) and UPGO. `settings` change it, as
-    `iterations=20, learning={"lr": 1e-3}`; a wrong one raises a `LanistaError` that names the
-    nearest. The policy goes to `output`, its run folder is `output` + `.run`.
+    the same keys; without it, settings are chosen by what is known of the `game`. `settings` change
+    it, as `iterations=20, learning={"lr": 1e-3}`; a wrong one raises a `LanistaError` that names
+    the nearest. `minutes` are turned into iterations once, by measuring the first few. The policy
+    goes to `output`, its run folder is `output` + `.run`.
 
     `on_update(update, values)` is called after every update; if it returns True, the run is saved
     and ends. `on_notice(sentence)` hears what a user should know. `verbose` shows progress as the
@@ -67,6 +71,11 @@ def train(
     chosen = run_settings(recipe, settings, output, resume=resume)
     if isinstance(recipe, str | Path) and (sentence := recipes.taken_from(str(recipe))):
         (on_notice or say)(sentence)
+    if minutes is not None and not resume:
+        chosen = run_within(chosen, 60 * minutes)
+    if recipe is None and not resume:
+        for sentence in filter(None, (summary(chosen), few_updates(chosen))):
+            (on_notice or say)(sentence)
     with watching(on_update, on_notice, verbose=verbose) as (callbacks, observers, stop):
         code = loop.train(
             chosen,
@@ -131,8 +140,9 @@ def imitate(
 
 
 def run(
-    recipe: str | Path,
+    recipe: str | Path = "",
     *,
+    game: str | None = None,
     output_dir: str | Path | None = None,
     budget: str | None = None,
     slim: bool = False,
@@ -142,8 +152,9 @@ def run(
 ) -> PipelineResult:
     """Do a whole pipeline: record, imitate, rl, league, evaluate, report; return what it made.
 
-    `recipe` is a recipe's name, a file, or the folder of a pipeline to go on with. Everything goes
-    to `output_dir`, `runs/RECIPE` unless given. `settings` change the recipe, as
+    `recipe` is a recipe's name, a file, or the folder of a pipeline to go on with; without one,
+    `game` is learned by settings chosen for it. Everything goes to `output_dir`, `runs/RECIPE` or
+    `runs/GAME` unless given. `settings` change the recipe, as
     `stages={"rl": {"iterations": 50}}, seed=1`. `budget` is how long all of it may take, as `30m`.
     `slim` leaves the replay buffer out of checkpoints, so that the folder can be moved.
     `on_stage(name)` is called when a stage begins, `on_notice(sentence)` with what a user should
@@ -156,6 +167,7 @@ def run(
         budget=budget,
         overrides=overrides(settings),
         slim=slim,
+        game=game,
     )
     tell = on_notice or say
     folder = request.folder()

@@ -27,7 +27,14 @@ from lanista.evaluation.meter import pool_reading
 from lanista.evaluation.score import Estimate, mean_value, unit_means
 from lanista.evaluation.standings import decided
 from lanista.games import registry
-from lanista.games.adapters.exact import OPENSPIEL_NAMES, PolicyFunction, exact_nash_conv
+from lanista.games.adapters.exact import (
+    FAMILY,
+    MOST_HISTORIES,
+    OPENSPIEL_NAMES,
+    QUICK_HISTORIES,
+    PolicyFunction,
+    exact_nash_conv,
+)
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
 from lanista.nets.finite import refuse_not_finite
@@ -105,19 +112,19 @@ class Evaluator:
         return make_player(self.settings, word, digest, self.spec, self.folder, seed)
 
     def _can_be_exact(self) -> bool:
-        exact_setting = self.settings.evaluation.exact
-        if exact_setting == "never" or (
-            exact_setting == "auto" and self.spec.name not in OPENSPIEL_NAMES
-        ):
+        exact_setting, name = self.settings.evaluation.exact, self.spec.name
+        in_full = exact_setting == "always" or name in OPENSPIEL_NAMES
+        if exact_setting == "never" or not (in_full or name.startswith(FAMILY)):
             return False
         try:
             if self.settings.network.recurrent:
                 raise GameError("the exact measure takes a policy without memory, not an lstm.")
-            exact_nash_conv(self.spec.name, uniform)
+            exact_nash_conv(name, uniform, MOST_HISTORIES if in_full else QUICK_HISTORIES)
         except GameError as error:
             if exact_setting == "always":
                 raise
-            self.notice = f"NashConv is not measured: {error}"
+            # Of most games of OpenSpiel nobody expects it.
+            self.notice = f"NashConv is not measured: {error}" if in_full else ""
             return False
         return True
 

@@ -336,10 +336,7 @@ class Learner:
             ema_update(self.slow_critic, self.critic, 1 - self.settings.target_average)
         if self.average is None:
             return
-        decay = self.settings.average
-        if self.settings.average_share:
-            decay = 1 - 1 / max(1.0, self.settings.average_share * self.update_count)
-        ema_update(self.average, self.policy, decay)
+        ema_update(self.average, self.policy, average_decay(self.settings, self.update_count))
 
     def state(self) -> dict[str, Any]:
         """Return everything an update depends on, as nested plain values and tensors."""
@@ -370,6 +367,17 @@ class Learner:
         self.schedule_states = state["schedules"]
         self.order.bit_generator.state = state["order"]
         self.update_count = state["update_count"]
+
+
+def average_decay(settings: Learning, update: int) -> float:
+    """Return the decay of the averaged weights after `update` updates, 1 and more.
+
+    The first 1 / (1 − `average`) updates are averaged alike, so that nothing of the initial weights
+    is left after the first one. Without that, a short run would hand over little else.
+    """
+    if settings.average_share:
+        return 1 - 1 / max(1.0, settings.average_share * update)
+    return min(settings.average, 1 - 1 / update)
 
 
 def _critic(spec: Spec, network: Network, settings: Learning, policy: Policy) -> Critic:

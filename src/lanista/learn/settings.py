@@ -104,7 +104,8 @@ class Learning:
     neurd_clip: float = 1e4
     """NeuRD: largest advantage taken."""
     average: float = 0.0
-    """Decay of the weights' moving average (EMA), which is evaluated and saved; 0: none."""
+    """Decay of the weights' moving average (EMA), which is evaluated and saved; 0: none. The first
+    1 / (1 - average) updates count alike, so that a short run is not held at its start."""
     average_share: float = 0.0
     """Instead: average over this share of the updates so far; 0: use `average`."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"

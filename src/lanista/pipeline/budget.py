@@ -19,7 +19,14 @@ from statistics import median
 from typing import Any
 
 from lanista.errors import LanistaError
-from lanista.pipeline.recipe import POLICIES, Budget, PipelineRecipe, recipe_values
+from lanista.pipeline.recipe import (
+    POLICIES,
+    Budget,
+    PipelineRecipe,
+    load_recipe,
+    recipe_values,
+)
+from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import conduct
 from lanista.pipeline.stage_play import opponents_of
 from lanista.runs.former_keys import spellings
@@ -67,6 +74,20 @@ def within(recipe: PipelineRecipe, seconds: float) -> PipelineRecipe:
     began = time.perf_counter()
     rates = rehearse(recipe, min(_LONG_ENOUGH, seconds / 200))
     return plan(recipe, seconds, rates | {_REHEARSAL: time.perf_counter() - began})
+
+
+def run_within(settings: RunSettings, seconds: float) -> RunSettings:
+    """Return the settings of a single run with iterations that take about `seconds`."""
+    recipe = settled(load_recipe(plain(settings)))
+    timed = within(recipe, seconds).run_settings(recipe.stages.names[0])
+    save_every = min(settings.checkpoints.save_every, timed.evaluation.every or timed.iterations)
+    return replace(
+        settings,
+        iterations=timed.iterations,
+        evaluation=replace(settings.evaluation, every=timed.evaluation.every),
+        checkpoints=replace(settings.checkpoints, save_every=save_every),
+        league=timed.league,
+    )
 
 
 def plan(recipe: PipelineRecipe, seconds: float, rates: Rates) -> PipelineRecipe:

@@ -5,6 +5,7 @@ Owns where its folder is and what may change when it goes on. Knows nothing of h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.pipeline.budget import digests_of, read_budget, within
+from lanista.pipeline.defaults import default_recipe, few_updates, summary
 from lanista.pipeline.preflight import refuse_unready
 from lanista.pipeline.recipe import (
     RECIPE,
@@ -34,8 +36,8 @@ RUNS = Path("runs")
 class Request:
     """What is to be done, and where."""
 
-    recipe: str
-    """A recipe's name, a file, or the folder of a pipeline to go on with."""
+    recipe: str = ""
+    """A recipe's name, a file, or the folder of a pipeline to go on with; empty: give `game`."""
     output_dir: Path | None = None
     """Where everything goes; runs/RECIPE unless given."""
     budget: str | None = None
@@ -44,22 +46,35 @@ class Request:
     """`key=value` each, such as stages.rl.iterations=50."""
     slim: bool = False
     """Leave the replay and matches in flight out of the checkpoints of rl and league."""
+    game: str | None = None
+    """Instead of a recipe: a game, whose settings are chosen by what is known of it."""
+
+    def __post_init__(self) -> None:
+        if bool(self.recipe) == (self.game is not None):
+            raise LanistaError("Give a recipe or --game: one of them, and not both.")
 
     def folder(self) -> Path:
         """Return the pipeline's folder, there or not yet."""
         path = Path(self.recipe)
-        if path.is_dir() and (path / RECIPE).is_file():
+        if self.recipe and path.is_dir() and (path / RECIPE).is_file():
             if self.output_dir is not None and self.output_dir.resolve() != path.resolve():
                 raise LanistaError(
                     f"{path} is a pipeline to go on with, and --output-dir names another folder; "
                     "leave that out."
                 )
             return path
-        _refuse_run(path)
-        folder = self.output_dir or RUNS / find(self.recipe).stem
+        if self.recipe:
+            _refuse_run(path)
+        folder = self.output_dir or RUNS / self._name
         if folder.exists() and not folder.is_dir():
             raise LanistaError(f"--output-dir is {str(folder)!r}, which is a file; name a folder.")
         return folder
+
+    @property
+    def _name(self) -> str:
+        if self.game is None:
+            return find(self.recipe).stem
+        return re.sub(r"\W+", "-", Path(self.game).stem).strip("-")
 
     def resolved(self, folder: Path, say: Callable[[str], None]) -> PipelineRecipe:
         """Return the pipeline with every number chosen; `say` hears what takes a while."""
@@ -67,10 +82,12 @@ class Request:
         saved = saved_recipe(folder) if (folder / RECIPE).is_file() else None
         recipe = self._asked(folder)
         if saved is None:
-            if seconds is None:
-                return recipe
-            say("Measuring how fast this machine is, to choose the numbers.")
-            return within(recipe, seconds)
+            if seconds is not None:
+                say("Measuring how fast this machine is, to choose the numbers.")
+                recipe = within(recipe, seconds)
+            for sentence in self._about(recipe):
+                say(sentence)
+            return recipe
         _refuse_other_budget(folder, saved.budget, seconds)
         if saved.budget is None or recipe.budget is not None:
             return recipe
@@ -83,22 +100,39 @@ class Request:
 
     def _asked(self, folder: Path) -> PipelineRecipe:
         """Return the recipe, or what the folder has of it, with the overrides put in."""
+        if self.game is not None:
+            recipe = settled(load_recipe(self._changed(default_recipe(self.game))))
+            refuse_unready(recipe, folder)
+            return recipe
         recipe_path = Path(self.recipe)
         path = (
             recipe_path / RECIPE
             if recipe_path.is_dir() and folder == recipe_path
             else find(self.recipe)
         )
-        overrides = list(self.overrides)
         try:
-            values = read_recipe(path)
-            if self.slim:
-                overrides += [f"{place}checkpoints.slim=true" for place in _runs_in(values)]
-            recipe = settled(load_recipe(with_overrides(values, overrides)))
+            recipe = settled(load_recipe(self._changed(read_recipe(path))))
             refuse_unready(recipe, folder)
             return recipe
         except LanistaError as error:
             raise type(error)(f"{path}: {error}") from error
+
+    def _changed(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return a recipe's values with the overrides put in."""
+        overrides = list(self.overrides)
+        if self.slim:
+            overrides += [f"{place}checkpoints.slim=true" for place in _runs_in(values)]
+        return with_overrides(values, overrides)
+
+    def _about(self, recipe: PipelineRecipe) -> list[str]:
+        """Return what a user should know of numbers that were chosen for them."""
+        if recipe.last_run is None or (self.game is None and self.budget is None):
+            return []
+        settings = recipe.run_settings(recipe.last_run)
+        sentences = [few_updates(settings)]
+        if self.game is not None:
+            sentences.insert(0, summary(settings))
+        return [sentence for sentence in sentences if sentence]
 
 
 def _refuse_run(path: Path) -> None:

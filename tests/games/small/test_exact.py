@@ -120,3 +120,29 @@ def test_missing_openspiel_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "pyspiel", None)
     with pytest.raises(GameError, match=r"pip install '\.\[openspiel\]'"):
         exact_nash_conv("kuhn", uniform)
+
+
+def test_seats_that_move_at_once_are_measured_as_if_in_turn() -> None:
+    game = "goofspiel(num_cards=3,imp_info=True)"
+    in_turn = f"openspiel:turn_based_simultaneous_game(game={game})"
+    assert exact_nash_conv(f"openspiel:{game}", uniform) == exact_nash_conv(in_turn, uniform) > 0.5
+
+
+def test_what_a_seat_sees_there_is_what_the_game_shows_it() -> None:
+    name = "openspiel:goofspiel(num_cards=3,imp_info=True)"
+    game = make(name, slots=4)
+    game.start(np.arange(4), np.arange(4))
+    shown = {view.tobytes() for view in game.decisions().observation}
+    views: list[Any] = []
+
+    def note(observation: Any, mask: Any) -> Any:
+        views.extend(observation)
+        return uniform(observation, mask)
+
+    exact_nash_conv(name, note)
+    assert shown <= {view.tobytes() for view in views}
+
+
+def test_a_game_with_more_histories_than_wanted_is_refused() -> None:
+    with pytest.raises(GameError, match="more than 10 histories"):
+        exact_nash_conv("openspiel:kuhn_poker", uniform, 10)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,10 @@ SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(re
 
 @dataclass(frozen=True)
 class RL:
-    """Train a policy by reinforcement learning: V-trace, TD(λ), UPGO and KL, unless --config says
-    otherwise."""
+    """Train a policy by reinforcement learning.
+
+    Without --config, settings are chosen by what is known of the game and printed; from a
+    supervised checkpoint: V-trace, TD(λ), UPGO and KL."""
 
     output: Annotated[Path, tyro.conf.arg(metavar="FILE"), Writes(RunFile())]
     """Where the policy goes; the run folder is FILE.run beside it."""
@@ -43,6 +45,8 @@ class RL:
     """The network's size; the same as network.size."""
     iterations: Annotated[int | None, optional("N")] = None
     """Rounds of collecting experience and learning from it."""
+    minutes: Annotated[float | None, optional("M")] = None
+    """How long the run may take; turned into iterations once, by measuring the first few."""
     actor_rollouts: Annotated[int | None, optional("N")] = None
     """Unrolls (or whole matches, if the settings say so) of an iteration."""
     learner_updates: Annotated[int | None, optional("N")] = None
@@ -112,10 +116,17 @@ class RL:
 
     def _settings(self, resume: bool) -> RunSettings:
         """Return the settings that the flags ask for."""
-        from lanista.pipeline.recipes import alphastar, settings_of, taken_from
+        from lanista.pipeline.defaults import few_updates, summary
+        from lanista.pipeline.recipes import settings_of, taken_from
         from lanista.runs.folder import folder_of, saved_settings
         from lanista.runs.settings import apply_overrides
 
+        words = [text for group in self.settings for text in group]
+        if self.minutes is not None and (resume or self.iterations is not None):
+            raise LanistaError(
+                "--minutes chooses the iterations of a new run; leave it out with "
+                f"{'--resume' if resume else '--iterations'}."
+            )
         if self.config is not None:
             settings = settings_of(self.config)
             if notice := taken_from(self.config):
@@ -123,9 +134,51 @@ class RL:
         elif resume:
             settings = saved_settings(folder_of(self.output))
         else:
-            settings = alphastar(anchored=self.supervised_checkpoint is not None)
-        settings = with_flags(settings, self)
-        return apply_overrides(settings, [text for group in self.settings for text in group])
+            settings = self._untuned(words)
+        settings = apply_overrides(with_flags(settings, self), words)
+        if self.minutes is not None:
+            settings = self._timed(settings)
+        chosen_here = not resume and self.config is None and not self._vtrace
+        sentences = [summary(settings) if chosen_here else ""]
+        sentences += [few_updates(settings) if chosen_here or self.minutes is not None else ""]
+        for sentence in filter(None, sentences):
+            print(sentence, file=sys.stderr, flush=True)
+        return settings
+
+    def _untuned(self, words: Sequence[str]) -> RunSettings:
+        """Return the settings for the game that flags and `words` name."""
+        from lanista.pipeline.defaults import default_settings
+        from lanista.runs.settings import RunSettings, apply_overrides
+
+        about_game = [word for word in words if word.startswith(("game=", "game_settings"))]
+        game_flag = RL(self.output, game=self.game)
+        named = apply_overrides(with_flags(RunSettings(), game_flag), about_game)
+        return default_settings(
+            named.game,
+            named.game_settings,
+            vtrace=self._vtrace,
+            anchored=self.supervised_checkpoint is not None,
+            iterations=self.iterations,
+            seed=self.seed or 0,
+        )
+
+    @property
+    def _vtrace(self) -> bool:
+        """Whether a flag is about what V-trace alone has: a replay, UPGO, the supervised policy."""
+        names = (
+            "supervised_checkpoint", "learner_updates", "batch_size", "replay_size",
+            "min_replay_sequences", "kl_coef", "upgo_coef",
+        )  # fmt: skip
+        return any(getattr(self, name) is not None for name in names)
+
+    def _timed(self, settings: RunSettings) -> RunSettings:
+        from lanista.pipeline.budget import run_within
+
+        assert self.minutes is not None
+        if not 0 < self.minutes < float("inf"):
+            raise LanistaError(f"--minutes is {self.minutes:g}; give a number above 0.")
+        print("Measuring how fast this machine is.", file=sys.stderr, flush=True)
+        return run_within(settings, 60 * self.minutes)
 
 
 def flags_given(settings: RunSettings, flags: RL) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import RECIPES, optional, switch
+from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
 from lanista.cli.common.outputs import PIPELINE, Writes
 from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 
@@ -24,12 +24,17 @@ SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(re
 class RunCommand:
     """Do a whole pipeline: record, imitate, rl, league, evaluate, report.
 
+    Instead of a recipe, --game has settings chosen for the game: it trains, evaluates and reports.
     What is done is skipped, so the same command, or the folder alone, goes on after a stop."""
 
-    recipe: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECIPE_OR_FOLDER"), RECIPES]
-    """A recipe's name, a file, or the folder of a pipeline to go on with."""
+    recipe: Annotated[
+        tyro.conf.Positional[str], tyro.conf.arg(metavar="[RECIPE_OR_FOLDER]"), RECIPES
+    ] = ""
+    """A recipe's name, a file, or the folder of a pipeline to go on with; or give --game."""
+    game: Annotated[str | None, optional("GAME"), GAMES] = None
+    """Instead of a recipe: a game's name, family:NAME, or a Python file."""
     output_dir: Annotated[Path | None, optional("FOLDER"), Writes(PIPELINE)] = None
-    """Where everything goes; runs/RECIPE unless given."""
+    """Where everything goes; runs/RECIPE (or runs/GAME) unless given."""
     budget: Annotated[str | None, optional("TIME")] = None
     """How long all of it may take, as 90s, 30m or 2h; turned into numbers once, when it begins."""
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
@@ -87,7 +92,9 @@ class RunCommand:
             overrides.append(f"seed={self.seed}")
         if self.cpu:
             overrides.append("device=cpu")
-        return Request(self.recipe, self.output_dir, self.budget, tuple(overrides), self.slim)
+        return Request(
+            self.recipe, self.output_dir, self.budget, tuple(overrides), self.slim, self.game
+        )
 
 
 def say(recipe: PipelineRecipe, folder: Path) -> None:

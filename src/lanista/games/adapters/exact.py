@@ -23,19 +23,24 @@ OPENSPIEL_NAMES = {"kuhn": "kuhn_poker", "leduc": "leduc_poker", "liars_dice": "
 FAMILY = "openspiel:"
 MOST_HISTORIES = 1_000_000
 """A game with more is not looked through."""
+QUICK_HISTORIES = 100_000
+"""Those of a game whose every evaluation may measure NashConv, unasked: about a second."""
 
 
-def exact_nash_conv(game_name: str, policy_fn: PolicyFunction) -> float:
+def exact_nash_conv(
+    game_name: str, policy_fn: PolicyFunction, most_histories: int = MOST_HISTORIES
+) -> float:
     """Return NashConv: what the seats could gain by best responses to the policy, summed.
 
     `policy_fn` is called once, with every information state of the game. Games of OpenSpiel,
-    `openspiel:NAME`, are taken where they are small and the seats move in turn.
+    `openspiel:NAME`, are taken where they have at most `most_histories`; where seats move at once,
+    OpenSpiel lets them move in turn without seeing each other's moves.
     """
     if game_name not in OPENSPIEL_NAMES and not game_name.startswith(FAMILY):
-        supported = ", ".join([*sorted(OPENSPIEL_NAMES), f"small {FAMILY} games"])
-        raise GameError(f"{game_name!r} has no exact NashConv; it is known for {supported}.")
+        names = ", ".join([*sorted(OPENSPIEL_NAMES), f"small {FAMILY} games"])
+        raise GameError(f"{game_name!r} has no exact NashConv; it is known for {names}.")
     pyspiel = _pyspiel()
-    states, observation, mask = _information_states(game_name)
+    states, observation, mask = _information_states(game_name, most_histories)
     probability = _checked(policy_fn(observation, mask), mask)
     table = {
         state: [(int(action), float(row[action])) for action in np.flatnonzero(legal)]
@@ -53,19 +58,30 @@ def _load(game_name: str) -> Any:
     except pyspiel.SpielError as error:
         raise GameError(f"OpenSpiel has no game {word!r}.") from error
     kind = game.get_type()
-    if kind.dynamics != kind.Dynamics.SEQUENTIAL or not kind.provides_information_state_tensor:
+    if not kind.provides_information_state_tensor:
         raise GameError(
-            f"{game_name} has no exact NashConv: the solver needs moves in turn and "
-            "information-state tensors."
+            f"{game_name} has no exact NashConv: the solver needs information-state tensors."
         )
     if kind.chance_mode == kind.ChanceMode.SAMPLED_STOCHASTIC:
         raise GameError(f"{game_name} has no exact NashConv: its chance cannot be listed.")
+    if kind.dynamics == kind.Dynamics.SIMULTANEOUS:
+        return pyspiel.convert_to_turn_based(game)
     return game
+
+
+def _turn_flags(game_name: str) -> int:
+    """Return how many numbers OpenSpiel puts before a seat's tensor where it made moves in turn."""
+    if game_name in OPENSPIEL_NAMES:
+        return 0
+    pyspiel = _pyspiel()
+    kind = pyspiel.load_game(game_name.removeprefix(FAMILY)).get_type()
+    # Whose turn it is and whose view it is, each a flag for every seat; ours do not see them.
+    return 2 * _load(game_name).num_players() if kind.dynamics == kind.Dynamics.SIMULTANEOUS else 0
 
 
 @cache
 def _information_states(
-    game_name: str,
+    game_name: str, most_histories: int = MOST_HISTORIES
 ) -> tuple[tuple[str, ...], NDArray[Any], NDArray[np.bool_]]:
     """Return each information state's name in OpenSpiel, its observation and its legal mask."""
     rows_by_state: dict[str, tuple[list[float], list[int]]] = {}
@@ -73,9 +89,9 @@ def _information_states(
     while open_states:
         state = open_states.pop()
         histories += 1
-        if histories > MOST_HISTORIES:
+        if histories > most_histories:
             raise GameError(
-                f"{game_name} has no exact NashConv: it has more than {MOST_HISTORIES:,} "
+                f"{game_name} has no exact NashConv: it has more than {most_histories:,} "
                 "histories; use the learned instrument."
             )
         if not state.is_chance_node():
@@ -86,7 +102,9 @@ def _information_states(
         open_states.extend(child for child in children if not child.is_terminal())
     # As the games show it: ours in bytes, the adapter's in float32.
     dtype = np.float32 if game_name.startswith(FAMILY) else np.uint8
-    observation = np.array([tensor for tensor, _ in rows_by_state.values()], dtype)
+    flags = _turn_flags(game_name)
+    tensors = [tensor[flags:] for tensor, _ in rows_by_state.values()]
+    observation = np.array(tensors, dtype)
     mask = np.array([legal for _, legal in rows_by_state.values()], np.bool_)
     # Shared by every later call, so a policy must not write into them.
     observation.flags.writeable = mask.flags.writeable = False

@@ -1,0 +1,233 @@
+"""Which settings a run has where nobody chose any: a function of what is known of the game.
+
+Owns the rule and what it goes by: the game's facts, a few random matches, its bots, whether there
+is a policy to begin from. Knows nothing of commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lanista.games import registry
+from lanista.games.contract import Spec
+from lanista.learn.settings import Learning
+from lanista.nets.settings import Network
+from lanista.pipeline.recipe import TOP
+from lanista.pipeline.recipes import alphastar
+from lanista.rollout.match_runner import Table, play
+from lanista.rollout.schedule import Schedule
+from lanista.runs.serialise import plain
+from lanista.runs.settings import (
+    SELF,
+    Checkpoints,
+    Evaluation,
+    Opponent,
+    Rollouts,
+    RunSettings,
+)
+
+ITERATIONS = 1000
+"""Of a run that was given neither iterations nor minutes."""
+EVALUATIONS = 10
+"""How often a run is evaluated, about."""
+FEW_UPDATES = 50
+"""A run with fewer has hardly begun to learn."""
+_SAMPLE = 256
+_EVALUATED = 20_000
+"""Decisions of an evaluation, about, in all its matches."""
+_FEWEST_EVALUATED, _MOST_EVALUATED = 20, 400
+_DECISIONS = 2048
+"""Of an update: small games played by Python gain more from many updates than from large ones."""
+_FEWEST_MATCHES = 64
+_LONG_MATCH = 256
+"""Decisions of a match, all seats together, beyond which no update waits for its end."""
+_SHORT_MATCH = 24
+_SMALL_OBSERVATION = 256
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a few matches between random players say of a game."""
+
+    decisions: float
+    """Of a match, all seats together."""
+    scale: float
+    """How far returns lie apart: what losses are measured by."""
+
+
+def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sample:
+    """Play a few random matches and return what they say."""
+    matches = min(_SAMPLE, registry.slots_for(game, _SAMPLE))
+    with closing(registry.make(game, slots=matches, seed=seed, **game_settings)) as made:
+        spec = made.spec
+        ids = np.arange(matches, dtype=np.int64)
+        schedule = Schedule(ids, ids, np.zeros((matches, spec.seats), np.int32))
+        results = play([Table(made, (registry.make_bot(game, "random", spec, seed),))], schedule)
+    whole = results.returns[~results.cut_off]
+    return Sample(float(results.decisions.mean()), return_scale(whole))
+
+
+def return_scale(returns: Any) -> float:
+    """Return the deviation of returns `[matches, seats]` around each seat's mean; 1 where none.
+
+    Where nearly all matches end alike, the few others count: at least half of the largest.
+    """
+    if not len(returns):
+        return 1.0
+    centred = returns - returns.mean(0, keepdims=True)
+    return float(max(centred.std(), abs(returns).max() / 4)) or 1.0
+
+
+def default_settings(
+    game: str = "arena",
+    game_settings: Mapping[str, Any] | None = None,
+    *,
+    vtrace: bool = False,
+    anchored: bool = False,
+    iterations: int | None = None,
+    seed: int = 0,
+) -> RunSettings:
+    """Return the settings of a run of `game` that nobody chose any for.
+
+    With `vtrace` they are AlphaStar's, made for a policy that can play: `anchored` to it.
+    """
+    values = dict(game_settings or {})
+    spec = registry.spec_of(game, seed=seed, **values)
+    bots = registry.bot_names(registry.entry(game))
+    sample = sample_of(game, values, seed)
+    if vtrace:
+        chosen = alphastar(anchored=anchored)
+        chosen = replace(chosen, iterations=chosen.iterations if iterations is None else iterations)
+    else:
+        chosen = choose(spec, sample, ITERATIONS if iterations is None else iterations)
+    every = max(1, chosen.iterations // EVALUATIONS)
+    return replace(
+        chosen,
+        game=game,
+        game_settings=values,
+        evaluation=_evaluation(bots, sample, every),
+        checkpoints=Checkpoints(save_every=min(every, 50)),
+    )
+
+
+def default_recipe(game: str) -> dict[str, Any]:
+    """Return the pipeline for a game that nobody wrote a recipe for: learn, evaluate, report."""
+    settings = default_settings(game)
+    run = {name: value for name, value in plain(settings).items() if name not in TOP}
+    return {
+        "game": game,
+        "stages": {"rl": run, "evaluate": {"opponents": ["all"], "games": 400}, "report": {}},
+        "shares": {"rl": 10.0, "evaluate": 1.0},
+    }
+
+
+def choose(spec: Spec, sample: Sample, iterations: int) -> RunSettings:
+    """Return how to learn a game, by what is known of it. The same facts give the same settings."""
+    return RunSettings(
+        iterations=iterations,
+        network=_network(spec),
+        learning=_learning(spec, sample),
+        rollouts=_rollouts(spec, sample),
+    )
+
+
+def _evaluation(bots: Sequence[str], sample: Sample, every: int) -> Evaluation:
+    """Return an evaluation against all bots whose matches do not take longer than learning."""
+    matches = int(_EVALUATED / (sample.decisions * len(bots))) // 2 * 2
+    matches = min(max(matches, _FEWEST_EVALUATED), _MOST_EVALUATED)
+    return Evaluation(every=every, bots=tuple(bots), matches=matches)
+
+
+def secretive(spec: Spec) -> bool:
+    """Whether good play must be mixed: seats do not know all that the others know or do."""
+    return spec.seats > 1 and (spec.facts.hidden or spec.facts.simultaneous)
+
+
+def _network(spec: Spec) -> Network:
+    if spec.observation.length <= _SMALL_OBSERVATION and secretive(spec):
+        return Network(width=128, layers=2)
+    return Network(width=256, layers=3)
+
+
+def _learning(spec: Spec, sample: Sample) -> Learning:
+    short = sample.decisions <= _SHORT_MATCH
+    if not secretive(spec):
+        return Learning(
+            terms={"policy": 1.0, "value": 0.5, "entropy": 0.01},
+            lr={"kind": "linear", "start": 1e-3, "end": 1e-4},
+            epochs=2,
+            minibatches=4,
+            lam=1.0 if short else 0.95,
+            average_share=0.1,
+        )
+    # Divided by the scale of returns, losses and pulls have the same proportions in every game.
+    scale = sample.scale
+    return Learning(
+        terms={
+            "policy": _rounded(1 / scale),
+            "value": 0.5,
+            "behaviour": 0.5,
+            "magnet": {"kind": "exponential", "start": 0.3, "end": 0.02},
+        },
+        lr={"kind": "exponential", "start": 1e-3, "end": 6e-5},
+        epochs=2,
+        minibatches=2,
+        lam=1.0 if short else 0.95,
+        critic_sees="seat" if spec.privileged is None else "privileged",
+        normalise_advantages=False,
+        average_share=0.2,
+    )
+
+
+def _rollouts(spec: Spec, sample: Sample) -> Rollouts:
+    opponents = (Opponent(SELF),)
+    if sample.decisions > _LONG_MATCH:
+        return Rollouts(mode="stream", unrolls=128, unroll_length=64, opponents=opponents)
+    matches = max(_FEWEST_MATCHES, round(_DECISIONS / sample.decisions / 64) * 64)
+    longest = min(max(1, spec.facts.longest), _LONG_MATCH)
+    return Rollouts(matches=matches, unroll_length=longest, opponents=opponents)
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.3g}")
+
+
+def summary(settings: RunSettings) -> str:
+    """Return the settings that nobody chose, in one line."""
+    learning, rollouts = settings.learning, settings.rollouts
+    network = settings.network
+    terms = ", ".join(f"{name} {_shown(weight)}" for name, weight in learning.terms.items())
+    amount = (
+        f"{rollouts.unrolls} unrolls of {rollouts.unroll_length}"
+        if rollouts.streaming
+        else f"{rollouts.matches} matches"
+    )
+    evaluation = settings.evaluation
+    against = ", ".join(evaluation.bots) or "nobody"
+    return (
+        f"Settings for {settings.game}: {learning.policy} ({terms}), lr {_shown(learning.lr)}, "
+        f"{network.kind} {network.resolved_width}x{network.resolved_layers}, {amount} an "
+        f"iteration, {settings.iterations:,} iterations, evaluated every {evaluation.every} "
+        f"against {against}, and exactly where OpenSpiel can."
+    )
+
+
+def few_updates(settings: RunSettings) -> str:
+    """Return a sentence about a run that is too short to learn much; empty: it is not."""
+    if settings.updates >= FEW_UPDATES:
+        return ""
+    return (
+        f"This is a run of {settings.updates} updates, too few to learn much from; give it more "
+        "time, or --iterations."
+    )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{value['start']:g}→{value['end']:g}"
+    return f"{value:g}"

@@ -1,0 +1,123 @@
+"""Settings that nobody chose: a pure function of a game's facts, its bots and a few matches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+
+from lanista.games import registry
+from lanista.learn.schedules import parse_schedule
+from lanista.pipeline.defaults import (
+    FEW_UPDATES,
+    Sample,
+    choose,
+    default_recipe,
+    default_settings,
+    few_updates,
+    return_scale,
+    sample_of,
+    summary,
+)
+from lanista.pipeline.recipe import load_recipe
+from lanista.pipeline.recipes import alphastar
+from lanista.runs.settings import load_settings, to_yaml
+
+KUHN = registry.spec_of("kuhn")
+SHORT = Sample(decisions=4.0, scale=1.0)
+
+
+def facts(**changes):
+    return replace(KUHN, facts=replace(KUHN.facts, **changes))
+
+
+def test_the_same_facts_give_the_same_settings_which_yaml_keeps():
+    chosen = default_settings("leduc", iterations=50)
+    assert chosen == default_settings("leduc", iterations=50)
+    assert load_settings(yaml.safe_load(to_yaml(chosen))) == chosen
+
+
+@pytest.mark.parametrize(
+    "spec", [facts(hidden=True), facts(hidden=False, simultaneous=True)], ids=["hidden", "at once"]
+)
+def test_where_play_must_be_mixed_it_is_damped_and_the_damping_fades(spec):
+    learning = choose(spec, SHORT, 100).learning
+    magnet = parse_schedule(learning.terms["magnet"])
+    assert magnet(0, 100) > magnet(100, 100) > 0
+    assert "entropy" not in learning.terms
+    assert not learning.normalise_advantages
+    assert learning.average_share > 0
+
+
+def test_perfect_information_has_no_pull_to_uniform_play():
+    assert "magnet" not in choose(facts(hidden=False), SHORT, 100).learning.terms
+    assert "magnet" not in choose(facts(hidden=True, seats=1), SHORT, 100).learning.terms
+
+
+def test_the_pull_has_the_same_proportion_to_returns_of_any_scale():
+    weights = {
+        scale: choose(KUHN, Sample(4.0, scale), 100).learning.terms for scale in (0.5, 1.0, 13.0)
+    }
+    forces = [scale * terms["policy"] for scale, terms in weights.items()]
+    assert forces == pytest.approx([1.0] * 3, rel=1e-2)
+    assert len({str(terms["magnet"]) for terms in weights.values()}) == 1
+
+
+def test_the_critic_sees_what_is_hidden_where_the_game_shows_it():
+    assert choose(KUHN, SHORT, 1).learning.critic_sees == "privileged"
+    assert choose(replace(KUHN, privileged=None), SHORT, 1).learning.critic_sees == "seat"
+
+
+def test_short_matches_are_played_whole_and_long_ones_stream():
+    short, long = choose(KUHN, SHORT, 1), choose(KUHN, Sample(1100.0, 1.0), 1)
+    assert (short.rollouts.mode, short.learning.lam) == ("matches", 1.0)
+    assert (long.rollouts.mode, long.learning.lam) == ("stream", 0.95)
+    assert short.rollouts.matches * SHORT.decisions == pytest.approx(2048, rel=0.1)
+
+
+def test_returns_are_measured_by_their_deviation_and_rare_ones_are_not_lost():
+    even = np.array([[2.0, -2.0], [-2.0, 2.0]])
+    rare = np.zeros((1000, 2))
+    rare[0] = [8.0, -8.0]
+    assert return_scale(even) == pytest.approx(2.0)
+    assert return_scale(rare) == pytest.approx(2.0)
+    assert return_scale(np.zeros((10, 2))) == return_scale(np.zeros((0, 2))) == 1.0
+
+
+def test_a_few_random_matches_say_how_long_and_how_dear_they_are():
+    sample = sample_of("leduc", {})
+    assert 3 < sample.decisions < 6
+    assert 3 < sample.scale < 6
+
+
+def test_a_run_is_evaluated_about_ten_times_against_all_bots():
+    chosen = default_settings("kuhn", iterations=200)
+    bots = registry.bot_names(registry.entry("kuhn"))
+    assert (chosen.evaluation.every, chosen.evaluation.bots) == (20, tuple(bots))
+
+
+def test_from_a_policy_the_learning_is_alphastars():
+    chosen = default_settings("kuhn", vtrace=True, anchored=True)
+    assert chosen.learning == alphastar(anchored=True).learning
+    assert chosen.replay == alphastar().replay
+
+
+def test_the_summary_is_one_line_that_names_the_numbers():
+    line = summary(default_settings("kuhn", iterations=200))
+    assert "\n" not in line
+    for words in ("kuhn", "ppo", "magnet 0.3→", "200 iterations", "every 20", "random"):
+        assert words in line
+
+
+def test_a_handful_of_updates_is_told_in_one_sentence():
+    few = default_settings("kuhn", iterations=FEW_UPDATES - 1)
+    assert few_updates(few).startswith(f"This is a run of {FEW_UPDATES - 1} updates")
+    assert few_updates(replace(few, iterations=FEW_UPDATES)) == ""
+
+
+def test_a_game_without_a_recipe_is_learned_evaluated_and_reported():
+    recipe = load_recipe(default_recipe("kuhn"))
+    assert recipe.stages.names == ["rl", "evaluate", "report"]
+    assert recipe.run_settings("rl").learning == default_settings("kuhn").learning
