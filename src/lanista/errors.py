@@ -47,19 +47,19 @@ class FewerIterationsError(RefusedError):
         self,
         run: str,
         done: int,
-        wanted: int,
+        target: int,
         flag: str = "iterations",
         remedy: str = "name an earlier checkpoint",
     ) -> None:
-        self.run, self.done, self.wanted = run, done, wanted
+        self.run, self.done, self.target = run, done, target
         super().__init__(
-            f"{run} has done {done} iterations, and {flag} asks for {wanted}; ask for at least "
+            f"{run} has done {done} iterations, and {flag} asks for {target}; ask for at least "
             f"{done}, or {remedy}."
         )
 
     def named(self, flag: str, remedy: str) -> FewerIterationsError:
         """Return the same, told by the flags of a command."""
-        return type(self)(self.run, self.done, self.wanted, flag, remedy)
+        return type(self)(self.run, self.done, self.target, flag, remedy)
 
 
 def nearest(word: str, known_words: Iterable[str], inside: str = "") -> str:

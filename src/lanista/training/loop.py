@@ -144,7 +144,7 @@ class _Trainer:
             return self._go_on(iteration, state, notices)
 
     def _go_on(self, iteration: int, state: dict[str, Any], notices: list[str]) -> int:
-        """Take up the state of a checkpoint and train from it."""
+        """Load the state of a checkpoint and train from it."""
         population, update = self.population, iteration * self.settings.learner_updates
         self.observers.work_started(self.settings.updates, "updates")
         self.observers.work_at(update)
