@@ -1,4 +1,4 @@
-"""Words: the glossary has the vocabulary, and pages, help and log lines keep to it."""
+"""Words: the glossary has the vocabulary, and pages, help, log lines and names keep to it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ BANNED = re.compile(
     r"|\bknows? not\b",
     re.IGNORECASE,
 )
+EMPTY_NAMES = {"found", "told", "said", "each", "known", "taken", "asked"}
+"""A verb form or a pronoun does not say what a value is."""
+KEYS_OF_FILES = {("live/promotion/acceptance.py", "found"), ("data/battle_logs.py", "known")}
+"""Fields that are written under their own name: by `policy ready` and by an import of logs."""
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 SETTINGS = [*sorted((ROOT / "recipes").rglob("*.yaml"))]
 SOURCES = [
@@ -50,6 +54,18 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, "".join(map(str, pieces))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
+
+
+def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield every variable, field and parameter of a module where it gets its value."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                yield node.lineno, name
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                yield node.lineno, name
 
 
 def test_each_word_of_the_vocabulary_has_one_sentence_in_the_glossary() -> None:
@@ -88,3 +104,34 @@ def test_banned_phrases_are_noticed(text: str) -> None:
 @pytest.mark.parametrize("text", ["the wall time", "takes up to 5 games", "who beats whom"])
 def test_other_phrases_are_not(text: str) -> None:
     assert banned(text) == []
+
+
+def test_variables_and_parameters_say_what_they_hold() -> None:
+    package = ROOT / "src" / "lanista"
+    modules = sorted(package.rglob("*.py"))
+    assert len(modules) > 300
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in modules
+        for line, name in bound_names(ast.parse(path.read_text(encoding="utf-8")))
+        if name in EMPTY_NAMES and (path.relative_to(package).as_posix(), name) not in KEYS_OF_FILES
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["found = 1", "found: int", "for found in ():\n    pass", "[1 for found in ()]",
+     "(found := 1)", "with open(p) as found:\n    pass", "a, (*found, b) = c",
+     "def f(found): pass", "def f(*found): pass", "def f(*, found=1): pass", "lambda found: 1",
+     "try:\n    pass\nexcept E as found:\n    pass",
+     "match a:\n    case [found]:\n        pass", "match a:\n    case [*found]:\n        pass",
+     "match a:\n    case {**found}:\n        pass"],
+)  # fmt: skip
+def test_a_name_is_noticed_wherever_it_gets_its_value(text: str) -> None:
+    assert "found" in [name for _, name in bound_names(ast.parse(text))]
+
+
+@pytest.mark.parametrize("text", ["a.found()", "def found(): pass", "f(found=1)", "a = found"])
+def test_methods_keywords_and_reads_are_no_new_names(text: str) -> None:
+    assert "found" not in [name for _, name in bound_names(ast.parse(text))]
