@@ -1,4 +1,7 @@
-"""What tests allow to run is remembered in a list of their own, never in the user's."""
+"""What tests allow to run is remembered in a list of their own, never in the user's.
+
+Property tests have no limit of wall-clock time: how busy a machine is changes no outcome.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,12 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from lanista.games import trust
+
+settings.register_profile("lanista", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("lanista")
 
 
 @pytest.fixture(scope="session", autouse=True)

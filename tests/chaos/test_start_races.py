@@ -66,7 +66,7 @@ def test_of_runs_that_begin_at_the_same_time_one_is_made_and_the_other_refused(
     league = ["league", "--game", "kuhn", *short, "--cpu", "--output-dir"]
     rounds.append([*league, str(tmp_path / "league")])
     processes = race(tmp_path / "gate", rounds)
-    said = [process.communicate(timeout=300) for process in processes]
+    said = [process.communicate(timeout=900) for process in processes]
     codes = [
         [line.split()[1] for line in out.splitlines() if line.startswith("code")] for out, _ in said
     ]
@@ -96,7 +96,7 @@ def test_of_learners_that_begin_at_the_same_time_one_serves_and_the_other_is_ref
         rounds.append(["learn", "--spool", str(spool), "--policy", str(folder.folder)])
     processes = race(tmp_path / "gate", rounds)
     # Reading waits for as long as somebody lives; one who hangs must fail the test, not stop it.
-    watchdog = threading.Timer(300, lambda: [process.kill() for process in processes])
+    watchdog = threading.Timer(900, lambda: [process.kill() for process in processes])
     watchdog.start()
     try:
         for number in range(len(rounds)):

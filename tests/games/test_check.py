@@ -191,7 +191,8 @@ COMPILED = [name for name in BUILT_IN if name not in ELSEWHERE]
 def test_a_compiled_game_of_ours_obeys_the_contract(name, share):
     # Arena's matches are long, so that fewer show as much.
     matches, effort = (4, 4_000) if name == "arena" else (int(32 * share), 40_000)
-    check_game(name, matches=matches, effort=int(effort * share))
+    settings = {"duration": 20.0} if name == "arena" and share < 1 else {}
+    check_game(name, matches=matches, effort=int(effort * share), settings=settings)
 
 
 @pytest.mark.slow

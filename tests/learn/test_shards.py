@@ -223,7 +223,7 @@ def test_threads_do_not_keep_a_process_alive() -> None:
         "print(threads.map(str, [1, 2, 3]))\n"
     )
     done = warm_python.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=900, check=True
     )
     assert done.stdout.strip() == "['1', '2', '3']"
 

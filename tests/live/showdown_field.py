@@ -30,7 +30,7 @@ from lanista.rollout.inference.policy_players import policy_player
 
 FORMAT = format_named("gen9vgc2025regi")
 SPEC = describe(FORMAT, "mirror", "", "any")
-LONG = 120.0
+LONG = 900.0
 """Seconds after which something that should happen is said not to."""
 Change = Callable[[str], str | None]
 """Takes a message and returns what passes instead of it; None: nothing."""

@@ -253,7 +253,7 @@ def test_eight_agents_never_see_a_torn_policy_while_thousands_are_published(
             assert process.stdout.readline() == "ready\n"
         publish(folder, publishes)
         for process in readers:
-            said, _ = process.communicate("stop\n", timeout=300)
+            said, _ = process.communicate("stop\n", timeout=900)
             games, policies, faults = said.split(" ", 2)
             assert faults.strip() == "[]"
             assert int(games) > 20

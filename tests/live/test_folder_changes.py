@@ -81,7 +81,7 @@ def test_four_processes_change_the_pointer_and_no_change_is_lost(tmp_path: Path)
             assert process.stdin is not None
             process.stdin.write("go\n")
             process.stdin.flush()
-        said = [process.communicate(timeout=300)[1] for process in running]
+        said = [process.communicate(timeout=900)[1] for process in running]
     finally:
         for process in running:
             process.kill()

@@ -68,7 +68,7 @@ class Watched:
 
 def learn(path: Path, say: Watched) -> BackgroundLearner:
     """Serve until all games took effect; return the learner, closed."""
-    stop, ends = threading.Event(), time.monotonic() + 300
+    stop, ends = threading.Event(), time.monotonic() + 900
 
     def make() -> BackgroundLearner:
         return BackgroundLearner(path / "spool", path / "policy", SETTINGS, say=say)

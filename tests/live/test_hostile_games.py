@@ -43,7 +43,7 @@ def cost_of(path: Path) -> tuple[str, float, float]:
     code = MEASURE.format(here=str(HERE))
     done = subprocess.run(
         [sys.executable, "-c", code, str(path)],
-        capture_output=True, text=True, check=True, timeout=100,
+        capture_output=True, text=True, check=True, timeout=900,
     )  # fmt: skip
     verdict, memory, seconds = done.stdout.split()
     return verdict, float(memory), float(seconds)

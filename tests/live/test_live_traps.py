@@ -230,7 +230,7 @@ def test_a_new_process_plays_the_published_policy_to_the_last_bit(tmp_path: Path
     )
     exec(here, {})
     done = subprocess.run(
-        [sys.executable, "-c", there], capture_output=True, text=True, check=True, timeout=100
+        [sys.executable, "-c", there], capture_output=True, text=True, check=True, timeout=900
     )
     assert done.stdout == f"{digest}\n"
     ours, theirs = only(tmp_path / "here"), only(tmp_path / "there")

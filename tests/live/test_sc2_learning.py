@@ -37,7 +37,7 @@ class Quick(Player):
 
 def games_in(folder: Path, number: int) -> dict[str, game_file.GameFile]:
     """Return the games that wait, once so many do: the bot writes them beside its game."""
-    last = time.monotonic() + 120
+    last = time.monotonic() + 900
     while len(paths := list((folder / "spool" / "new").glob("*.npz"))) < number:
         assert time.monotonic() < last
         time.sleep(0.05)

@@ -113,7 +113,7 @@ def flooded(flood: Flood, most: int = MOST_SENT) -> tuple[list[str], int, int, i
             [sys.executable, "-c", CHILD, url, NAME],
             capture_output=True,
             text=True,
-            timeout=500,
+            timeout=900,
             check=False,
         )
     assert ran.stderr == ""

@@ -125,7 +125,7 @@ def full_disk(tmp_path: Path, room: bool) -> str:
         here=str(HERE), policy=str(tmp_path / "policy"), spool=str(tmp_path / "spool"), room=room
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=900
     )
     return done.stdout + done.stderr
 
@@ -319,5 +319,5 @@ def play():
         game.end(1)
 play()
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=900)
     assert len(files_of(tmp_path / "spool")) == 5

@@ -17,7 +17,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=300,  # A process that does not end would never fail otherwise.
+        timeout=900,  # A process that does not end would never fail otherwise.
     )
 
 

@@ -20,7 +20,7 @@ from lanista.games.streams import Stream
 
 NAMES = ("Player 1", "Player 2")
 """Those that the worker gives, so that no line differs by a name."""
-LONG = 60.0
+LONG = 900.0
 """Seconds after which a file that should be there is said not to be."""
 
 Event = tuple[tuple[str, ...], Request | None]

@@ -239,7 +239,7 @@ def check_taken(told: Told) -> int:
     return len(told.choices)
 
 
-QUICK = dict(zip(MAIN_FORMATS, (100, 60, 20, 40), strict=True))
+QUICK = dict(zip(MAIN_FORMATS, (24, 16, 8, 12), strict=True))
 
 
 @needs_simulator

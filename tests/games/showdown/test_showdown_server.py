@@ -21,7 +21,7 @@ from lanista.games.contract import GameError
 from lanista.games.showdown.install import PLACE, find
 from lanista.games.showdown.local_servers.server import HOST, Server
 
-LONG = 60.0
+LONG = 900.0
 """Seconds after which something that should end is said not to."""
 STARTS_AND_WAITS = """
 import time

@@ -147,8 +147,8 @@ def check(battles: Battles, kind: str, views: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [*MAIN_FORMATS, "odd teams"])
-def test_a_tracker_agrees_with_poke_env_over_a_thousand_views(battles: Battles, kind: str) -> None:
-    check(battles, kind, 1000, seed=41)
+def test_a_tracker_agrees_with_poke_env_over_some_views(battles: Battles, kind: str) -> None:
+    check(battles, kind, 400, seed=41)
 
 
 @pytest.mark.slow
