@@ -124,7 +124,9 @@ class _Forked(subprocess.Popen):  # type: ignore[type-arg]
         return self.returncode
 
 
-Popen = subprocess.Popen if sys.platform == "win32" else _Forked
+# Where lines are counted, every process must begin by itself to be counted for its test.
+_PLAIN = sys.platform == "win32" or "COVERAGE_PROCESS_START" in os.environ
+Popen = subprocess.Popen if _PLAIN else _Forked
 
 
 def run(
