@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 # Columns with one entry for each decision, and with one for each unroll.
 ROWS = (
     "observation", "mask", "action", "log_prob", "log_probs", "value", "reward", "ended",
-    "seat", "match", "turn", "update", "privileged",
+    "seat", "match", "turn", "update", "privileged", "teacher",
 )  # fmt: skip
 LANES = ("next_observation", "next_mask", "next_privileged", "next_value", "goes_on", "state")
 HEAVY = (
     "observation", "mask", "action", "log_prob", "log_probs", "value", "reward", "privileged",
-    "next_observation", "next_mask", "next_privileged", "next_value", "state",
+    "teacher", "next_observation", "next_mask", "next_privileged", "next_value", "state",
 )  # fmt: skip
 """Columns that only networks and losses read; the others are read by the host too."""
 ALL = (*ROWS, *LANES, "index")
@@ -61,6 +61,8 @@ class Unrolls:
     log_probs: NDArray[np.float32] | None = None
     """`[N, choices]`: of all choices, under the weights that acted."""
     privileged: NDArray[Any] | None = None
+    teacher: NDArray[np.int32] | None = None
+    """`[N, heads]`: what a teacher would have done; -1 where that says nothing."""
     next_observation: NDArray[Any] | None = None
     next_mask: NDArray[np.bool_] | None = None
     next_privileged: NDArray[Any] | None = None

@@ -81,6 +81,9 @@ class Head:
     parts: tuple[int, ...] = ()
     """Where a choice is made of parts: how many each has, the last counting fastest, so that
     choice = first * parts[1] + second. A network then learns each part for all others at once."""
+    only_with: tuple[str, int] | None = field(default=None, compare=False)
+    """The head, and its choice, without which this one changes nothing; none: it always counts.
+    What a teacher chose there is not imitated."""
 
     def __post_init__(self) -> None:
         if self.parts and math.prod(self.parts) != self.size:

@@ -51,6 +51,8 @@ class LossInputs:
     value_target: Tensor | None = None
     old_value: Tensor | None = None
     upgo: Tensor | None = None
+    teacher: Tensor | None = None
+    """`[N, heads]`: what a teacher would have done; -1 where that says nothing."""
     value: Tensor | None = None
     """`[N]`: the critic's value, without gradient."""
     q_advantage: Tensor | None = None
@@ -147,6 +149,16 @@ def reference(inputs: LossInputs) -> Term:
         inputs.references["reference"],
         inputs.mask,
         inputs.everything,
+    )
+
+
+def teacher(inputs: LossInputs) -> Term:
+    if inputs.teacher is None:
+        raise LanistaError(
+            "The term teacher needs a teacher's choices in the data; set rollouts.teacher."
+        )
+    return regularisers.teacher_cross_entropy(
+        inputs.heads, inputs.log_probs, inputs.teacher, inputs.mask, inputs.everything
     )
 
 

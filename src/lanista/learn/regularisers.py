@@ -37,6 +37,26 @@ def reverse_kl(
     return Term(kl.sum(-1), {"kl": kl.detach()})
 
 
+def teacher_cross_entropy(
+    heads: Heads, log_prob_t: Tensor, teacher_t: Tensor, mask_t: Tensor, valid_t: Tensor
+) -> Term:
+    """Return E[−log π(a*)], a* `[T, B, heads]` what a teacher would have done, −1 for no label.
+
+    `agreement` is the share of labelled heads whose likeliest choice is the teacher's.
+    """
+    labelled_t = teacher_t >= 0
+    label_t = teacher_t.clamp(min=0)
+    chosen_t = heads.select(log_prob_t, label_t)
+    loss = -mean_over(torch.where(labelled_t, chosen_t, 0.0).sum(-1), valid_t)
+
+    def measured() -> Numbers:
+        counted_t = labelled_t & as_flags(valid_t)[..., None]
+        same_t = (heads.mode(log_prob_t, mask_t) == label_t) & counted_t
+        return {"agreement": same_t.sum() / counted_t.sum().clamp(min=1)}
+
+    return Term(loss, measured)
+
+
 def reference_kl(
     heads: Heads,
     log_prob_t: Tensor,

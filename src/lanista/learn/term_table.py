@@ -83,6 +83,11 @@ REGULARISERS: Table[Regulariser] = Table(
             f"{_TERMS}:anchor_forward",
             reads=("anchor",),
         ),
+        "teacher": Regulariser(
+            "cross-entropy to what the bot `rollouts.teacher` would do in the same position",
+            f"{_TERMS}:teacher",
+            reads=("teacher",),
+        ),
         "portfolio": Regulariser(
             "KL(policy ‖ several snapshots of itself)", f"{_TERMS}:portfolio", reads=("portfolio",)
         ),

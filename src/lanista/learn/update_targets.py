@@ -66,6 +66,7 @@ def loss_inputs(
         critic=forward.critic,
         valid=everything,
         everything=everything,
+        teacher=None if unrolls.teacher is None else batch.tensor("teacher").long(),
         value=forward.value,
         references=references,
         weights=weights,

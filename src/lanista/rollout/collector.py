@@ -26,6 +26,7 @@ from lanista.rollout.inference.opponent_batch import Others
 from lanista.rollout.outcome_counts import Tally
 from lanista.rollout.player_hooks import PlayerHooks
 from lanista.rollout.rows import by_player
+from lanista.rollout.teacher import Teacher
 from lanista.rollout.timing import BATCH, OBSERVE, OPPONENTS, SIMULATE
 from lanista.rollout.trajectory_builder import TrajectoryBuilder, refuse_draw
 
@@ -59,6 +60,7 @@ class Collector:
         draw: float | None = None,
         keep_log_probs: bool = False,
         keep_privileged: bool = False,
+        teacher: Player | None = None,
         first_match: int = 0,
     ) -> None:
         self.game, self.actor = game, actor
@@ -73,6 +75,7 @@ class Collector:
         self.next_match = first_match
         self.update = 0
         self.keep_privileged = keep_privileged
+        self.teacher = None if teacher is None else Teacher(teacher, game.spec)
         refuse_draw(draw, game.spec)
         self.tape = TrajectoryBuilder(
             game, unroll_length, shaping_scale, draw, keep_log_probs, keep_privileged
@@ -278,7 +281,11 @@ class Collector:
             with self.phases(OBSERVE):
                 privileged = self.game.privileged().take(rows, 0)
         choice = self.actor.choose(decisions, rows, privileged)
-        self.tape.write(decisions, rows, choice, privileged, self.update)
+        labels = None
+        if self.teacher is not None:
+            with self.phases(OPPONENTS):
+                labels = self.teacher.labels(decisions, rows)
+        self.tape.write(decisions, rows, choice, privileged, self.update, labels)
         return choice.action
 
     def _refuse_swapped(self) -> None:

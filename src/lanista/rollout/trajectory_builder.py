@@ -67,9 +67,10 @@ class TrajectoryBuilder:
         choice: Choice,
         privileged: NDArray[Any] | None,
         update: int,
+        teacher: NDArray[np.int32] | None = None,
     ) -> None:
         """Add decisions, and settle what came of each seat's decision before."""
-        self._grow(len(mine), decisions, choice, privileged)
+        self._grow(len(mine), decisions, choice, privileged, teacher)
         columns, first, lanes = self.columns, self.rows, self.lanes
         reward = self._reward(...)
         link_arguments = (self.last, columns, first, lanes, self.length, update)
@@ -88,6 +89,8 @@ class TrajectoryBuilder:
             pairs.append((choice.value, columns["value"]))
         if privileged is not None:
             pairs.append((privileged, columns["privileged"]))
+        if teacher is not None:
+            pairs.append((teacher, columns["teacher"]))
         copy_rows(pairs, None, first)
         self.rows += len(mine)
 
@@ -193,7 +196,12 @@ class TrajectoryBuilder:
             self.lane_state = [states]
 
     def _grow(
-        self, more: int, decisions: Decisions, choice: Choice, privileged: NDArray[Any] | None
+        self,
+        more: int,
+        decisions: Decisions,
+        choice: Choice,
+        privileged: NDArray[Any] | None,
+        teacher: NDArray[np.int32] | None,
     ) -> None:
         needed = self.rows + more
         if self.columns and needed <= len(self.columns["lane"]):
@@ -221,6 +229,8 @@ class TrajectoryBuilder:
             shapes["value"] = ((), np.float32)
         if privileged is not None:
             shapes["privileged"] = (privileged.shape[1:], privileged.dtype)
+        if teacher is not None:
+            shapes["teacher"] = ((len(spec.heads),), np.int32)
         for name, (shape, dtype) in shapes.items():
             grown = np.empty((size, *shape), dtype)
             if name in self.columns:

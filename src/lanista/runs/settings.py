@@ -98,6 +98,9 @@ class Rollouts:
     """Central inference: a request waits at most so many seconds for others."""
     opponents: tuple[Opponent, ...] = (Opponent(SELF),)
     """Opponent mix: names, NAME=WEIGHT, or keys player and weight."""
+    teacher: str = ""
+    """A bot of the game that says what it would do at each of the learner's decisions; the term
+    `teacher` imitates it (DAgger). Empty: none."""
     shaping_scale: float = 0.0
     """Weight of the game's reward shaping; 0: not used."""
     draw: float | None = None
@@ -326,6 +329,11 @@ class RunSettings:
             raise SettingsError(
                 f"The league has {learners} learners who meet each other as they learn, so they "
                 "need one thread; set rollouts.workers to 1, launcher to serial and lag to 0."
+            )
+        if self.learning.needs("teacher") and not self.rollouts.teacher:
+            raise SettingsError(
+                "learning.terms has a weight for teacher, and rollouts.teacher names nobody; name "
+                "a bot of the game there."
             )
         for value in self.learning.terms.values():
             parse_schedule(value)

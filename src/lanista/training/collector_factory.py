@@ -80,6 +80,9 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
     rollouts, learning = settings.rollouts, settings.learning
     game_settings = {"seed": settings.seed, **settings.game_settings}
     spec = registry.spec_of(settings.game, **game_settings)
+    teacher = None
+    if learning.needs("teacher"):
+        teacher = registry.make_bot(settings.game, rollouts.teacher, spec, settings.seed)
     return Collector(
         registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **game_settings),
         actor,
@@ -88,6 +91,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         draw=rollouts.draw,
         keep_log_probs=learning.needs("behaviour_log_probs"),
         keep_privileged=learning.critic_sees == "privileged",
+        teacher=teacher,
         first_match=first_match,
     )
 

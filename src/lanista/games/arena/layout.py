@@ -17,7 +17,8 @@ SEAT_SHOTS = 25
 OBSERVATIONS = ("rich", "classic19")
 
 HEADS = (
-    *(Head(name, 11) for name in ("move_x", "move_y", "aim_x", "aim_y")),
+    *(Head(name, 11) for name in ("move_x", "move_y")),
+    *(Head(name, 11, only_with=("fire", 1)) for name in ("aim_x", "aim_y")),
     Head("fire", 2, ("hold", "fire")),
     Head("ability", 3, ("none", "dash", "shield")),
     Head("interact", 2, ("leave", "pick up")),
