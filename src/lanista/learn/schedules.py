@@ -173,6 +173,40 @@ class WarmUp(Schedule):
 
 
 @dataclass(frozen=True)
+class Delay(Schedule):
+    """One number for the first steps, then another schedule, which begins there."""
+
+    kind = "delay"
+    steps: int
+    then: Schedule
+    before: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise LanistaError(f"A delay schedule needs steps ≥ 1, got {self.steps}.")
+
+    def __call__(
+        self,
+        step: int,
+        total: int,
+        state: Mapping[str, float] | None = None,
+        values: Mapping[str, float] | None = None,
+    ) -> float:
+        if step < self.steps:
+            return self.before
+        return self.then(step - self.steps, max(1, total - self.steps), state, values)
+
+    def initial(self) -> State:
+        return self.then.initial()
+
+    def observe(self, state: Mapping[str, float], metric: float) -> State:
+        return self.then.observe(state, metric)
+
+    def needs(self) -> tuple[str, ...]:
+        return self.then.needs()
+
+
+@dataclass(frozen=True)
 class OnPlateau(Schedule):
     """Multiplied by `factor` whenever the metric has not improved for `patience` looks."""
 
@@ -246,7 +280,7 @@ SCHEDULES: Table[Entry] = Table(
     "lanista.schedules",
     {
         cls.kind: Entry(str(cls.__doc__).splitlines()[0], cls)
-        for cls in (Constant, Linear, Cosine, Power, Exponential, WarmUp, OnPlateau, Coupled)
+        for cls in (Constant, Linear, Cosine, Power, Exponential, WarmUp, Delay, OnPlateau, Coupled)
     },
     wrap=_entry_of,
 )
