@@ -105,6 +105,25 @@ class Option:
 
 
 @dataclass(frozen=True)
+class Symmetry:
+    """Ways to turn or mirror a position after which the game is the same, as a group.
+
+    Element g turns a view x into x'[i] = signs[g][i] · x[columns[g][i]], and the choice c into
+    choices[g][c]. All are tuples over elements; the first element changes nothing.
+    """
+
+    columns: tuple[tuple[int, ...], ...]
+    signs: tuple[tuple[int, ...], ...]
+    choices: tuple[tuple[int, ...], ...]
+    direction: tuple[float, ...]
+    """Weights over a turned view. Of all its turns a view is shown in the one with the largest
+    weighted sum, so that positions that are turns of each other look the same."""
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+@dataclass(frozen=True)
 class Facts:
     """What is true of a game, whoever plays it."""
 
@@ -152,6 +171,8 @@ class Spec:
     free_settings: tuple[str, ...] = ()
     """Settings that a policy is not bound to, such as which decks are dealt: whatever they are, a
     policy sees the same layout and has the same choices."""
+    symmetry: Symmetry | None = field(default=None, compare=False)
+    """How positions can be turned, for networks that have it built in; none: not at all."""
     game_file: str = field(default="", compare=False)
     """SHA-256 of the Python file that the game comes from; empty: from an installed package."""
 

@@ -90,5 +90,17 @@ def refuse_other_tensors(header: PolicyHeader, shapes: Mapping[str, tuple[int, .
             )
 
 
+def refuse_other_turns(network_turns: int | None, arrays: Mapping[str, Any]) -> None:
+    """Refuse turns of views and choices that are no permutations with signs."""
+    if network_turns is None:
+        return
+    for name in ("torso.columns", "head.permutation"):
+        table = arrays[name]
+        if not all(sorted(row) == list(range(len(row))) for row in table.tolist()):
+            raise PolicyFileError(f"its tensor {name!r} is no permutation")
+    if not all(abs(sign) == 1 for row in arrays["torso.signs"].tolist() for sign in row):
+        raise PolicyFileError("its tensor 'torso.signs' has other numbers than 1 and -1")
+
+
 def _written(shape: tuple[int, ...] | None) -> str:
     return "none, for it is not there" if shape is None else str(list(shape))

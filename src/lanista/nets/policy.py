@@ -5,52 +5,20 @@ Knows nothing of how either is trained, of games' rules, or of files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
-from lanista.games.contract import Head, Observation, Spec
+from lanista.errors import LanistaError
+from lanista.games.contract import Observation, Spec, Symmetry
+from lanista.nets.choices import Choices
 from lanista.nets.distribution import Heads
 from lanista.nets.settings import Network
+from lanista.nets.symmetry import TurnedChoices, TurnedTorso
 from lanista.nets.torsos import Torso, make_torso
 
 CriticOutput = Literal["value", "outcome", "q"]
-
-
-class Choices(nn.Linear):
-    """One linear layer with all heads' choices.
-
-    Where a head's choices are made of parts, a choice's weights are the sum of its own and those
-    of its parts: what is learned of a part in one choice holds in all.
-    """
-
-    def __init__(self, width: int, heads: Sequence[Head]) -> None:
-        super().__init__(width, sum(head.size for head in heads))
-        self.sizes = [(head.size, head.parts) for head in heads]
-        # Without such heads there is no further tensor, in files either.
-        count = sum(sum(head.parts) for head in heads)
-        self.parts = nn.Parameter(torch.zeros(count, width)) if count else None
-
-    def forward(self, features: Tensor) -> Tensor:
-        return linear(features, self.whole(), self.bias)
-
-    def whole(self) -> Tensor:
-        """Return the weights `[choices, width]` of a plain layer that does the same."""
-        if self.parts is None:
-            return self.weight
-        pieces, at = [], 0
-        owns = torch.split(self.weight, [size for size, _ in self.sizes])
-        for own, (_, part_sizes) in zip(owns, self.sizes, strict=True):
-            piece = own.view(*(part_sizes or (len(own),)), -1)
-            for axis, size in enumerate(part_sizes):
-                shape = [size if axis == other else 1 for other in range(len(part_sizes))]
-                piece = piece + self.parts[at : at + size].view(*shape, -1)
-                at += size
-            pieces.append(piece.flatten(0, -2))
-        return torch.cat(pieces)
 
 
 class Policy(nn.Module):
@@ -62,6 +30,10 @@ class Policy(nn.Module):
         self.heads = Heads(tuple(head.size for head in spec.heads))
         self.torso: Torso = make_torso(spec.observation, network)
         self.head = Choices(self.torso.width, spec.heads)
+        if network.symmetry:
+            symmetry = _symmetry(spec, network)
+            self.torso = TurnedTorso(self.torso, symmetry, spec.observation.length)
+            self.head = TurnedChoices(self.torso.width, spec.heads, symmetry)
         _start(self)
         # A policy that starts near uniform explores everything the rules allow.
         nn.init.orthogonal_(self.head.weight, 0.01)
@@ -120,6 +92,18 @@ class Critic(nn.Module):
             # Every head's choices are judged by the whole return, so the heads are averaged.
             return (out * probabilities).sum(-1) / self.heads
         return out
+
+
+def _symmetry(spec: Spec, network: Network) -> Symmetry | int:
+    """Return the turns of a game; of a policy file's, which brings them along, how many."""
+    assert network.symmetry is not None
+    turns = spec.symmetry
+    if turns is not None and len(turns) != network.symmetry:
+        raise LanistaError(
+            f"network.symmetry is {network.symmetry}, and {spec.name} has {len(turns)} turns; "
+            f"give {len(turns)}, or leave it out."
+        )
+    return turns or network.symmetry
 
 
 def _start(module: nn.Module) -> None:

@@ -30,6 +30,7 @@ from lanista.nets.header_checks import (
     PolicyFileError,
     refuse_nonsense,
     refuse_other_tensors,
+    refuse_other_turns,
 )
 from lanista.nets.settings import Network, network_from
 from lanista.text import printable, quoted
@@ -174,6 +175,7 @@ def read(path: str | Path) -> PolicyContent:
             arrays[name] = _array(name, data, shape)
         if _start_of_file(header, arrays) != start:
             raise PolicyFileError("it is damaged: its content does not have the SHA-256 it names")
+        refuse_other_turns(header.network.symmetry, arrays)
         return PolicyContent(header, arrays, total.hexdigest())
 
 
@@ -327,6 +329,8 @@ def _as_json(header: PolicyHeader) -> dict[str, Any]:
     about: dict[str, Any] = {name: getattr(header, name) for name in _FIELDS}
     about["settings"], about["extra"] = dict(header.settings), dict(header.extra)
     about["network"] = asdict(header.network)
+    if header.network.symmetry is None:  # As for the game's file, below.
+        del about["network"]["symmetry"]
     about["heads"] = [_head_as_json(head) for head in header.heads]
     about["observation"] = {
         "dtype": header.observation.dtype,

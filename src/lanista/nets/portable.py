@@ -40,8 +40,11 @@ class PortablePolicy:
         self.digest: str = content.digest
         self._label = named(content.digest, content.header.name)
         weights = _Weights(content.arrays)
+        turns = _turns(self.header, weights)
         self._torso: _Torso = _runner(self.header.network.kind)(self.header, weights)
         self._head = _choices(self.header, weights)
+        if turns is not None:
+            self._torso, self._head = turns.around(self._torso, self._head)
         weights.refuse_rest()
 
     @property
@@ -169,6 +172,13 @@ class _Weights:
 
         return norm
 
+    def rename(self, former: str, present: str) -> None:
+        """Give tensors whose names begin with `former` names that begin with `present`."""
+        self.remaining = {
+            present + name.removeprefix(former) if name.startswith(former) else name: array
+            for name, array in self.remaining.items()
+        }
+
     def refuse_rest(self) -> None:
         if self.remaining:
             raise PolicyFileError(f"its tensor {next(iter(self.remaining))!r:.80} belongs nowhere")
@@ -197,6 +207,42 @@ def _choices(header: PolicyHeader, weights: _Weights) -> _Layer:
         return out
 
     return layer
+
+
+class _Turns:
+    """Turns views before a torso sees them and choices back, as nets/symmetry does."""
+
+    def __init__(self, header: PolicyHeader, weights: _Weights, turns: int) -> None:
+        length = header.observation.length
+        self.columns = weights.take("torso.columns", turns, length).astype(np.int64)
+        self.signs = weights.take("torso.signs", turns, length)
+        direction = weights.take("torso.direction", length)
+        choices = sum(head.size for head in header.heads)
+        self.permutation = weights.take("head.permutation", turns, choices).astype(np.int64)
+        self.weights = np.zeros_like(self.signs)
+        np.put_along_axis(self.weights, self.columns, direction * self.signs, -1)
+        weights.rename("torso.inner.", "torso.")
+
+    def around(self, torso: _Torso, head: _Layer) -> tuple[_Torso, _Layer]:
+        """Return a torso and a head that take and give what is not turned."""
+
+        def turned_torso(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
+            turn = (observation.astype(np.float32) @ self.weights.T).argmax(-1)
+            turned = np.take_along_axis(observation, self.columns[turn], -1)
+            turned = turned * self.signs[turn].astype(observation.dtype)
+            features, state = torso(turned, state)
+            return np.concatenate([features, turn[:, None].astype(np.float32)], -1), state
+
+        def turned_head(features: Floats) -> Floats:
+            turn = features[:, -1].astype(np.int64)
+            return np.take_along_axis(head(features[:, :-1]), self.permutation[turn], -1)
+
+        return turned_torso, turned_head
+
+
+def _turns(header: PolicyHeader, weights: _Weights) -> _Turns | None:
+    turns = header.network.symmetry
+    return None if turns is None else _Turns(header, weights, turns)
 
 
 def _relu(x: Floats) -> Floats:

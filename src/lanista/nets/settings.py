@@ -14,6 +14,7 @@ from lanista.nets.torso_table import SIZES, TORSOS, TorsoKind
 Size = Literal["s", "m", "l", "xl"]
 
 MOST = {"width": 16384, "layers": 256, "attention_heads": 16384}
+MOST_TURNS = 1024
 """The largest numbers a network may have; beyond them lies a slip or a damaged file."""
 
 
@@ -32,6 +33,9 @@ class Network:
     """Layers (blocks of a residual network or transformer); 0: by size."""
     attention_heads: int = 0
     """Heads of a transformer's attention; 0: about one for each 32 units of width."""
+    symmetry: int | None = None
+    """The number of turns and mirrors under which the game is the same, as `lanista games GAME`
+    has it: what is learned in one position then holds in all its turns. None: not used."""
 
     def __post_init__(self) -> None:
         TORSOS.refuse_unknown(self.kind, where="network.kind")
@@ -44,6 +48,16 @@ class Network:
                     f"Network {name} is {value!r}; give a whole number from 1 to {most}, or 0 to "
                     "let the size decide."
                 )
+        if self.symmetry is not None and not 1 <= self.symmetry <= MOST_TURNS:
+            raise LanistaError(
+                f"Network symmetry is {self.symmetry}; give the number of the game's turns, or "
+                "leave it out."
+            )
+        if self.symmetry and self._torso.recurrent:
+            raise LanistaError(
+                f"Network symmetry turns every view by itself, and a {self.kind} remembers earlier "
+                "ones; leave it out, or take another kind."
+            )
         if self._torso.attention and self.resolved_width % self.resolved_attention_heads:
             raise LanistaError(
                 f"A {self.kind} {self.resolved_width} wide cannot have "
@@ -69,7 +83,9 @@ class Network:
     def resolved(self) -> Network:
         """The same network with every number written out, whatever sizes come to mean later."""
         heads = self.resolved_attention_heads if self._torso.attention else 0
-        return Network(self.kind, self.size, self.resolved_width, self.resolved_layers, heads)
+        return Network(
+            self.kind, self.size, self.resolved_width, self.resolved_layers, heads, self.symmetry
+        )
 
     @property
     def recurrent(self) -> bool:

@@ -24,6 +24,11 @@ def tensor_shapes(
     width = network.resolved_width
     choices, part_rows = sum(head.size for head in heads), sum(sum(head.parts) for head in heads)
     shapes = TORSOS[network.kind].shapes(observation, width, network.resolved_layers)
+    if turns := network.symmetry:
+        shapes = {name.replace("torso.", "torso.inner.", 1): size for name, size in shapes.items()}
+        table = (turns, observation.length)
+        shapes |= {"torso.columns": table, "torso.signs": table}
+        shapes |= {"torso.direction": (observation.length,), "head.permutation": (turns, choices)}
     shapes |= {"head.weight": (choices, width), "head.bias": (choices,)}
     return shapes | ({"head.parts": (part_rows, width)} if part_rows else {})
 

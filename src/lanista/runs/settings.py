@@ -98,9 +98,9 @@ class Rollouts:
     """Central inference: a request waits at most so many seconds for others."""
     opponents: tuple[Opponent, ...] = (Opponent(SELF),)
     """Opponent mix: names, NAME=WEIGHT, or keys player and weight."""
-    teacher: str = ""
+    teacher: str | None = None
     """A bot of the game that says what it would do at each of the learner's decisions; the term
-    `teacher` imitates it (DAgger). Empty: none."""
+    `teacher` imitates it (DAgger)."""
     shaping_scale: float = 0.0
     """Weight of the game's reward shaping; 0: not used."""
     draw: float | None = None
@@ -379,7 +379,10 @@ MAY_CHANGE = (
     "rollouts.graphs",
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
-NEWER = {"rollouts.draw": None, "game_digest": None}
+NEWER = dict.fromkeys(
+    ("rollouts.draw", "game_digest", "rollouts.teacher", "network.symmetry",
+     "learning.critic_network.symmetry")
+)  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it
 they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:
 that is also what the record of a pipeline's stage has for a key that it lacks."""

@@ -81,7 +81,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
     game_settings = {"seed": settings.seed, **settings.game_settings}
     spec = registry.spec_of(settings.game, **game_settings)
     teacher = None
-    if learning.needs("teacher"):
+    if learning.needs("teacher") and rollouts.teacher:
         teacher = registry.make_bot(settings.game, rollouts.teacher, spec, settings.seed)
     return Collector(
         registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **game_settings),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lanista.games.arena.symmetry import turns
 from lanista.games.contract import Facts, Field, GameError, Head, Observation, Spec
 
 TICKS_A_SECOND = 30
@@ -140,6 +141,7 @@ def describe(seats: int, duration: float, ticks_per_decision: int, observation: 
             "observation": observation,
         },
         privileged=Observation(_privileged(seats), "float32"),
+        symmetry=turns(observation, sum(field.size for field in fields)),
     )
 
 
