@@ -6,6 +6,7 @@ from typing import Any
 
 from lanista.data.trajectory import Unrolls
 from lanista.games import Facts, Field, PythonGame, View, make
+from lanista.games.random_bot import RandomBot
 from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
@@ -74,6 +75,7 @@ class Run:
             unroll_length=unroll_length,
             keep_log_probs=True,
             keep_privileged=settings.critic_sees == "privileged",
+            teacher=RandomBot(game.spec, seed) if settings.needs("teacher") else None,
         )
 
     def play(self, matches: int = 64) -> Unrolls:

@@ -132,3 +132,20 @@ def test_an_unknown_pull_and_a_flat_portfolio_are_refused() -> None:
         regularisers.portfolio_kl(case.heads, pi, pi[None], case.mask, case.valid, pull="max")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="K, T, B"):
         regularisers.portfolio_kl(case.heads, pi, pi, case.mask, case.valid)
+
+
+def test_the_teachers_cross_entropy_counts_labelled_heads_alone() -> None:
+    """By hand: two rows, heads of 2 and 3 choices; the second row has one label."""
+    heads = Heads((2, 3))
+    logits = torch.tensor([[0.0, 1.0, 2.0, 0.0, 1.0], [3.0, 0.0, 0.0, 0.0, 5.0]])
+    mask = torch.tensor([[True] * 5, [True, True, True, True, False]])
+    log_probs = heads.log_probs(logits, mask).requires_grad_()
+    labels = torch.tensor([[1, 0], [-1, 1]])
+    term = regularisers.teacher_cross_entropy(heads, log_probs, labels, mask, torch.ones(2))
+    first = -math.log(math.e / (1 + math.e)) - math.log(math.e**2 / (math.e**2 + 1 + math.e))
+    second = -math.log(1 / 2)
+    assert float(term.loss.detach()) == pytest.approx((first + second) / 2, rel=1e-6)
+    assert float(term.statistics["agreement"]) == pytest.approx(2 / 3)
+    term.loss.backward()
+    assert torch.isfinite(log_probs.grad).all()
+    assert (log_probs.grad[1, :2] == 0).all()

@@ -167,3 +167,19 @@ def test_schedules_that_are_told_nothing_end_at_0_and_halve_after_ten_looks() ->
     assert values[:13] == [1.0] * 11 + [0.5] * 2
     assert values[22:24] == [0.25, 0.25]
     assert values[-1] == 0.5**21
+
+
+def test_a_delay_gives_one_number_first_and_then_a_schedule_that_begins_there() -> None:
+    schedule = parse_schedule(
+        {
+            "kind": "delay",
+            "steps": 3,
+            "before": 7.0,
+            "then": {"kind": "linear", "start": 4.0, "end": 0.0},
+        }
+    )
+    expected = parse_schedule({"kind": "linear", "start": 4.0, "end": 0.0})
+    assert [schedule(step, 8) for step in range(3)] == [7.0, 7.0, 7.0]
+    assert [schedule(step, 8) for step in range(3, 8)] == [expected(step, 5) for step in range(5)]
+    with pytest.raises(LanistaError, match="steps"):
+        parse_schedule({"kind": "delay", "steps": 0, "then": 1.0})

@@ -97,7 +97,7 @@ def test_what_was_written_down_under_the_former_name_is_the_same():
     assert with_present_keys(saved) == plain(settings)
 
     class Stage:
-        grows = ""
+        name, grows = "league", ""
         free = staticmethod(lambda key: False)
 
     before = {"inputs": {"settings": saved, "files": {}}}

@@ -30,11 +30,11 @@ class TurnedTorso(Torso):
         self.inner = inner
         self.turns = symmetry if isinstance(symmetry, int) else len(symmetry)
         self.width = inner.width + self.turns
-        given = None if isinstance(symmetry, int) else symmetry
+        tables = None if isinstance(symmetry, int) else symmetry
         shape = (self.turns, length)
-        self.register_buffer("columns", _table(given and given.columns, shape))
-        self.register_buffer("signs", _table(given and given.signs, shape))
-        self.register_buffer("direction", _table(given and given.direction, (length,)))
+        self.register_buffer("columns", _table(tables and tables.columns, shape))
+        self.register_buffer("signs", _table(tables and tables.signs, shape))
+        self.register_buffer("direction", _table(tables and tables.direction, (length,)))
 
     def forward(self, observation: Tensor) -> Tensor:
         turn = self._turn_of(observation)
@@ -46,7 +46,7 @@ class TurnedTorso(Torso):
 
     def _turn_of(self, observation: Tensor) -> Tensor:
         """Return the turn `[N]` in which the view has the largest sum along `direction`."""
-        # The weights are turned instead of the views: w[g][columns[g][i]] = direction[i] signs[g][i].
+        # Not the views but the weights are turned: w[g][columns[g][i]] = direction[i] · signs[g][i].
         weights = torch.zeros_like(self.signs)
         weights.scatter_(-1, self.columns.long(), self.direction * self.signs)
         with torch.autocast(observation.device.type, enabled=False):
@@ -62,8 +62,8 @@ class TurnedChoices(Choices):
         self.turns = symmetry if isinstance(symmetry, int) else len(symmetry)
         super().__init__(width - self.turns, heads)
         choices = sum(head.size for head in heads)
-        given = None if isinstance(symmetry, int) else symmetry.choices
-        self.register_buffer("permutation", _table(given, (self.turns, choices)))
+        table = None if isinstance(symmetry, int) else symmetry.choices
+        self.register_buffer("permutation", _table(table, (self.turns, choices)))
 
     def forward(self, features: Tensor) -> Tensor:
         logits = super().forward(features[..., : -self.turns])
