@@ -46,7 +46,7 @@ class TurnedTorso(Torso):
 
     def _turn_of(self, observation: Tensor) -> Tensor:
         """Return the turn `[N]` in which the view has the largest sum along `direction`."""
-        # Not the views but the weights are turned: w[g][columns[g][i]] = direction[i] · signs[g][i].
+        # Weights are turned, not views: w[g][columns[g][i]] = direction[i] · signs[g][i].
         weights = torch.zeros_like(self.signs)
         weights.scatter_(-1, self.columns.long(), self.direction * self.signs)
         with torch.autocast(observation.device.type, enabled=False):

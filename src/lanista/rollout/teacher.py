@@ -22,8 +22,8 @@ class Teacher:
     def __init__(self, player: Player, spec: Spec) -> None:
         if isinstance(player, SeatsMatches | Plans):
             raise LanistaError(
-                f"{player.name} follows or plans the matches that it plays, so it cannot say what it "
-                "would do in another's place; name a teacher that goes by what it sees."
+                f"{player.name} follows or plans the matches that it plays, so it cannot say what "
+                "it would do in another's place; name a teacher that goes by what it sees."
             )
         self.player = player
         names = [head.name for head in spec.heads]
