@@ -15,6 +15,7 @@ import numpy as np
 
 from lanista.games import registry
 from lanista.games.contract import Spec
+from lanista.games.python_game import PythonGame
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 from lanista.pipeline.recipe import TOP
@@ -41,12 +42,12 @@ _SAMPLE = 256
 _EVALUATED = 20_000
 """Decisions of an evaluation, about, in all its matches."""
 _FEWEST_EVALUATED, _MOST_EVALUATED = 20, 400
-_DECISIONS = 2048
-"""Of an update: small games played by Python gain more from many updates than from large ones."""
+_DECISIONS, _COMPILED_DECISIONS = 2048, 8192
+"""Of an update: where play is dear, many small updates make more of it than few large ones."""
 _FEWEST_MATCHES = 64
 _LONG_MATCH = 256
 """Decisions of a match, all seats together, beyond which no update waits for its end."""
-_SHORT_MATCH = 24
+_SHORT_MATCH = 12
 _SMALL_OBSERVATION = 256
 
 
@@ -58,6 +59,8 @@ class Sample:
     """Of a match, all seats together."""
     scale: float
     """How far returns lie apart: what losses are measured by."""
+    compiled: bool = False
+    """Whether a decision costs next to nothing beside what is learned from it."""
 
 
 def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sample:
@@ -68,8 +71,9 @@ def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sam
         ids = np.arange(matches, dtype=np.int64)
         schedule = Schedule(ids, ids, np.zeros((matches, spec.seats), np.int32))
         results = play([Table(made, (registry.make_bot(game, "random", spec, seed),))], schedule)
+        compiled = not isinstance(made, PythonGame)
     whole = results.returns[~results.cut_off]
-    return Sample(float(results.decisions.mean()), return_scale(whole))
+    return Sample(float(results.decisions.mean()), return_scale(whole), compiled)
 
 
 def return_scale(returns: Any) -> float:
@@ -188,7 +192,8 @@ def _rollouts(spec: Spec, sample: Sample) -> Rollouts:
     opponents = (Opponent(SELF),)
     if sample.decisions > _LONG_MATCH:
         return Rollouts(mode="stream", unrolls=128, unroll_length=64, opponents=opponents)
-    matches = max(_FEWEST_MATCHES, round(_DECISIONS / sample.decisions / 64) * 64)
+    decisions = _COMPILED_DECISIONS if sample.compiled else _DECISIONS
+    matches = max(_FEWEST_MATCHES, round(decisions / sample.decisions / 64) * 64)
     longest = min(max(1, spec.facts.longest), _LONG_MATCH)
     return Rollouts(matches=matches, unroll_length=longest, opponents=opponents)
 

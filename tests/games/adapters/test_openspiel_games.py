@@ -34,6 +34,25 @@ def tensor(state: Any, seat: int) -> list[float]:
     return state.observation_tensor(seat)  # type: ignore[no-any-return]
 
 
+def seen_by(state: Any, seat: int) -> list[float]:
+    """Return OpenSpiel's tensor, and the seat where that does not say whose it is."""
+    game = state.get_game()
+    named = game.get_type().provides_information_state_tensor or game.num_players() == 1
+    flags = [] if named else [float(seat == other) for other in range(game.num_players())]
+    return [*tensor(state, seat), *flags]
+
+
+def test_seats_of_a_game_that_shows_all_of_them_the_same_are_told_apart() -> None:
+    game = make("openspiel:connect_four", slots=2)
+    game.start([0, 1], [0, 1])
+    first = game.decisions().observation[0].copy()
+    game.act([0, 1], [[3], [3]])
+    second = game.decisions().observation[0]
+    assert first[-2:].tolist() == [1, 0]
+    assert second[-2:].tolist() == [0, 1]
+    assert game.spec.facts.observation_version == 2
+
+
 def draw_chance(state: Any, stream: Stream) -> None:
     """Inverse of the cumulative distribution, one number of the stream a node."""
     while state.is_chance_node():
@@ -84,7 +103,7 @@ def test_a_match_is_what_pyspiel_plays_under_the_same_chance_and_moves(name: str
             assert decisions.seat.tolist() == deciding(state)
             for row, seat in enumerate(decisions.seat.tolist()):
                 np.testing.assert_array_equal(
-                    decisions.observation[row], np.float32(tensor(state, seat))
+                    decisions.observation[row], np.float32(seen_by(state, seat))
                 )
                 legal = np.flatnonzero(decisions.mask[row]).tolist()
                 assert legal == sorted(state.legal_actions(seat))

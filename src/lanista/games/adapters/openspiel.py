@@ -1,7 +1,8 @@
 """Plays OpenSpiel's games as ours: `openspiel:NAME`, NAME as `pyspiel.load_game` takes it.
 
 OpenSpiel keeps the rules. Chance comes from our streams, seats see the information-state tensor
-where there is one and the observation tensor otherwise. What cannot be played so is refused.
+where there is one, and the observation tensor with their seat otherwise. What cannot be played so
+is refused.
 """
 
 from __future__ import annotations
@@ -57,10 +58,13 @@ class OpenSpiel(PythonGame):
 
     def _take_description(self, kind: Any) -> None:
         game = self._game
+        # An information state says whose it is; an observation may be the same for every seat.
+        self._names_seat = not self._information_state and game.num_players() > 1
         hidden = kind.information == kind.Information.IMPERFECT_INFORMATION
         self.facts = Facts(
             seats=game.num_players(),
             longest=game.max_game_length(),
+            observation_version=2 if self._names_seat else 1,
             hidden=hidden,
             chance=kind.chance_mode != kind.ChanceMode.DETERMINISTIC,
             zero_sum=kind.utility == kind.Utility.ZERO_SUM,
@@ -69,6 +73,9 @@ class OpenSpiel(PythonGame):
         size = _tensor_size(game, self._name)
         label = "information state" if self._information_state else "observation"
         self.observation = (Field(label, size),)
+        if self._names_seat:
+            self.observation += (Field("seat", self.facts.seats),)
+            size += self.facts.seats
         self.moves = (Head("move", game.num_distinct_actions(), _labels(game)),)
         if hidden and self.facts.seats > 1:
             others = (Field(f"other {i}", size) for i in range(1, self.facts.seats))
@@ -136,7 +143,10 @@ class OpenSpiel(PythonGame):
     def _tensor(self, inner: Any, seat: int) -> NDArray[np.float32]:
         if self._information_state:
             return np.asarray(inner.information_state_tensor(seat), np.float32)
-        return np.asarray(inner.observation_tensor(seat), np.float32)
+        tensor = np.asarray(inner.observation_tensor(seat), np.float32)
+        if not self._names_seat:
+            return tensor
+        return np.append(tensor, np.float32(np.arange(self.facts.seats) == seat))
 
 
 def _draw_chance(state: Any, rng: Stream) -> None:
