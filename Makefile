@@ -18,6 +18,9 @@ demo: build
 # module or a process has set up, so that each process has a half of its own until it has nothing left.
 PYTEST_FLAGS := -n $(JOBS) --dist worksteal
 test test-slow: export PYTHONDONTWRITEBYTECODE =
+# As many processes as cores: more threads in each would only wait for one another.
+test test-slow: export OMP_NUM_THREADS = 1
+test test-slow: export OPENBLAS_NUM_THREADS = 1
 test: check $(VENV)/showdown
 	$(BIN)/pytest $(PYTEST_FLAGS)
 

@@ -52,14 +52,19 @@ def centrals():
 
 
 @pytest.mark.parametrize(
-    ("name", "workers", "more"),
-    [("kuhn", 1, {"keep_privileged": True}), ("arena", 3, {"keep_log_probs": True})],
+    ("name", "workers", "more", "rounds"),
+    [
+        ("kuhn", 1, {"keep_privileged": True}, (8, 20, 8)),
+        ("arena", 3, {"keep_log_probs": True}, (3, 6, 3)),
+        pytest.param("arena", 3, {"keep_log_probs": True}, (8, 20, 8), marks=pytest.mark.slow),
+    ],
 )
-def test_workers_play_as_they_would_with_an_actor_of_their_own(centrals, name, workers, more):
+def test_workers_play_as_they_would_with_an_actor_of_their_own(
+    centrals, name, workers, more, rounds
+):
     privileged = "keep_privileged" in more
     actor = actor_of(name, critic=True, privileged=privileged)
     central = centrals(actor, workers, batch=6, deadline=0.005)
-    rounds = (8, 20, 8)
     members = [
         process_of(playing, central.attach(number), name, number, rounds, more)
         for number in range(workers)
