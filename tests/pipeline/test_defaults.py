@@ -27,6 +27,7 @@ from lanista.runs.settings import load_settings, to_yaml
 
 KUHN = registry.spec_of("kuhn")
 SHORT = Sample(decisions=4.0, scale=1.0)
+BOTS = ("random", "sound")
 
 
 def facts(**changes):
@@ -43,7 +44,7 @@ def test_the_same_facts_give_the_same_settings_which_yaml_keeps():
     "spec", [facts(hidden=True), facts(hidden=False, simultaneous=True)], ids=["hidden", "at once"]
 )
 def test_where_play_must_be_mixed_it_is_damped_and_the_damping_fades(spec):
-    learning = choose(spec, SHORT, 100).learning
+    learning = choose(spec, BOTS, SHORT, 100).learning
     magnet = parse_schedule(learning.terms["magnet"])
     assert magnet(0, 100) > magnet(100, 100) > 0
     assert "entropy" not in learning.terms
@@ -52,13 +53,31 @@ def test_where_play_must_be_mixed_it_is_damped_and_the_damping_fades(spec):
 
 
 def test_perfect_information_has_no_pull_to_uniform_play():
-    assert "magnet" not in choose(facts(hidden=False), SHORT, 100).learning.terms
-    assert "magnet" not in choose(facts(hidden=True, seats=1), SHORT, 100).learning.terms
+    assert "magnet" not in choose(facts(hidden=False), BOTS, SHORT, 100).learning.terms
+    assert "magnet" not in choose(facts(hidden=True, seats=1), BOTS, SHORT, 100).learning.terms
+
+
+def test_where_all_is_seen_others_are_met_too_and_otherwise_only_oneself():
+    seen = choose(facts(hidden=False), BOTS, SHORT, 1).rollouts.opponents
+    assert {each.player: each.weight for each in seen} == {
+        "self": 0.7, "random": 0.15, "sound": 0.15,
+    }  # fmt: skip
+    assert [each.player for each in choose(KUHN, BOTS, SHORT, 1).rollouts.opponents] == ["self"]
+
+
+def test_the_pull_is_weaker_where_a_match_has_many_decisions():
+    def start(decisions):
+        return choose(KUHN, BOTS, Sample(decisions, 1.0), 1).learning.terms["magnet"]["start"]
+
+    assert start(2.0) == start(8.0)
+    assert start(32.0) == pytest.approx(start(8.0) / 2)
+    assert start(800.0) == pytest.approx(start(8.0) / 10)
 
 
 def test_the_pull_has_the_same_proportion_to_returns_of_any_scale():
     weights = {
-        scale: choose(KUHN, Sample(4.0, scale), 100).learning.terms for scale in (0.5, 1.0, 13.0)
+        scale: choose(KUHN, BOTS, Sample(4.0, scale), 100).learning.terms
+        for scale in (0.5, 1.0, 13.0)
     }
     forces = [scale * terms["policy"] for scale, terms in weights.items()]
     assert forces == pytest.approx([1.0] * 3, rel=1e-2)
@@ -66,12 +85,12 @@ def test_the_pull_has_the_same_proportion_to_returns_of_any_scale():
 
 
 def test_the_critic_sees_what_is_hidden_where_the_game_shows_it():
-    assert choose(KUHN, SHORT, 1).learning.critic_sees == "privileged"
-    assert choose(replace(KUHN, privileged=None), SHORT, 1).learning.critic_sees == "seat"
+    assert choose(KUHN, BOTS, SHORT, 1).learning.critic_sees == "privileged"
+    assert choose(replace(KUHN, privileged=None), BOTS, SHORT, 1).learning.critic_sees == "seat"
 
 
 def test_short_matches_are_played_whole_and_long_ones_stream():
-    short, long = choose(KUHN, SHORT, 1), choose(KUHN, Sample(1100.0, 1.0), 1)
+    short, long = choose(KUHN, BOTS, SHORT, 1), choose(KUHN, BOTS, Sample(1100.0, 1.0), 1)
     assert (short.rollouts.mode, short.learning.lam) == ("matches", 1.0)
     assert (long.rollouts.mode, long.learning.lam) == ("stream", 0.95)
     assert short.rollouts.matches * SHORT.decisions == pytest.approx(2048, rel=0.1)
@@ -107,7 +126,7 @@ def test_from_a_policy_the_learning_is_alphastars():
 def test_the_summary_is_one_line_that_names_the_numbers():
     line = summary(default_settings("kuhn", iterations=200))
     assert "\n" not in line
-    for words in ("kuhn", "ppo", "magnet 0.3→", "200 iterations", "every 20", "random"):
+    for words in ("kuhn", "ppo", "magnet 0.1→", "200 iterations", "every 20", "random"):
         assert words in line
 
 

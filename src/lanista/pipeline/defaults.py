@@ -6,6 +6,7 @@ is a policy to begin from. Knows nothing of commands.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -49,6 +50,12 @@ _LONG_MATCH = 256
 """Decisions of a match, all seats together, beyond which no update waits for its end."""
 _SHORT_MATCH = 12
 _SMALL_OBSERVATION = 256
+_UNWEAKENED = 4
+"""Decisions of a seat in a match up to which the pull to uniform play has its whole strength."""
+_REFERENCE_EVERY = 30
+"""Updates between two references: enough to come near what the pull allows."""
+_REHEARSAL = 0.3
+"""Share of matches against bots where everything is seen."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ def default_settings(
         chosen = alphastar(anchored=anchored)
         chosen = replace(chosen, iterations=chosen.iterations if iterations is None else iterations)
     else:
-        chosen = choose(spec, sample, ITERATIONS if iterations is None else iterations)
+        chosen = choose(spec, bots, sample, ITERATIONS if iterations is None else iterations)
     every = max(1, chosen.iterations // EVALUATIONS)
     return replace(
         chosen,
@@ -130,13 +137,13 @@ def default_recipe(game: str) -> dict[str, Any]:
     }
 
 
-def choose(spec: Spec, sample: Sample, iterations: int) -> RunSettings:
+def choose(spec: Spec, bots: Sequence[str], sample: Sample, iterations: int) -> RunSettings:
     """Return how to learn a game, by what is known of it. The same facts give the same settings."""
     return RunSettings(
         iterations=iterations,
         network=_network(spec),
         learning=_learning(spec, sample),
-        rollouts=_rollouts(spec, sample),
+        rollouts=_rollouts(spec, bots, sample),
     )
 
 
@@ -160,36 +167,53 @@ def _network(spec: Spec) -> Network:
 
 def _learning(spec: Spec, sample: Sample) -> Learning:
     short = sample.decisions <= _SHORT_MATCH
+    long = sample.decisions > _LONG_MATCH
+    common: dict[str, Any] = {
+        "lam": 1.0 if short else 0.95,
+        "critic_sees": "seat" if spec.privileged is None else "privileged",
+    }
     if not secretive(spec):
         return Learning(
-            terms={"policy": 1.0, "value": 0.5, "entropy": 0.01},
-            lr={"kind": "linear", "start": 1e-3, "end": 1e-4},
-            epochs=2,
+            terms={"policy": 1.0, "value": 0.5, "entropy": _fading(0.05, 0.02)},
+            lr=_fading(1e-3, 1e-4),
+            epochs=4,
             minibatches=4,
-            lam=1.0 if short else 0.95,
             average_share=0.1,
+            **common,
         )
+    # A match's returns are shared out among its decisions, so a pull of one strength would hold
+    # those of a long match at uniform play.
+    pull = min(1.0, math.sqrt(_UNWEAKENED * spec.seats / sample.decisions))
     # Divided by the scale of returns, losses and pulls have the same proportions in every game.
-    scale = sample.scale
     return Learning(
         terms={
-            "policy": _rounded(1 / scale),
+            "policy": 1.0 if long else _rounded(1 / sample.scale),
             "value": 0.5,
-            "behaviour": 0.5,
-            "magnet": {"kind": "exponential", "start": 0.3, "end": 0.02},
+            "behaviour": _rounded(0.1 * pull),
+            "magnet": _fading(0.1 * pull, 0.005 * pull),
+            "reference": _rounded(0.5 * pull),
         },
-        lr={"kind": "exponential", "start": 1e-3, "end": 6e-5},
+        lr=_fading(1e-3, 2e-4),
         epochs=2,
         minibatches=2,
-        lam=1.0 if short else 0.95,
-        critic_sees="seat" if spec.privileged is None else "privileged",
-        normalise_advantages=False,
+        normalise_advantages=long,
+        reference_every=_REFERENCE_EVERY,
         average_share=0.2,
+        **common,
     )
 
 
-def _rollouts(spec: Spec, sample: Sample) -> Rollouts:
-    opponents = (Opponent(SELF),)
+def _fading(start: float, end: float) -> dict[str, Any]:
+    return {"kind": "exponential", "start": _rounded(start), "end": _rounded(end)}
+
+
+def _rollouts(spec: Spec, bots: Sequence[str], sample: Sample) -> Rollouts:
+    opponents: tuple[Opponent, ...] = (Opponent(SELF),)
+    if spec.seats > 1 and not secretive(spec):
+        # Self-play where all is seen narrows to a few lines of play, and forgets the answers to
+        # any other: others keep it awake.
+        share = _rounded(_REHEARSAL / len(bots))
+        opponents = (Opponent(SELF, 1 - _REHEARSAL), *(Opponent(bot, share) for bot in bots))
     if sample.decisions > _LONG_MATCH:
         return Rollouts(mode="stream", unrolls=128, unroll_length=64, opponents=opponents)
     decisions = _COMPILED_DECISIONS if sample.compiled else _DECISIONS
