@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from lanista.evaluation.gauntlet import (
     FIRST_MATCH,
     Gauntlet,
+    against,
     everybody,
     gauntlet_of,
     match_rows,
@@ -104,6 +105,8 @@ class Evaluator:
         self.settings, self.spec, self.folder = settings, spec, folder
         self.notice = ""
         """Why NashConv cannot be measured, where it should be."""
+        self.uniform_nash_conv = 0.0
+        """Of uniform play, where NashConv is measured."""
         self.exact = self._can_be_exact()
         self.players = {word: self._player(word) for word in settings.evaluation.bots}
 
@@ -119,7 +122,8 @@ class Evaluator:
         try:
             if self.settings.network.recurrent:
                 raise GameError("the exact measure takes a policy without memory, not an lstm.")
-            exact_nash_conv(name, uniform, MOST_HISTORIES if in_full else QUICK_HISTORIES)
+            histories = MOST_HISTORIES if in_full else QUICK_HISTORIES
+            self.uniform_nash_conv = exact_nash_conv(name, uniform, histories)
         except GameError as error:
             if exact_setting == "always":
                 raise
@@ -145,6 +149,7 @@ class Evaluator:
         values: dict[str, float] = {}
         if self.exact:
             values["exact/nash_conv"] = exact_nash_conv(self.spec.name, probabilities(policy))
+            values["uniform/nash_conv"] = self.uniform_nash_conv
         met = self.players | {word: player for word, player in pool if word not in self.players}
         if not met:
             return Judgement(values, next_match=first_match)
@@ -154,8 +159,11 @@ class Evaluator:
         matches = self.settings.evaluation.matches
         results = self._play((mine, *met.values()), matches, first_match)
         gauntlet = gauntlet_of(results, (name, *met))
-        for word, score in gauntlet.scores.items():
-            values |= _values(score, word)
+        for number, word in enumerate(met, start=1):
+            if word in gauntlet.scores:
+                gain = _gain(against(results, number))
+                values |= _values(gauntlet.scores[word], word)
+                values[f"evaluation_return/{word}"] = float("nan") if gain is None else gain.value
         pooled = {word: gauntlet.scores[word] for word, _ in pool if word in gauntlet.scores}
         if pooled:
             reading = pool_reading(name, digest, pooled)

@@ -161,6 +161,8 @@ def _running(recipe: PipelineRecipe, stage: str, seconds: float, rates: Rates) -
     settings = recipe.run_settings(stage)
     every, before = settings.evaluation.every, settings.iterations
     judgements = -(-before // every) if every else 0
+    if judgements and settings.league is None and settings.evaluation.keep_best:
+        judgements += recipe.stages.imitate is not None  # The clone is judged before it learns.
     playing_seconds = max(seconds / 2, seconds - judgements * rates[f"{stage}/judgement_seconds"])
     a_second = rates[f"{stage}/iterations"]
     exploiters = _exploiters(settings) / (rates[f"{stage}/decisions"] * before)

@@ -1,7 +1,8 @@
-"""Says why a run does not learn, from its own rows: opponents, results, entropy, weights.
+"""Says why a run does not learn, from its own rows.
 
-What was seen in training matches is not kept by a run, so nothing is said of features. Knows
-nothing of files, and nothing of live bots but the words for a finding.
+Most findings are those that a run gives itself while it goes on (`training.health`); here are the
+ones that only a reader needs. What was seen in training matches is not kept by a run, so nothing is
+said of features. Knows nothing of files, and nothing of live bots but the words for a finding.
 """
 
 from __future__ import annotations
@@ -10,13 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from lanista.live.diagnosis.findings import Examination, Finding, by_gravity, short
-from lanista.report.run_record import RunRecord, Series, owner
-
-ENOUGH = 100
-"""Matches without which "all of them" is no news."""
-GONE = 0.01
-"""Nats, all heads together, below which a policy no longer tries anything."""
-_LAST = 10
+from lanista.report.run_record import RunRecord, owner
+from lanista.training.health.examine import faults_of
+from lanista.training.health.numbers import LearnerNumbers
+from lanista.training.health.opponents import ENOUGH
 
 
 def examine_run(record: RunRecord) -> Examination:
@@ -25,13 +23,26 @@ def examine_run(record: RunRecord) -> Examination:
     for learner in record.learners or ("",):
         findings += [
             weights_unchanged(record, learner),
-            results_all_alike(record, learner),
-            entropy_gone(record, learner),
+            *faults_of(numbers_of(record, learner)),
             one_opponent(record, learner),
         ]
     findings.append(no_results(record))
     return Examination(
         tuple(_facts(record)), by_gravity(one for one in findings if one is not None)
+    )
+
+
+def numbers_of(record: RunRecord, learner: str) -> LearnerNumbers:
+    """Return the numbers of one learner of a run."""
+    owned = {metric: owner(record.learners, metric) for metric in record.metrics}
+    return LearnerNumbers(
+        learner,
+        {
+            name: record.metrics[metric]
+            for metric, (whose, name) in owned.items()
+            if whose == learner
+        },
+        [row for row in record.training if row.learner == learner],
     )
 
 
@@ -64,71 +75,6 @@ def one_opponent(record: RunRecord, learner: str) -> Finding | None:
         "is wrong.",
         evidence={"learner": learner, "opponent": opponent, "matches": matches, "drawn": offered},
     )
-
-
-def results_all_alike(record: RunRecord, learner: str) -> Finding | None:
-    """Every training match of the second half ended alike."""
-    rows = [row for row in record.training if row.learner == learner]
-    rows = rows[len(rows) // 2 :]
-    won = drawn = lost = 0
-    for row in rows:
-        if len(row.seating) != 2:
-            return None
-        w, d, x = row.pairs[0]
-        mirrored = row.seating[0] == row.seating[1]
-        seat = row.seating.index(learner) if learner in row.seating else 0
-        # Against itself one of both wins, which is a result like any other.
-        won += w + x if mirrored else (w, x)[seat]
-        lost += w + x if mirrored else (x, w)[seat]
-        drawn += d
-    counts = {"won": won, "drawn": drawn, "lost": lost}
-    kinds = [kind for kind, n in counts.items() if n]
-    if len(kinds) != 1 or counts[kinds[0]] < ENOUGH:
-        return None
-    return Finding(
-        name="results_all_alike",
-        gravity="stops",
-        sentence=f"All {counts[kinds[0]]:,} training matches of {learner} in the second half of "
-        f"the run were {kinds[0]}.",
-        meaning="No action leads to more than any other, so there is nothing to prefer, unless the "
-        "game pays more than winning and losing.",
-        remedy="Give it opponents that it neither always beats nor always loses to; where all is "
-        "drawn, see that the game ends with a result.",
-        evidence={"learner": learner, **counts},
-    )
-
-
-def entropy_gone(record: RunRecord, learner: str) -> Finding | None:
-    """The learner's policy no longer tries anything."""
-    series = _entropy(record, learner)
-    if len(series) < _LAST:
-        return None
-    first, last = (
-        sum(value for _, value in window) / _LAST for window in (series[:_LAST], series[-_LAST:])
-    )
-    if last >= GONE:
-        return None
-    return Finding(
-        name="entropy_gone",
-        gravity="stops",
-        sentence=f"The entropy of {learner} is {last:.4f} nats in the last {_LAST} updates, and "
-        f"was {first:.4f} in the first: it plays the same action nearly every time.",
-        meaning="What is never tried is never found to be better.",
-        remedy="Begin again with more weight on the entropy term (learning.terms.entropy), or "
-        "with a lower learning.lr.",
-        evidence={"learner": learner, "first": first, "last": last, "update": series[-1][0]},
-    )
-
-
-def _entropy(record: RunRecord, learner: str) -> Series:
-    """Return the entropy by update, all heads together."""
-    total: dict[int, float] = {}
-    for metric, series in record.metrics.items():
-        whose, name = owner(record.learners, metric)
-        if whose == learner and name.startswith("policy/entropy"):
-            for update, value in series:
-                total[update] = total.get(update, 0.0) + value
-    return tuple(sorted(total.items()))
 
 
 def weights_unchanged(record: RunRecord, learner: str) -> Finding | None:

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lanista.runs.metric_names import Series as Series
+from lanista.runs.metric_names import owner as owner
 from lanista.runs.schema import EventRow, MatchmakingRow, TrainingGamesRow
-
-Series = tuple[tuple[int, float], ...]
-"""(update, value), by update; unknown values are left out."""
 
 
 @dataclass(frozen=True)
@@ -118,14 +117,6 @@ class RunRecord:
 TOTALS = ("decisions", "matches", "cpu_seconds", "wall_seconds")
 EXPLOITER = "exploiter"
 """Numbers of exploiters that practised in runs of their own begin with it."""
-
-
-def owner(learners: Sequence[str], metric: str) -> tuple[str, str]:
-    """Return whose a metric is and its name without the learner's; the first one's have none."""
-    for learner in sorted(learners, key=len, reverse=True):
-        if metric.startswith(f"{learner}/"):
-            return learner, metric[len(learner) + 1 :]
-    return (learners[0] if learners else ""), metric
 
 
 def compute_of(metrics: Mapping[str, Series], learners: Sequence[str]) -> dict[str, float]:

@@ -7,6 +7,7 @@ fared by category of opponent. Knows nothing of files or of how numbers are show
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from lanista.errors import LanistaError
@@ -23,6 +24,7 @@ from lanista.evaluation.ratings import (
     unexplained,
 )
 from lanista.evaluation.score import Estimate, mean_score, smallest_difference, wilson
+from lanista.report.diagnosis import examine_run
 from lanista.report.pairs import (
     Entrant,
     Pair,
@@ -71,6 +73,7 @@ def summarise(record: RunRecord, *, anchor: str | None = None) -> Plain:
         "first_seat": estimate(mean_score(first_seat_units(matches))),
         "categories": _categories(record),
         "exploiters": exploiters(record),
+        "findings": [asdict(finding) for finding in examine_run(record).findings],
         "compute": dict(record.compute),
     }
 

@@ -1,14 +1,14 @@
-"""Names that metrics had in older runs, and the names they have now.
+"""Names of metrics: whose one is, and what it was called in older runs.
 
 Databases keep the rows they were written with; whoever reads them sees one name for one number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 Series = tuple[tuple[int, float], ...]
-"""A number by update, in order."""
+"""(update, value), by update; unknown values are left out."""
 
 FORMER = {"staleness": "lag/mean"}
 """Today's name by the former one. A learner's metrics may have its name before them."""
@@ -40,3 +40,11 @@ def with_current_names(series_by_name: Mapping[str, Series]) -> dict[str, Series
         else:
             renamed.setdefault(name, series)
     return renamed
+
+
+def owner(learners: Sequence[str], metric: str) -> tuple[str, str]:
+    """Return whose a metric is and its name without the learner's; the first one's have none."""
+    for learner in sorted(learners, key=len, reverse=True):
+        if metric.startswith(f"{learner}/"):
+            return learner, metric[len(learner) + 1 :]
+    return (learners[0] if learners else ""), metric

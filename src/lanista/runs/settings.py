@@ -217,6 +217,9 @@ class Evaluation:
     """Of those that are policy files, fixed when the run begins."""
     greedy: bool = False
     """Let the policy take its likeliest choice instead of drawing."""
+    keep_best: bool = True
+    """Without a league: keep the policy that evaluations judged best, and hand it over where the
+    last one is surely weaker. What a supervised checkpoint brings is then evaluated first."""
 
     def __post_init__(self) -> None:
         if self.every < 0 or self.matches < 1:

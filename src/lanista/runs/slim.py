@@ -117,12 +117,14 @@ def _practice(run: Path) -> Iterator[Path]:
 
 
 def _digests(folder: Path) -> set[str]:
-    """Return the digests of all who may sit at the run's tables again, and of its champion."""
+    """Return the digests of all who may sit at the run's tables again, and of its champion or
+    best policy."""
     settings = saved_settings(folder)
     digests = {settings.supervised_digest, *settings.evaluation.digests.values()}
     digests |= {opponent.digest for opponent in settings.rollouts.opponents}
     with reading_run(folder / DATABASE, RefusedError) as run:
         digests |= {row.digest for row in run.rows(PlayerRow)}
-        promotions = [row for row in run.rows(EventRow) if row.kind == "promotion"]
-        digests |= {str(row.body["digest"]) for row in promotions[-1:]}
+        for kind in ("promotion", "best"):
+            chosen = [row for row in run.rows(EventRow) if row.kind == kind]
+            digests |= {str(row.body["digest"]) for row in chosen[-1:]}
     return digests

@@ -36,6 +36,8 @@ from lanista.runs.resume import resumed_settings
 from lanista.runs.schema import EventRow, LineupRow, MatchRow
 from lanista.runs.settings import RunSettings, fingerprint, fingerprints
 from lanista.runs.slim import exactness, filled, slimmed, write_needed
+from lanista.training.best_keeper import BestKeeper
+from lanista.training.health.watch import Watch, event_of
 from lanista.training.learner_loop import LearnerLoop
 from lanista.training.observers import Observer, Observers
 
@@ -120,6 +122,8 @@ class _Trainer:
         self.observers, self.stop = observers, stop
         self.evaluator = Evaluator(settings, self.population.spec, run.folder)
         self.champion = Champion()
+        self.best = BestKeeper(run, settings)
+        self.watch = Watch([*population.trainings])
         self.saved = -1
         self.next_match = FIRST_MATCH
         """The id of the next match of fixed players."""
@@ -154,6 +158,8 @@ class _Trainer:
         with self.run.metrics.reading():
             population.load(filled(state["learners"], self.settings), self.run.metrics)
             self.champion.load(self.run.metrics)
+            self.best.load()
+            self.watch.load(self.run.metrics)
             self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
         if not population.roster:
             rows = population.first_rows()
@@ -164,6 +170,8 @@ class _Trainer:
         for sentence in [*notices, self.evaluator.notice, unkept]:
             self._say(sentence)
         try:
+            if iteration == 0:
+                self._judge_start()
             return self._iterations()
         except BrokenLossError as error:
             raise BrokenLossError(
@@ -199,6 +207,7 @@ class _Trainer:
                 self._say(sentence)
             games = population.games()
             self.run.metrics.add_rows(games)
+            self.watch.played(games)
             judgements = self._evaluate()
             for name, judgement in judgements.items():
                 prefix = "" if name == population.main.name else f"{name}/"
@@ -206,6 +215,9 @@ class _Trainer:
             self._log(number, values | population.weights())
             population.count(games, *self._keep_matches(list(judgements.values())))
             self._promote(judgements)
+            self._keep_best(judgements)
+            if judgements or self._due(self.settings.checkpoints.save_every):
+                self._report_findings()
             self.recorded = population.iteration
             stopping = self.stop()
             if stopping or self._due(self.settings.checkpoints.save_every):
@@ -214,6 +226,24 @@ class _Trainer:
                 return INTERRUPTED
         self._write_output()
         return 0
+
+    def _judge_start(self) -> None:
+        """Evaluate the supervised policy that the run begins from: what it must not fall below.
+
+        Schedules do not hear of it, so that training is the same without it.
+        """
+        if not self.best.judges_start:
+            return
+        main = self.population.main
+        judgement = self.evaluator.measure(main.learner.best, 0, self.next_match, name=main.name)
+        self.next_match = judgement.next_match
+        if judgement.score is not None:
+            judgement.values["evaluation/score"] = judgement.score
+        self.run.metrics.add(0, judgement.values)
+        self.watch.add(0, judgement.values)
+        self.observers.updated(0, judgement.values)
+        self._keep_matches([judgement])
+        self._keep_best({main.name: judgement})
 
     def _round(self) -> bool:
         """Let players join and learners reset where that is due, and set the opponent mix.
@@ -311,6 +341,20 @@ class _Trainer:
                 self._event(self.population.update, "promotion", name, body)
                 self.champion.crowned(body)
 
+    def _keep_best(self, judgements: dict[str, Judgement]) -> None:
+        """Hand over the best policy where the newest is surely weaker."""
+        population = self.population
+        if (judgement := judgements.get(population.main.name)) is not None:
+            last = population.iteration >= self.settings.iterations
+            update = population.update
+            self._say(self.best.judged(judgement, population.main, update, last=last))
+
+    def _report_findings(self) -> None:
+        """Tell the user, once, of everything that is wrong with the run so far."""
+        for learner, finding in self.watch.news():
+            self.run.metrics.add_rows([event_of(self.population.update, learner, finding)])
+            self._say(f"{finding.sentence} {finding.remedy}")
+
     def _join(self, update: int) -> None:
         population, metrics = self.population, self.run.metrics
         for frozen, reason in population.snapshots():
@@ -380,6 +424,7 @@ class _Trainer:
 
     def _log(self, number: int, values: Values) -> None:
         self.run.metrics.add(number, values)
+        self.watch.add(number, values)
         self.observers.updated(number, values)
         self.observers.work_at(number)
 
@@ -448,13 +493,9 @@ class _Trainer:
             path = policy_path(self.run.folder, self.champion.digest)
             write_bytes(self.run.output, path.read_bytes(), POLICY)
             return
-        save_policy(
-            self.run.output,
-            training.learner.best,
-            training.spec,
-            step=self.population.update,
-            **_about(self.settings, self.run.output),
-        )
+        policy, step = self.best.output(training, self.population.update)
+        about = _about(self.settings, self.run.output)
+        save_policy(self.run.output, policy, training.spec, step=step, **about)
 
     def _say(self, sentence: str, update: int | None = None) -> None:
         """Tell the user; what belongs to the coming update is taken back with it."""

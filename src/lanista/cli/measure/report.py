@@ -139,6 +139,8 @@ def say(record: RunRecord, summary: dict[str, Any], paths: list[Path]) -> None:
     for learner in record.learners:
         if line := lowest_line(learner, summary):
             out.print(line)
+    for finding in summary["findings"]:
+        out.print(f"{finding['name']}: {finding['sentence']} {finding['remedy']}")
     for path in paths:
         print(path)
 

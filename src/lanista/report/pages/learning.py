@@ -253,6 +253,18 @@ def settings(record: RunRecord) -> Section | None:
     return Section("Settings", [Folded("config.yaml", record.settings)], lead)
 
 
+def findings(summary: Mapping[str, Any]) -> Section | None:
+    """Return what is wrong with the run, as `lanista doctor` says it; None: nothing."""
+    rows = [
+        (finding["name"], f"{finding['sentence']} {finding['meaning']}", finding["remedy"])
+        for finding in summary.get("findings", ())
+    ]
+    if not rows:
+        return None
+    table = Table(("finding", "what is the case", "remedy"), rows, words=(0, 1, 2))
+    return Section("Findings", [table], "What keeps the policy from getting better.")
+
+
 def events(record: RunRecord) -> Section | None:
     """Return what happened and what the user was told, newest last."""
     rows = [

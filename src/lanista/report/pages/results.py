@@ -112,11 +112,19 @@ def _champion(
     players: Mapping[str, Mapping[str, Any]],
     met: Mapping[str, Mapping[str, Met]],
 ) -> str | None:
-    """Return who was promoted last; of its manners of play the one that met most."""
-    promoted = [e.body.get("digest") for e in record.events if e.kind == "promotion"]
-    if not promoted:
+    """Return who is handed over: promoted last, or the best of a run that then became weaker.
+
+    Of its manners of play the one that met most; None: the newest.
+    """
+    digest = ""
+    for event in record.events:
+        if event.kind in ("promotion", "output"):
+            digest = str(event.body.get("digest", ""))
+        elif event.kind == "best":
+            digest = ""
+    if not digest:
         return None
-    mine = [n for n, row in players.items() if row["digest"].partition(":")[0] == promoted[-1]]
+    mine = [n for n, row in players.items() if row["digest"].partition(":")[0] == digest]
     return max(mine, key=lambda name: len(met[name]), default=None)
 
 

@@ -40,6 +40,8 @@ def page(record: RunRecord, summary: Summary) -> str:
         "settings": learning.settings(record),
     }
     sections = [section for section in section_by_name.values() if section is not None]
+    if (faults := learning.findings(summary)) is not None:
+        sections.insert(0, faults)
     if (last := evaluated(evaluation)) is not None:  # Pipelines alone end in one.
         sections.insert(0, last)
     missing = [name for name, section in section_by_name.items() if section is None]
