@@ -55,9 +55,9 @@ def test_each_stage_gets_its_share_of_the_time():
     # 200 s less 10 matches of each opponent at 0.01 s; 100,000 decisions are gathered in 10 s; then
     # so many epochs of 20 s.
     assert planned.stages.imitate.imitation.epochs == int((200 - 0.1 - 10) / 20)
-    # 600 s less two judgements, as in the recipe, at two iterations a second.
+    # 600 s less two judgements, as in the recipe, and the clone's, at two iterations a second.
     rl = planned.run_settings("rl")
-    assert rl.iterations == (600 - 2 * 3) * 2
+    assert rl.iterations == (600 - 3 * 3) * 2
     assert rl.evaluation.every == rl.iterations / 2
     assert planned.stages.evaluate.games == 100 * 50  # Leduc has one bot.
 
