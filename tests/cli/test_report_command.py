@@ -50,6 +50,14 @@ def test_a_report_on_a_policy_file_lies_in_its_run(policy, capsys):
     assert {row["player"] for row in summary["players"]} == {"main@2", "main@4", "random"}
 
 
+def test_what_is_wrong_with_a_run_is_printed(tmp_path, capsys):
+    words = ["rl", "--config", "kuhn-ppo", "--iterations", "10", "--output", str(tmp_path / "k.pt")]
+    assert cli.main([*words, "--set", *SMALL, "learning.terms.value=0", "evaluation.every=0"]) == 0
+    capsys.readouterr()
+    assert cli.main(["report", str(tmp_path / "k.pt")]) == 0
+    assert "critic_untrained: The value term of main has the weight 0" in capsys.readouterr().out
+
+
 def test_a_learners_older_states_are_in_the_summary_only(policy, capsys):
     assert cli.main(["report", str(policy)]) == 0
     printed = capsys.readouterr().out

@@ -111,6 +111,18 @@ def test_nothing_measured_is_said_and_shows_no_empty_section() -> None:
     assert figures(html) == []
 
 
+def test_findings_stand_first_with_their_remedies(
+    record: RunRecord, summary: dict[str, Any]
+) -> None:
+    terms = {"policy/weight": 1.0, "value/weight": 0.0}
+    weights = {name: tuple((update, w) for update in range(20)) for name, w in terms.items()}
+    faulty = dataclasses.replace(record, metrics={**record.metrics, **weights})
+    html = page(faulty, summarise(faulty))
+    assert Outline(html).titles[0] == "Findings"
+    assert "learning.terms.value" in html
+    assert "critic_untrained" not in page(record, summary)
+
+
 @pytest.mark.parametrize(
     ("name", "changes"),
     [

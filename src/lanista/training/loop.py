@@ -56,11 +56,13 @@ def train(
     checkpoint: Path | None = None,
     stop: Callable[[], bool] | None = None,
     observers: Sequence[Observer] = (),
+    findings: bool = True,
 ) -> int:
     """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved.
 
     A run that is resumed, at its newest good checkpoint or at `checkpoint`, must be given settings
     that do not make it another run. `folder` is the run's, FILE.run beside the output unless given.
+    Without `findings` the run does not say what is wrong with it.
     """
     output = Path(output)
     folder = folder or folder_of(output)
@@ -75,7 +77,9 @@ def train(
         Run(output, folder) as run,
         closing(Population(settings, folder, LearnerLoop)) as population,
     ):
-        code = _Trainer(run, settings, population, Observers(observers), stop).go(checkpoint)
+        trainer = _Trainer(run, settings, population, Observers(observers), stop)
+        trainer.says_findings = findings
+        code = trainer.go(checkpoint)
     if settings.checkpoints.slim:
         write_needed(output, folder)
     return code
@@ -124,6 +128,7 @@ class _Trainer:
         self.champion = Champion()
         self.best = BestKeeper(run, settings)
         self.watch = Watch([*population.trainings])
+        self.says_findings = True
         self.saved = -1
         self.next_match = FIRST_MATCH
         """The id of the next match of fixed players."""
@@ -217,7 +222,7 @@ class _Trainer:
             self._promote(judgements)
             self._keep_best(judgements)
             if judgements or self._due(self.settings.checkpoints.save_every):
-                self._report_findings()
+                self._say_findings()
             self.recorded = population.iteration
             stopping = self.stop()
             if stopping or self._due(self.settings.checkpoints.save_every):
@@ -349,9 +354,9 @@ class _Trainer:
             update = population.update
             self._say(self.best.judged(judgement, population.main, update, last=last))
 
-    def _report_findings(self) -> None:
+    def _say_findings(self) -> None:
         """Tell the user, once, of everything that is wrong with the run so far."""
-        for learner, finding in self.watch.news():
+        for learner, finding in self.watch.news() if self.says_findings else ():
             self.run.metrics.add_rows([event_of(self.population.update, learner, finding)])
             self._say(f"{finding.sentence} {finding.remedy}")
 
