@@ -67,6 +67,17 @@ def test_killed_and_resumed_it_hands_over_the_same_file(turned, tmp_path):
     assert digest in {path.stem for path in needed(folder_of(output))}
 
 
+def test_a_best_policy_that_was_deleted_is_said_and_not_waited_for(turned, tmp_path):
+    listener, output = Listener(), tmp_path / "p.pt"
+    settings = settings_of(TURNED, iterations=20)
+    killed(settings, output, 18)
+    for path in (folder_of(output) / "policies").iterdir():
+        path.unlink()
+    assert train(settings, output, resume=True, observers=[listener]) == 0
+    assert any("not there any more" in words for words in listener.sentences)
+    assert read_header(output).step == 20
+
+
 def test_without_the_setting_the_last_policy_is_handed_over(turned, tmp_path):
     settings = settings_of(TURNED, evaluation={"every": 5, "keep_best": False})
     assert train(settings, tmp_path / "p.pt") == 0

@@ -32,10 +32,19 @@ class BestKeeper:
         """Whether the policy that the run begins from is evaluated first."""
         self.best = BestPolicy()
 
-    def load(self) -> None:
-        """Read what the run's events say."""
-        if self.on:
-            self.best.load(self.run.metrics)
+    def load(self) -> str:
+        """Read what the run's events say; return a sentence where the best policy is not there."""
+        if not self.on:
+            return ""
+        best = BestPolicy()
+        best.load(self.run.metrics)
+        if best.digest and not (path := policy_path(self.run.folder, best.digest)).is_file():
+            return (
+                f"{path} is not there any more, the best policy, of update {best.update}; the best "
+                "one is chosen among those from here on."
+            )
+        self.best = best
+        return ""
 
     def judged(self, judgement: Judgement, main: LearnerLoop, update: int, *, last: bool) -> str:
         """Keep the judged policy if it is the best, or go back to the best one.

@@ -163,7 +163,7 @@ class _Trainer:
         with self.run.metrics.reading():
             population.load(filled(state["learners"], self.settings), self.run.metrics)
             self.champion.load(self.run.metrics)
-            self.best.load()
+            notices.append(self.best.load())
             self.watch.load(self.run.metrics)
             self.next_match = max(FIRST_MATCH, self.run.metrics.last_match() + 1)
         if not population.roster:
