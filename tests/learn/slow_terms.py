@@ -53,7 +53,8 @@ class SlowTerms(Slow):
             number = max(1, round(self.count * s.keep_advantages))
             self.kept = set(sorted(range(self.count), key=lambda row: -abs(raw[row]))[:number])
         if s.normalise_advantages:
-            mean = sum(raw) / self.count
+            # Those of V-trace carry their ratios, and no mean is taken from them.
+            mean = 0.0 if s.policy == "vtrace" else sum(raw) / self.count
             deviation = math.sqrt(sum((a - mean) ** 2 for a in raw) / self.count)
             self.advantage = [(a - mean) / deviation for a in raw]
 

@@ -348,3 +348,47 @@ def test_ranks_are_counted_where_the_advantages_are() -> None:
     with Made() as made:
         returns.keep_largest(values, valid, 0.5)
     assert made.devices == ["meta"]
+
+
+def test_scaled_advantages_keep_their_sign_and_have_a_mean_square_of_one() -> None:
+    advantage, valid = torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[1.0, 1.0, 0.0]])
+    scaled = returns.scale(advantage, valid)
+    size = math.sqrt((1 + 9) / 2)
+    torch.testing.assert_close(scaled, torch.tensor([[1 / size, 3 / size, 0.0]]))
+    assert (returns.scale(torch.zeros(2, 2), torch.ones(2, 2)) == 0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_off_policy_a_scaled_v_trace_gradient_has_the_direction_of_the_exact_one(seed: int) -> None:
+    """A bandit whose arms were pulled by another policy: every arm as often as that one would.
+
+    The exact gradient of E_π[r] is Σ π(a) (r(a) − V) ∇ log π(a), whatever V is. Centred over the
+    batch, the same advantages have another direction.
+    """
+    rng = torch.Generator().manual_seed(seed)
+    logits = torch.randn(4, generator=rng, dtype=torch.float64, requires_grad=True)
+    pulls = torch.tensor([40, 10, 30, 20])
+    reward = torch.randn(4, generator=rng, dtype=torch.float64)
+    log_pi = logits.log_softmax(0)
+    (exact,) = torch.autograd.grad((log_pi.exp() * reward).sum(), logits, retain_graph=True)
+    arm = torch.repeat_interleave(torch.arange(4), pulls)
+    log_mu = (pulls / pulls.sum()).double().log()
+    value = (log_pi.exp() * reward).sum().detach() + 1.0  # A critic that is off.
+    estimate = returns.vtrace(
+        (log_pi.detach() - log_mu)[arm][None],
+        value.expand(1, len(arm)),
+        reward[arm][None],
+        torch.zeros(1, len(arm), dtype=torch.float64),
+        torch.zeros(len(arm), dtype=torch.float64),
+        pg_rho_clip=1e6,
+    )
+    valid = torch.ones_like(estimate.advantage)
+
+    def direction(advantage: Tensor) -> float:
+        (gradient,) = torch.autograd.grad(
+            (advantage[0] * log_pi[arm]).mean(), logits, retain_graph=True
+        )
+        return float(torch.cosine_similarity(gradient, exact, dim=0))
+
+    assert direction(returns.scale(estimate.advantage, valid)) == pytest.approx(1.0, abs=1e-9)
+    assert direction(returns.normalise(estimate.advantage, valid)) < 0.99

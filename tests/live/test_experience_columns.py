@@ -115,9 +115,12 @@ def test_a_row_and_the_log_say_how_old_the_weights_were_and_what_was_expected(
 
 
 def test_a_candidate_is_the_averaged_weights_and_says_where_it_came_from(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, settings_of(quick(every=2), {"average": 0.9, "lr": 0.05}))
+    bench = Bench(tmp_path, settings_of(quick(every=4), {"average": 0.9, "lr": 0.05}))
     stable = bench.stable
     with bench.start() as learner:
+        bench.play(1, -1)
+        learner.step()
+        assert bench.folder.pointer().candidate is None
         bench.play(1, -1)
         learner.step()
         candidate = bench.folder.pointer().candidate

@@ -95,7 +95,7 @@ def test_a_changed_setting_sets_that_stages_work_aside_and_spares_those_before(c
 def test_more_iterations_are_not_said_to_be_why_a_stage_begins_anew(copy):
     changes = ["stages.rl.iterations=9", "stages.rl.rollouts.unroll_length=3"]
     heard = conducted(with_overrides(TINY, changes), copy)
-    assert "rl: rollouts.unroll_length was " in heard.sentences[0]
+    assert "rl: stages.rl.rollouts.unroll_length was " in heard.sentences[0]
 
 
 def test_a_stage_done_again_to_the_same_bits_spares_those_after_it(copy):

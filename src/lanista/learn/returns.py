@@ -124,9 +124,19 @@ def normalise(advantage_t: Tensor, valid_t: Tensor, *, least: float = 1e-6) -> T
 
     Deviations below `least` count as `least`, so equal advantages become 0, not noise.
     """
-    centred = advantage_t - mean_over(advantage_t, valid_t)
-    deviation = mean_over(centred.square(), valid_t).sqrt().clamp(min=least)
-    return kept(centred / deviation, valid_t)
+    return scale(advantage_t - mean_over(advantage_t, valid_t), valid_t, least=least)
+
+
+@torch.no_grad()
+def scale(advantage_t: Tensor, valid_t: Tensor, *, least: float = 1e-6) -> Tensor:
+    """Return advantages with a mean square of 1 over valid steps, their signs as they were.
+
+    Those of V-trace carry their ratio. To subtract the mean of the batch from them would add the
+    gradient of −mean · E_μ[log π], which off policy is not 0: it pulls away from whatever the
+    older policy did.
+    """
+    size = mean_over(advantage_t.square(), valid_t).sqrt().clamp(min=least)
+    return kept(advantage_t / size, valid_t)
 
 
 @torch.no_grad()

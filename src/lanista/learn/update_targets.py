@@ -250,7 +250,8 @@ def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
     if settings.keep_advantages < 1:
         valid = returns.keep_largest(advantage, everything, settings.keep_advantages)
     if settings.normalise_advantages:
-        advantage = returns.normalise(advantage, everything)
+        even_out = returns.scale if settings.policy == "vtrace" else returns.normalise
+        advantage = even_out(advantage, everything)
     sizes = [len(piece.valid) for piece in pieces]
     masks = torch.split(valid, sizes)
     counts = sizes

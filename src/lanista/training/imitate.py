@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import yaml
-from safetensors.torch import save as save_tensors
 
 from lanista.data.demonstrations import FULL_VIEW, OUTCOMES, UNKNOWN, Demonstrations, Indices
 from lanista.data.gathering import gather
 from lanista.errors import ChangedSettingError, LanistaError, RefusedError
 from lanista.evaluation.clone_strength import Strength, measure, meetings_of
-from lanista.files import remove_leftovers, write_bytes, write_text
+from lanista.files import remove_leftovers, write_text
 from lanista.games import registry
 from lanista.learn.imitation.cloner import Cloner, judged
 from lanista.learn.imitation.report import ImitationReport, report
@@ -31,12 +30,13 @@ from lanista.rollout.inference.actor import refuse_temperature
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of
 from lanista.text import printable
+from lanista.training.critic_file import write_critic
 from lanista.training.observers import Observer, Observers
 
 if TYPE_CHECKING:
     from lanista.data.feedback import FeedbackSummary
 
-CRITIC, CONFIG, CHECKPOINTS = "critic.safetensors", "config.yaml", "checkpoints"
+CONFIG, CHECKPOINTS = "config.yaml", "checkpoints"
 _KEPT = 2
 FILES, DECISIONS = "files", "decisions learned"
 """What imitation counts before its matches, as its observers hear of it."""
@@ -287,9 +287,7 @@ def _save(task: Task, cloner: Cloner, data: Demonstrations) -> str:
     about = _about(task, data)
     digest = save_policy(task.output, policy, data.spec, step=cloner.best_epoch, **about)
     if critic is not None:
-        tensors = {name: tensor.cpu().contiguous() for name, tensor in critic.state_dict().items()}
-        about = {"policy": digest, "output": critic.output, "sees": "features"}
-        write_bytes(folder_of(task.output) / CRITIC, save_tensors(tensors, about))
+        write_critic(folder_of(task.output), critic, "features", digest)
     return digest
 
 

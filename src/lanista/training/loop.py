@@ -37,6 +37,7 @@ from lanista.runs.schema import EventRow, LineupRow, MatchRow
 from lanista.runs.settings import RunSettings, fingerprint, fingerprints
 from lanista.runs.slim import exactness, filled, slimmed, write_needed
 from lanista.training.best_keeper import BestKeeper
+from lanista.training.critic_file import take_critic, write_critic
 from lanista.training.health.watch import Watch, event_of
 from lanista.training.learner_loop import LearnerLoop
 from lanista.training.observers import Observer, Observers
@@ -90,6 +91,7 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
     from lanista.exploiters.league_exploiters import start_of  # See `_exploit`.
 
     with closing(Population(settings, folder, LearnerLoop)) as population:
+        _take_critic(settings, population)
         population.enter(population.first_rows())
         population.meet(population.matchmake())
         Evaluator(settings, population.spec, folder)
@@ -103,6 +105,16 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
                     "another need not lose; admit exploiters by their score."
                 )
         return {"settings": fingerprint(settings), "rows": 0, "learners": population.state()}
+
+
+def _take_critic(settings: RunSettings, population: Population) -> None:
+    """Let learners that begin from a policy go on with its critic too, where that fits."""
+    start = settings.supervised_checkpoint
+    if start is None:
+        return
+    sees, digest = settings.learning.critic_sees, settings.supervised_digest
+    for training in population.trainings.values():
+        take_critic(folder_of(Path(start)), training.learner.critic, sees, digest)
 
 
 def _about(settings: RunSettings, output: Path) -> dict[str, Any]:
@@ -500,7 +512,11 @@ class _Trainer:
             return
         policy, step = self.best.output(training, self.population.update)
         about = _about(self.settings, self.run.output)
-        save_policy(self.run.output, policy, training.spec, step=step, **about)
+        digest = save_policy(self.run.output, policy, training.spec, step=step, **about)
+        # A head on a policy's features fits the weights it was trained with, and no others.
+        learner, sees = training.learner, self.settings.learning.critic_sees
+        if policy is learner.policy or sees != "features":
+            write_critic(self.run.folder, learner.critic, sees, digest)
 
     def _say(self, sentence: str, update: int | None = None) -> None:
         """Tell the user; what belongs to the coming update is taken back with it."""

@@ -1,0 +1,87 @@
+"""A run that begins from a policy goes on with the critic that was trained beside it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from lanista.games.registry import spec_of
+from lanista.learn.settings import Learning
+from lanista.nets.policy import Critic
+from lanista.nets.settings import Network
+from lanista.runs.settings import Rollouts, RunSettings
+from lanista.training.critic_file import CRITIC, take_critic, write_critic
+from lanista.training.loop import train
+
+SMALL = Network("mlp", width=16, layers=1)
+
+
+def settings_of(iterations: int, start: Path | None = None) -> RunSettings:
+    return RunSettings(
+        game="kuhn",
+        iterations=iterations,
+        network=SMALL,
+        learning=Learning(lr=3e-3, terms={"policy": 1.0, "value": 0.5}),
+        rollouts=Rollouts(matches=256),
+        supervised_checkpoint=None if start is None else str(start),
+        device="cpu",
+    )
+
+
+def explained(output: Path) -> list[float]:
+    with sqlite3.connect(f"{output}.run/run.db") as book:
+        rows = book.execute(
+            "select value from metrics where name = 'value/explained_variance' "
+            "order by update_number"
+        )
+        return [value for (value,) in rows]
+
+
+def test_the_first_explained_variance_is_that_of_the_critic_before(tmp_path: Path) -> None:
+    first, second, alone = (tmp_path / name for name in ("first", "second", "alone"))
+    train(settings_of(60), first)
+    assert explained(first)[-1] > 0.1 > explained(first)[0]
+    train(settings_of(1, first), second)
+    assert explained(second)[0] > 0.1
+    (tmp_path / "first.run" / CRITIC).unlink()
+    train(settings_of(1, first), alone)
+    assert explained(alone)[0] < 0.1
+
+
+def test_a_critic_of_another_policy_or_another_shape_is_left_alone(tmp_path: Path) -> None:
+    spec = spec_of("kuhn")
+    torch.manual_seed(0)
+    trained = Critic(spec, SMALL, features=16)
+    torch.nn.init.normal_(trained.head.weight)
+    write_critic(tmp_path, trained, "features", "a" * 64)
+    fresh = Critic(spec, SMALL, features=16)
+    assert not take_critic(tmp_path, fresh, "features", "b" * 64)
+    assert not take_critic(tmp_path, fresh, "seat", "a" * 64)
+    assert not take_critic(tmp_path, Critic(spec, SMALL, features=8), "features", "a" * 64)
+    assert not take_critic(
+        tmp_path, Critic(spec, SMALL, "outcome", features=16), "features", "a" * 64
+    )
+    assert (fresh.head.weight == 0).all()
+    assert take_critic(tmp_path, fresh, "features", "a" * 64)
+    assert torch.equal(fresh.head.weight, trained.head.weight)
+
+
+@pytest.mark.parametrize("damage", ["cut", "text", "nan"])
+def test_a_damaged_critic_is_as_good_as_none(tmp_path: Path, damage: str) -> None:
+    critic = Critic(spec_of("kuhn"), SMALL, features=16)
+    write_critic(tmp_path, critic, "features", "a" * 64)
+    path = tmp_path / CRITIC
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:-3])
+    elif damage == "text":
+        path.write_text("no tensors")
+    else:
+        tensors = {name: tensor * float("nan") for name, tensor in load_file(path).items()}
+        about = {"policy": "a" * 64, "output": "value", "sees": "features"}
+        save_file(tensors, path, about)
+    assert not take_critic(tmp_path, critic, "features", "a" * 64)
+    assert torch.isfinite(critic.head.weight).all()
