@@ -134,7 +134,7 @@ def test_a_candidate_is_the_averaged_weights_and_says_where_it_came_from(tmp_pat
             )
             assert same == policy
         assert list(loaded.header.parents) == [stable]
-        assert loaded.header.step == 1
+        assert loaded.header.step == 2
 
 
 def test_weights_that_return_are_a_policys_in_every_copy_and_remember_no_step(
