@@ -160,9 +160,9 @@ def secretive(spec: Spec) -> bool:
 
 
 def _network(spec: Spec) -> Network:
-    if spec.observation.length <= _SMALL_OBSERVATION and secretive(spec):
-        return Network(width=128, layers=2)
-    return Network(width=256, layers=3)
+    if spec.observation.length > _SMALL_OBSERVATION:
+        return Network(width=256, layers=3)
+    return Network(width=128 if secretive(spec) else 256, layers=2)
 
 
 def _learning(spec: Spec, sample: Sample) -> Learning:
@@ -176,7 +176,7 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
         return Learning(
             terms={"policy": 1.0, "value": 0.5, "entropy": _fading(0.05, 0.02)},
             lr=_fading(1e-3, 1e-4),
-            epochs=4,
+            epochs=3,
             minibatches=4,
             average_share=0.1,
             **common,
