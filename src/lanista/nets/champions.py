@@ -11,7 +11,11 @@ from lanista.errors import LanistaError
 from lanista.installed_files import shared_folders
 
 PREFIX = "champion:"
-CHAMPIONS = {"beastybar": "champion.safetensors", "showdown": "showdown-vgc.safetensors"}
+CHAMPIONS = {
+    "arena": "arena-champion.safetensors",
+    "beastybar": "champion.safetensors",
+    "showdown": "showdown-vgc.safetensors",
+}
 """The file in artifacts/ of each game's best policy."""
 
 

@@ -74,6 +74,8 @@ def facts(spec: Spec) -> str:
         f"observation {spec.observation.length} x {spec.observation.dtype}",
         f"action {_heads(spec)}",
     ]
+    if spec.symmetry is not None:
+        words.append(f"symmetry {len(spec.symmetry)}")
     return " · ".join(words)
 
 
