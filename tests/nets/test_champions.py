@@ -54,7 +54,7 @@ def test_each_name_is_a_policy_for_its_game(game):
 def test_a_wrong_name_gets_all_that_there_are(capsys):
     assert main(["evaluate", "champion:chess"]) == 2
     text = capsys.readouterr().err
-    assert "There is no policy 'champion:chess'; known: champion:beastybar, champion:" in text
+    assert "There is no policy 'champion:chess'; known: champion:arena, champion:" in text
 
 
 def test_a_file_that_is_not_installed_is_named(monkeypatch, tmp_path):
@@ -129,7 +129,7 @@ def test_it_is_published_for_a_live_bot(tmp_path, kuhn):
 
 def test_it_is_who_plays_on_a_showdown_server():
     assert who_is("champion:showdown").kind == "file"
-    with pytest.raises(LanistaError, match=r"known: champion:beastybar"):
+    with pytest.raises(LanistaError, match=r"known: champion:arena"):
         who_is("champion:nobody")
 
 
