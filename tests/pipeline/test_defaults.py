@@ -13,6 +13,7 @@ from lanista.learn.schedules import parse_schedule
 from lanista.pipeline.defaults import (
     FEW_UPDATES,
     Sample,
+    bot_strengths,
     choose,
     default_recipe,
     default_settings,
@@ -140,3 +141,37 @@ def test_a_game_without_a_recipe_is_learned_evaluated_and_reported():
     recipe = load_recipe(default_recipe("kuhn"))
     assert recipe.stages.names == ["rl", "evaluate", "report"]
     assert recipe.run_settings("rl").learning == default_settings("kuhn").learning
+
+
+def test_bots_are_ranked_by_matches_among_themselves():
+    strengths = bot_strengths("arena", {"duration": 20.0}, ["still", "random", "kiter"])
+    assert max(strengths, key=strengths.get) == "kiter"
+    assert strengths["kiter"] > 0.3 > max(strengths["still"], strengths["random"])
+
+
+def test_in_long_matches_the_best_bot_teaches_first_and_the_strong_are_met_most():
+    chosen = choose(
+        registry.spec_of("arena"), ["random", "a", "b"], replace(SHORT, decisions=600.0), 1000,
+        {"random": -0.8, "a": 0.7, "b": 0.2},
+    )  # fmt: skip
+    assert chosen.rollouts.teacher == "a"
+    weights = {one.player: one.weight for one in chosen.rollouts.opponents}
+    assert weights["a"] > weights["b"] > weights["random"] > 0
+    assert chosen.network.symmetry == 8
+    policy, teacher = (
+        parse_schedule(chosen.learning.terms[name]) for name in ("policy", "teacher")
+    )
+    assert (policy(0, 1000), teacher(0, 1000)) == (0.0, 1.0)
+    assert policy(100, 1000) == 1.0 > 10 * teacher(999, 1000)
+    assert "taught by a" in summary(chosen)
+
+
+def test_a_short_run_is_taught_for_a_quarter_of_it_at_most():
+    chosen = choose(registry.spec_of("arena"), BOTS, SHORT, 20, {"random": -1.0, "sound": 1.0})
+    policy = parse_schedule(chosen.learning.terms["policy"])
+    assert [policy(step, 20) for step in (4, 5)] == [0.0, 1.0]
+
+
+def test_only_long_matches_of_compiled_games_with_bots_have_a_teacher():
+    assert default_settings("arena", {"duration": 30.0}, iterations=8).rollouts.teacher == "kiter"
+    assert default_settings("beastybar", iterations=8).rollouts.teacher is None

@@ -45,6 +45,8 @@ _EVALUATED = 20_000
 _FEWEST_EVALUATED, _MOST_EVALUATED = 20, 400
 _DECISIONS, _COMPILED_DECISIONS = 2048, 8192
 """Of an update: where play is dear, many small updates make more of it than few large ones."""
+_BOT_MATCHES = 60
+"""Matches for each bot in which the best is looked for."""
 _FEWEST_MATCHES = 64
 _LONG_MATCH = 256
 """Decisions of a match, all seats together, beyond which no update waits for its end."""
@@ -54,6 +56,8 @@ _UNWEAKENED = 4
 """Decisions of a seat in a match up to which the pull to uniform play has its whole strength."""
 _REFERENCE_EVERY = 30
 """Updates between two references: enough to come near what the pull allows."""
+_TAUGHT = 60
+"""Updates in which a teacher alone is followed, about a million decisions; at most a quarter."""
 _REHEARSAL = 0.3
 """Share of matches against bots where everything is seen."""
 
@@ -81,6 +85,23 @@ def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sam
         compiled = not isinstance(made, PythonGame)
     whole = results.returns[~results.cut_off]
     return Sample(float(results.decisions.mean()), return_scale(whole), compiled)
+
+
+def bot_strengths(
+    game: str, game_settings: Mapping[str, Any], bots: Sequence[str], seed: int = 0
+) -> dict[str, float]:
+    """Return the mean return of each bot in matches among them all, each seat drawn at random."""
+    matches = _BOT_MATCHES * len(bots)
+    with closing(registry.make(game, slots=min(matches, 64), seed=seed, **game_settings)) as made:
+        spec = made.spec
+        players = tuple(registry.make_bot(game, bot, spec, seed) for bot in bots)
+        ids = np.arange(matches, dtype=np.int64)
+        drawn = np.random.Generator(np.random.PCG64(seed))
+        seating = drawn.integers(len(bots), size=(matches, spec.seats), dtype=np.int32)
+        results = play([Table(made, players)], Schedule(ids, ids, seating))
+    whole = ~results.cut_off
+    returns, seated = results.returns[whole], seating[whole]
+    return {bot: float(returns[seated == at].mean()) for at, bot in enumerate(bots)}
 
 
 def return_scale(returns: Any) -> float:
@@ -115,7 +136,9 @@ def default_settings(
         chosen = alphastar(anchored=anchored)
         chosen = replace(chosen, iterations=chosen.iterations if iterations is None else iterations)
     else:
-        chosen = choose(spec, bots, sample, ITERATIONS if iterations is None else iterations)
+        count = ITERATIONS if iterations is None else iterations
+        strengths = bot_strengths(game, values, bots, seed) if _has_teachers(bots, sample) else {}
+        chosen = choose(spec, bots, sample, count, strengths)
     every = max(1, chosen.iterations // EVALUATIONS)
     return replace(
         chosen,
@@ -137,8 +160,24 @@ def default_recipe(game: str) -> dict[str, Any]:
     }
 
 
-def choose(spec: Spec, bots: Sequence[str], sample: Sample, iterations: int) -> RunSettings:
-    """Return how to learn a game, by what is known of it. The same facts give the same settings."""
+def _has_teachers(bots: Sequence[str], sample: Sample) -> bool:
+    """Whether bots can teach a game of long matches, in which chance finds no good play."""
+    return sample.decisions > _LONG_MATCH and sample.compiled and [*bots] != ["random"]
+
+
+def choose(
+    spec: Spec,
+    bots: Sequence[str],
+    sample: Sample,
+    iterations: int,
+    strengths: Mapping[str, float] | None = None,
+) -> RunSettings:
+    """Return how to learn a game, by what is known of it. The same facts give the same settings.
+
+    With the `strengths` of bots, the best of them teaches first.
+    """
+    if strengths:
+        return _taught(spec, strengths, iterations)
     return RunSettings(
         iterations=iterations,
         network=_network(spec),
@@ -203,6 +242,50 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
     )
 
 
+def _taught(spec: Spec, strengths: Mapping[str, float], iterations: int) -> RunSettings:
+    """Return settings by which the best bot is followed first, then beaten by PPO."""
+    steps = max(1, min(_TAUGHT, iterations // 4))
+    teacher = max(strengths, key=lambda bot: strengths[bot])
+    lowest, highest = min(strengths.values()), strengths[teacher]
+    # The stronger a bot, the more often it is met; the weakest is not forgotten.
+    weights = {
+        bot: _rounded(0.2 + 1.8 * (strength - lowest) / ((highest - lowest) or 1.0))
+        for bot, strength in strengths.items()
+    }
+    pull = {"kind": "exponential", "start": 0.1, "end": 0.001, "steps": max(1, iterations // 10)}
+    return RunSettings(
+        iterations=iterations,
+        network=Network(
+            width=256, layers=3, symmetry=len(spec.symmetry) if spec.symmetry else None
+        ),
+        learning=Learning(
+            terms={
+                "policy": _after(steps, 0.0, {"kind": "constant", "value": 1.0}),
+                "value": 0.5,
+                "entropy": 0.0005,
+                "teacher": _after(steps, 1.0, pull),
+            },
+            lr=_after(steps, 1e-3, {"kind": "linear", "start": 6e-4, "end": 3e-5}),
+            gamma=0.995,
+            epochs=2,
+            minibatches=8,
+            max_grad_norm=0.5,
+        ),
+        rollouts=Rollouts(
+            mode="stream",
+            unrolls=256,
+            unroll_length=64,
+            shaping_scale=1.0,
+            teacher=teacher,
+            opponents=(Opponent(SELF), *(Opponent(bot, weights[bot]) for bot in weights)),
+        ),
+    )
+
+
+def _after(steps: int, before: float, then: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "delay", "steps": steps, "before": before, "then": then}
+
+
 def _fading(start: float, end: float) -> dict[str, Any]:
     return {"kind": "exponential", "start": _rounded(start), "end": _rounded(end)}
 
@@ -236,11 +319,12 @@ def summary(settings: RunSettings) -> str:
         if rollouts.streaming
         else f"{rollouts.matches} matches"
     )
+    taught = f" taught by {rollouts.teacher}" if rollouts.teacher else ""
     evaluation = settings.evaluation
     against = ", ".join(evaluation.bots) or "nobody"
     return (
         f"Settings for {settings.game}: {learning.policy} ({terms}), lr {_shown(learning.lr)}, "
-        f"{network.kind} {network.resolved_width}x{network.resolved_layers}, {amount} an "
+        f"{network.kind} {network.resolved_width}x{network.resolved_layers}{taught}, {amount} an "
         f"iteration, {settings.iterations:,} iterations, evaluated every {evaluation.every} "
         f"against {against}, and exactly where OpenSpiel can."
     )
@@ -257,6 +341,10 @@ def few_updates(settings: RunSettings) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, Mapping) and value["kind"] == "delay":
+        return f"{value['before']:g}, then {_shown(value['then'])} after {value['steps']} updates"
+    if isinstance(value, Mapping) and value["kind"] == "constant":
+        return f"{value['value']:g}"
     if isinstance(value, Mapping):
         return f"{value['start']:g}→{value['end']:g}"
     return f"{value:g}"
