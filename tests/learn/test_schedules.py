@@ -181,5 +181,12 @@ def test_a_delay_gives_one_number_first_and_then_a_schedule_that_begins_there() 
     expected = parse_schedule({"kind": "linear", "start": 4.0, "end": 0.0})
     assert [schedule(step, 8) for step in range(3)] == [7.0, 7.0, 7.0]
     assert [schedule(step, 8) for step in range(3, 8)] == [expected(step, 5) for step in range(5)]
-    with pytest.raises(LanistaError, match="steps"):
-        parse_schedule({"kind": "delay", "steps": 0, "then": 1.0})
+    for wrong in ({"steps": 0}, {}, {"steps": 2, "share": 0.5}, {"share": 1.0}):
+        with pytest.raises(LanistaError, match="A delay schedule needs"):
+            parse_schedule({"kind": "delay", "then": 1.0, **wrong})
+
+
+def test_a_delay_can_be_a_share_of_the_run() -> None:
+    schedule = parse_schedule({"kind": "delay", "share": 0.3, "then": 5.0})
+    assert [schedule(step, 10) for step in range(10)] == [0.0] * 3 + [5.0] * 7
+    assert [schedule(step, 1) for step in range(2)] == [0.0, 5.0]

@@ -174,16 +174,21 @@ class WarmUp(Schedule):
 
 @dataclass(frozen=True)
 class Delay(Schedule):
-    """One number for the first steps, then another schedule, which begins there."""
+    """One number for the first steps, or for a share of the run, then another schedule."""
 
     kind = "delay"
-    steps: int
     then: Schedule
+    steps: int | None = None
+    share: float | None = None
     before: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
+        if (self.steps is None) == (self.share is None):
+            raise LanistaError("A delay schedule needs steps, or a share of the run.")
+        if self.steps is not None and self.steps < 1:
             raise LanistaError(f"A delay schedule needs steps ≥ 1, got {self.steps}.")
+        if self.share is not None and not 0 < self.share < 1:
+            raise LanistaError(f"A delay schedule needs a share between 0 and 1, got {self.share}.")
 
     def __call__(
         self,
@@ -192,9 +197,10 @@ class Delay(Schedule):
         state: Mapping[str, float] | None = None,
         values: Mapping[str, float] | None = None,
     ) -> float:
-        if step < self.steps:
+        first = self.steps if self.steps is not None else max(1, round((self.share or 0) * total))
+        if step < first:
             return self.before
-        return self.then(step - self.steps, max(1, total - self.steps), state, values)
+        return self.then(step - first, max(1, total - first), state, values)
 
     def initial(self) -> State:
         return self.then.initial()

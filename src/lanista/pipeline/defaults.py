@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from lanista.games import registry
+from lanista.games.bots import Plans, SeatsMatches
+from lanista.games.compiled import CompiledGame
 from lanista.games.contract import Spec
-from lanista.games.python_game import PythonGame
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 from lanista.pipeline.recipe import TOP
@@ -56,8 +57,8 @@ _UNWEAKENED = 4
 """Decisions of a seat in a match up to which the pull to uniform play has its whole strength."""
 _REFERENCE_EVERY = 30
 """Updates between two references: enough to come near what the pull allows."""
-_TAUGHT = 60
-"""Updates in which a teacher alone is followed, about a million decisions; at most a quarter."""
+_TAUGHT = 0.08
+"""Share of the updates in which a teacher alone is followed: of 1,000 about a million decisions."""
 _REHEARSAL = 0.3
 """Share of matches against bots where everything is seen."""
 
@@ -82,7 +83,7 @@ def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sam
         ids = np.arange(matches, dtype=np.int64)
         schedule = Schedule(ids, ids, np.zeros((matches, spec.seats), np.int32))
         results = play([Table(made, (registry.make_bot(game, "random", spec, seed),))], schedule)
-        compiled = not isinstance(made, PythonGame)
+        compiled = isinstance(made, CompiledGame)
     whole = results.returns[~results.cut_off]
     return Sample(float(results.decisions.mean()), return_scale(whole), compiled)
 
@@ -101,7 +102,12 @@ def bot_strengths(
         results = play([Table(made, players)], Schedule(ids, ids, seating))
     whole = ~results.cut_off
     returns, seated = results.returns[whole], seating[whole]
-    return {bot: float(returns[seated == at].mean()) for at, bot in enumerate(bots)}
+    # Whoever follows its own matches cannot teach.
+    return {
+        bot: float(returns[seated == at].mean())
+        for at, bot in enumerate(bots)
+        if not isinstance(players[at], SeatsMatches | Plans)
+    }
 
 
 def return_scale(returns: Any) -> float:
@@ -244,7 +250,6 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
 
 def _taught(spec: Spec, strengths: Mapping[str, float], iterations: int) -> RunSettings:
     """Return settings by which the best bot is followed first, then beaten by PPO."""
-    steps = max(1, min(_TAUGHT, iterations // 4))
     teacher = max(strengths, key=lambda bot: strengths[bot])
     lowest, highest = min(strengths.values()), strengths[teacher]
     # The stronger a bot, the more often it is met; the weakest is not forgotten.
@@ -252,7 +257,7 @@ def _taught(spec: Spec, strengths: Mapping[str, float], iterations: int) -> RunS
         bot: _rounded(0.2 + 1.8 * (strength - lowest) / ((highest - lowest) or 1.0))
         for bot, strength in strengths.items()
     }
-    pull = {"kind": "exponential", "start": 0.1, "end": 0.001, "steps": max(1, iterations // 10)}
+    pull = {"kind": "exponential", "start": 0.1, "end": 1e-6}
     return RunSettings(
         iterations=iterations,
         network=Network(
@@ -260,12 +265,12 @@ def _taught(spec: Spec, strengths: Mapping[str, float], iterations: int) -> RunS
         ),
         learning=Learning(
             terms={
-                "policy": _after(steps, 0.0, {"kind": "constant", "value": 1.0}),
+                "policy": _after(0.0, {"kind": "constant", "value": 1.0}),
                 "value": 0.5,
                 "entropy": 0.0005,
-                "teacher": _after(steps, 1.0, pull),
+                "teacher": _after(1.0, pull),
             },
-            lr=_after(steps, 1e-3, {"kind": "linear", "start": 6e-4, "end": 3e-5}),
+            lr=_after(1e-3, {"kind": "linear", "start": 6e-4, "end": 3e-5}),
             gamma=0.995,
             epochs=2,
             minibatches=8,
@@ -282,8 +287,9 @@ def _taught(spec: Spec, strengths: Mapping[str, float], iterations: int) -> RunS
     )
 
 
-def _after(steps: int, before: float, then: dict[str, Any]) -> dict[str, Any]:
-    return {"kind": "delay", "steps": steps, "before": before, "then": then}
+def _after(before: float, then: dict[str, Any]) -> dict[str, Any]:
+    """Return a schedule that follows the teacher's part of the run."""
+    return {"kind": "delay", "share": _TAUGHT, "before": before, "then": then}
 
 
 def _fading(start: float, end: float) -> dict[str, Any]:
@@ -342,7 +348,7 @@ def few_updates(settings: RunSettings) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, Mapping) and value["kind"] == "delay":
-        return f"{value['before']:g}, then {_shown(value['then'])} after {value['steps']} updates"
+        return f"{value['before']:g}, then {_shown(value['then'])}"
     if isinstance(value, Mapping) and value["kind"] == "constant":
         return f"{value['value']:g}"
     if isinstance(value, Mapping):

@@ -117,6 +117,19 @@ def _take_critic(settings: RunSettings, population: Population) -> None:
         take_critic(folder_of(Path(start)), training.learner.critic, sees, digest)
 
 
+def _critic_notice(settings: RunSettings, population: Population) -> str:
+    """Return a sentence about the critic of a run that begins from a policy."""
+    start = settings.supervised_checkpoint
+    if start is None:
+        return ""
+    if bool(population.main.learner.critic.head.weight.any()):  # A new one's are all 0.
+        return f"The critic that was trained beside {start} is taken over."
+    return (
+        f"The critic begins from nothing: beside {start} there is none that sees "
+        f"{settings.learning.critic_sees} (learning.critic_sees) and fits this network."
+    )
+
+
 def _about(settings: RunSettings, output: Path) -> dict[str, Any]:
     """Return what the policy file of a run says of its origin."""
     parents = [settings.supervised_digest] if settings.supervised_digest else []
@@ -184,7 +197,8 @@ class _Trainer:
             population.enter(rows)
         self.saved = iteration
         unkept = exactness(self.settings, population.spec, slim=state.get("slim", False))
-        for sentence in [*notices, self.evaluator.notice, unkept]:
+        critic = "" if iteration else _critic_notice(self.settings, population)
+        for sentence in [*notices, self.evaluator.notice, unkept, critic]:
             self._say(sentence)
         try:
             if iteration == 0:

@@ -32,15 +32,18 @@ def turn_match(match, swap, sign_x, sign_y):
             bodies[y] = sign_y * (old_x if swap else old_y)
 
 
-@pytest.mark.parametrize("observation", ["rich", "classic19"])
+@pytest.mark.parametrize(("observation", "seats"), [("rich", 2), ("rich", 4), ("classic19", 4)])
 @pytest.mark.parametrize("turn", range(8))
-def test_turned_positions_and_actions_give_turned_views_to_the_last_bit(turn, observation):
-    game = fresh(2, observation=observation)
+def test_turned_positions_and_actions_give_turned_views_to_the_last_bit(turn, observation, seats):
+    game = fresh(2, observation=observation, seats=seats)
     symmetry = game.spec.symmetry
     swap, sign_x, sign_y = turn >= 4, 1 - (turn // 2 % 2) * 2, 1 - (turn % 2) * 2
     with edited(game, 0) as match:
         match["body"]["x"] *= 0.4  # Within sight of each other.
         match["body"]["y"] *= 0.4
+        for place, (x, y) in enumerate([(1.0, 2.0), (-3.0, 0.5), (2.5, -1.5)]):
+            match["item"][place]["x"], match["item"][place]["y"] = x, y
+            match["item"][place]["kind"] = 1 + place % 2
         original = match.copy()
     with edited(game, 1) as match:
         for name in original.dtype.names:
@@ -54,7 +57,8 @@ def test_turned_positions_and_actions_give_turned_views_to_the_last_bit(turn, ob
         view = decisions.observation[first]
         expected = turned_view(symmetry, turn, view)
         assert np.array_equal(decisions.observation[second], expected)
-        action = np.array([rng.integers(head.size, size=2) for head in HEADS]).T.astype(np.int32)
+        action = np.array([rng.integers(head.size, size=len(view)) for head in HEADS])
+        action = action.T.astype(np.int32)
         mask = np.split(decisions.mask[first], np.cumsum([h.size for h in HEADS])[:-1], axis=1)
         for head, legal in enumerate(mask):
             barred = ~np.take_along_axis(legal, action[:, head : head + 1], 1)[:, 0]

@@ -137,7 +137,7 @@ def test_entropy_that_a_negative_weight_drives_out_is_said_and_printed(tmp_path,
 
 def test_steps_that_go_too_far_show_in_the_kl(tmp_path):
     terms = {"policy": 1.0, "value": 0.5, "entropy": 0.5}
-    learning = {"policy": "vtrace", "lr": 0.1, "epochs": 4, "minibatches": 4, "terms": terms}
+    learning = {"policy": "vtrace", "lr": 1.0, "epochs": 4, "minibatches": 4, "terms": terms}
     evaluation = {**BOTS, "matches": 4}
     findings = trained(
         tmp_path / "p.pt",

@@ -64,6 +64,7 @@ class Doctor:
         inside = policies_in(self.folder)
         kind = kind_of(inside or self.folder)
         if kind == "run":
+            refuse_no_run(inside or self.folder)
             from lanista.report.diagnosis import examine_run
             from lanista.report.reading import find_run, read_run
 
@@ -104,6 +105,15 @@ def kind_of(folder: Path) -> str:
     if (folder / "policies").is_dir() and not (folder / "run.db").exists():
         return "policy"
     return "run"
+
+
+def refuse_no_run(folder: Path) -> None:
+    """Refuse a folder without anything of a run in it."""
+    if not any((folder / name).exists() for name in ("run.db", "config.yaml")):
+        raise LanistaError(
+            f"There is no run.db in {str(folder)!r}, so it is no run; name the FILE.run beside a "
+            "policy, a spool or a policy folder."
+        )
 
 
 def refuse_nowhere(flag: str, folder: Path) -> None:

@@ -138,7 +138,7 @@ class RL:
         settings = apply_overrides(with_flags(settings, self), words)
         if self.minutes is not None:
             settings = self._timed(settings)
-        chosen_here = not resume and self.config is None and not self._vtrace
+        chosen_here = not resume and self.config is None
         sentences = [summary(settings) if chosen_here else ""]
         sentences += [few_updates(settings) if chosen_here or self.minutes is not None else ""]
         for sentence in filter(None, sentences):
