@@ -139,8 +139,23 @@ class Power(Schedule):
         return max(self.end, self.start * math.pow(1 + step / self.scale, -self.exponent))
 
 
+class _Around(Schedule):
+    """A schedule that changes when or how much another one counts."""
+
+    then: Schedule
+
+    def initial(self) -> State:
+        return self.then.initial()
+
+    def observe(self, state: Mapping[str, float], metric: float) -> State:
+        return self.then.observe(state, metric)
+
+    def needs(self) -> tuple[str, ...]:
+        return self.then.needs()
+
+
 @dataclass(frozen=True)
-class WarmUp(Schedule):
+class WarmUp(_Around):
     """Another schedule, multiplied by a factor that rises evenly to 1 over the first steps."""
 
     kind = "warm-up"
@@ -162,18 +177,9 @@ class WarmUp(Schedule):
         factor = min(1.0, (step + 1) / self.steps)
         return factor * self.then(step, total, state, values)
 
-    def initial(self) -> State:
-        return self.then.initial()
-
-    def observe(self, state: Mapping[str, float], metric: float) -> State:
-        return self.then.observe(state, metric)
-
-    def needs(self) -> tuple[str, ...]:
-        return self.then.needs()
-
 
 @dataclass(frozen=True)
-class Delay(Schedule):
+class Delay(_Around):
     """One number for the first steps, or for a share of the run, then another schedule."""
 
     kind = "delay"
@@ -201,15 +207,6 @@ class Delay(Schedule):
         if step < first:
             return self.before
         return self.then(step - first, max(1, total - first), state, values)
-
-    def initial(self) -> State:
-        return self.then.initial()
-
-    def observe(self, state: Mapping[str, float], metric: float) -> State:
-        return self.then.observe(state, metric)
-
-    def needs(self) -> tuple[str, ...]:
-        return self.then.needs()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ where it is: the critic then begins from nothing, as without one.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -15,6 +16,8 @@ from safetensors.torch import save as save_tensors
 
 from lanista.files import write_bytes
 from lanista.nets.policy import Critic
+from lanista.runs.folder import folder_of
+from lanista.runs.settings import RunSettings
 
 CRITIC = "critic.safetensors"
 
@@ -45,3 +48,26 @@ def take_critic(folder: Path, critic: Critic, sees: str, digest: str) -> bool:
         return False
     critic.load_state_dict(tensors)
     return True
+
+
+def take_over(settings: RunSettings, critics: Iterable[Critic]) -> None:
+    """Let learners that begin from a policy go on with its critic too, where that fits."""
+    start = settings.supervised_checkpoint
+    if start is None:
+        return
+    sees, digest = settings.learning.critic_sees, settings.supervised_digest
+    for critic in critics:
+        take_critic(folder_of(Path(start)), critic, sees, digest)
+
+
+def notice(settings: RunSettings, critic: Critic) -> str:
+    """Return a sentence about the critic of a run that begins from a policy."""
+    start = settings.supervised_checkpoint
+    if start is None:
+        return ""
+    if bool(critic.head.weight.any()):  # A new one's are all 0.
+        return f"The critic that was trained beside {start} is taken over."
+    return (
+        f"The critic begins from nothing: beside {start} there is none that sees "
+        f"{settings.learning.critic_sees} (learning.critic_sees) and fits this network."
+    )

@@ -37,7 +37,7 @@ from lanista.runs.schema import EventRow, LineupRow, MatchRow
 from lanista.runs.settings import RunSettings, fingerprint, fingerprints
 from lanista.runs.slim import exactness, filled, slimmed, write_needed
 from lanista.training.best_keeper import BestKeeper
-from lanista.training.critic_file import take_critic, write_critic
+from lanista.training.critic_file import notice, take_over, write_critic
 from lanista.training.health.watch import Watch, event_of
 from lanista.training.learner_loop import LearnerLoop
 from lanista.training.observers import Observer, Observers
@@ -91,7 +91,8 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
     from lanista.exploiters.league_exploiters import start_of  # See `_exploit`.
 
     with closing(Population(settings, folder, LearnerLoop)) as population:
-        _take_critic(settings, population)
+        critics = [training.learner.critic for training in population.trainings.values()]
+        take_over(settings, critics)
         population.enter(population.first_rows())
         population.meet(population.matchmake())
         Evaluator(settings, population.spec, folder)
@@ -105,29 +106,6 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
                     "another need not lose; admit exploiters by their score."
                 )
         return {"settings": fingerprint(settings), "rows": 0, "learners": population.state()}
-
-
-def _take_critic(settings: RunSettings, population: Population) -> None:
-    """Let learners that begin from a policy go on with its critic too, where that fits."""
-    start = settings.supervised_checkpoint
-    if start is None:
-        return
-    sees, digest = settings.learning.critic_sees, settings.supervised_digest
-    for training in population.trainings.values():
-        take_critic(folder_of(Path(start)), training.learner.critic, sees, digest)
-
-
-def _critic_notice(settings: RunSettings, population: Population) -> str:
-    """Return a sentence about the critic of a run that begins from a policy."""
-    start = settings.supervised_checkpoint
-    if start is None:
-        return ""
-    if bool(population.main.learner.critic.head.weight.any()):  # A new one's are all 0.
-        return f"The critic that was trained beside {start} is taken over."
-    return (
-        f"The critic begins from nothing: beside {start} there is none that sees "
-        f"{settings.learning.critic_sees} (learning.critic_sees) and fits this network."
-    )
 
 
 def _about(settings: RunSettings, output: Path) -> dict[str, Any]:
@@ -197,7 +175,7 @@ class _Trainer:
             population.enter(rows)
         self.saved = iteration
         unkept = exactness(self.settings, population.spec, slim=state.get("slim", False))
-        critic = "" if iteration else _critic_notice(self.settings, population)
+        critic = "" if iteration else notice(self.settings, population.main.learner.critic)
         for sentence in [*notices, self.evaluator.notice, unkept, critic]:
             self._say(sentence)
         try:
