@@ -87,7 +87,7 @@ MOVED = {
     "live.drift": "live.diagnosis.drift",
     "live.evidence": "live.diagnosis.evidence",
     "live.experience": "live.learner.experience",
-    "live.findings": "live.diagnosis.findings",
+    "live.findings": "findings",
     "live.findings_features": "live.diagnosis.findings_features",
     "live.findings_games": "live.diagnosis.findings_games",
     "live.findings_learning": "live.diagnosis.findings_learning",

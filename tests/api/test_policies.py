@@ -85,7 +85,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
         policy.act(observation, [False, False])
     with pytest.raises(lanista.LanistaError, match="temperature is 0"):
         policy.act(observation, mask, temperature=0)
-    with pytest.raises(lanista.LanistaError, match="known: champion:beastybar"):
+    with pytest.raises(lanista.LanistaError, match="known: champion:arena"):
         lanista.load_policy("champion:nobody")
 
 

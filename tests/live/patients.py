@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from toy import LENGTH, agent_of, folder_of, header_of, policy_bytes
 
+from lanista.findings import Finding
 from lanista.live.diagnosis.doctor import examine
-from lanista.live.diagnosis.findings import Finding
 from lanista.live.files.game_file import read
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool

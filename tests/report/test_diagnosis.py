@@ -10,7 +10,7 @@ from invented_run import EMPTY, invented
 from recorded_league import make_league
 
 from lanista.cli.main import main
-from lanista.live.diagnosis.findings import Finding
+from lanista.findings import Finding
 from lanista.report.diagnosis import examine_run
 from lanista.report.reading import read_run
 from lanista.report.run_record import Lineup, Match, Member, RunRecord

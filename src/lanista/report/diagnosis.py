@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from lanista.live.diagnosis.findings import Examination, Finding, by_gravity, short
+from lanista.findings import Examination, Finding, by_gravity, short
 from lanista.report.run_record import RunRecord, owner
 from lanista.training.health.examine import faults_of
 from lanista.training.health.numbers import LearnerNumbers

@@ -69,5 +69,6 @@ def notice(settings: RunSettings, critic: Critic) -> str:
         return f"The critic that was trained beside {start} is taken over."
     return (
         f"The critic begins from nothing: beside {start} there is none that sees "
-        f"{settings.learning.critic_sees} (learning.critic_sees) and fits this network."
+        f"{settings.learning.critic_sees} (learning.critic_sees) and gives "
+        f"{settings.learning.critic_output} (learning.critic_output)."
     )

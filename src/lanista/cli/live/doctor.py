@@ -14,7 +14,7 @@ from lanista.cli.common.outputs import Writes, numbers_of, write_json
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
-    from lanista.live.diagnosis.findings import Examination
+    from lanista.findings import Examination
     from lanista.live.diagnosis.findings_features import Seen
 
 

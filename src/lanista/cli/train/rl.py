@@ -138,7 +138,9 @@ class RL:
         settings = apply_overrides(with_flags(settings, self), words)
         if self.minutes is not None:
             settings = self._timed(settings)
-        chosen_here = not resume and self.config is None
+        # A policy to begin from may yet be refused, in a sentence of its own.
+        begins = self.supervised_checkpoint is not None or self.kl_coef is not None
+        chosen_here = not (resume or begins) and self.config is None
         sentences = [summary(settings) if chosen_here else ""]
         sentences += [few_updates(settings) if chosen_here or self.minutes is not None else ""]
         for sentence in filter(None, sentences):

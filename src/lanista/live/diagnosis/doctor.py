@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from lanista.errors import LanistaError
+from lanista.findings import Examination, Finding, by_gravity, short
 from lanista.live.diagnosis import findings_features as features
 from lanista.live.diagnosis import findings_games as games
 from lanista.live.diagnosis import findings_learning as learning
@@ -22,7 +23,6 @@ from lanista.live.diagnosis.evidence import (
     look_at_spool,
     spool_of,
 )
-from lanista.live.diagnosis.findings import Examination, Finding, by_gravity, short
 from lanista.live.diagnosis.findings_features import Seen
 from lanista.live.files.recorded_games import Recorded, column_names, stacked
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.findings import Finding
 from lanista.live.diagnosis.drift import Drift, drift
-from lanista.live.diagnosis.findings import Finding
 from lanista.nets.policy_format import PolicyHeader
 
 Values = NDArray[np.float64]

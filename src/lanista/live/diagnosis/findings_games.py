@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from lanista.findings import Finding, short
 from lanista.live.diagnosis.evidence import Service, Traffic
-from lanista.live.diagnosis.findings import Finding, short
 from lanista.live.files.recorded_games import Recorded
 
 FEW = 10

@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from lanista.findings import Finding, Gravity, short
 from lanista.live.diagnosis.evidence import Service, Traffic, spool_of
-from lanista.live.diagnosis.findings import Finding, Gravity, short
 
 PILE = 10
 """Files that may wait without anybody being missed."""

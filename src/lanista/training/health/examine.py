@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanista.live.diagnosis.findings import Finding
+from lanista.findings import Finding
 from lanista.training.health.numbers import LearnerNumbers
 from lanista.training.health.opponents import one_sided, results_all_alike
 from lanista.training.health.optimisation import (

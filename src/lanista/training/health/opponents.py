@@ -5,7 +5,7 @@ Pure functions of a learner's training games.
 
 from __future__ import annotations
 
-from lanista.live.diagnosis.findings import Finding
+from lanista.findings import Finding
 from lanista.training.health.numbers import LearnerNumbers, Tally, tallies
 
 ENOUGH = 100

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from statistics import fmean, median
 
-from lanista.live.diagnosis.findings import Finding
+from lanista.findings import Finding
 from lanista.training.health.numbers import LEAST_WINDOW, LearnerNumbers
 
 GONE = 0.01

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from statistics import NormalDist, fmean
 
 from lanista.evaluation.score import Estimate, Z
-from lanista.live.diagnosis.findings import Finding
+from lanista.findings import Finding
 from lanista.training.health.numbers import LearnerNumbers
 
 MATTERS = 0.05

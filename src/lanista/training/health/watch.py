@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from lanista.live.diagnosis.findings import Finding
+from lanista.findings import Finding
 from lanista.runs.metric_names import owner
 from lanista.runs.reader import RunTables
 from lanista.runs.schema import EventRow, TrainingGamesRow
