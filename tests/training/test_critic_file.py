@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from safetensors.torch import load_file, save_file
 from lanista.games.registry import spec_of
 from lanista.learn.settings import Learning
 from lanista.nets.policy import Critic
+from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
-from lanista.runs.settings import Rollouts, RunSettings
+from lanista.runs.settings import Checkpoints, Rollouts, RunSettings
 from lanista.training.critic_file import CRITIC, take_critic, write_critic
 from lanista.training.loop import train
 
@@ -85,3 +87,35 @@ def test_a_damaged_critic_is_as_good_as_none(tmp_path: Path, damage: str) -> Non
         save_file(tensors, path, about)
     assert not take_critic(tmp_path, critic, "features", "a" * 64)
     assert torch.isfinite(critic.head.weight).all()
+
+
+def test_a_head_on_features_is_not_filed_with_other_weights(tmp_path: Path) -> None:
+    """An averaged policy has other features than those the critic's head was trained on."""
+    averaged = settings_of(4)
+    averaged = replace(averaged, learning=replace(averaged.learning, average=0.9))
+    train(averaged, tmp_path / "averaged")
+    assert not (tmp_path / "averaged.run" / CRITIC).exists()
+    own = replace(averaged, learning=replace(averaged.learning, critic_sees="seat"))
+    train(own, tmp_path / "own")
+    assert (tmp_path / "own.run" / CRITIC).is_file()
+
+
+def test_a_taught_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    """A stream's unfinished unrolls keep what the teacher would have done."""
+    taught = RunSettings(
+        game="arena",
+        game_settings={"duration": 6.0},
+        iterations=4,
+        network=replace(SMALL, symmetry=8),
+        learning=Learning(lr=3e-3, terms={"policy": 1.0, "value": 0.5, "teacher": 1.0}),
+        rollouts=Rollouts(mode="stream", unrolls=8, unroll_length=12, teacher="kiter"),
+        checkpoints=Checkpoints(save_every=1),
+        device="cpu",
+    )
+    train(taught, tmp_path / "whole")
+    stops = iter([False, True])
+    assert train(taught, tmp_path / "parts", stop=lambda: next(stops, True)) == 130
+    assert train(taught, tmp_path / "parts", resume=True) == 0
+    whole, parts = (load_policy(tmp_path / name).policy for name in ("whole", "parts"))
+    for name, tensor in whole.state_dict().items():
+        assert torch.equal(tensor, parts.state_dict()[name])
