@@ -99,7 +99,7 @@ def test_the_recipe_has_every_part_that_the_page_names():
     assert set(settings.opponents) == {"self", *bots}
     assert set(settings.evaluation.bots) == bots
     assert settings.learning.uses("behaviour")
-    assert settings.league.main.matchmaking.kind == "adaptive"
+    assert settings.league.main.matchmaking.kind == "adaptive_by_category"
     assert (story.stages.evaluate.games, story.stages.evaluate.greedy) == (10_000, True)
 
 

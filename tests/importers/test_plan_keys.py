@@ -58,7 +58,7 @@ def test_the_plan_from_iteration_600_becomes_a_run_of_400_with_schedules_and_a_l
 
 def test_the_pool_is_all_ten_bots_and_the_learner_itself_with_adaptive_weights():
     settings = read(plan()).settings
-    assert settings.opponents == ("self", *BOTS)
+    assert set(settings.opponents) == {"self", *BOTS}
     assert settings.evaluation.bots == tuple(BOTS)
     assert len(BOTS) == 10
     league = settings.league
@@ -166,6 +166,16 @@ def test_fixed_weights_give_the_plan_s_shares_once_all_snapshots_are_there():
     assert sum(weights[bot] for bot in BOTS if bot != "random") / total == pytest.approx(0.3)
     assert settings.league is not None
     assert settings.league.main.matchmaking.kind == "fixed"
+
+
+def test_adaptive_weights_start_with_the_plan_s_shares():
+    settings = read(plan()).settings
+    weights = {one.player: one.weight for one in settings.rollouts.opponents}
+    total = sum(weights.values()) + 1  # The policy that the run begins from has the weight 1.
+    assert weights["self"] / total == pytest.approx(0.5)
+    assert weights["random"] / total == pytest.approx(0.1)
+    assert sum(weights[bot] for bot in BOTS if bot != "random") / total == pytest.approx(0.3)
+    assert 1 / total == pytest.approx(0.1)
 
 
 def test_a_schedule_needs_its_kind_and_a_constant_one_stays():

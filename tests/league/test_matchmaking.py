@@ -60,7 +60,10 @@ def test_weights_are_shares_of_candidates_whatever_the_scores(league, kind, prev
 
 
 @unhurried
-@given(leagues(30), st.sampled_from(["pfsp_hard", "adaptive", "curriculum", "alphastar"]))
+@given(
+    leagues(30),
+    st.sampled_from(["pfsp_hard", "adaptive", "adaptive_by_category", "curriculum", "alphastar"]),
+)
 def test_the_order_of_candidates_does_not_matter(league, kind):
     found, payoff = league
     chosen = Matchmaking(kind)
@@ -174,9 +177,55 @@ def test_weights_multiply_what_scores_say_but_not_uniform():
 
 def test_the_weight_of_an_only_exploiter_counts_against_other_categories():
     found = [Candidate("main", "self"), Candidate("hole", "exploiter", 3.0)]
-    for kind in ("adaptive", "curriculum"):
+    for kind in ("adaptive", "adaptive_by_category", "curriculum"):
         result = weights(meetings(Matchmaking(kind), "main", found, Payoff(), {}))
         assert result == pytest.approx({"main": 0.25, "hole": 0.75})
+
+
+# Adaptive weights, as the plan for Beasty Bar has them
+
+PLAN_TABLE = {
+    "random": (93, 4),
+    "online": (72, 16),
+    "noisy": (72, 16),
+    "aggressive": (75, 14),
+    "defensive": (78, 13),
+    "skunk": (79, 12),
+    "heuristic": (81, 11),
+    "queue": (82, 10),
+}
+"""Win rate and share of each opponent in the plan's example, in per cent, rounded down there."""
+
+
+def test_the_example_table_of_the_plan():
+    payoff = payoff_of({name: (won, 0, 100 - won) for name, (won, _) in PLAN_TABLE.items()})
+    shares = weights(meetings(plain("adaptive"), "main", bots(*PLAN_TABLE), payoff, {}))
+    for name, (won, share) in PLAN_TABLE.items():
+        assert shares[name] == pytest.approx((100 - won) / 168)
+        assert math.floor(100 * shares[name]) == share, name
+
+
+def test_the_floor_of_adaptive_weights_is_that_of_an_opponent_before_scaling():
+    payoff = payoff_of({"beaten": (100, 0, 0), "even": (50, 0, 50), "boss": (0, 0, 100)})
+    found = [*bots("beaten", "even"), Candidate("boss", "past")]
+    shares = weights(meetings(plain("adaptive", floor=0.05), "main", found, payoff, {}))
+    assert shares == pytest.approx({"beaten": 0.05 / 1.55, "even": 0.5 / 1.55, "boss": 1 / 1.55})
+
+
+def test_adaptive_weights_start_as_given_and_win_rates_take_their_place():
+    found = [Candidate("main", "self", 5.0), *[Candidate(name, "bot", 2.5) for name in "ab"]]
+    start = weights(meetings(plain("adaptive"), "main", found, Payoff(), {}))
+    assert start == pytest.approx({"main": 0.5, "a": 0.25, "b": 0.25})
+    payoff = payoff_of({"a": (90, 0, 10)})
+    later = weights(meetings(plain("adaptive"), "main", found, payoff, {}))
+    assert later == pytest.approx({"main": 0.5 / 1.1, "a": 0.1 / 1.1, "b": 0.5 / 1.1})
+
+
+def test_an_exploiter_keeps_its_factor_in_adaptive_weights():
+    found = [*bots("a"), Candidate("hole", "exploiter", 3.0)]
+    payoff = payoff_of({"a": (50, 0, 50), "hole": (50, 0, 50)})
+    shares = weights(meetings(plain("adaptive"), "main", found, payoff, {}))
+    assert shares == pytest.approx({"a": 0.25, "hole": 0.75})
 
 
 # Floors
@@ -221,7 +270,7 @@ def assert_floors_hold(result, found, floor):
 @unhurried
 @given(
     leagues(),
-    st.sampled_from(["adaptive", "curriculum"]),
+    st.sampled_from(["adaptive_by_category", "curriculum"]),
     st.sampled_from([0.01, 0.05, 0.2, 1.0]),
     previous_weights,
     st.sampled_from([0.0, 0.5, 1.0]),
@@ -239,12 +288,12 @@ def test_one_hard_opponent_among_up_to_500_beaten_does_not_starve_them():
     payoff = payoff_of({f"bot {i}": (1000 if i else 0, 0, 0 if i else 1000) for i in range(500)})
     for count in range(1, 501):
         found = bots(*(f"bot {i}" for i in range(count)))
-        result = meetings(plain("adaptive"), "main", found, payoff, {})
+        result = meetings(plain("adaptive_by_category"), "main", found, payoff, {})
         assert_floors_hold(result, found, 0.05)
         assert result[0].weight == max(one.weight for one in result)
 
 
-@pytest.mark.parametrize("kind", ["adaptive", "curriculum"])
+@pytest.mark.parametrize("kind", ["adaptive_by_category", "curriculum"])
 def test_a_beaten_category_keeps_its_floor_beside_four_that_win(kind):
     found = [Candidate(name, name) for name in FROZEN] + [Candidate("main", "self")]
     payoff = payoff_of({name: (100 * (name == "bot"), 0, 100 * (name != "bot")) for name in FROZEN})
@@ -253,10 +302,10 @@ def test_a_beaten_category_keeps_its_floor_beside_four_that_win(kind):
     assert result["past"] == pytest.approx(0.95 * 1 / 3.5)
 
 
-def test_adaptive_weights_by_hand():
+def test_adaptive_by_category_by_hand():
     payoff = payoff_of({"a": (9, 0, 1), "b": (6, 0, 4), "c": (100, 0, 0), "mine": (15, 0, 5)})
     found = [*bots("a", "b", "c"), Candidate("mine", "past")]
-    result = meetings(plain("adaptive"), "main", found, payoff, {})
+    result = meetings(plain("adaptive_by_category"), "main", found, payoff, {})
     # Bots together: 115 of 120, so 1 - x is 5/120, under the floor of 0.05; past: 1/4.
     past = 0.25 / (0.25 + 0.05)
     assert by_category(result, found) == pytest.approx({"past": past, "bot": 1 - past})

@@ -232,3 +232,12 @@ def test_a_rate_is_smoothed_by_two_games_where_nobody_says_otherwise():
     payoff = Payoff()
     payoff.add(Outcome(("a", "b"), ((3, 0, 0),)))
     assert payoff.rate("a", "b") == payoff.pooled_rate("a", ["b"]) == 4 / 5
+
+
+def test_counts_of_the_preferred_payoff_take_the_place_of_both_seat_orders():
+    games = fold([Outcome(("a", "b"), ((9, 0, 1),)), Outcome(("b", "a"), ((1, 0, 9),)),
+                  Outcome(("a", "c"), ((2, 0, 2),))])  # fmt: skip
+    both = games.preferring(fold([Outcome(("b", "a"), ((6, 0, 4),))]))
+    assert both.both_seats("a", "b") == (4, 0, 6)
+    assert both.both_seats("a", "c") == (2, 0, 2)
+    assert games.both_seats("a", "b") == (18, 0, 2)

@@ -6,6 +6,7 @@ docs/guides/training.md lists what becomes of each. Knows nothing of how keys ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from lanista.errors import nearest
 from lanista.games import registry
@@ -133,43 +134,47 @@ def _pool(work: Import) -> None:
     every = work.plan_values.get("eval_frequency", 0)
     if every:
         work.put("league.round", every)
-        work.notices.append(f"eval_frequency {every}: weights are renewed as often, too.")
+        work.notices.append(f"eval_frequency {every}: weights are renewed after each evaluation.")
     _snapshots(work)
     _exploits(work)
 
 
 def _adaptive(work: Import, bots: Sequence[str]) -> None:
-    work.put("rollouts.opponents", [SELF, *bots])
+    past = work.plan_values.get(_CHECKPOINTS, 0.1)
+    work.put("rollouts.opponents", _weighed(work, bots, 1 / past if past > 0 else 1.0))
     work.put("league.main.matchmaking.kind", "adaptive")
     floor = work.plan_values.get("min_opponent_weight")
     if floor is not None:
         work.put("league.main.matchmaking.floor", floor)
         work.notices.append(
-            f"min_opponent_weight {floor}: it holds for each category (self, past, exploiter, bot) "
-            "and for each opponent within its category, 0.5/n where there are too many for it."
+            f"min_opponent_weight {floor}: an opponent has the weight max(1 - win rate, {floor}), "
+            "before all are scaled to the sum 1."
         )
-    why = "adaptive weights take its place; until games are played everybody counts as an equal."
-    work.unused([*_WEIGHTS, _CHECKPOINTS], why)
+    why = "it holds until the first evaluation, whose win rates take its place."
+    work.unused([*_WEIGHTS], why)
+    work.unused([_CHECKPOINTS], f"the policy that the run begins from has it; {why}")
 
 
-def _fixed(work: Import, bots: Sequence[str]) -> None:
-    """Give shares as weights beside snapshots, which have the weight 1 each."""
-    work.unused(["min_opponent_weight"], "it changes nothing without use_adaptive_weights.")
+def _weighed(work: Import, bots: Sequence[str], scale: float) -> list[dict[str, Any]]:
+    """Return the plan's shares as weights beside past policies, which have the weight 1 each."""
     usual = zip(_WEIGHTS, (0.5, 0.1, 0.3), strict=True)
     shares = [work.plan_values.get(key, share) for key, share in usual]
-    past = work.plan_values.get(_CHECKPOINTS, 0.1)
-    most = work.plan_values.get(_MOST, 10)
     if shares[0] <= 0:
         raise SettingsError(f"{_WEIGHTS[0]} is {shares[0]}; give a number above 0.")
-    scale = most / past if past > 0 else 1.0
     share_by_player = {SELF: shares[0], "random": shares[1]}
     share_by_player |= {bot: shares[2] / (len(bots) - 1) for bot in bots if bot != "random"}
-    weighed = [
+    return [
         {"player": name, "weight": share * scale}
         for name, share in share_by_player.items()
         if share > 0
     ]
-    work.put("rollouts.opponents", weighed)
+
+
+def _fixed(work: Import, bots: Sequence[str]) -> None:
+    work.unused(["min_opponent_weight"], "it changes nothing without use_adaptive_weights.")
+    past = work.plan_values.get(_CHECKPOINTS, 0.1)
+    most = work.plan_values.get(_MOST, 10)
+    work.put("rollouts.opponents", _weighed(work, bots, most / past if past > 0 else 1.0))
     work.put("league.main.matchmaking.kind", "fixed")
     if past > 0:
         work.notices.append(

@@ -24,8 +24,9 @@ class Candidate:
     category: str
     """self (a learner of the run as it now is), imitation, past, exploiter or bot."""
     weight: float = 1.0
-    """How much more it is wanted than one of weight 1; every kind but uniform multiplies by it. A
-    category counts as much as its candidates do on average."""
+    """How much more it is wanted than one of weight 1. Every kind multiplies by it but uniform, and
+    adaptive, where it is what a run starts with and an exploiter's factor. A category counts as
+    much as its candidates do on average."""
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
@@ -251,17 +252,32 @@ def _category_shares(view: _View, groups: Mapping[str, list[Candidate]]) -> list
     return shares_of([x * want for x, want in zip(inverse, own_shares, strict=True)])
 
 
+def _inverse(view: _View, one: Candidate) -> float:
+    return max(1 - view.rate(one), view.settings.floor)
+
+
 def _adaptive(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:
+    """Return shares by inverse win rate; by the players' weights until a win rate is known.
+
+    The weights are what a run starts with, and win rates take their place. Exploiters join later,
+    so theirs stays a factor.
+    """
+    if not any(view.has_enough_games(one) for one in candidates):
+        weights = [one.weight for one in candidates]
+    else:
+        factors = [one.weight if one.category == "exploiter" else 1.0 for one in candidates]
+        rows = zip(candidates, shares_of(factors), strict=True)
+        weights = [_inverse(view, one) * factor for one, factor in rows]
+    return _given(candidates, shares_of(weights), 1.0, "adaptive")
+
+
+def _adaptive_by_category(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:
     floor, groups = view.settings.floor, _categories(candidates)
-
-    def inverse(view: _View, one: Candidate) -> float:
-        return max(1 - view.rate(one), floor)
-
     planned = []
     category_shares = floored(_category_shares(view, groups), floor)
     for members, category_share in zip(groups.values(), category_shares, strict=True):
-        shares = floored(_weighed(view, members, inverse), floor)
-        planned += _given(members, shares, category_share, "adaptive")
+        shares = floored(_weighed(view, members, _inverse), floor)
+        planned += _given(members, shares, category_share, "adaptive_by_category")
     return planned
 
 
@@ -370,6 +386,7 @@ pfsp_hard = _matchmaker(_simple("pfsp_hard", _hard))
 pfsp_var = _matchmaker(_simple("pfsp_var", _var))
 pfsp_linear = _matchmaker(_simple("pfsp_linear", _linear))
 adaptive = _matchmaker(_adaptive)
+adaptive_by_category = _matchmaker(_adaptive_by_category)
 curriculum = _matchmaker(_curriculum)
 alphastar = _matchmaker(_alphastar)
 main_exploiter = _matchmaker(_main_exploiter)

@@ -100,6 +100,15 @@ class Payoff:
         """Drop all games of a player that is no longer who it was."""
         self._counts = {pair: counts for pair, counts in self._counts.items() if name not in pair}
 
+    def preferring(self, other: Payoff) -> Payoff:
+        """Return these counts, with those of `other` for every two players who met there."""
+        both = Payoff(self.half_life)
+        met = {frozenset(pair) for pair in other._counts}
+        own = {pair: counts for pair, counts in self._counts.items() if frozenset(pair) not in met}
+        both._counts = own | other._counts
+        both._names = self._names | other._names
+        return both
+
     def counts(self, a: str, b: str) -> Counts:
         """Return wins, draws and losses of `a` in the games in which it sat before `b`."""
         return self._counts.get((a, b), _NONE)

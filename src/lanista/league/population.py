@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanista.errors import RefusedError
+from lanista.evaluation.evaluator import EVALUATION, POOL
 from lanista.games.bot_files import is_bot_file
 from lanista.games.bots import Player
 from lanista.league.matchmaking import Meeting, meetings
@@ -71,6 +72,8 @@ class Population:
         self.parents: dict[str, tuple[str, ...]] = {}
         """By learner: what it comes from, its last snapshot or what it was reset to."""
         self.payoffs = {life: Payoff(life) for life in {self._half_life(r) for r in self.roles}}
+        self.evaluated = Payoff()
+        """Of each main, its last evaluation alone."""
         self.exploited = 0
         """Exploiters that were tested, in runs of their own."""
         self.spent = dict.fromkeys(SPENT, 0.0) if self.league else {}
@@ -178,11 +181,32 @@ class Population:
 
     # Matchmaking.
 
-    def matchmake(self) -> list[MatchmakingRow]:
-        """Return each learner's opponent mix from the coming update on, for the record."""
+    @property
+    def newly_evaluated(self) -> bool:
+        """Whether mains were just evaluated, and some opponent mix goes by that."""
+        every, iteration = self.settings.evaluation.every, self.iteration
+        if self.league is None or not every or not iteration or iteration % every:
+            return False
+        return any(self._follows_evaluations(learner) for learner in self.roles)
+
+    def _follows_evaluations(self, learner: str) -> bool:
+        assert self.league is not None
+        return self.league.rules(self.roles[learner]).matchmaking.follows_evaluations
+
+    def matchmake(self, *, evaluated: bool = False) -> list[MatchmakingRow]:
+        """Return each learner's opponent mix from the coming update on, for the record.
+
+        `evaluated`: only those change that go by evaluations; the others stay as they are.
+        """
         rows: list[MatchmakingRow] = []
         for learner in self.roles:
-            chosen = self._fixed() if self.league is None else self._chosen(self.league, learner)
+            if evaluated and not self._follows_evaluations(learner):
+                old = self.in_force[learner]
+                chosen = [(row.opponent, row.reason, row.weight) for row in old]
+            elif self.league is None:
+                chosen = self._fixed()
+            else:
+                chosen = self._chosen(self.league, learner)
             rows += [MatchmakingRow(self.update + 1, learner, *meeting) for meeting in chosen]
         # As the table has them: draws depend on the order.
         return sorted(rows, key=lambda row: row.key)
@@ -203,6 +227,8 @@ class Population:
             category = self.roster[row.opponent].category
             previous[category] = previous.get(category, 0.0) + row.weight
         payoff = self.payoffs[self._half_life(learner)]
+        if rules.follows_evaluations:
+            payoff = payoff.preferring(self.evaluated)
         return [
             (meeting.opponent, meeting.reason, meeting.weight)
             for meeting in meetings(rules, learner, opponents, payoff, previous)
@@ -280,6 +306,11 @@ class Population:
         matches: Sequence[MatchRow],
     ) -> None:
         """Add the outcomes of an iteration's games."""
+        judged = [row for row in lineups if row.reason in (EVALUATION, POOL)]
+        for learner in {name for row in judged for name in row.names if name in self.roles}:
+            self.evaluated.forget(learner)
+        for outcome in outcomes([], judged, matches):
+            self.evaluated.add(outcome)
         for outcome in outcomes(games, lineups, matches):
             for payoff in self.payoffs.values():
                 payoff.add(outcome)
@@ -358,7 +389,7 @@ class Population:
 
     def _forget(self, learner: str) -> None:
         """Drop what was counted of a learner, whose results say nothing of what it is now."""
-        for payoff in self.payoffs.values():
+        for payoff in (*self.payoffs.values(), self.evaluated):
             payoff.forget(learner)
 
     # What a checkpoint holds, and what the tables do.

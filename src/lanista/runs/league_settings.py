@@ -49,12 +49,13 @@ class Matchmaking:
 
     kind: str = AS_ROLE
     """role (what the learner's role usually has), fixed, uniform, pfsp_hard, pfsp_var, pfsp_linear,
-    adaptive, curriculum, alphastar, main_exploiter, league_exploiter, or the name of an installed
-    matchmaker."""
+    adaptive, adaptive_by_category, curriculum, alphastar, main_exploiter, league_exploiter, or the
+    name of an installed matchmaker."""
     p: float = 2.0
     """The exponent of pfsp_hard: higher looks harder at those who are hard to beat."""
     floor: float = 0.05
-    """adaptive and curriculum: the smallest share of a category, and of an opponent in its
+    """adaptive: the least weight of an opponent, before weights are scaled to the sum 1.
+    adaptive_by_category and curriculum: the smallest share of a category, and of an opponent in its
     category; with n of them it is at most 0.5/n."""
     smoothing: float = 2.0
     """So many games with a score of one half are added to what was played."""
@@ -99,6 +100,11 @@ class Matchmaking:
                 f"matchmaking.minimum_games is {self.minimum_games} and half_life "
                 f"{self.half_life}, so that nobody might ever be known; give fewer games than that."
             )
+
+    @property
+    def follows_evaluations(self) -> bool:
+        """Whether an evaluation's scores count before training games, and renew the mix."""
+        return self.kind == "adaptive"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,12 @@ MATCHMAKERS: Table[Entry] = Table(
         "pfsp_var": Entry("x(1 − x)", f"{_OURS}:pfsp_var"),
         "pfsp_linear": Entry("1 − x", f"{_OURS}:pfsp_linear"),
         "adaptive": Entry(
-            "1 − x, by category, then within it, nobody below the floor", f"{_OURS}:adaptive"
+            "1 − x, or the floor where that is more; renewed after each evaluation, by its scores",
+            f"{_OURS}:adaptive",
+        ),
+        "adaptive_by_category": Entry(
+            "1 − x, by category, then within it, nobody below the floor",
+            f"{_OURS}:adaptive_by_category",
         ),
         "curriculum": Entry(
             "the same over categories, half old and half new, pfsp_hard or uniform within",

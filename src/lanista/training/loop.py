@@ -274,8 +274,9 @@ class _Trainer:
             if joined is None:
                 return False
             begins |= joined
-        if begins or not population.in_force:
-            rows = population.matchmake()
+        begins |= not population.in_force
+        if begins or population.newly_evaluated:
+            rows = population.matchmake(evaluated=not begins)
             self.run.metrics.add_rows(rows)
             population.meet(rows)
         return True
