@@ -128,6 +128,20 @@ def test_a_policys_game_is_made_with_its_own_settings(tmp_path, capsys):
     assert "every deal in all 3 seats" in text
 
 
+def test_with_more_than_two_seats_the_share_of_first_places_is_printed(tmp_path, capsys):
+    # Nobody dies within a second, so all three share first place in every match.
+    path = policy_of(tmp_path / "three.pt", "arena", seats=3, duration=1.0)
+    tables = tmp_path / "tables.md"
+    arguments = ("--games", "6", "--opponents", "still", "--markdown", tables)
+    standing = numbers(tmp_path, path, *arguments)["bouts"][0]["standing"]
+    assert standing["first_place"]["value"] == pytest.approx(1 / 3)
+    assert (standing["wins"], standing["draws"]) == (0, 6)
+    text = capsys.readouterr().out
+    assert re.search(r"^ still .* 0\.333 \[0\.\d+, 0\.\d+\]\s*$", text, re.MULTILINE)
+    assert "among equals everybody has 0.333" in text
+    assert "| score | first place |" in tables.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -122,3 +122,21 @@ def test_a_first_place_that_is_shared_is_a_draw():
         (0, 1, 0),
         (0, 0, 1),
     ]
+
+
+def test_a_first_place_that_is_shared_counts_in_equal_parts():
+    # a has 1 alone, ½ of two, nothing, a quarter of four: 1.75 of 4 matches on two deals.
+    place = [[1, 2, 3, 4], [1, 1, 3, 4], [2, 1, 3, 4], [1, 1, 1, 1]]
+    summary = summarise(
+        results_of([[0, 1, 1, 1]] * 4, [0, 0, 1, 1], place, place),
+        ["a", "b"],
+    )
+    a, b = summary.standings
+    assert a.first_place.value == pytest.approx(1.75 / 4)
+    assert a.first_place.n == 2  # Over deals.
+    assert a.first_place.low < a.first_place.value < a.first_place.high
+    assert a.first_place.value + 3 * b.first_place.value == pytest.approx(1)
+
+
+def test_with_two_seats_the_score_says_who_was_first():
+    assert summarise(two_seats(), ["a", "b"]).standings[0].first_place is None

@@ -33,6 +33,17 @@ def test_the_hardest_opponent_comes_first_with_its_numbers(file):
         assert row[3] == "200"
 
 
+def test_with_more_than_two_seats_the_table_has_the_share_of_first_places(file, tmp_path):
+    path = tmp_path / "evaluation.json"
+    arguments = ["evaluate", "rusher", "--game", "arena", "--opponents", "still", "--games", "6"]
+    settings = ["--set", "seats=3", "duration=1.0"]  # Nobody dies: all share first place.
+    assert main([*arguments, *settings, "--output", str(path)]) == 0
+    (table,) = (e for e in evaluated(read_evaluation(path)).elements if isinstance(e, Table))
+    assert table.rows[0][table.columns.index("first place")].startswith("0.333")
+    (table,) = (e for e in evaluated(read_evaluation(file)).elements if isinstance(e, Table))
+    assert "first place" not in table.columns
+
+
 def test_the_headline_names_the_worst_and_the_best_and_how_it_was_played(file):
     found = read_evaluation(file)
     said = headline(found)

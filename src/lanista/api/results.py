@@ -355,6 +355,7 @@ def standing_row(standing: Standing) -> Row:
         "losses": standing.losses,
         **estimate_columns("score", standing.score),
         "win_rate": None if standing.win_rate is None else standing.win_rate.value,
+        **(estimate_columns("first_place", standing.first_place) if standing.first_place else {}),
     }
 
 

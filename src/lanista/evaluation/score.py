@@ -175,6 +175,16 @@ def against_all(place: NDArray[Any]) -> Values:
     return results
 
 
+def first_places(place: NDArray[Any]) -> Values:
+    """Return each seat's part of first place, `[matches, seats]`: 1/k for each of k who share it.
+
+    Players of equal strength have 1/seats on average; with two seats it is the score.
+    """
+    first = np.asarray(place) == 1
+    parts: Values = first / np.maximum(first.sum(axis=1, keepdims=True), 1)
+    return parts
+
+
 def margins(points: NDArray[Any]) -> Values:
     """Return each seat's points less the mean of the others', `[matches, seats]`."""
     points = np.asarray(points, np.float64)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from lanista.evaluation.score import (
     Estimate,
     against_all,
+    first_places,
     margins,
     mean_score,
     mean_value,
@@ -44,6 +45,9 @@ class Standing:
     counted from places pair by pair."""
     win_rate: Estimate | None
     """Wins / matches, with Wilson's interval."""
+    first_place: Estimate | None
+    """First places / matches, one that k share as 1/k, with an interval over units; None with two
+    seats, where it is the score."""
     margin: Estimate | None
     """Own points less the mean of the others'."""
     place: Estimate | None
@@ -137,6 +141,9 @@ def _standing(
         losses=len(rows) - wins - draws,
         score=mean_score(scores),
         win_rate=wilson(wins, len(rows)),
+        first_place=mean_score(unit_means(first_places(place)[mine], unit))
+        if place.shape[1] > 2
+        else None,
         margin=mean_value(unit_means(margin[mine], unit)),
         place=mean_value(unit_means(place[mine], unit)),
         smallest_difference=smallest_difference(scores),

@@ -23,6 +23,8 @@ def rows_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def bouts(gauntlet: Gauntlet, ceilings: Mapping[str, Ceiling]) -> str:
     """Return how a player did against each, beside what the best responses to each come to."""
     columns = ["against", "n", "wins", "draws", "losses", "wins/n", "score"]
+    many = any(bout.standing.first_place for bout in gauntlet.bouts)
+    columns += ["first place"] * many
     if ceilings:
         columns += ["best response", "what it is", "distance"]
     rows = []
@@ -31,6 +33,7 @@ def bouts(gauntlet: Gauntlet, ceilings: Mapping[str, Ceiling]) -> str:
         counts = [standing.matches, standing.wins, standing.draws, standing.losses]
         row = [bout.opponent, *(f"{count:,}" for count in counts)]
         row += [interval(standing.win_rate), interval(standing.score)]
+        row += [interval(standing.first_place)] * many
         rows.append(row + (below(ceilings.get(bout.opponent), bout.standing) if ceilings else []))
     return rows_of(columns, rows)
 

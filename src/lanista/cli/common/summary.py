@@ -25,7 +25,7 @@ def say(lineup: Lineup, summary: Summary) -> None:
     )
     columns = ["player", "wins", "draws", "losses", "score", "wins/n", "margin"]
     if seats > 2:
-        columns.append("place")
+        columns += ["first place", "place"]
     rows = [_row(standing, seats) for standing in summary.standings]
     out.print(table(columns, rows))
     if summary.versus:
@@ -121,7 +121,10 @@ def _row(standing: Standing, seats: int) -> list[str]:
         interval(standing.win_rate, between="\n"),
         interval(standing.margin, 2, signed=True, between="\n"),
     ]
-    return [*row, interval(standing.place, 2, between="\n")] if seats > 2 else row
+    if seats == 2:
+        return row
+    first_place = interval(standing.first_place, between="\n")
+    return [*row, first_place, interval(standing.place, 2, between="\n")]
 
 
 def _crossed(own: int, cells: list[str]) -> list[str]:

@@ -239,8 +239,12 @@ def say(gauntlet: Gauntlet, mine: Lineup, manner: str) -> None:
         "[95 % intervals]: score and margin over deals, wins/n Wilson's; smallest: the smallest "
         "difference of score this could show (power 80 %)"
     )
-    columns = ("opponent", "n", "wins", "draws", "losses", "score", "wins/n", "margin", "smallest")
-    out.print(table(columns, _rows(gauntlet)))
+    many = mine.spec.seats > 2
+    columns = ["opponent", "n", "wins", "draws", "losses", "score", "wins/n", "margin", "smallest"]
+    out.print(table([*columns, *["first place"] * many], _rows(gauntlet, first_place=many)))
+    if many:
+        par = f"{1 / mine.spec.seats:.3g}"
+        out.print(f"first place: one that k share counts 1/k; among equals everybody has {par}")
     if gauntlet.left_out:
         out.print(f"left out: {gauntlet.left_out:,} matches of deals with one broken off")
     if len(gauntlet.scores) > 1:
@@ -255,7 +259,7 @@ def say(gauntlet: Gauntlet, mine: Lineup, manner: str) -> None:
     out.print(speed(gauntlet.decisions, gauntlet.wall_seconds, gauntlet.cpu_seconds))
 
 
-def _rows(gauntlet: Gauntlet) -> Sequence[Sequence[str]]:
+def _rows(gauntlet: Gauntlet, *, first_place: bool) -> Sequence[Sequence[str]]:
     from lanista.cli.common.table import interval
     from lanista.cli.common.table import number as shown
 
@@ -270,6 +274,7 @@ def _rows(gauntlet: Gauntlet) -> Sequence[Sequence[str]]:
             interval(bout.standing.win_rate),
             interval(bout.standing.margin, 2, signed=True),
             shown(bout.standing.smallest_difference),
+            *[interval(bout.standing.first_place)] * first_place,
         )
         for bout in gauntlet.bouts
     ]

@@ -117,19 +117,19 @@ def _say_evaluation(evaluation: dict[str, Any]) -> None:
         return interval(None if value is None else Estimate(**value))
 
     rows = []
+    many = any(bout["standing"].get("first_place") for bout in evaluation["bouts"])
     for bout in evaluation["bouts"]:
         standing = bout["standing"]
         counts = [f"{standing[name]:,}" for name in ("matches", "wins", "draws", "losses")]
-        rows.append(
-            [bout["opponent"], *counts, shown(standing["score"]), shown(standing["win_rate"])]
-        )
+        rates = ["score", "win_rate", *["first_place"] * many]
+        rows.append([bout["opponent"], *counts, *(shown(standing.get(name)) for name in rates)])
     out = console()
     out.print(
         f"{evaluation['game']}: {evaluation['name']} ({evaluation['digest'][:12]}), "
         f"{evaluation['manner']}; every deal in all seats\n"
         "[95 % intervals]: score over deals, wins/n Wilson's"
     )
-    columns = ("opponent", "n", "wins", "draws", "losses", "score", "wins/n")
-    out.print(table(columns, rows))
+    columns = ["opponent", "n", "wins", "draws", "losses", "score", "wins/n"]
+    out.print(table([*columns, *["first place"] * many], rows))
     if evaluation["exact"]:
         out.print(f"exact NashConv: {evaluation['exact']['value']:.4f}")

@@ -38,12 +38,14 @@ def evaluated(evaluation: Evaluation | None) -> Section | None:
     """Return the table of the last evaluation; None where there was none."""
     if not evaluation:
         return None
+    many = any(bout["standing"].get("first_place") for bout in evaluation["bouts"])
     rows = []
     for bout in sorted(evaluation["bouts"], key=_by_score):
         standing = bout["standing"]
         rows.append(
             (
                 bout["opponent"], said_estimate(_estimate(bout, "score")),
+                *[said_estimate(_estimate(bout, "first_place"))] * many,
                 said_estimate(_estimate(bout, "win_rate")), count(float(standing["matches"])),
                 count(float(standing["wins"])), count(float(standing["draws"])),
                 count(float(standing["losses"])), _margin(_estimate(bout, "margin")),
@@ -51,20 +53,20 @@ def evaluated(evaluation: Evaluation | None) -> Section | None:
             )
         )  # fmt: skip
     columns = (
-        "against", "score", "wins / games", "games", "wins", "draws", "losses", "margin",
-        "smallest seen",
+        "against", "score", *["first place"] * many, "wins / games", "games", "wins", "draws",
+        "losses", "margin", "smallest seen",
     )  # fmt: skip
     lead = (
         f"The promoted policy, {evaluation['manner']}, on deals that nothing was chosen "
         "by; every deal in all seatings. The last column is the smallest difference of score that "
-        "so many games would show."
+        "so many games would show." + " A first place that k share counts 1/k." * many
     )
     about = Words(f"Digest {str(evaluation['digest'])[:12]}, seed {evaluation['seed']}.")
     return Section("Final evaluation", [Table(columns, rows), about], lead)
 
 
 def _estimate(bout: Mapping[str, Any], name: str) -> Estimate | None:
-    values = bout["standing"][name]
+    values = bout["standing"].get(name)
     return None if values is None else Estimate(**values)
 
 
