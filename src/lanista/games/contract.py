@@ -273,3 +273,14 @@ class Game(Protocol):
 
     def close(self) -> None:
         """End whatever the game started outside this process."""
+
+
+class Animation(Protocol):
+    """Makes a moving picture of one match; a game's registry entry says how it is made."""
+
+    def show(self, game: Game, actions: Mapping[int, Sequence[int]]) -> None:
+        """See the match in slot 0, and what its seats are about to do there."""
+
+    def svg(self) -> str:
+        """Return the match as it was shown, as a picture that any browser plays."""
+        ...

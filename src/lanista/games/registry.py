@@ -13,7 +13,7 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from importlib.machinery import SourceFileLoader
@@ -26,7 +26,7 @@ from lanista.foreign import read_regular
 from lanista.games import trust
 from lanista.games.arguments import read_seed
 from lanista.games.bots import Player
-from lanista.games.contract import Game, GameError, Spec
+from lanista.games.contract import Animation, Game, GameError, Spec
 from lanista.games.random_bot import RandomBot
 
 BUILT_IN = {
@@ -85,6 +85,8 @@ class Entry:
     slots: int = 0
     """How many matches side by side suit the game where nobody says; 0: as many as anybody likes.
     Changes no result."""
+    animate: Callable[[Spec, Sequence[str]], Animation] | None = None
+    """Makes the animation of a match from the names in its seats; None: the game has none."""
 
 
 def is_python_file(name: str) -> bool:

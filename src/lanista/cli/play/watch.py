@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.common.flags import GAMES, optional, switch
+from lanista.cli.common.outputs import Writes
+from lanista.cli.common.paths import refuse_unwritable
 from lanista.errors import LanistaError
+from lanista.files import Kind, write_text
 
 if TYPE_CHECKING:
     from lanista.data.records import Header, Record
     from lanista.data.replays import Replays
+    from lanista.data.resimulation import Referee
     from lanista.games import Decisions, Game
+    from lanista.games.contract import Animation
+
+_REMARK = "<!-- Made by lanista watch. -->"
+ANIMATION = Kind("an animation of `lanista watch`", b"^" + _REMARK.encode())
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,9 @@ class Watch:
     """Seconds between turns, on a terminal."""
     step: Annotated[bool, switch()] = False
     """Wait for Enter before each turn instead; q and Enter leave."""
+    animate: Annotated[Path | None, optional("FILE.svg"), Writes(ANIMATION)] = None
+    """Draw the match as an animated SVG into this file instead of showing it here; for games that
+    can be animated (arena)."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None
     """The game of a replay that was recorded from a Python file, as `examples/my_game.py`."""
 
@@ -51,6 +62,9 @@ class Watch:
         record = self._choose(replays)
         try:
             with refereeing(replays.header, slots=1, game=self.game) as referee:
+                if self.animate is not None:
+                    self._animate(referee, replays.header, record)
+                    return 0
                 show = _Show(replays.header, record, self._pause())
                 show.opening()
                 referee.play([record], show)
@@ -59,6 +73,24 @@ class Watch:
         except ReplayError as problem:
             raise ReplayError(f"{printable(self.file)} is refused: {problem}") from problem
         return 0
+
+    def _animate(self, referee: Referee, header: Header, record: Record) -> None:
+        from lanista.games import registry
+        from lanista.text import printable
+
+        assert self.animate is not None
+        refuse_unwritable("--animate", self.animate)
+        animate = registry.entry(self.game or header.game).animate
+        if animate is None:
+            raise LanistaError(
+                f"--animate is given, and {printable(header.game)} has no animation; leave it out "
+                "to watch the match here."
+            )
+        names = [header.players[player].name for player in record.seating]
+        film = _Film(animate(referee.spec, names))
+        referee.play([record], film)
+        write_text(self.animate, f"{_REMARK}\n{film.animation.svg()}", ANIMATION)
+        print(f"animation: {self.animate}")
 
     def _choose(self, replays: Replays) -> Record:
         from lanista.text import printable
@@ -116,6 +148,22 @@ class _Pause:
             answer = "q"
         if answer.strip().lower() == "q":
             raise _LeftError
+
+
+class _Film:
+    """Looks on while the match is played again, and shows it to an animation."""
+
+    def __init__(self, animation: Animation) -> None:
+        self.animation = animation
+
+    def decided(self, game: Game, row: Any, match: Any, decisions: Decisions, actions: Any) -> None:
+        """Show the position with the moves made in it."""
+        seats = decisions.seat.tolist()
+        self.animation.show(game, dict(zip(seats, actions.tolist(), strict=True)))
+
+    def ended(self, game: Game, slots: Any, matches: Any) -> None:
+        """Show the last position."""
+        self.animation.show(game, {})
 
 
 class _Show:

@@ -1,12 +1,14 @@
 """The arena: a free-for-all shooter for two to eight in a shrinking zone.
 
 rules.pxd is the rules, view.pxd what a seat sees, hidden.pxd what it does not, bots.pyx who plays;
-reference.py says the same in plain Python, for the tests.
+reference.py says the same in plain Python, for the tests. frames.py is what a picture shows,
+draw.py draws it in a terminal, animation.py as a moving picture.
 """
 
 from collections.abc import Callable
 from functools import partial
 
+from lanista.games.arena.animation import ArenaAnimation
 from lanista.games.arena.bots import VERSIONS, ArenaBot
 from lanista.games.arena.game import Arena
 from lanista.games.arena.layout import OBSERVATIONS
@@ -32,6 +34,7 @@ ENTRY = Entry(
         ),
     },
     bots={name: _bot(name) for name in VERSIONS},
+    animate=ArenaAnimation,
 )
 
 __all__ = ["ENTRY", "Arena", "ArenaBot"]

@@ -4,37 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
+from lanista.games.arena.frames import Fighter, Frame, frame_of
+
 WIDTH, HEIGHT = 61, 25
 _SMALLEST, _LARGEST = 12.0, 50.0
-_ITEMS = {1: "+", 2: "="}
+_ITEMS = {"health": "+", "ammo": "="}
 
 
 def picture(match: Any, seats: int, ticks: int, shrink: int) -> str:
     """Return the picture of one saved match (see `layout.match_dtype`)."""
-    bodies = match["body"][:seats]
-    radius = 3.0 if match["tick"] >= shrink else 50.0 - 47.0 * int(match["tick"]) / shrink
-    scale = _half_side(bodies)
+    frame = frame_of(match, seats, shrink)
+    scale = _half_side(frame)
     cells = [
-        [_ground(column, row, scale, radius) for column in range(WIDTH)] for row in range(HEIGHT)
+        [_ground(column, row, scale, frame.zone) for column in range(WIDTH)]
+        for row in range(HEIGHT)
     ]
-    for shot in match["shot"][: match["shots"]]:
-        _put(cells, shot, scale, "*")
-    for item in match["item"]:
-        if item["kind"]:
-            _put(cells, item, scale, _ITEMS[int(item["kind"])])
-    for seat, body in enumerate(bodies):
-        if body["alive"]:
-            _put(cells, body, scale, str(seat))
-    clock = f"{int(match['tick']) / 30:5.1f} of {ticks / 30:g} s   zone {radius:4.1f}"
+    for shot in frame.shots:
+        _put(cells, shot.x, shot.y, scale, "*")
+    for item in frame.items:
+        _put(cells, item.x, item.y, scale, _ITEMS[item.kind])
+    for seat, fighter in enumerate(frame.fighters):
+        if fighter.alive:
+            _put(cells, fighter.x, fighter.y, scale, str(seat))
+    clock = f"{frame.seconds:5.1f} of {ticks / 30:g} s   zone {frame.zone:4.1f}"
     legend = "0-7 seats   * shot   + health   = ammo   : outside the zone"
     lines = [clock, *("".join(row) for row in cells), legend]
-    return "\n".join([*lines, *(_bar(seat, body) for seat, body in enumerate(bodies))])
+    return "\n".join(
+        [*lines, *(_bar(seat, fighter) for seat, fighter in enumerate(frame.fighters))]
+    )
 
 
-def _half_side(bodies: Any) -> float:
+def _half_side(frame: Frame) -> float:
     """Return how far the picture reaches, so that everybody who lives is in it."""
-    far = max((max(abs(b["x"]), abs(b["y"])) for b in bodies if b["alive"]), default=0.0)
-    return min(max(float(far) + 2.0, _SMALLEST), _LARGEST)
+    far = max((max(abs(f.x), abs(f.y)) for f in frame.fighters if f.alive), default=0.0)
+    return min(max(far + 2.0, _SMALLEST), _LARGEST)
 
 
 def _ground(column: int, row: int, scale: float, radius: float) -> str:
@@ -43,19 +46,17 @@ def _ground(column: int, row: int, scale: float, radius: float) -> str:
     return ":" if x * x + y * y > radius * radius else " "
 
 
-def _put(cells: list[list[str]], thing: Any, scale: float, mark: str) -> None:
-    """Mark a thing's cell; up is towards larger y. What lies outside the picture is left out."""
-    column = round((float(thing["x"]) / scale + 1) / 2 * (WIDTH - 1))
-    row = round((1 - float(thing["y"]) / scale) / 2 * (HEIGHT - 1))
+def _put(cells: list[list[str]], x: float, y: float, scale: float, mark: str) -> None:
+    """Mark a cell; up is towards larger y. What lies outside the picture is left out."""
+    column = round((x / scale + 1) / 2 * (WIDTH - 1))
+    row = round((1 - y / scale) / 2 * (HEIGHT - 1))
     if 0 <= column < WIDTH and 0 <= row < HEIGHT:
         cells[row][column] = mark
 
 
-def _bar(seat: int, body: Any) -> str:
-    if not body["alive"]:
-        return f"{seat} dead at {int(body['died']) / 30:.1f} s"
-    full = max(1, round(float(body["hp"]) / 5))
-    state = " shielded" if body["shield_wait"] > 135 else ""
-    return (
-        f"{seat} {'#' * full:<20} {float(body['hp']):5.1f} hp  {int(body['ammo']):2d} ammo{state}"
-    )
+def _bar(seat: int, fighter: Fighter) -> str:
+    if fighter.died is not None:
+        return f"{seat} dead at {fighter.died:.1f} s"
+    full = max(1, round(fighter.hp / 5))
+    state = " shielded" if fighter.shielded else ""
+    return f"{seat} {'#' * full:<20} {fighter.hp:5.1f} hp  {fighter.ammo:2d} ammo{state}"
