@@ -27,6 +27,7 @@ WORDS = {
     "data": "data --game read.py",
     "export": "read.safetensors --to onnx",
     "imitate": "--data-dir data --game read.py",
+    "watch": "read.jsonl",
     "rl": "--config read.yaml --supervised-checkpoint read.safetensors",
     "league": "--config read.yaml",
     "learn": "--config read.yaml",

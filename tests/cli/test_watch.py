@@ -4,10 +4,12 @@ import os
 import pty
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 from recorded import record
 
+from lanista.cli.main import main
 from lanista.cli.play.watch import Watch
 from lanista.errors import LanistaError
 
@@ -175,3 +177,25 @@ def test_on_a_terminal_the_match_runs_to_its_end_by_itself(tmp_path):
     shown = in_a_terminal(path, "delay=0.01", b"")
     assert "turn 2" in shown
     assert "over after" in shown
+
+
+def test_a_match_of_the_arena_is_drawn_into_a_file(tmp_path, capsys):
+    path, picture = tmp_path / "a.jsonl.gz", tmp_path / "match.svg"
+    record(path, "arena", 2)
+    assert main(["watch", str(path), "--match", "11", "--animate", str(picture)]) == 0
+    assert capsys.readouterr().out == f"animation: {picture}\n"
+    root = ElementTree.parse(picture).getroot()
+    assert root.tag.endswith("svg")
+    # Its own file may be drawn again; another's may not be lost.
+    assert main(["watch", str(path), "--animate", str(picture)]) == 0
+    picture.write_text("<svg/>")
+    assert main(["watch", str(path), "--animate", str(picture)]) == 3
+    assert picture.read_text() == "<svg/>"
+
+
+def test_a_game_without_an_animation_says_so(tmp_path):
+    path, picture = tmp_path / "a.jsonl.gz", tmp_path / "match.svg"
+    record(path, "kuhn", 1)
+    with pytest.raises(LanistaError, match="--animate is given, and kuhn has no animation"):
+        Watch(path, animate=picture).run()
+    assert not picture.exists()

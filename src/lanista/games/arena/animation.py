@@ -32,7 +32,8 @@ _HIT = 5.0
 """A fighter that lost more hp than this between two decisions was struck, not hurt by the zone."""
 _LEFT, _WIDTH = FIELD + 16, PANEL - 32
 """Where the panel's lines begin, and how long its bars are."""
-_PALE = "#8795a6"
+_PALE, _TRACK = "#8795a6", "#2a3442"
+_GRID = "".join(f"M{at} -50V50M-50 {at}H50" for at in range(-50, 51, 5))
 _ITEMS = {"health": "#5ad469", "ammo": "#e8c547"}
 
 
@@ -58,7 +59,7 @@ class ArenaAnimation:
         """Return the whole match as an animation that begins again when it has ended."""
         clock = Clock(len(self.frames), self.step, HOLD_SECONDS)
         width = FIELD + PANEL
-        title = f"Arena: {' against '.join(self.names)}. {self._result()}"
+        title = f"Arena: {' against '.join(self.names)}; {' '.join(self._result())}"
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {FIELD}" '
@@ -81,6 +82,7 @@ class ArenaAnimation:
             f'<rect width="{FIELD}" height="{FIELD}" fill="#4a2329"/>',
             f'<g transform="translate({middle:g} {middle:g}) scale({scale:.3f} {-scale:.3f})">',
             f'<circle fill="#1b2430" stroke="#6c8ebf" stroke-width=".15">{zone}</circle>',
+            f'<path d="{_GRID}" stroke="#fff" stroke-opacity=".05" stroke-width=".08"/>',
             *self._items(clock),
             *self._shots(clock),
             *(mark for seat in range(self.seats) for mark in self._fighter(clock, seat)),
@@ -93,12 +95,13 @@ class ArenaAnimation:
         far = max(max(abs(fighter.x), abs(fighter.y)) for fighter in fighters)
         return max(far + 1.5, _SMALLEST)
 
-    def _result(self) -> str:
+    def _result(self) -> tuple[str, str]:
+        """Return who won and when, in two lines."""
         living = [seat for seat, fighter in enumerate(self.frames[-1].fighters) if fighter.alive]
         seconds = f"after {self.frames[-1].seconds:.1f} s"
         if len(living) == 1:
-            return f"{self.names[living[0]]} wins {seconds}"
-        return f"First place is shared {seconds}"
+            return _short(self.names[living[0]]), f"wins {seconds}"
+        return "first place is shared", seconds
 
     def _fighter(self, clock: Clock, seat: int) -> list[str]:
         states = [frame.fighters[seat] for frame in self.frames]
@@ -111,11 +114,11 @@ class ArenaAnimation:
         return [
             f"<g>{clock.move([(state.x, state.y) for state in states])}",
             f"<g>{alive}"
-            f'<g>{turned}<path d="M.4 0H1.5" stroke="{colour}" stroke-width=".28"/></g>'
-            f'<circle r=".6" fill="{colour}"/>'
-            f'<rect x="-1" y=".95" height=".22" width="2" fill="{colour}">{health}</rect></g>',
-            f'<circle r=".95" fill="none" stroke="#fff" stroke-width=".14">{shield}</circle>',
-            f'<circle r=".6" fill="#fff">{hits}</circle>',
+            f'<g>{turned}<path d="M.5 0H1.7" stroke="{colour}" stroke-width=".35"/></g>'
+            f'<circle r=".8" fill="{colour}"/>'
+            f'<rect x="-1" y="1.3" height=".22" width="2" fill="{colour}">{health}</rect></g>',
+            f'<circle r="1.15" fill="none" stroke="#fff" stroke-width=".14">{shield}</circle>',
+            f'<circle r=".8" fill="#fff">{hits}</circle>',
             "</g>",
         ]
 
@@ -135,7 +138,7 @@ class ArenaAnimation:
                 (first * self.step - age, start.x - start.vx * age, start.y - start.vy * age),
                 (last * self.step + more, end.x + end.vx * more, end.y + end.vy * more),
             )
-            marks.append(f'<circle r=".2" fill="{COLOURS[owner]}">{moving}</circle>')
+            marks.append(f'<circle r=".25" fill="{COLOURS[owner]}">{moving}</circle>')
         return marks
 
     def _items(self, clock: Clock) -> list[str]:
@@ -153,9 +156,10 @@ class ArenaAnimation:
         health = clock.ramp("width", [state.hp / 100 * _WIDTH for state in states])
         ammo = clock.steps("width", [state.ammo / 30 * _WIDTH for state in states])
         return [
-            _text(_LEFT, top, name if len(name) <= 26 else f"{name[:25]}…"),
-            _rect(_LEFT, top + 7, _WIDTH, 9, "#2a3442"),
+            _text(_LEFT, top, _short(name)),
+            _rect(_LEFT, top + 7, _WIDTH, 9, _TRACK),
             _rect(_LEFT, top + 7, _WIDTH, 9, COLOURS[seat], health),
+            _rect(_LEFT, top + 19, _WIDTH, 3, _TRACK),
             _rect(_LEFT, top + 19, _WIDTH, 3, _PALE, ammo),
         ]
 
@@ -167,8 +171,11 @@ class ArenaAnimation:
         small = f'font-size="11" fill="{_PALE}"'
         end = f"{self.frames[-1].seconds:.1f} s"
         return [
-            _text(_LEFT, low - 44, self._result(), 'font-weight="bold"', over),
-            _rect(_LEFT, low - 34, _WIDTH, 3, "#2a3442"),
+            *(
+                _text(_LEFT, low - 62 + 18 * number, line, 'font-weight="bold"', over)
+                for number, line in enumerate(self._result())
+            ),
+            _rect(_LEFT, low - 34, _WIDTH, 3, _TRACK),
             _rect(_LEFT, low - 34, _WIDTH, 3, "#dfe6ee", part),
             _text(_LEFT, low - 16, "0 s", small),
             _text(_LEFT + _WIDTH, low - 16, end, f'{small} text-anchor="end"'),
@@ -177,6 +184,10 @@ class ArenaAnimation:
             _rect(_LEFT + 70, low - 9, 9, 9, _ITEMS["ammo"]),
             _text(_LEFT + 84, low, "ammo", small),
         ]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 24 else f"{name[:23]}…"
 
 
 def _rect(x: float, y: float, width: float, height: float, fill: str, changes: str = "") -> str:
