@@ -84,7 +84,7 @@ def test_every_shot_is_drawn_once_from_where_its_owner_stood():
 def test_all_parts_of_the_picture_share_one_clock_and_no_script():
     game = fresh(seats=4)
     calm = (order(),) * 4
-    root = film(game, calm, calm, calm, names=("a", "b", "c", "d"))
+    root = film(game, calm, calm, calm, names=("a", "b", "c", "home/me/d.pt"))
     changes = [mark for mark in root.iter() if "animate" in mark.tag]
     assert {mark.get("dur") for mark in changes} == {f"{0.3 + HOLD_SECONDS:g}s"}
     assert {mark.get("repeatCount") for mark in changes} == {"indefinite"}
@@ -96,7 +96,7 @@ def test_all_parts_of_the_picture_share_one_clock_and_no_script():
         assert times[-1] <= 1.0
     assert not [mark for mark in root.iter() if "script" in mark.tag]
     texts = [text.text for text in root.iter(f"{SVG}text")]
-    assert texts[:4] == ["a", "b", "c", "d"]
+    assert texts[:4] == ["a", "b", "c", "d.pt"]
 
 
 def test_the_winner_stands_below_and_names_stay_text():

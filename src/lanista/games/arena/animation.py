@@ -41,7 +41,8 @@ class ArenaAnimation:
     """Looks on at a match, position by position, and draws it."""
 
     def __init__(self, spec: Spec, names: Sequence[str]) -> None:
-        self.names = tuple(printable(name, 60) for name in names)
+        # Of a policy's path the file's name: a picture is shown to others.
+        self.names = tuple(printable(name.rpartition("/")[2], 60) for name in names)
         self.seats = spec.seats
         self.shrink = time_limit(spec.settings["duration"]) * 2 // 3
         self.step = spec.settings["ticks_per_decision"] / TICKS_A_SECOND
