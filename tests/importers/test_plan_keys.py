@@ -51,6 +51,9 @@ def test_the_plan_from_iteration_600_becomes_a_run_of_400_with_schedules_and_a_l
     assert (network.kind, network.width, network.layers, network.attention_heads) == (
         "transformer", 256, 4, 8,
     )  # fmt: skip
+    assert (network.dropout, network.embedding) == (0.1, 64)
+    rollouts = settings.rollouts
+    assert (rollouts.launcher, rollouts.workers, rollouts.lag) == ("threads", 32, 1)
     assert settings.rollouts.matches == 8192
     assert (settings.checkpoints.save_every, settings.evaluation.every) == (50, 25)
     assert settings.device == "auto"
@@ -74,9 +77,9 @@ def test_a_minibatch_size_becomes_a_number_of_parts():
 
 
 NOTICED = [
-    "network_config.dropout", "network_config.species_embedding_dim", "ppo_config.minibatch_size",
-    "ppo_config.clip_value", "ppo_config.entropy_coef", "min_opponent_weight", "force_cython",
-    "async_game_generation", "async_num_workers", "buffer_size", "device", "experiment_name",
+    "ppo_config.minibatch_size", "ppo_config.clip_value", "ppo_config.entropy_coef",
+    "min_opponent_weight", "force_cython",
+    "async_game_generation", "buffer_size", "device", "experiment_name",
     "opponent_config.current_weight", "opponent_config.checkpoint_weight",
     "opponent_config.random_weight", "opponent_config.heuristic_weight", "total_iterations",
 ]  # fmt: skip
@@ -176,6 +179,20 @@ def test_adaptive_weights_start_with_the_plan_s_shares():
     assert weights["random"] / total == pytest.approx(0.1)
     assert sum(weights[bot] for bot in BOTS if bot != "random") / total == pytest.approx(0.3)
     assert 1 / total == pytest.approx(0.1)
+
+
+def test_workers_without_async_generation_change_nothing_and_say_so():
+    imported = read(plan(async_game_generation=False))
+    rollouts = imported.settings.rollouts
+    assert (rollouts.launcher, rollouts.workers, rollouts.lag) == ("serial", 1, 0)
+    assert "without async_game_generation" in said_of(imported, "async_num_workers")[0]
+
+
+@pytest.mark.parametrize(("size", "words"), [(800_000, "there is room"), (1000, "more than")])
+def test_the_notice_of_the_buffer_says_what_an_iteration_learns_from(size, words):
+    (line,) = said_of(read(plan(buffer_size=size)), "buffer_size")
+    assert words in line
+    assert f"{8192 * 12 * 3 // 2:,} decisions" in line
 
 
 def test_a_schedule_needs_its_kind_and_a_constant_one_stays():

@@ -509,3 +509,24 @@ def test_a_critic_has_the_network_that_it_is_given() -> None:
     assert learner.critic.torso is not None
     assert learner.critic.torso.width == 5
     assert learner.policy.torso.width == SMALL.width
+
+
+def test_the_log_has_every_scheduled_number_as_it_was_at_the_update() -> None:
+    settings = Learning(
+        terms={
+            "policy": 1.0,
+            "value": 0.5,
+            "entropy": {"kind": "linear", "start": 0.4, "end": 0.1},
+        },
+        lr={"kind": "linear", "start": 0.01, "end": 0.0},
+        temperature={"kind": "linear", "start": 1.0, "end": 0.5},
+    )
+    logs = kuhn_run(settings, updates=4).train(3)
+    for name, start, end in (
+        ("temperature", 1.0, 0.5),
+        ("lr", 0.01, 0.0),
+        ("entropy/weight", 0.4, 0.1),
+    ):
+        wanted = [start + (end - start) * update / 4 for update in range(3)]
+        assert [log[name] for log in logs] == pytest.approx(wanted), name
+    assert all(log["value/weight"] == 0.5 for log in logs)

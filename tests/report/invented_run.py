@@ -119,6 +119,8 @@ def metrics() -> dict[str, Series]:
         "entropy/loss": falling(-1.4, -0.7), "anchor/loss": falling(0.0, 0.3),
         "policy/entropy/0": falling(1.4, 0.7), "anchor/kl/0": falling(0.0, 0.3),
         "policy/behaviour_kl/0": falling(0.03, 0.01), "exact/nash_conv": falling(0.9, 0.1)[::20],
+        "lr": tuple((u, 1e-3 / u) for u in every), "entropy/weight": falling(0.04, 0.01),
+        "temperature": tuple((u, 1.0 - 0.5 * u / UPDATES) for u in every),
         "main_exploiter_1/policy/loss": falling(0.05, 0.0),
         "decisions": tuple((u, 16384.0 * u) for u in every),
         "cpu_seconds": tuple((u, 2.0 * u + 0.1 * math.sin(u)) for u in every),

@@ -30,6 +30,7 @@ SECTIONS = {
     "win rate by category": "Win rate by category",
     "loss terms": "Loss terms",
     "entropy and KL": "Entropy and KL",
+    "schedules": "Schedules",
     "compute": "Where the compute went",
     "events and notices": "Events and notices",
     "settings": "Settings",

@@ -94,6 +94,34 @@ def _batches(work: Import) -> None:
     )
 
 
+def _workers(work: Import) -> None:
+    """Let workers play ahead of the learner; Beasty Bar is compiled, so threads play it at once."""
+    if not work.plan_values.get("async_game_generation", False):
+        why = "it changes nothing without async_game_generation."
+        work.unused(["async_num_workers"], why)
+        return
+    work.put("rollouts.launcher", "threads")
+    work.put("rollouts.lag", 1)
+    if "async_num_workers" in work.plan_values:
+        work.put("rollouts.workers", work.plan_values["async_num_workers"])
+    work.notices.append(
+        "async_game_generation True: threads play the next iteration's matches while the learner "
+        "learns, with the weights of one iteration before (rollouts.launcher, workers and lag)."
+    )
+
+
+def _buffer(work: Import) -> None:
+    size = work.plan_values.get("buffer_size")
+    if size is None:
+        return
+    decisions = _decisions(work)
+    room = "for which there is room in it" if decisions <= size else "more than it would hold"
+    work.notices.append(
+        f"buffer_size {size}: no buffer is kept; an iteration learns from all of its about "
+        f"{decisions:,} decisions, {room}, and from nothing older."
+    )
+
+
 def _where(work: Import) -> None:
     device = work.plan_values.get("device")
     if device == "cuda":
@@ -205,20 +233,14 @@ def _exploits(work: Import) -> None:
 
 
 _COMPILED = "games are always compiled here, and there is nothing else to force them from."
-_SIDE_BY_SIDE = (
-    "matches are played side by side in one process, rollouts.slots of them, and learned from in "
-    "the same iteration."
-)
 
 BEASTYBAR = Plan(
     keys={
         "network_config.hidden_dim": Key(int, "network.width"),
         "network_config.num_heads": Key(int, "network.attention_heads"),
         "network_config.num_layers": Key(int, "network.layers"),
-        "network_config.dropout": Key(float, instead="no network here drops units."),
-        "network_config.species_embedding_dim": Key(
-            int, instead="tokens are embedded at the network's width."
-        ),
+        "network_config.dropout": Key(float, "network.dropout"),
+        "network_config.species_embedding_dim": Key(int, "network.embedding"),
         "ppo_config.learning_rate": Key(float, "learning.lr"),
         "ppo_config.clip_epsilon": Key(float, "learning.clip"),
         "ppo_config.value_coef": Key(float, "learning.terms.value"),
@@ -250,9 +272,9 @@ BEASTYBAR = Plan(
         "use_exploit_patch": Key(bool),
         "exploit_patch_interval": Key(int),
         "force_cython": Key(bool, instead=_COMPILED),
-        "async_game_generation": Key(bool, instead=_SIDE_BY_SIDE),
-        "async_num_workers": Key(int, instead=_SIDE_BY_SIDE),
-        "buffer_size": Key(int, instead="an iteration learns from exactly what it played."),
+        "async_game_generation": Key(bool),
+        "async_num_workers": Key(int),
+        "buffer_size": Key(int),
         "seed": Key(int, "seed"),
         "device": Key(str),
         "experiment_name": Key(str, instead="a run is named by its --output."),
@@ -265,6 +287,8 @@ BEASTYBAR = Plan(
         _scheduled("entropy", "learning.terms.entropy", 0.04, 0.01),
         _scheduled("temperature", "learning.temperature", 1.0, 0.5),
         _batches,
+        _workers,
+        _buffer,
         _where,
         _judges,
         _pool,

@@ -6,7 +6,7 @@ One object holds all that an update depends on; `state` and `load_state` give an
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +20,7 @@ from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.batch import Batch, to_device
-from lanista.learn.forward import Views, forward
+from lanista.learn.forward import Forward, Views, forward
 from lanista.learn.loss_terms import LossInputs, term, weighted
 from lanista.learn.losses import Term
 from lanista.learn.malloc import keep_freed_memory
@@ -43,6 +43,7 @@ from lanista.learn.shards import (
 from lanista.learn.step_metrics import Readings, mean_of, read
 from lanista.learn.term_table import PULLS, term_entry
 from lanista.learn.update_targets import loss_inputs, scaled, scales
+from lanista.nets.dropout import dropping
 from lanista.nets.policy import Critic, Policy, ema_update
 from lanista.nets.settings import Network
 
@@ -78,6 +79,7 @@ class Learner:
     ) -> None:
         """`threads` work on a step's shards at once; no number depends on how many."""
         self.spec, self.network, self.settings, self.updates = spec, network, settings, updates
+        self.seed = seed
         self.device = torch.device(device)
         if settings.precision == "fp16" and self.device.type == "cpu":
             raise LanistaError("precision fp16 needs a GPU; choose bf16 or fp32 on the CPU.")
@@ -112,6 +114,13 @@ class Learner:
         self.schedule_states = initial_states(self.schedules)
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
+        self._shard_count = 0
+        """Shards of this update that the networks have seen."""
+        if settings.compile and self._drops:
+            raise LanistaError(
+                "learning.compile is on, and dropout draws in a way that cannot be compiled; leave "
+                "one of them out."
+            )
         if settings.compile:
             # In place: the names of the weights stay as they are, and copies are not compiled.
             for module in (self.policy.torso, self.policy.head, self.critic):
@@ -143,6 +152,7 @@ class Learner:
         settings, values = self.settings, self.scheduled()
         unrolls = to_device(unrolls, self.device, whole=cut_there(settings, self.network))
         self.descent.begin(values["lr"])
+        self._shard_count = 0
         weights = {
             name: values[name] if only is None or name in only else 0.0 for name in settings.terms
         }
@@ -160,7 +170,8 @@ class Learner:
         log["lag/mean"], log["lag/max"] = unrolls.age(self.update_count)
         self.update_count += 1
         self._follow()
-        return log | {"lr": values["lr"]} | {f"{k}/weight": v for k, v in weights.items()}
+        log |= {name: values[name] for name in ("lr", "temperature")}
+        return log | {f"{name}/weight": weight for name, weight in weights.items()}
 
     def _has_moved(self, step: Readings) -> bool:
         log = read([step.only(["policy/approx_kl"])])[0]
@@ -263,12 +274,14 @@ class Learner:
     def _all_inputs(
         self, shards: list[Unrolls], weights: dict[str, float], *, learns: bool = True
     ) -> list[LossInputs]:
-        def inputs_of(shard: Unrolls) -> LossInputs:
+        def inputs_of(shard: Unrolls, number: int) -> LossInputs:
             # Both hold for the thread that they were set in.
             with torch.set_grad_enabled(learns), self._alone():
-                return self._inputs(shard, weights)
+                return self._inputs(shard, weights, number)
 
-        return self.threads.map(inputs_of, shards)
+        numbers = range(self._shard_count, self._shard_count + len(shards))
+        self._shard_count += len(shards)
+        return self.threads.map(inputs_of, shards, numbers)
 
     def _alone(self) -> AbstractContextManager[Any]:
         """Keep a shard from taking over weights that autocast converted for another one.
@@ -280,14 +293,28 @@ class Learner:
             return nullcontext()
         return torch.autocast(self.device.type, enabled=False, cache_enabled=False)
 
-    def _inputs(self, unrolls: Unrolls, weights: dict[str, float]) -> LossInputs:
+    def _inputs(self, unrolls: Unrolls, weights: dict[str, float], number: int = 0) -> LossInputs:
         batch = Batch(unrolls, self.device)
         views = Views(batch, self.settings)
         precision = PRECISIONS[self.settings.precision]
         temperature = self.scheduled()["temperature"]
-        outputs = forward(self.policy, self.critic, views, precision, self.slow_critic, temperature)
+        run = partial(
+            forward, self.policy, self.critic, views, precision, self.slow_critic, temperature
+        )
+        outputs = self._dropped(run, number) if self._drops else run()
         references = self.references.log_probs(views, self.update_count)
         return loss_inputs(self.policy.heads, self.settings, batch, outputs, references, weights)
+
+    @property
+    def _drops(self) -> bool:
+        return bool(self.network.dropout or _critic_network(self.network, self.settings).dropout)
+
+    def _dropped(self, run: Callable[[], Forward], number: int) -> Forward:
+        """Run the networks with units dropped; what targets are made of comes from the whole."""
+        with torch.no_grad():
+            whole = run()
+        with dropping(self.device, self.seed, self.update_count, number):
+            return replace(run(), value=whole.value, next_value=whole.next_value)
 
     def _terms(self, inputs: LossInputs, weights: dict[str, float]) -> dict[str, Term]:
         inside = PULLS if self.settings.policy == "neurd" else ()
@@ -380,8 +407,12 @@ def average_decay(settings: Learning, update: int) -> float:
     return min(settings.average, 1 - 1 / update)
 
 
+def _critic_network(network: Network, settings: Learning) -> Network:
+    return settings.critic_network or network
+
+
 def _critic(spec: Spec, network: Network, settings: Learning, policy: Policy) -> Critic:
-    network = settings.critic_network or network
+    network = _critic_network(network, settings)
     if settings.critic_sees == "features":
         return Critic(spec, network, settings.critic_output, features=policy.torso.width)
     if settings.critic_sees == "privileged" and spec.privileged is None:

@@ -100,9 +100,9 @@ class TokenEncoder(nn.Module):
     and its own place; tokens.py says which entries those are.
     """
 
-    def __init__(self, observation: Observation, width: int) -> None:
+    def __init__(self, observation: Observation, width: int, embedding: int | None = None) -> None:
         super().__init__()
-        layout, depth = layout_of(observation), depth_of(width)
+        layout, depth = layout_of(observation), depth_of(width, embedding)
         # One table below the other, so that all categories of a token are looked up at once.
         self.embedding = nn.Embedding(layout.rows, depth) if layout.rows else None
         self.inputs = nn.ModuleList(nn.Linear(kind.inputs(depth), width) for kind in layout.kinds)

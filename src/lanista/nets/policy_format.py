@@ -328,9 +328,9 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _as_json(header: PolicyHeader) -> dict[str, Any]:
     about: dict[str, Any] = {name: getattr(header, name) for name in _FIELDS}
     about["settings"], about["extra"] = dict(header.settings), dict(header.extra)
-    about["network"] = asdict(header.network)
-    if header.network.symmetry is None:  # As for the game's file, below.
-        del about["network"]["symmetry"]
+    # What is None is left out, as for the game's file, below.
+    network = asdict(header.network)
+    about["network"] = {name: value for name, value in network.items() if value is not None}
     about["heads"] = [_head_as_json(head) for head in header.heads]
     about["observation"] = {
         "dtype": header.observation.dtype,

@@ -364,7 +364,7 @@ def lstm(header: PolicyHeader, weights: _Weights) -> _Torso:
 
 def transformer(header: PolicyHeader, weights: _Weights) -> _Torso:
     width = _width(header)
-    tokens_of = _tokens(header.observation, width, weights)
+    tokens_of = _tokens(header, weights)
     heads = header.network.resolved_attention_heads
     blocks = [
         _block(f"torso.blocks.{i}", width, heads, weights)
@@ -403,11 +403,10 @@ def _block(name: str, width: int, heads: int, weights: _Weights) -> _Layer:
     return block
 
 
-def _tokens(
-    observation: Observation, width: int, weights: _Weights
-) -> Callable[[NDArray[Any]], Floats]:
+def _tokens(header: PolicyHeader, weights: _Weights) -> Callable[[NDArray[Any]], Floats]:
     """Return what makes tokens of observations, as nets/encoders does."""
-    layout, depth = layout_of(observation), depth_of(width)
+    width = _width(header)
+    layout, depth = layout_of(header.observation), depth_of(width, header.network.embedding)
     table = np.zeros((0, depth), np.float32)
     if layout.rows:
         table = weights.take("torso.encoder.embedding.weight", layout.rows, depth)

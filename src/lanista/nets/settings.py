@@ -5,7 +5,7 @@ Knows nothing of torch, so that commands can show and check settings without loa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from lanista.errors import LanistaError, nearest
@@ -14,6 +14,7 @@ from lanista.nets.torso_table import SIZES, TORSOS, TorsoKind
 Size = Literal["s", "m", "l", "xl"]
 
 MOST = {"width": 16384, "layers": 256, "attention_heads": 16384}
+MOST_EMBEDDING = 16384
 MOST_TURNS = 1024
 """The largest numbers a network may have; beyond them lies a slip or a damaged file."""
 
@@ -36,6 +37,11 @@ class Network:
     symmetry: int | None = None
     """The number of turns and mirrors under which the game is the same, as `lanista games GAME`
     has it: what is learned in one position then holds in all its turns. None: not used."""
+    embedding: int | None = None
+    """Numbers that a transformer has for each value of a category, such as a card's species. None:
+    32, or the width where that is less."""
+    dropout: float | None = None
+    """Probability with which a unit is dropped while learning; who plays drops none. None: 0."""
 
     def __post_init__(self) -> None:
         TORSOS.refuse_unknown(self.kind, where="network.kind")
@@ -58,11 +64,27 @@ class Network:
                 f"Network symmetry turns every view by itself, and a {self.kind} remembers earlier "
                 "ones; leave it out, or take another kind."
             )
+        self._refuse_embedding_and_dropout()
         if self._torso.attention and self.resolved_width % self.resolved_attention_heads:
             raise LanistaError(
                 f"A {self.kind} {self.resolved_width} wide cannot have "
                 f"{self.resolved_attention_heads} attention heads; give a divisor of the width."
             )
+
+    def _refuse_embedding_and_dropout(self) -> None:
+        size, rate = self.embedding, self.dropout
+        if size is not None and not 1 <= size <= MOST_EMBEDDING:
+            raise LanistaError(
+                f"Network embedding is {size}; give a whole number from 1 to {MOST_EMBEDDING}, or "
+                "leave it out."
+            )
+        if size is not None and not self._torso.attention:
+            raise LanistaError(
+                f"Network embedding is {size}, and only a transformer embeds categories, not a "
+                f"{self.kind}; leave it out."
+            )
+        if rate is not None and not 0 <= rate < 1:
+            raise LanistaError(f"Network dropout is {rate}; give a number from 0 to below 1.")
 
     @property
     def resolved_width(self) -> int:
@@ -83,8 +105,8 @@ class Network:
     def resolved(self) -> Network:
         """The same network with every number written out, whatever sizes come to mean later."""
         heads = self.resolved_attention_heads if self._torso.attention else 0
-        return Network(
-            self.kind, self.size, self.resolved_width, self.resolved_layers, heads, self.symmetry
+        return replace(
+            self, width=self.resolved_width, layers=self.resolved_layers, attention_heads=heads
         )
 
     @property

@@ -23,7 +23,8 @@ def tensor_shapes(
     """Return the shape of every tensor of such a policy, by name."""
     width = network.resolved_width
     choices, part_rows = sum(head.size for head in heads), sum(sum(head.parts) for head in heads)
-    shapes = TORSOS[network.kind].shapes(observation, width, network.resolved_layers)
+    torso, layers = TORSOS[network.kind], network.resolved_layers
+    shapes = torso.shapes(observation, width, layers, network.embedding)
     if turns := network.symmetry:
         shapes = {name.replace("torso.", "torso.inner.", 1): size for name, size in shapes.items()}
         table = (turns, observation.length)
@@ -71,8 +72,10 @@ def lstm(observation: Observation, width: int, layers: int) -> Named:
             yield f"torso.cells.{number}.bias_{side}", (4 * width,)
 
 
-def transformer(observation: Observation, width: int, layers: int) -> Named:
-    depth = depth_of(width)
+def transformer(
+    observation: Observation, width: int, layers: int, embedding: int | None = None
+) -> Named:
+    depth = depth_of(width, embedding)
     rows, kinds = token_sizes(observation, depth)
     if rows:
         yield "torso.encoder.embedding.weight", (rows, depth)

@@ -51,9 +51,9 @@ class Layout:
     """Rows of the embedding: the tables of all categories, one below the other."""
 
 
-def depth_of(width: int) -> int:
-    """Return the depth of the embeddings in a network so many units wide."""
-    return min(DEPTH, width)
+def depth_of(width: int, embedding: int | None) -> int:
+    """Return the depth of the embeddings in a network so many units wide, unless it is given."""
+    return embedding or min(DEPTH, width)
 
 
 def token_sizes(observation: Observation, depth: int) -> tuple[int, list[tuple[int, int]]]:

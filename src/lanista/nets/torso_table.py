@@ -24,7 +24,8 @@ class TorsoKind(Entry):
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Width and layers of s, m, l and xl, about four times apart in cost."""
     tensors: Any = None
-    """A function `(observation, width, layers)` that gives the name and shape of every tensor."""
+    """A function `(observation, width, layers)` that gives the name and shape of every tensor. One
+    with attention takes `embedding` too, where settings give one."""
     numpy: Any = None
     """A function `(header, weights)` that gives the same torso in NumPy; none: torch alone runs
     it, so a live bot cannot."""
@@ -42,9 +43,12 @@ class TorsoKind(Entry):
                 f"and layers for {', '.join(SIZES)}, and its tensors."
             )
 
-    def shapes(self, observation: Any, width: int, layers: int) -> dict[str, tuple[int, ...]]:
+    def shapes(
+        self, observation: Any, width: int, layers: int, embedding: int | None = None
+    ) -> dict[str, tuple[int, ...]]:
         """Return the shape of every tensor of such a torso, by name."""
-        return dict(located(self.tensors)(observation, width, layers))
+        further = {} if embedding is None else {"embedding": embedding}
+        return dict(located(self.tensors)(observation, width, layers, **further))
 
 
 def _ours(about: str, class_name: str, name: str, *sizes: tuple[int, int], **facts: Any) -> Any:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from lanista.games.contract import Observation
+from lanista.nets.dropout import Dropout
 from lanista.nets.encoders import FlatEncoder, TokenEncoder
 from lanista.nets.settings import Network
 from lanista.nets.tokens import refuse_attention
@@ -51,11 +52,13 @@ class MLP(Torso):
         self.width = network.resolved_width
         sizes = [self.encoder.width, *[self.width] * network.resolved_layers]
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+        self.dropout = Dropout(network.dropout)
 
     def forward(self, observation: Tensor) -> Tensor:
         x: Tensor = self.encoder(observation)
         for layer in self.layers:
-            x = layer(x).relu_()  # In place: its gradient is read from what it returns.
+            # In place: its gradient is read from what it returns.
+            x = self.dropout(layer(x).relu_())
         return x
 
 
@@ -77,18 +80,19 @@ class Residual(Torso):
             for _ in range(network.resolved_layers)
         )
         self.out = nn.LayerNorm(self.width)
+        self.dropout = Dropout(network.dropout)
 
     def forward(self, observation: Tensor) -> Tensor:
         x = self.into(self.encoder(observation))
         for block in self.blocks:
-            x = x + block(x)
+            x = x + self.dropout(block(x))
         return torch.relu(self.out(x))
 
 
 class Block(nn.Module):
     """One block of a transformer: attention, then two layers, each around a skip."""
 
-    def __init__(self, width: int, attention_heads: int) -> None:
+    def __init__(self, width: int, attention_heads: int, dropout: float | None = None) -> None:
         super().__init__()
         self.attention_heads = attention_heads
         self.before_mixing = nn.LayerNorm(width)
@@ -97,30 +101,34 @@ class Block(nn.Module):
         self.before_layers = nn.LayerNorm(width)
         self.up = nn.Linear(width, 2 * width)
         self.down = nn.Linear(2 * width, width)
+        self.dropout = Dropout(dropout)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return `[N, tokens, width]` for `[N, tokens, width]`."""
         projected = self.queries_keys_values(self.before_mixing(tokens))
         split = projected.unflatten(-1, (3, self.attention_heads, -1)).permute(2, 0, 3, 1, 4)
-        attended = _attended(split[0], split[1], split[2])
-        tokens = tokens + self.mixed(attended.transpose(1, 2).flatten(-2))
-        hidden = torch.relu(self.up(self.before_layers(tokens)))
-        tokens = tokens + self.down(hidden)
+        attended = self._attended(split[0], split[1], split[2])
+        tokens = tokens + self.dropout(self.mixed(attended.transpose(1, 2).flatten(-2)))
+        hidden = self.dropout(torch.relu(self.up(self.before_layers(tokens))))
+        tokens = tokens + self.dropout(self.down(hidden))
         return tokens
 
+    def _attended(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Return what each token takes from the others, all `[N, heads, tokens, width]`."""
+        few = queries.is_cuda and queries.shape[-2] <= _FEW_TOKENS
+        if few or self.dropout.drops:
+            return plain_attention(queries, keys, values, self.dropout)
+        return scaled_dot_product_attention(queries, keys, values)
 
-def _attended(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Return what each token takes from the others, all `[N, heads, tokens, width]`."""
-    few = queries.is_cuda and queries.shape[-2] <= _FEW_TOKENS
-    attend = plain_attention if few else scaled_dot_product_attention
-    return attend(queries, keys, values)
 
-
-def plain_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+def plain_attention(
+    queries: Tensor, keys: Tensor, values: Tensor, dropout: Dropout | None = None
+) -> Tensor:
     """Return the same by plain products."""
     # Scaled before the product: in half precision large scores would overflow.
     scores = (queries * queries.shape[-1] ** -0.5) @ keys.mT
-    mixed: Tensor = scores.float().softmax(-1).to(values.dtype) @ values
+    shares = scores.float().softmax(-1).to(values.dtype)
+    mixed: Tensor = (shares if dropout is None else dropout(shares)) @ values
     return mixed
 
 
@@ -130,11 +138,11 @@ class Transformer(Torso):
     def __init__(self, observation: Observation, network: Network) -> None:
         super().__init__()
         self.width = network.resolved_width
-        self.encoder = TokenEncoder(observation, self.width)
+        self.encoder = TokenEncoder(observation, self.width, network.embedding)
         tokens = sum(len(place) for place in self.encoder.places)
         refuse_attention(tokens, network.resolved_attention_heads)
         self.blocks = nn.ModuleList(
-            Block(self.width, network.resolved_attention_heads)
+            Block(self.width, network.resolved_attention_heads, network.dropout)
             for _ in range(network.resolved_layers)
         )
         self.out = nn.LayerNorm(self.width)
@@ -159,6 +167,7 @@ class LSTM(Torso):
             nn.LSTMCell(self.width, self.width) for _ in range(network.resolved_layers)
         )
         self.state_size = 2 * self.width * len(self.cells)
+        self.dropout = Dropout(network.dropout)
 
     def forward(self, observation: Tensor) -> Tensor:
         state = observation.new_zeros((len(observation), self.state_size), dtype=torch.float32)
@@ -180,7 +189,8 @@ class LSTM(Torso):
         states = torch.split(state.to(x.dtype), self.width, -1)
         new = []
         for number, cell in enumerate(self.cells):
-            hidden, memory = cell(x, (states[2 * number], states[2 * number + 1]))
+            remembered = (states[2 * number], states[2 * number + 1])
+            hidden, memory = cell(self.dropout(x), remembered)
             new += [hidden, memory]
             x = hidden
         return x, torch.cat(new, -1).to(state.dtype)

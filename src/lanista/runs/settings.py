@@ -383,8 +383,9 @@ MAY_CHANGE = (
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
 NEWER = dict.fromkeys(
-    ("rollouts.draw", "game_digest", "rollouts.teacher", "network.symmetry",
-     "learning.critic_network.symmetry")
+    ("rollouts.draw", "game_digest", "rollouts.teacher",
+     *(f"{network}.{name}" for network in ("network", "learning.critic_network")
+       for name in ("symmetry", "embedding", "dropout")))
 )  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it
 they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:

@@ -25,6 +25,7 @@ from lanista.games.streams import uniforms
 from lanista.learn.imitation.settings import Imitation
 from lanista.learn.learner import BrokenLossError
 from lanista.learn.losses import imitation, outcome_loss
+from lanista.nets.dropout import dropping
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
 
@@ -96,7 +97,9 @@ class Cloner:
         sums: dict[str, float] = {}
         for trajectories, rows in self._shuffled(data, learned):
             self._set_lr((self.epoch + done / total) / self.settings.epochs)
-            for name, value in self._step(data, trajectories, rows).items():
+            with dropping(self.device, self.settings.seed, self.epoch, done):
+                losses = self._step(data, trajectories, rows)
+            for name, value in losses.items():
                 sums[name] = sums.get(name, 0.0) + value * len(rows)
             done += len(rows)
             if progress:

@@ -1,4 +1,4 @@
-"""The sections about learning: losses, entropy and KL, matchmaking, compute, settings, notices.
+"""The sections about learning: losses, entropy and KL, schedules, matchmaking, compute, notices.
 
 Each takes the record and gives a section, or None where nothing was measured. Knows nothing of
 HTML or of ratings.
@@ -110,6 +110,22 @@ def entropy_and_kl(record: RunRecord) -> Section | None:
         "or from the policy that played. In nats per decision, over all heads of a decision."
     )
     return Section("Entropy and KL", _panels(record, series_by_metric), lead)
+
+
+def _is_scheduled(name: str) -> bool:
+    return name in ("lr", "temperature") or name.endswith("/weight")
+
+
+def schedules(record: RunRecord) -> Section | None:
+    """Return every number that a schedule sets, as it was at each update."""
+    series_by_metric = _wanted(record, _is_scheduled)
+    if not series_by_metric:
+        return None
+    lead = (
+        "Learning rate, the temperature at which the policy plays and learns, and the weight of "
+        "each loss term."
+    )
+    return Section("Schedules", _panels(record, series_by_metric), lead)
 
 
 def matchmaking(record: RunRecord) -> Section | None:

@@ -35,6 +35,7 @@ def page(record: RunRecord, summary: Summary) -> str:
         "win rate by category": learning.win_rates(record),
         "loss terms": learning.losses(record),
         "entropy and KL": learning.entropy_and_kl(record),
+        "schedules": learning.schedules(record),
         "compute": learning.compute(record),
         "events and notices": learning.events(record),
         "settings": learning.settings(record),
