@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,12 +56,23 @@ def test_a_policy_whose_game_is_a_file_needs_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     game_file = Path(__file__).parents[2] / "examples" / "my_game.py"
-    spec = registry.make(str(game_file)).spec
+    spec = replace(registry.make(str(game_file)).spec, game_path="")  # As older policies have it.
     save_policy(tmp_path / "p", Policy(spec, Network(width=8, layers=1)), spec)
     command = ["export", str(tmp_path / "p"), "--to", "numpy", "--output", str(tmp_path / "out")]
     assert main(command) == 2
     assert "--game" in capsys.readouterr().err
     assert main([*command, "--game", str(game_file)]) == 0
+
+
+@pytest.mark.parametrize("game", ["openspiel:matrix_rps", "openspiel:goofspiel(num_cards=3)"])
+def test_a_policy_of_openspiel_is_exported_where_it_was_trained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], game: str
+) -> None:
+    pytest.importorskip("pyspiel")
+    policy, out = str(tmp_path / "p"), str(tmp_path / "out")
+    assert main(["rl", "--game", game, "--iterations", "1", "--cpu", "--output", policy]) == 0
+    assert main(["export", policy, "--to", "numpy", "--output", out]) == 0
+    assert f"positions of {game}" in capsys.readouterr().out
 
 
 def standing(path: Path, *arguments: str) -> tuple[float, str]:

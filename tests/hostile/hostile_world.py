@@ -162,6 +162,7 @@ class World:
         (self.outside / "secret.txt").write_text(f"{SECRET}\n")
         (self.outside / "teams" / "team.txt").write_text(f"{SECRET}\n")
         shutil.copy(originals.policy, self.outside / "p.safetensors")
+        (self.outside / "game.py").write_text(f"# {SECRET}\n")
         self.code = f"open({str(self.canary)!r}, 'w').close()\n"
         self.trap = self.folder / "trap.py"
         self.trap.write_text(self.code + "def env(**_):\n    " + self.code)
@@ -199,6 +200,18 @@ class World:
         """A policy that is whole and sealed, for any game."""
         content = policy_format.read(self.originals.policy)
         header = replace(content.header, game=game, settings=settings)
+        return self._policy(header, content, name)
+
+    def policy_of(self, python: Path, name: str = "evil.safetensors") -> Path:
+        """A policy whose game came from a Python file, which it names with its digest."""
+        content = policy_format.read(self.originals.policy)
+        digest = hashlib.sha256(python.read_bytes()).hexdigest()
+        of_file = {"game_path": str(python), "game_file": digest}
+        return self._policy(replace(content.header, game="mine", **of_file), content, name)
+
+    def _policy(
+        self, header: policy_format.PolicyHeader, content: policy_format.PolicyContent, name: str
+    ) -> Path:
         path = self.folder / name
         path.write_bytes(policy_format.encode(header, content.arrays))
         return path

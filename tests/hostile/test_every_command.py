@@ -108,6 +108,14 @@ def hostile_policies(words: Callable[[World, object], list[object]]) -> list[Cas
         *named_game("policy", lambda world, name: words(world, world.policy(name))),
         Case("pipe as policy", lambda world: words(world, world.fifo("pipe.safetensors"))),
         Case(
+            "policy whose game is a Python file",
+            lambda world: words(world, world.policy_of(world.trap)),
+        ),
+        Case(
+            "policy whose game is a Python file outside",
+            lambda world: words(world, world.policy_of(world.outside / "game.py")),
+        ),
+        Case(
             "policy that names a folder to read",
             lambda world: words(
                 world, world.policy("showdown", team_pool_path=str(world.outside / "teams"))

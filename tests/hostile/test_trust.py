@@ -254,20 +254,55 @@ def test_a_policy_of_a_file_game_is_held_to_that_file(played, capsys):
     assert main([*command, "--trust"]) == 0
 
 
+def test_a_policy_knows_the_file_of_its_game_and_it_runs_once_it_was_allowed(
+    played, tmp_path, capsys, monkeypatch
+):
+    policy, game = played
+    out = ["--output", str(tmp_path / "out")]
+    commands = [
+        ["evaluate", str(policy), "--opponents", "thrifty", "--games", "2"],
+        ["export", str(policy), "--to", "numpy", *out],
+    ]
+    assert main(commands[0]) == 3
+    assert f"{game} is a Python file, SHA-256 " in last_line(capsys)
+    assert main([*commands[0], "--trust"]) == 0
+    assert [main(command) for command in commands] == [0, 0]
+    # Elsewhere it lies beside the policy.
+    content = policy_format.read(policy)
+    header = replace(content.header, game_path="game.py")
+    policy.write_bytes(policy_format.encode(header, content.arrays))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main(commands[0]) == 0
+    game.unlink()
+    assert main(commands[0]) == 2
+    assert "came from the Python file 'game.py', which is not there" in last_line(capsys)
+
+
+def test_a_response_is_learned_to_a_policy_of_a_file_game_without_naming_the_game(played, tmp_path):
+    policy, game = played
+    trust.remember(trust.sha256(game.read_bytes()), str(game))
+    few = ["--train-steps", "64", "--games", "4", "--selection-games", "4", "--points", "1"]
+    output = ["--output", str(tmp_path / "response")]
+    assert main(["exploit", str(policy), *few, *output, "--cpu"]) == 0
+
+
 def test_a_policy_that_names_no_file_is_taken_as_before(tmp_path):
     spec = registry.make("kuhn").spec
     save_policy(tmp_path / "p", Policy(spec, Network(width=8, layers=1)), spec)
     assert b"game_file" not in (tmp_path / "p").read_bytes()
+    assert b"game_path" not in (tmp_path / "p").read_bytes()
     assert load_policy(tmp_path / "p", spec).header.game_file == ""
 
 
 def test_a_header_whose_file_is_no_digest_is_refused(played):
     policy, _ = played
     content = policy_format.read(policy)
-    hostile = replace(content.header, game_file="../x")
-    policy.write_bytes(policy_format.encode(hostile, content.arrays))
-    with pytest.raises(PolicyFileError, match="no policy has"):
-        read_header(policy)
+    for hostile in ({"game_file": "../x"}, {"game_file": ""}, {"game_path": "a\x1b.py"}):
+        header = replace(content.header, **hostile)
+        policy.write_bytes(policy_format.encode(header, content.arrays))
+        with pytest.raises(PolicyFileError, match="no policy has"):
+            read_header(policy)
 
 
 def test_a_run_of_a_file_game_goes_on_with_that_file_alone(tmp_path, capsys):

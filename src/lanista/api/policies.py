@@ -157,31 +157,29 @@ def export(
     """Write a `policy` to the file `output`: `to` ONNX Runtime (`onnx`) or NumPy alone (`numpy`).
 
     It is first compared with torch on positions from play of its game, and refused if it says
-    anything else. `game` is for a policy whose game is a Python file. Returns what was written and
+    anything else. `game` is for a policy whose file does not tell. Returns what was written and
     how far apart the two are.
     """
     import torch
 
-    from lanista.data.resimulation import set_up
+    from lanista.evaluation.lineup import game_played_by
+    from lanista.games import registry
     from lanista.nets.export import SLOTS, export_policy
-    from lanista.nets.policy_file import load_policy, read_header, refused
+    from lanista.nets.policy_file import load_policy
 
     torch.set_num_threads(1)
     output = Path(output)
     refuse_unwritable("--output", output)
     file = policy.path if isinstance(policy, Policy) else policy_file(policy)
-    header = read_header(file)
-    try:
-        instance = set_up(header.game, header.settings, slots=SLOTS, name=game)
-    except LanistaError as error:
-        raise refused(file, error) from error
+    name, settings = game_played_by(str(file), game, {})
+    instance = registry.make(name, slots=SLOTS, **settings)
     try:
         loaded = load_policy(file, instance.spec)
         exported = export_policy(output, loaded, instance, to, kind_of(to))
     finally:
         instance.close()
     return ExportResult(
-        output, header.game, len(exported.data), exported.positions, exported.difference
+        output, loaded.header.game, len(exported.data), exported.positions, exported.difference
     )
 
 

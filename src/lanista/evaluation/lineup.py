@@ -19,7 +19,7 @@ from lanista.games.bot_files import bot_from_file, is_bot_file
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
 from lanista.games.registry import MakeBot
-from lanista.games.trusted_names import installed_name, refuse_settings
+from lanista.games.trusted_names import policy_game, refuse_settings
 from lanista.nets.champions import is_champion, policy_file
 from lanista.rollout.match_runner import Table
 
@@ -283,7 +283,9 @@ def game_played_by(word: str, game: str | None, values: Values) -> tuple[str, di
     if file.is_file() and not is_bot_file(word):
         header, values = read_header(file), _given(values)
         try:
-            name = installed_name(header.game, "a policy") if game is None else game
+            name = game or policy_game(
+                header.game, header.game_path, header.game_file, file.parent
+            )
             chosen = game_settings(name, values)
             refuse_settings(name, header.settings, chosen)
         except GameError as error:

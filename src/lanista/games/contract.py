@@ -175,6 +175,8 @@ class Spec:
     """How positions can be turned, for networks that have it built in; none: not at all."""
     game_file: str = field(default="", compare=False)
     """SHA-256 of the Python file that the game comes from; empty: from an installed package."""
+    game_path: str = field(default="", compare=False)
+    """That file as it was named, `my_game.py` or `my_game.py:Class`."""
 
     @property
     def seats(self) -> int:

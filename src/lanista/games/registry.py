@@ -225,7 +225,7 @@ def _made_from_file(name: str, slots: int, seed: int, settings: Mapping[str, Any
     game = game_entry.make(slots=slots, seed=seed, **check_settings(game_entry, settings))
     # So that a policy knows from which file its game came.
     with suppress(AttributeError):  # A compiled game's cannot be replaced: no file is named.
-        game.spec = replace(game.spec, game_file=digest)  # type: ignore[misc]
+        game.spec = replace(game.spec, game_file=digest, game_path=name)  # type: ignore[misc]
     return game
 
 

@@ -93,20 +93,25 @@ def refuse_python(path: Path, data: bytes, *, foreign: bool = False) -> None:
 
     `foreign`: it lies in a folder that may come from elsewhere, so a library asks too.
     """
-    digest = sha256(data)
     if not (_guard.on or foreign):
         return
+    digest = sha256(data)
+    refuse_digest(path, digest)
     if digest in _guard.vouched:
         remember(digest, str(path))
     elif not _listed(digest):
-        if not _guard.trusting:
-            raise RefusedError(
-                f"{path} is a Python file, SHA-256 {digest[:12]}, which would run with all your "
-                "rights, and you have not run it here before; read it, then name it on the "
-                "command line or add --trust."
-            )
         _say(f"{path}, SHA-256 {digest}, is run as --trust says.")
         remember(digest, str(path))
+
+
+def refuse_digest(path: Path, digest: str) -> None:
+    """Refuse a Python file by the digest that it is recorded with, before it is opened."""
+    if not (digest in _guard.vouched or _listed(digest) or _guard.trusting):
+        raise RefusedError(
+            f"{path} is a Python file, SHA-256 {digest[:12]}, which would run with all your "
+            "rights, and you have not run it here before; read it, then name it on the "
+            "command line or add --trust."
+        )
 
 
 def refuse_word(word: str, why: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
+from pathlib import Path
 from typing import Any
 
 from lanista.errors import RefusedError
@@ -32,9 +33,32 @@ def installed_name(name: str, source: str = "a file") -> str:
         return name
     if _OPENSPIEL.fullmatch(name):
         return name
+    # Whoever trained on it here has typed it, and is not asked again.
+    if ":" in name and not registry.is_python_file(name) and trust.word_allowed(name):
+        return name
     raise GameError(
         f"its game {quoted(name)} is not plainly an installed one, and {source} is not believed "
-        "about code to load; give the game yourself with --game."
+        "about code to load; give the game yourself with --game, or add --trust."
+    )
+
+
+def policy_game(name: str, python: str, digest: str, folder: Path) -> str:
+    """Return the game of a policy in `folder`; `python` is the file that the game came from.
+
+    That file is looked for from here and then from the policy's folder. Unless these bytes ran
+    before, it is not even opened.
+    """
+    if not registry.is_python_file(python):
+        return installed_name(name, "a policy")
+    trust.refuse_digest(registry.python_path(python), digest)
+    for word in (python, str(folder / python)):
+        path = registry.python_path(word)
+        if path.is_file():
+            trust.refuse_python(path, registry.python_bytes(path), foreign=True)
+            return word
+    raise GameError(
+        f"its game {quoted(name)} came from the Python file {quoted(python, 120)}, which is not "
+        "there; give that file with --game."
     )
 
 
@@ -89,7 +113,7 @@ def remember_run(name: str, settings: Mapping[str, Any]) -> None:
     if digest := registry.file_digest(name):
         trust.remember(digest, name)
         return
-    if not registry.is_harmless(name):
+    if ":" in name and not _OPENSPIEL.fullmatch(name):
         trust.remember_word(name)
     declared = registry.entry(name).settings
     for key, value in settings.items():

@@ -38,12 +38,13 @@ def refuse_nonsense(header: PolicyHeader) -> None:
     whole = [header.seats, header.rules_version, header.observation_version, header.step]
     whole += [number for f in header.observation.fields for number in (f.size, f.classes)]
     whole += [number for head in header.heads for number in (head.size, *head.parts)]
-    texts = [header.game, header.name, *header.parents, *header.extra, *header.extra.values()]
+    texts = [header.game, header.game_path, header.name, *header.parents, *header.extra, *header.extra.values()]
     texts += [text for f in header.observation.fields for text in (f.name, f.group, f.table)]
     texts += [head.name for head in header.heads]
     scales = [f.scale for f in header.observation.fields]
     sound = (
         (header.game_file == "" or is_digest(header.game_file))
+        and (header.game_path == "" or header.game_file != "")
         and all(type(number) is int and 0 <= number < 1 << 63 for number in whole)
         and all(isinstance(text, str) and text.isprintable() for text in texts)
         and all(type(scale) in (int, float) and 0 < abs(scale) < 1e38 for scale in scales)

@@ -149,4 +149,5 @@ def spec_of(header: PolicyHeader) -> Spec:
         header.heads,
         settings=header.settings,
         game_file=header.game_file,
+        game_path=header.game_path,
     )

@@ -80,6 +80,8 @@ class PolicyHeader:
     """Remarks by name that no program reads."""
     game_file: str = ""
     """SHA-256 of the Python file that the game came from, where it came from one."""
+    game_path: str = ""
+    """That file as it was named when the policy was trained; older policies do not say."""
 
     @classmethod
     def of(cls, spec: Spec, network: Network, **about: Any) -> PolicyHeader:
@@ -94,6 +96,7 @@ class PolicyHeader:
             heads=tuple(Head(head.name, head.size, parts=head.parts) for head in spec.heads),
             network=network.resolved,
             game_file=spec.game_file,
+            game_path=spec.game_path,
             **about,
         )
 
@@ -143,7 +146,9 @@ class PolicyHeader:
             raise PolicyFileError(f"it chooses {heads}, and {self.game} asks for {needed}")
 
 
-_FIELDS = tuple(entry.name for entry in fields(PolicyHeader) if entry.name != "game_file")
+_OF_FILE = ("game_file", "game_path")
+"""Left out where they are empty, so that policies from before have their digests."""
+_FIELDS = tuple(entry.name for entry in fields(PolicyHeader) if entry.name not in _OF_FILE)
 
 
 @dataclass(frozen=True)
@@ -328,7 +333,7 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _as_json(header: PolicyHeader) -> dict[str, Any]:
     about: dict[str, Any] = {name: getattr(header, name) for name in _FIELDS}
     about["settings"], about["extra"] = dict(header.settings), dict(header.extra)
-    # What is None is left out, as for the game's file, below.
+    # What is None is left out, as for the game's file.
     network = asdict(header.network)
     about["network"] = {name: value for name, value in network.items() if value is not None}
     about["heads"] = [_head_as_json(head) for head in header.heads]
@@ -336,8 +341,7 @@ def _as_json(header: PolicyHeader) -> dict[str, Any]:
         "dtype": header.observation.dtype,
         "fields": [_field_as_json(field) for field in header.observation.fields],
     }
-    if header.game_file:  # Left out elsewhere, so that policies from before have their digests.
-        about["game_file"] = header.game_file
+    about |= {name: value for name in _OF_FILE if (value := getattr(header, name))}
     return about | {"format": FORMAT}
 
 
@@ -372,7 +376,8 @@ def _header(about: Any) -> PolicyHeader:
             f"it has format {about['format']}, and this lanista reads format {FORMAT}"
         )
     try:
-        values = {name: about[name] for name in _FIELDS} | {"game_file": about.get("game_file", "")}
+        values = {name: about[name] for name in _FIELDS}
+        values |= {name: about.get(name, "") for name in _OF_FILE}
         layout = values["observation"]
         entries = tuple(Field(*entry) for entry in layout["fields"])
         values["observation"] = Observation(entries, layout["dtype"])

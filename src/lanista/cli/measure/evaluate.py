@@ -40,7 +40,7 @@ class Evaluate:
     temperature: Annotated[float | None, optional("T")] = None
     """What POLICY divides its logits by before it samples; 1 unless given."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None
-    """The game, where POLICY is not a file that tells."""
+    """The game, where POLICY does not tell."""
     settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
     """Settings of the game; a policy file's own unless given."""
     seed: Annotated[int, number(0)] = 0

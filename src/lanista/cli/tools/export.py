@@ -29,7 +29,7 @@ class Export:
     output: Annotated[Path, optional("FILE"), Writes(lambda command: command.makes())]
     """The file to write."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None
-    """The game of a policy for a game from a Python file, as `examples/my_game.py`."""
+    """The game, where POLICY does not tell."""
 
     def makes(self) -> Kind:
         """Return what --output becomes; for NumPy it is a policy file, which is never replaced."""
