@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import warm_python
 
+from lanista.cli.main import main
 from lanista.games import check_game, entry, make, make_bot
 from lanista.games.streams import Stream
 from lanista.live.files.game_file import read
@@ -20,10 +22,48 @@ GAME = str(ROOT / "examples" / "my_game.py")
 PAGES = ["guides/add-a-game.md", "guides/add-a-bot.md"]
 
 
+TRAINING = "## Train on it"
+SMALL = {
+    "--budget 10m": "--cpu --set stages.rl.iterations=2 stages.rl.rollouts.matches=16 "
+    "stages.rl.evaluation.matches=4 stages.evaluate.games=4",
+    "--games 2000": "--games 4",
+    "--train-steps 200000": "--train-steps 64 --games 4 --selection-games 4 --points 1 --cpu",
+}
+"""What takes minutes on the page, and what is tried instead."""
+
+
+def in_text(text):
+    """Return the shell lines of a text."""
+    return [line for line in text.splitlines() if line.startswith("lanista ")]
+
+
+def page_text(page):
+    return (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+
+def training():
+    """Return the lines of the page that goes on to training, which belong together."""
+    return in_text(page_text("guides/add-a-game.md").partition(TRAINING)[2].partition("\n## ")[0])
+
+
 def commands(page):
-    """Return the shell lines in the fenced blocks of a page."""
-    lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line.startswith("lanista ")]
+    """Return the shell lines of a page that stand for themselves."""
+    return [line for line in in_text(page_text(page)) if line not in training()]
+
+
+def test_the_page_goes_on_from_a_game_to_its_policy_without_naming_the_game_again(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(GAME, "my_game.py")
+    first, *others = training()
+    assert len(others) >= 3
+    assert "--game my_game.py" in first
+    assert not [line for line in others if "--game " in line]
+    for line in (first, *others):
+        for words, small in SMALL.items():
+            line = line.replace(words, small)
+        assert main(shlex.split(line)[1:]) == 0, line
 
 
 def test_each_page_has_a_command():

@@ -1,10 +1,12 @@
 """`lanista config new`, `lanista config diff` and `lanista config import`."""
 
+from itertools import pairwise
+
 import pytest
 
 from lanista.cli import main as cli
 from lanista.pipeline.recipe import is_pipeline, read_recipe
-from lanista.pipeline.recipes import find, recipe_names, settings_of
+from lanista.pipeline.recipes import about_recipe, find, recipe_names, settings_of
 from lanista.runs.settings import load_settings
 
 STORIES = [name for name in recipe_names() if is_pipeline(read_recipe(find(name)))]
@@ -59,7 +61,23 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path, capsys):
 
 def test_without_a_recipe_they_are_listed(capsys):
     assert cli.main(["config", "new"]) == 0
-    assert capsys.readouterr().out.split() == recipe_names()
+    *listed, _, ways = capsys.readouterr().out.splitlines()
+    assert [line for line in listed if not line.startswith(" ")] == recipe_names()
+    for name, about in pairwise(listed):
+        assert name.startswith(" ") or about.startswith("    ")
+    assert (
+        "    MicroRTS on the small map by PPO from nothing, against itself and three of" in listed
+    )
+    assert all(len(line) <= 80 for line in listed)
+    assert "lanista config new RECIPE" in ways
+
+
+@pytest.mark.parametrize("recipe", recipe_names())
+def test_every_recipe_begins_with_a_sentence_about_it(recipe):
+    about = about_recipe(find(recipe))
+    assert about.endswith(".")
+    assert about.count(". ") == 0
+    assert 20 < len(about) < 300
 
 
 def test_diff_names_what_differs(tmp_path, capsys):

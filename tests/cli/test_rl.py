@@ -18,7 +18,7 @@ from lanista.cli import main as cli
 from lanista.cli.train.rl import RL, with_flags
 from lanista.errors import LanistaError
 from lanista.nets.policy_file import read_header, save_policy
-from lanista.pipeline import budget
+from lanista.pipeline import budget, defaults
 from lanista.pipeline.recipes import alphastar
 from lanista.runs.folder import folder_of, saved_settings
 from lanista.runs.settings import load_settings
@@ -113,7 +113,7 @@ def test_a_run_by_config_and_set_is_resumed_and_made_longer(tmp_path, capsys):
     assert cli.main(["rl", *longer]) == 0
     assert max(row[0] for row in rows(output)) == 5
     printed = capsys.readouterr()
-    assert printed.out == f"policy: {output}\n" * 3
+    assert printed.out.count(f"policy: {output}\nnext: lanista evaluate {output}\n") == 3
     # No terminal here: plain lines, the last of them for the last update.
     assert "update 5 of 5: " in printed.err
 
@@ -312,11 +312,27 @@ def test_interrupts_that_come_together_are_one(monkeypatch):
 def test_a_game_alone_has_settings_chosen_and_printed_and_is_evaluated(tmp_path, capsys):
     output = str(tmp_path / "p.safetensors")
     assert cli.main(["rl", "--game", "kuhn", "--iterations", "2", "--output", output]) == 0
-    error = capsys.readouterr().err
-    assert error.startswith("Settings for kuhn: ppo (policy ")
+    printed = capsys.readouterr()
+    error = printed.err
+    assert error.startswith("Settings for kuhn:\n  algorithm      ppo\n")
     assert "This is a run of 2 updates" in error
+    *_, last, policy, following = printed.out.splitlines()
+    assert last.startswith("last evaluation, update 2: score in 400 matches each: random 0.")
+    assert "], NashConv " in last
+    assert (policy, following) == (f"policy: {output}", f"next: lanista evaluate {output}")
     names = {name for _, name, _ in rows(output)}
     assert {"magnet/loss", "exact/nash_conv", "score/random"} <= names
+
+
+def test_an_output_that_is_there_is_refused_before_the_game_is_looked_at(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(defaults, "sample_of", lambda *_: pytest.fail("The game was sampled."))
+    output = tmp_path / "p.safetensors"
+    folder_of(output).mkdir()
+    (folder_of(output) / "config.yaml").touch()
+    assert cli.main(["rl", "--game", "kuhn", "--output", str(output)]) == 3
+    assert "resume it with --resume" in capsys.readouterr().err
 
 
 def test_minutes_become_iterations_once(tmp_path, monkeypatch, capsys):

@@ -13,6 +13,7 @@ import warm_python
 import yaml
 
 from lanista.cli import main as cli
+from lanista.cli.train import stage_view
 from lanista.cli.train.stage_view import StageBars, StageLines
 from lanista.pipeline import budget
 from lanista.pipeline.recipe import load_recipe, read_recipe
@@ -77,7 +78,7 @@ def test_a_game_without_a_recipe_is_trained_evaluated_and_reported(here, capsys)
              "stages.evaluate.games=4"]  # fmt: skip
     assert cli.main(["run", "--game", "kuhn", *words]) == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("Settings for kuhn: ppo (policy ")
+    assert printed.out.startswith("Settings for kuhn:\n  algorithm      ppo\n")
     assert "This is a run of 2 updates" in printed.out
     assert saved_recipe(Path("runs/kuhn")).stages.names == ["rl", "evaluate", "report"]
     # The same command, or the folder, finds all of it done.
@@ -261,6 +262,23 @@ def test_the_view_says_which_stage_what_share_and_what_is_left():
         "rl: stage 2 of 2, the last",
         "rl: 25%, 50 of 200 updates: score/random 0.7",
         "The disk is full.",
+    ]
+
+
+def test_a_stage_that_goes_on_is_timed_by_what_was_done_here(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(stage_view.time, "monotonic", lambda: now[0])
+    screen = Screen()
+    lines = StageLines(screen, every=0.0)
+    lines.stages_planned(["rl"])
+    lines.stage_started("rl")
+    lines.work_started(200, "updates")
+    for now[0], update in ((0.0, 100), (30.0, 150), (60.0, 200)):
+        lines.work_at(update)
+    assert screen.text.splitlines()[1:] == [
+        "rl: 50%, 100 of 200 updates",
+        "rl: 75%, 150 of 200 updates, about 30 s left",
+        "rl: 100%, 200 of 200 updates",
     ]
 
 

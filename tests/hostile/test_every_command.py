@@ -250,6 +250,10 @@ CASES: dict[str, list[Case]] = {
         Case("pipe as bot", lambda world: seats(world, world.fifo("pipe.py"))),
         *hostile_policies(seats),
     ],
+    "exact": [
+        Case("code as game", lambda world: ["exact", "random", "--game", world.names[0]]),
+        *hostile_policies(lambda world, policy: ["exact", policy]),
+    ],
     "roundrobin": [
         Case("code as game", lambda world: ["roundrobin", world.names[0]]),
         Case(

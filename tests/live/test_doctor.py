@@ -23,8 +23,8 @@ from patients import (
 )
 from toy import agent_of, folder_of, game_of
 
-from lanista.cli.live.doctor import training_of
 from lanista.cli.main import main
+from lanista.cli.measure.doctor import training_of
 from lanista.errors import LanistaError
 from lanista.live.diagnosis.doctor import examine
 from lanista.live.diagnosis.findings_features import Seen, against_earlier

@@ -10,7 +10,7 @@ from pipeline_recipes import TINY, story_of
 
 from lanista.errors import LanistaError
 from lanista.pipeline import budget
-from lanista.pipeline.budget import Clock, digest_of, plan, read_budget, rehearse, within
+from lanista.pipeline.budget import Clock, digest_of, plan, read_budget, rehearse, too_short, within
 from lanista.pipeline.recipe import load_recipe, recipe_values, with_overrides
 from lanista.pipeline.resolve_recipe import settled
 from lanista.runs.settings import load_settings
@@ -46,6 +46,29 @@ def test_a_time_is_read(text, seconds):
 def test_what_is_no_time_is_refused(text):
     with pytest.raises(LanistaError, match="90s, 30m or 2h"):
         read_budget(text)
+
+
+def test_a_budget_that_measuring_used_up_says_so_and_what_to_give():
+    measured = RATES | {"rehearsal/seconds": 6.0}
+    sentence = too_short(plan(story(), 1.0, measured).budget)
+    assert sentence.startswith("A budget of 1 s cannot be kept: measuring")
+    assert "took 6 s" in sentence
+    assert sentence.endswith("; give 60 s or more.")
+    assert too_short(plan(story(), 12.0, measured).budget) == ""
+    assert too_short(story().budget) == ""
+
+
+def test_a_timed_run_says_what_its_minutes_cannot_do(monkeypatch):
+    monkeypatch.setattr(budget, "rehearse", lambda *_: RATES)
+    monkeypatch.setattr(
+        budget, "time", SimpleNamespace(perf_counter=iter([0.0, 6.0, 6.0, 12.0]).__next__)
+    )
+    sentences = []
+    settings = load_settings({"game": "kuhn", "iterations": 8})
+    budget.run_within(settings, 1.0, sentences.append)
+    assert [sentence[:14] for sentence in sentences] == ["A budget of 1 "]
+    budget.run_within(settings, 600.0, sentences.append)
+    assert len(sentences) == 1
 
 
 def test_each_stage_gets_its_share_of_the_time():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
+from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.learn.schedules import parse_schedule
 from lanista.pipeline.defaults import (
@@ -25,6 +26,7 @@ from lanista.pipeline.defaults import (
 )
 from lanista.pipeline.recipe import load_recipe
 from lanista.pipeline.recipes import alphastar
+from lanista.pipeline.request import Request
 from lanista.runs.settings import load_settings, to_yaml
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_game.py"
@@ -128,11 +130,25 @@ def test_from_a_policy_the_learning_is_alphastars():
     assert chosen.replay == alphastar().replay
 
 
-def test_the_summary_is_one_line_that_names_the_numbers():
-    line = summary(default_settings("kuhn", iterations=200))
-    assert "\n" not in line
-    for words in ("kuhn", "ppo", "magnet 0.1→", "200 iterations", "every 20", "random"):
-        assert words in line
+def test_the_summary_has_an_item_a_line():
+    first, *lines = summary(default_settings("kuhn", iterations=200)).splitlines()
+    assert first == "Settings for kuhn:"
+    value_by_item = {line[2:16].strip(): line[17:] for line in lines}
+    assert value_by_item["algorithm"] == "ppo"
+    assert "; magnet 0.1→" in value_by_item["terms"]
+    assert value_by_item["opponents"] == "self 1"
+    assert value_by_item["experience"].endswith(", 200 iterations")
+    assert value_by_item["evaluation"].startswith("every 20, against random, ")
+    assert "teacher" not in value_by_item
+
+
+def test_the_summary_promises_nashconv_where_it_is_measured_alone():
+    kuhn = default_settings("kuhn", iterations=20)
+    assert summary(kuhn).endswith(", and NashConv")
+    assert "NashConv" not in summary(replace(kuhn, game="arena"))
+    assert "NashConv if the game is small" in summary(replace(kuhn, game="openspiel:dots"))
+    never = replace(kuhn, evaluation=replace(kuhn.evaluation, exact="never"))
+    assert "NashConv" not in summary(never)
 
 
 def test_a_handful_of_updates_is_told_in_one_sentence():
@@ -145,6 +161,21 @@ def test_a_game_without_a_recipe_is_learned_evaluated_and_reported():
     recipe = load_recipe(default_recipe("kuhn"))
     assert recipe.stages.names == ["rl", "evaluate", "report"]
     assert recipe.run_settings("rl").learning == default_settings("kuhn").learning
+
+
+def test_a_pipeline_without_a_recipe_is_chosen_for_the_games_settings_and_the_seed(tmp_path):
+    words = ("game_settings.duration=4.0", "seed=3", "stages.rl.iterations=5")
+    request = Request(game="arena", output_dir=tmp_path / "out", overrides=words)
+    recipe = request.resolved(tmp_path / "out", say=lambda sentence: None)
+    chosen = recipe.run_settings("rl")
+    assert (chosen.game_settings["duration"], chosen.seed, chosen.iterations) == (4.0, 3, 5)
+    # Matches of four seconds are short, so that nobody has to teach; usual ones are long.
+    assert chosen.rollouts.teacher is None
+
+
+def test_a_python_file_in_the_place_of_a_recipe_is_sent_to_its_flag():
+    with pytest.raises(LanistaError, match=r"write --game my_game\.py"):
+        Request("my_game.py")
 
 
 def test_bots_are_ranked_by_matches_among_themselves():
@@ -168,7 +199,7 @@ def test_in_long_matches_the_best_bot_teaches_first_and_the_strong_are_met_most(
     assert (policy(0, 1000), teacher(0, 1000)) == (0.0, 1.0)
     assert policy(100, 1000) == 1.0 > 10 * teacher(999, 1000)
     assert [policy(step, 20) for step in (1, 2)] == [0.0, 1.0]  # A shorter run has a shorter start.
-    assert "taught by a" in summary(chosen)
+    assert "  teacher        a\n" in summary(chosen)
 
 
 def test_only_long_matches_of_compiled_games_with_bots_have_a_teacher():

@@ -83,6 +83,16 @@ def test_the_page_names_only_settings_that_exist():
         assert [name for name in names if name not in known and name != "learning.terms"] == []
 
 
+def test_the_page_names_every_file_of_a_runs_folder(tmp_path):
+    settings = {"game": "kuhn", "iterations": 2, "network": {"width": 8, "layers": 1}}
+    settings |= {"rollouts": {"matches": 8}, "checkpoints": {"save_every": 1, "slim": True}}
+    assert train(load_settings(settings), tmp_path / "p") == 0
+    text = (DOCS / "reference/runs.md").read_text()
+    names = {path.name for path in (tmp_path / "p.run").iterdir()}
+    assert {"critic.safetensors", "needed.txt"} <= names
+    assert [name for name in names if not re.search(rf"^  {name}[ /]", text, re.MULTILINE)] == []
+
+
 def test_the_page_names_every_table():
     text = (DOCS / "reference/runs.md").read_text()
     assert all(f"| `{table}` |" in text for table in TABLES)

@@ -2,8 +2,11 @@
 
 import io
 
-from lanista.runs.settings import RunSettings
-from lanista.training.progress_view import Lines, Live, display, number
+import pytest
+
+from lanista.runs.settings import Evaluation, RunSettings
+from lanista.training import progress_view
+from lanista.training.progress_view import LastEvaluation, Lines, Live, display, number
 
 SETTINGS = RunSettings(iterations=40)
 VALUES = {"decisions": 1234567.0, "policy/loss": -0.012345, "cpu_seconds": 2.0, "lr": 0.1}
@@ -14,7 +17,15 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_without_a_terminal_there_are_lines_and_few_of_them():
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that stands still unless it is set."""
+    now = [0.0]
+    monkeypatch.setattr(progress_view.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_without_a_terminal_there_are_lines_and_few_of_them(clock):
     stream = io.StringIO()
     shown = display(stream)
     assert isinstance(shown, Lines)
@@ -30,6 +41,34 @@ def test_without_a_terminal_there_are_lines_and_few_of_them():
         "update 21 of 40: decisions 1,234,567, policy/loss -0.01235, exact/nash_conv 0.25, "
         "score/random 0.75",
     ]
+
+
+def test_a_line_says_how_long_the_rest_takes_by_the_pace_since_the_run_went_on(clock):
+    stream = io.StringIO()
+    shown = Lines(stream)
+    shown.started(SETTINGS, 20)
+    clock[0] = 60.0
+    shown.updated(25, VALUES)  # Five of twenty in a minute.
+    clock[0] = 240.0
+    shown.updated(40, VALUES)
+    lines = stream.getvalue().splitlines()
+    assert lines[1].startswith("update 25 of 40, about 3 min left: ")
+    assert lines[2].startswith("update 40 of 40: ")
+
+
+def test_the_last_evaluation_is_told_with_its_matches_and_intervals():
+    last = LastEvaluation()
+    last.started(RunSettings(evaluation=Evaluation(matches=400)), 0)
+    last.updated(1, VALUES)
+    assert last.sentence == ""
+    last.updated(2, {"score/random": 0.2, "score_low/random": 0.1, "score_high/random": 0.3})
+    bounds = {"score_low/a": 0.5, "score_high/a": 0.625}
+    last.updated(30, {"score/a": 0.5625, **bounds, "score/b": 1.0, "exact/nash_conv": 0.25})
+    last.updated(31, VALUES)
+    assert last.sentence == (
+        "last evaluation, update 30: score in 400 matches each: a 0.562 [0.500, 0.625], b 1.000, "
+        "NashConv 0.2500"
+    )
 
 
 def test_the_last_update_is_shown_once():

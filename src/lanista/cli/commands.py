@@ -77,15 +77,16 @@ FAMILIES: Mapping[str, Commands] = {
         "evaluate": Entry("measure.evaluate:Evaluate", "Measure a player against others."),
         "roundrobin": Entry("measure.roundrobin:RoundRobin", "Print a game's cross table of bots."),
         "exploit": Entry("measure.exploit:Exploit", "Train a best response to a frozen player."),
+        "exact": Entry("measure.exact:ExactCommand", "Compute NashConv, for small games."),
         "experiment": Entry(
             "measure.experiment:ExperimentCommand", "Run arms and seeds, and compare them."
         ),
+        "doctor": Entry("measure.doctor:Doctor", "Say why nothing is learning."),
         "report": Entry("measure.report:Report", "Write a run's numbers, exports and page."),
     },
     "Live": {
         "learn": Entry("live.learn:Learn", "Learn from live games in the background."),
         "live-demo": Entry("live.live_demo:LiveDemo", "Show live learning in one command."),
-        "doctor": Entry("live.doctor:Doctor", "Say why nothing is learning."),
         "policy": POLICY,
     },
     "Showdown": {"showdown": SHOWDOWN},

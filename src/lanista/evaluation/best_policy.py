@@ -1,8 +1,8 @@
-"""Which evaluated policy of a run is the best, and whether the newest is surely weaker.
+"""Which evaluated policy of a run is the best, and whether the newest is significantly weaker.
 
 The best has the lowest NashConv where that is exact, elsewhere the highest lower bound of the mean
-score over the bots. The newest is handed over unless it is surely weaker, so ties go to it. A fold
-over the run's events. Knows nothing of leagues, which promote by their worst case.
+score over the bots. The newest is handed over unless it is significantly weaker, so ties go to it.
+A fold over the run's events. Knows nothing of leagues, which promote by their worst case.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class BestPolicy:
         return self.strength is None or strength.at_least(self.strength)
 
     def outdone(self, strength: Strength) -> bool:
-        """Return whether the newest policy, of this strength, is surely weaker."""
+        """Return whether the newest policy, of this strength, is significantly weaker."""
         return self.strength is not None and strength.surely_weaker_than(self.strength)
 
     def apply(self, event: EventRow) -> None:

@@ -283,9 +283,7 @@ def game_played_by(word: str, game: str | None, values: Values) -> tuple[str, di
     if file.is_file() and not is_bot_file(word):
         header, values = read_header(file), _given(values)
         try:
-            name = game or policy_game(
-                header.game, header.game_path, header.game_file, file.parent
-            )
+            name = game or policy_game(header.game, header.game_path, header.game_file, file.parent)
             chosen = game_settings(name, values)
             refuse_settings(name, header.settings, chosen)
         except GameError as error:

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 
 from lanista.errors import LanistaError
 from lanista.evaluation.score import Estimate, Z
-from lanista.games.adapters.exact import PolicyFunction, exact_nash_conv
+from lanista.games.adapters.exact import MOST_HISTORIES, PolicyFunction, exact_nash_conv
 
 InstrumentName = Literal["exact", "learned", "pool"]
 Unit = Literal["nash_conv", "gain", "score"]
@@ -138,9 +138,15 @@ class Instrument(Protocol):
         ...
 
 
-def exact_reading(game: str, policy: PolicyFunction, subject: str, digest: str) -> Reading:
+def exact_reading(
+    game: str,
+    policy: PolicyFunction,
+    subject: str,
+    digest: str,
+    most_histories: int = MOST_HISTORIES,
+) -> Reading:
     """Return NashConv, from OpenSpiel's solver."""
-    value = exact_nash_conv(game, policy)
+    value = exact_nash_conv(game, policy, most_histories)
     return Reading("exact", subject, digest, "nash_conv", value, value, value)
 
 

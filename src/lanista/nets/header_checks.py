@@ -38,7 +38,14 @@ def refuse_nonsense(header: PolicyHeader) -> None:
     whole = [header.seats, header.rules_version, header.observation_version, header.step]
     whole += [number for f in header.observation.fields for number in (f.size, f.classes)]
     whole += [number for head in header.heads for number in (head.size, *head.parts)]
-    texts = [header.game, header.game_path, header.name, *header.parents, *header.extra, *header.extra.values()]
+    texts = [
+        header.game,
+        header.game_path,
+        header.name,
+        *header.parents,
+        *header.extra,
+        *header.extra.values(),
+    ]
     texts += [text for f in header.observation.fields for text in (f.name, f.group, f.table)]
     texts += [head.name for head in header.heads]
     scales = [f.scale for f in header.observation.fields]

@@ -11,7 +11,7 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +32,7 @@ from lanista.pipeline.stage_play import opponents_of
 from lanista.runs.former_keys import spellings
 from lanista.runs.serialise import plain
 from lanista.runs.settings import RunSettings
+from lanista.time_left import duration
 from lanista.training.imitate import DECISIONS
 from lanista.training.observers import Observer
 
@@ -47,6 +48,8 @@ _FEWEST_EPOCHS = 4
 """Fewer demonstrations are recorded where there would not be time to go over all so often."""
 _REHEARSED_ITERATIONS = 4
 _REHEARSAL = "rehearsal/seconds"
+_FEWEST_REHEARSALS = 10
+"""How many times as long as its rehearsal a budget is at least, to be mostly work."""
 
 
 def read_budget(text: str) -> float:
@@ -76,10 +79,18 @@ def within(recipe: PipelineRecipe, seconds: float) -> PipelineRecipe:
     return plan(recipe, seconds, rates | {_REHEARSAL: time.perf_counter() - began})
 
 
-def run_within(settings: RunSettings, seconds: float) -> RunSettings:
-    """Return the settings of a single run with iterations that take about `seconds`."""
+def run_within(
+    settings: RunSettings, seconds: float, say: Callable[[str], None] = lambda sentence: None
+) -> RunSettings:
+    """Return the settings of a single run with iterations that take about `seconds`.
+
+    `say` hears what so little time cannot do.
+    """
     recipe = settled(load_recipe(plain(settings)))
-    timed = within(recipe, seconds).run_settings(recipe.stages.names[0])
+    planned = within(recipe, seconds)
+    if sentence := too_short(planned.budget):
+        say(sentence)
+    timed = planned.run_settings(recipe.stages.names[0])
     save_every = min(settings.checkpoints.save_every, timed.evaluation.every or timed.iterations)
     return replace(
         settings,
@@ -87,6 +98,17 @@ def run_within(settings: RunSettings, seconds: float) -> RunSettings:
         evaluation=replace(settings.evaluation, every=timed.evaluation.every),
         checkpoints=replace(settings.checkpoints, save_every=save_every),
         league=timed.league,
+    )
+
+
+def too_short(budget: Budget | None) -> str:
+    """Return a sentence about a budget of which measuring took over a half; empty: it did not."""
+    if budget is None or (measured := budget.rates.get(_REHEARSAL, 0.0)) <= budget.seconds / 2:
+        return ""
+    return (
+        f"A budget of {duration(budget.seconds)} cannot be kept: measuring how fast this machine "
+        f"is took {duration(measured)}. The numbers are those for half of the budget, and at least "
+        f"the smallest of each stage; give {duration(_FEWEST_REHEARSALS * measured)} or more."
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lanista.games import registry
+from lanista.games.adapters.exact import FAMILY, OPENSPIEL_NAMES
 from lanista.games.bots import Plans, SeatsMatches
 from lanista.games.compiled import CompiledGame
 from lanista.games.contract import Spec
@@ -155,12 +156,16 @@ def default_settings(
     )
 
 
-def default_recipe(game: str) -> dict[str, Any]:
+def default_recipe(
+    game: str, game_settings: Mapping[str, Any] | None = None, seed: int = 0
+) -> dict[str, Any]:
     """Return the pipeline for a game that nobody wrote a recipe for: learn, evaluate, report."""
-    settings = default_settings(game)
-    run = {name: value for name, value in plain(settings).items() if name not in TOP}
+    values = plain(default_settings(game, game_settings, seed=seed))
+    run = {name: value for name, value in values.items() if name not in TOP}
     return {
         "game": game,
+        "game_settings": values["game_settings"],
+        "seed": seed,
         "stages": {"rl": run, "evaluate": {"opponents": ["all"], "games": 400}, "report": {}},
         "shares": {"rl": 10.0, "evaluate": 1.0},
     }
@@ -316,24 +321,36 @@ def _rounded(number: float) -> float:
 
 
 def summary(settings: RunSettings) -> str:
-    """Return the settings that nobody chose, in one line."""
+    """Return the settings that nobody chose, an item a line."""
     learning, rollouts = settings.learning, settings.rollouts
-    network = settings.network
-    terms = ", ".join(f"{name} {_shown(weight)}" for name, weight in learning.terms.items())
+    network, evaluation = settings.network, settings.evaluation
     amount = (
         f"{rollouts.unrolls} unrolls of {rollouts.unroll_length}"
         if rollouts.streaming
         else f"{rollouts.matches} matches"
     )
-    taught = f" taught by {rollouts.teacher}" if rollouts.teacher else ""
-    evaluation = settings.evaluation
     against = ", ".join(evaluation.bots) or "nobody"
-    return (
-        f"Settings for {settings.game}: {learning.policy} ({terms}), lr {_shown(learning.lr)}, "
-        f"{network.kind} {network.resolved_width}x{network.resolved_layers}{taught}, {amount} an "
-        f"iteration, {settings.iterations:,} iterations, evaluated every {evaluation.every} "
-        f"against {against}, and exactly where OpenSpiel can."
-    )
+    items = {
+        "algorithm": learning.policy,
+        "terms": "; ".join(f"{name} {_shown(weight)}" for name, weight in learning.terms.items()),
+        "learning rate": _shown(learning.lr),
+        "network": f"{network.kind} {network.resolved_width}x{network.resolved_layers}",
+        "teacher": rollouts.teacher,
+        "opponents": ", ".join(f"{one.player} {one.weight:g}" for one in rollouts.opponents),
+        "experience": f"{amount} an iteration, {settings.iterations:,} iterations",
+        "evaluation": f"every {evaluation.every}, against {against}{_exactly(settings)}",
+    }
+    lines = [f"  {name:<14} {value}" for name, value in items.items() if value]
+    return "\n".join([f"Settings for {settings.game}:", *lines])
+
+
+def _exactly(settings: RunSettings) -> str:
+    """Return whether evaluations measure NashConv too."""
+    if settings.evaluation.exact == "never":
+        return ""
+    if settings.game in OPENSPIEL_NAMES:
+        return ", and NashConv"
+    return ", and NashConv if the game is small" if settings.game.startswith(FAMILY) else ""
 
 
 def few_updates(settings: RunSettings) -> str:

@@ -178,7 +178,7 @@ class PipelineRecipe:
     game_settings: Mapping[str, Any] = field(default_factory=dict)
     """What the game is made with; see `lanista games GAME`."""
     seed: int = 0
-    """Names everything that is random."""
+    """Random seed."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the networks run; auto: on the GPU if there is one."""
     stages: Stages = field(default_factory=Stages)

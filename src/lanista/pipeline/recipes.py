@@ -6,6 +6,8 @@ named without folder and suffix.
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -41,6 +43,14 @@ def folders() -> list[Path]:
 def recipe_names() -> list[str]:
     """Return the names of the program's own recipes."""
     return sorted({path.stem for folder in folders() for path in folder.glob("*.yaml")})
+
+
+def about_recipe(path: Path) -> str:
+    """Return the first sentence of the remark that a recipe begins with."""
+    lines = itertools.takewhile(
+        lambda line: line.startswith("# "), path.read_text(encoding="utf-8").splitlines()
+    )
+    return re.split(r"(?<=\.) ", " ".join(line[2:] for line in lines), maxsplit=1)[0]
 
 
 def find(word: str) -> Path:

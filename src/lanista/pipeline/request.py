@@ -6,13 +6,14 @@ Owns where its folder is and what may change when it goes on. Knows nothing of h
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.pipeline.budget import digests_of, read_budget, within
+from lanista.games import registry
+from lanista.pipeline.budget import digests_of, read_budget, too_short, within
 from lanista.pipeline.defaults import default_recipe, few_updates, summary
 from lanista.pipeline.preflight import refuse_unready
 from lanista.pipeline.recipe import (
@@ -52,6 +53,11 @@ class Request:
     def __post_init__(self) -> None:
         if bool(self.recipe) == (self.game is not None):
             raise LanistaError("Give a recipe or --game: one of them, and not both.")
+        if registry.is_python_file(self.recipe):
+            raise LanistaError(
+                f"{self.recipe} is a Python file and no recipe; for the game in it write "
+                f"--game {self.recipe}."
+            )
 
     def folder(self) -> Path:
         """Return the pipeline's folder, there or not yet."""
@@ -101,7 +107,8 @@ class Request:
     def _asked(self, folder: Path) -> PipelineRecipe:
         """Return the recipe, or what the folder has of it, with the overrides put in."""
         if self.game is not None:
-            recipe = settled(load_recipe(self._changed(default_recipe(self.game))))
+            chosen = default_recipe(self.game, *self._of_game())
+            recipe = settled(load_recipe(self._changed(chosen)))
             refuse_unready(recipe, folder)
             return recipe
         recipe_path = Path(self.recipe)
@@ -117,6 +124,12 @@ class Request:
         except LanistaError as error:
             raise type(error)(f"{path}: {error}") from error
 
+    def _of_game(self) -> tuple[Mapping[str, Any], int]:
+        """Return the game's settings and the seed that the overrides name."""
+        words = [word for word in self.overrides if word.startswith(("game_settings", "seed="))]
+        named = with_overrides({"game_settings": {}, "seed": 0}, words)
+        return named["game_settings"], named["seed"]
+
     def _changed(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return a recipe's values with the overrides put in."""
         overrides = list(self.overrides)
@@ -126,10 +139,12 @@ class Request:
 
     def _about(self, recipe: PipelineRecipe) -> list[str]:
         """Return what a user should know of numbers that were chosen for them."""
-        if recipe.last_run is None or (self.game is None and self.budget is None):
+        if self.game is None and self.budget is None:
             return []
+        if recipe.last_run is None:
+            return [sentence for sentence in [too_short(recipe.budget)] if sentence]
         settings = recipe.run_settings(recipe.last_run)
-        sentences = [few_updates(settings)]
+        sentences = [too_short(recipe.budget), few_updates(settings)]
         if self.game is not None:
             sentences.insert(0, summary(settings))
         return [sentence for sentence in sentences if sentence]

@@ -17,7 +17,12 @@ from lanista.evaluation.gauntlet import described, gauntlet_of, play_gauntlet
 from lanista.evaluation.meter import exact_reading
 from lanista.files import write_text
 from lanista.games import registry
-from lanista.games.adapters.exact import OPENSPIEL_NAMES
+from lanista.games.adapters.exact import (
+    FAMILY,
+    MOST_HISTORIES,
+    OPENSPIEL_NAMES,
+    QUICK_HISTORIES,
+)
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
 from lanista.nets.champions import policy_file
@@ -189,15 +194,15 @@ def _judge(
 def _exact(policy: str) -> dict[str, Any] | None:
     """Return the exact reading of the policy as it is, where OpenSpiel knows the game."""
     loaded = load_policy(policy)
-    if loaded.header.game not in OPENSPIEL_NAMES or loaded.policy.network.recurrent:
+    game = loaded.header.game
+    if loaded.policy.network.recurrent or not (game in OPENSPIEL_NAMES or game.startswith(FAMILY)):
         return None
+    most = MOST_HISTORIES if game in OPENSPIEL_NAMES else QUICK_HISTORIES
     try:
         function = probabilities(loaded.policy)
-        return exact_reading(
-            loaded.header.game, function, Path(policy).stem, loaded.digest
-        ).to_json()
+        return exact_reading(game, function, Path(policy).stem, loaded.digest, most).to_json()
     except GameError:
-        return None  # The program that could say is not installed; the run's notices tell.
+        return None  # Too large, or OpenSpiel is not installed; the run's notices tell.
 
 
 def opponents_of(recipe: PipelineRecipe) -> list[str]:

@@ -55,7 +55,7 @@ def create(
     first: Callable[[Path], Mapping[str, Any]],
 ) -> None:
     """Make the folder of a new run; `first` gives its first state, once `files` are there."""
-    _refuse_existing(output, folder)
+    refuse_existing(output, folder)
     _remove_unborn(folder)
     unborn = folder.parent / f".{folder.name}-{os.getpid()}.part"
     try:
@@ -87,7 +87,8 @@ def _give_name(unborn: Path, folder: Path) -> None:
         ) from error
 
 
-def _refuse_existing(output: Path, folder: Path) -> None:
+def refuse_existing(output: Path, folder: Path) -> None:
+    """Refuse a place for a new run where there is something already."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RefusedError(
             f"There is a run or something else at {folder} already; resume it with --resume, or "

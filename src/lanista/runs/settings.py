@@ -219,7 +219,7 @@ class Evaluation:
     """Let the policy take its likeliest choice instead of drawing."""
     keep_best: bool = True
     """Without a league: keep the policy that evaluations judged best, and hand it over where the
-    last one is surely weaker. What a supervised checkpoint brings is then evaluated first."""
+    last one is significantly weaker. A supervised checkpoint is then evaluated first."""
 
     def __post_init__(self) -> None:
         if self.every < 0 or self.matches < 1:
@@ -262,7 +262,7 @@ class RunSettings:
     game_settings: Mapping[str, Any] = field(default_factory=dict)
     """What the game is made with; see `lanista games GAME`."""
     seed: int = 0
-    """Names everything that is random in the run."""
+    """Random seed of everything in the run."""
     iterations: int = 100
     """Rounds of collecting experience and learning from it."""
     learner_updates: int = 1

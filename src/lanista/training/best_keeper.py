@@ -71,7 +71,7 @@ class BestKeeper:
             return ""
         return (
             f"{self.run.output.name} is the policy of update {self.best.update} with "
-            f"{self.best.strength}; the last one, of update {update}, is surely weaker with "
+            f"{self.best.strength}; the last one, of update {update}, is significantly weaker with "
             f"{strength} and stays in the run's checkpoint (evaluation.keep_best)."
         )
 

@@ -352,7 +352,7 @@ class _Trainer:
                 self.champion.crowned(body)
 
     def _keep_best(self, judgements: dict[str, Judgement]) -> None:
-        """Hand over the best policy where the newest is surely weaker."""
+        """Hand over the best policy where the newest is significantly weaker."""
         population = self.population
         if (judgement := judgements.get(population.main.name)) is not None:
             last = population.iteration >= self.settings.iterations

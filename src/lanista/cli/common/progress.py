@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from lanista.time_left import time_left
+
 _BAR_EVERY = 0.1
 _LINE_EVERY = 10.0
 
@@ -15,7 +17,8 @@ _LINE_EVERY = 10.0
 def progress_of(total: int, label: str) -> Iterator[Paced]:
     """Give a function to be called with how many of `total` were done since the last call."""
     if not sys.stderr.isatty():
-        yield Paced(lambda done: _line(done, total, label), _LINE_EVERY)
+        began = time.monotonic()
+        yield Paced(lambda done: _line(done, total, label, began), _LINE_EVERY)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
@@ -46,5 +49,7 @@ class Paced:
             self.show(self.done)
 
 
-def _line(done: int, total: int, label: str) -> None:
-    print(f"{label}: {done:,} of {total:,}", file=sys.stderr, flush=True)
+def _line(done: int, total: int, label: str, began: float) -> None:
+    left = time_left(time.monotonic() - began, done / max(1, total))
+    remark = f", {left}" if left else ""
+    print(f"{label}: {done:,} of {total:,}{remark}", file=sys.stderr, flush=True)

@@ -42,7 +42,7 @@ class LiveDemo:
     opponent: Annotated[str, optional("BOT")] = "kiter"
     """The arena's bot that they meet; kiter unless given."""
     seed: Annotated[int, number(0)] = 0
-    """Names the first policy and all that is random in the learner."""
+    """Random seed of the first policy and the learner."""
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
     """Any setting of the learner, as for `lanista learn`."""
 

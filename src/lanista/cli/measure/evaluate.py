@@ -44,7 +44,7 @@ class Evaluate:
     settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
     """Settings of the game; a policy file's own unless given."""
     seed: Annotated[int, number(0)] = 0
-    """Names the deals, none of which a run has trained on, and all that is random in players."""
+    """Random seed of the deals, none of which a run has trained on, and of the players."""
     output: Annotated[Path | None, optional("FILE"), Writes(numbers_of("evaluate"))] = None
     """Write the numbers to this file, as JSON."""
     markdown: Annotated[Path | None, optional("FILE"), Writes(tables_of("evaluate"))] = None

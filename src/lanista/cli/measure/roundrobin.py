@@ -31,7 +31,7 @@ class RoundRobin:
     matches: Annotated[int, number(1000)] = 1000
     """How many matches each two play, half of them in either seat on the same deals."""
     seed: Annotated[int, number(0)] = 0
-    """Names the deals and all that is random in the bots."""
+    """Random seed of the deals and the bots."""
     differences: Annotated[bool, switch()] = False
     """Also print how often each two bots choose differently on the same decisions."""
     json: Annotated[Path | None, optional("FILE"), Writes(numbers_of("roundrobin"))] = None

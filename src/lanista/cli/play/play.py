@@ -35,7 +35,7 @@ class Play:
     matches: Annotated[int | None, optional("N")] = None
     """How many matches; 1000 unless given. Rounded up so that every deal is played in all seats."""
     seed: Annotated[int, number(0)] = 0
-    """Names the deals and all that is random in the bots."""
+    """Random seed of the deals and the bots."""
     record: Annotated[Path | None, optional("FOLDER"), Writes(REPLAYS_FOLDER)] = None
     """Write replays into this folder; what is there is never overwritten."""
     json: Annotated[Path | None, optional("FILE"), Writes(numbers_of("play"))] = None

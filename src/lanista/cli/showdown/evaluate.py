@@ -59,7 +59,7 @@ class Evaluate:
     servers: Annotated[int, number(1)] = 1
     """How many servers share them."""
     seed: Annotated[int, number(0)] = 0
-    """Names what is random in POLICY."""
+    """Random seed of POLICY's choices."""
     output: Annotated[Path | None, optional("FILE"), Writes(numbers_of("showdown evaluate"))] = None
     """Write the numbers to this file, as JSON."""
 

@@ -69,7 +69,7 @@ class Play:
     temperature: Annotated[float | None, optional("T")] = None
     """What logits are divided by before a choice is sampled; 1 unless given."""
     seed: Annotated[int, number(0)] = 0
-    """Names what is random in the policy's choices."""
+    """Random seed of the policy's choices."""
     spool: Annotated[Path | None, optional("DIR"), Writes(SPOOL)] = None
     """Leave every battle here for `lanista learn`; POLICY is a policy folder then."""
     save_replays: Annotated[Path | None, optional("DIR"), Writes(BATTLES)] = None

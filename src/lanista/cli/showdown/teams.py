@@ -28,7 +28,7 @@ class MakeTeams:
     format: Annotated[str, tyro.conf.arg(metavar="FORMAT")] = "gen9vgc2025regi"
     """The format in which they are legal; one to which teams are brought."""
     seed: Annotated[int, number(0)] = 0
-    """Another seed gives other teams."""
+    """Random seed; another gives other teams."""
 
     def run(self) -> int:
         """Make the teams, say how various they are, and return 0."""

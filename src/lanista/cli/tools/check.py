@@ -20,7 +20,7 @@ class Check:
     """How many matches each check plays; with more of them all checks look further, and the search
     for leaks in rare positions and for redraws that contradict what was seen does too."""
     seed: Annotated[int, number(0)] = 0
-    """Names the matches; another seed looks at others."""
+    """Random seed; another looks at other matches."""
     settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
     """Settings of the game. See `lanista games`. Options of matches are drawn by the check."""
 

@@ -10,6 +10,7 @@ import tyro
 
 from lanista.cli.common.flags import RECIPES, number, optional
 from lanista.cli.common.outputs import Writes, refuse_file
+from lanista.cli.overview import WIDTH
 from lanista.errors import LanistaError
 from lanista.nets.export_kinds import NEW
 
@@ -48,10 +49,10 @@ class Config:
     def _new(self) -> int:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.files import write_text
-        from lanista.pipeline.recipes import find, recipe_names
+        from lanista.pipeline.recipes import find
 
         if not self.names:
-            print("\n".join(recipe_names()))
+            print(_listed())
             return 0
         if len(self.names) > 2:
             raise LanistaError(
@@ -109,6 +110,20 @@ class Config:
         if not changes:
             print("The settings are the same.")
         return 0
+
+
+def _listed() -> str:
+    """Return all recipes with what each is for."""
+    import textwrap
+
+    from lanista.pipeline.recipes import about_recipe, find, recipe_names
+
+    lines = []
+    for name in recipe_names():
+        about = textwrap.wrap(about_recipe(find(name)), WIDTH - 4)
+        lines += [name, *(f"    {line}" for line in about)]
+    ways = "`lanista config new RECIPE` writes one to edit, `lanista run RECIPE` does it."
+    return "\n".join([*lines, "", ways])
 
 
 def _text_of(word: str, path: Path) -> tuple[str, str]:

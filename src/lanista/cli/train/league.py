@@ -54,7 +54,7 @@ class LeagueCommand:
     resume: Annotated[bool, switch()] = False
     """Go on from the newest good checkpoint; with more rounds, to that many."""
     seed: Annotated[int | None, optional("N")] = None
-    """Names everything that is random."""
+    """Random seed."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
     tensorboard: TensorBoardFolder = None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,7 +79,7 @@ class RL:
     checkpoint: Annotated[Path | None, optional("FOLDER")] = None
     """Go on from this checkpoint of the run."""
     seed: Annotated[int | None, optional("N")] = None
-    """Names everything that is random."""
+    """Random seed."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
     tensorboard: TensorBoardFolder = None
@@ -89,17 +91,19 @@ class RL:
         """Train, print where the policy is, and return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.interrupt import stopping
-        from lanista.runs.folder import folder_of
+        from lanista.runs.folder import folder_of, refuse_existing
         from lanista.training.loop import train
-        from lanista.training.progress_view import display
+        from lanista.training.progress_view import LastEvaluation, display
         from lanista.training.trackers import Trackers
 
         refuse_unwritable("--output", self.output)
         resume = self.resume or self.checkpoint is not None
+        if not resume:  # Before the game is sampled and the machine measured.
+            refuse_existing(self.output, folder_of(self.output))
         settings = self._settings(resume)
-        screen = display()
+        screen, last = display(), LastEvaluation()
         trackers = Trackers(self.tensorboard, self.wandb)
-        observers = [screen, *trackers.of(folder_of(self.output), screen.message)]
+        observers = [screen, last, *trackers.of(folder_of(self.output), screen.message)]
         with stopping(screen.message) as stop, naming_settings(settings, self):
             code = train(
                 settings,
@@ -109,9 +113,13 @@ class RL:
                 stop=stop,
                 observers=observers,
             )
+        if last.sentence:
+            print(last.sentence)
         print(f"policy: {self.output}")
         if code:
             print("Interrupted, and saved; go on with --resume.")
+        else:
+            print(f"next: lanista evaluate {shlex.quote(str(self.output))}")
         return code
 
     def _settings(self, resume: bool) -> RunSettings:
@@ -179,8 +187,9 @@ class RL:
         assert self.minutes is not None
         if not 0 < self.minutes < float("inf"):
             raise LanistaError(f"--minutes is {self.minutes:g}; give a number above 0.")
-        print("Measuring how fast this machine is.", file=sys.stderr, flush=True)
-        return run_within(settings, 60 * self.minutes)
+        say = partial(print, file=sys.stderr, flush=True)
+        say("Measuring how fast this machine is.")
+        return run_within(settings, 60 * self.minutes, say)
 
 
 def flags_given(settings: RunSettings, flags: RL) -> dict[str, str]:

@@ -43,7 +43,7 @@ class RunCommand:
     """Leave the replay and matches in flight out of the checkpoints of rl and league, so that the
     folder can be moved; the same as checkpoints.slim of these stages."""
     seed: Annotated[int | None, optional("N")] = None
-    """Names everything that is random."""
+    """Random seed."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
     tensorboard: TensorBoardFolder = None

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from lanista.terminal import console
+from lanista.time_left import time_left
 from lanista.training.observers import Observer
 from lanista.training.progress_view import JUDGED, number
 
@@ -33,6 +34,8 @@ class _Counting(Observer):
         self.count, self.total, self.began = 0, 0, 0.0
         self.start, self.upto = 0.0, 0.0
         """From which to which share of the stage its present part goes."""
+        self.pace_from: tuple[float, float] | None = None
+        """When work was first heard of here, and which share of the stage was done by then."""
 
     def __enter__(self) -> Any:
         return self
@@ -46,6 +49,7 @@ class _Counting(Observer):
         self.name, self.began = name, time.monotonic()
         self.count, self.total, self.unit, self.about = 0, 0, "", ""
         self.start, self.upto = 0.0, 0.0
+        self.pace_from = None
 
     def work_started(self, total: int, unit: str, upto: float = 1.0) -> None:
         self.count, self.total, self.unit, self.about = 0, total, unit, ""
@@ -56,6 +60,7 @@ class _Counting(Observer):
 
     def work_at(self, count: int) -> None:
         self.count = count
+        self.pace_from = self.pace_from or (time.monotonic(), self.share)
 
     def updated(self, update: int, values: Mapping[str, float]) -> None:
         self.about = _worth_a_look(values) or self.about
@@ -64,6 +69,14 @@ class _Counting(Observer):
     def share(self) -> float:
         """How much of the stage is done; a further part of it goes on where the last one ended."""
         return self.start + (self.upto - self.start) * self.count / max(1, self.total)
+
+    @property
+    def left(self) -> str:
+        """How much longer the stage takes, by what was done of it here."""
+        if self.pace_from is None or self.pace_from[1] >= 1:
+            return ""
+        began, before = self.pace_from
+        return time_left(time.monotonic() - began, (self.share - before) / (1 - before))
 
     @property
     def stages_to_come(self) -> str:
@@ -98,7 +111,8 @@ class StageLines(_Counting):
             self.shown = now
             progress = f"{self.count:,} of {self.total:,} {self.unit}"
             more = f": {self.about}" if self.about else ""
-            self.message(f"{self.name}: {self.share:.0%}, {progress}{more}")
+            remark = f", {self.left}" if self.left else ""
+            self.message(f"{self.name}: {self.share:.0%}, {progress}{remark}{more}")
 
     def message(self, sentence: str) -> None:
         print(sentence, file=self.stream, flush=True)

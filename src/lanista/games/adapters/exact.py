@@ -23,6 +23,8 @@ OPENSPIEL_NAMES = {"kuhn": "kuhn_poker", "leduc": "leduc_poker", "liars_dice": "
 FAMILY = "openspiel:"
 MOST_HISTORIES = 1_000_000
 """A game with more is not looked through."""
+ELSEWHERE = "`lanista exploit` learns a best response, which is a lower bound."
+"""What to do where NashConv cannot be computed."""
 QUICK_HISTORIES = 100_000
 """Those of a game whose every evaluation may measure NashConv, unasked: about a second."""
 
@@ -38,7 +40,9 @@ def exact_nash_conv(
     """
     if game_name not in OPENSPIEL_NAMES and not game_name.startswith(FAMILY):
         names = ", ".join([*sorted(OPENSPIEL_NAMES), f"small {FAMILY} games"])
-        raise GameError(f"{game_name!r} has no exact NashConv; it is known for {names}.")
+        raise GameError(
+            f"{game_name!r} has no exact NashConv, which is computed for {names}; {ELSEWHERE}"
+        )
     pyspiel = _pyspiel()
     states, observation, mask = _information_states(game_name, most_histories)
     probability = _checked(policy_fn(observation, mask), mask)
@@ -60,10 +64,13 @@ def _load(game_name: str) -> Any:
     kind = game.get_type()
     if not kind.provides_information_state_tensor:
         raise GameError(
-            f"{game_name} has no exact NashConv: the solver needs information-state tensors."
+            f"{game_name} has no exact NashConv: the solver needs information-state tensors; "
+            f"{ELSEWHERE}"
         )
     if kind.chance_mode == kind.ChanceMode.SAMPLED_STOCHASTIC:
-        raise GameError(f"{game_name} has no exact NashConv: its chance cannot be listed.")
+        raise GameError(
+            f"{game_name} has no exact NashConv: its chance cannot be listed; {ELSEWHERE}"
+        )
     if kind.dynamics == kind.Dynamics.SIMULTANEOUS:
         return pyspiel.convert_to_turn_based(game)
     return game
@@ -92,7 +99,7 @@ def _information_states(
         if histories > most_histories:
             raise GameError(
                 f"{game_name} has no exact NashConv: it has more than {most_histories:,} "
-                "histories; use the learned instrument."
+                f"histories; {ELSEWHERE}"
             )
         if not state.is_chance_node():
             name = state.information_state_string()

@@ -84,7 +84,7 @@ def _fell(
 
 
 def below_random(numbers: LearnerNumbers) -> Finding | None:
-    """The newest evaluation is surely weaker than random play."""
+    """The newest evaluation is significantly weaker than random play."""
     evaluations = numbers.evaluations()
     if not evaluations or numbers.of("exact/nash_conv"):
         return None

@@ -1,0 +1,41 @@
+"""`lanista exact POLICY`: how far a policy is from equilibrium, where that can be computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from lanista.cli.common.flags import GAMES, SETTINGS, optional
+
+
+@dataclass(frozen=True)
+class ExactCommand:
+    """Compute a policy's NashConv: what the seats could gain by best responses to it, summed.
+
+    For kuhn, leduc, liars_dice and openspiel: games of up to a million histories, simultaneous ones
+    among them. Elsewhere `lanista exploit` learns a best response, which is a lower bound.
+    """
+
+    policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
+    """A policy file or champion:GAME; with --game also a bot that tells its probabilities."""
+    game: Annotated[str | None, optional("GAME"), GAMES] = None
+    """The game, where POLICY does not tell."""
+    settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
+    """Settings of the game; a policy file's own unless given."""
+
+    def run(self) -> int:
+        """Compute, print, and return 0."""
+        from lanista.evaluation.lineup import game_played_by
+        from lanista.exploiters.instruments import Exact
+
+        words = [text for group in self.settings for text in group]
+        instrument = Exact(*game_played_by(self.policy, self.game, words))
+        reading, uniform = instrument.read(self.policy), instrument.read("random")
+        print(
+            f"{instrument.game}: {self.policy} ({reading.digest[:12]})\n"
+            f"NashConv {reading.value:.6g}; 0 is an equilibrium, uniform play has "
+            f"{uniform.value:.6g}"
+        )
+        return 0

@@ -1,0 +1,75 @@
+"""`lanista exact`: NashConv where it can be computed, a sentence where it cannot."""
+
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lanista.cli.main import main
+from lanista.games import registry
+from lanista.nets.policy import Policy
+from lanista.nets.policy_file import save_policy
+from lanista.nets.settings import Network
+
+pytest.importorskip("pyspiel")
+
+
+def saved(path, game, network=None):
+    """Save a policy that chooses everything legal alike."""
+    spec = registry.make(game).spec
+    policy = Policy(spec, network or Network(width=8, layers=1))
+    torch.nn.init.zeros_(policy.head.weight)
+    save_policy(path, policy, spec)
+    return str(path)
+
+
+# Uniform play of Kuhn poker: 11/12 (by hand, over six deals). Of rock, paper, scissors it is the
+# equilibrium; against paper twice as often as the others, seats would gain by scissors.
+@pytest.mark.parametrize(
+    ("game", "value"), [("kuhn", 11 / 12), ("openspiel:matrix_rps", 0), ("openspiel:matrix_mp", 0)]
+)
+def test_a_policys_nashconv_is_printed(tmp_path, capsys, game, value):
+    assert main(["exact", saved(tmp_path / "p", game)]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{game}: {tmp_path / 'p'} (")
+    shown, uniform = re.fullmatch(
+        r"NashConv (\S+); 0 is an equilibrium, uniform play has (\S+)", second
+    ).groups()
+    assert float(shown) == pytest.approx(value, abs=1e-5)
+    assert float(uniform) == pytest.approx(value, abs=1e-5)
+
+
+def test_seats_that_move_at_once_gain_against_play_that_leans(tmp_path, capsys):
+    spec = registry.make("openspiel:matrix_rps").spec
+    policy = Policy(spec, Network(width=8, layers=1))
+    torch.nn.init.zeros_(policy.head.weight)
+    policy.head.bias.data = torch.log(torch.tensor([0.25, 0.5, 0.25]))
+    save_policy(tmp_path / "p", policy, spec)
+    assert main(["exact", str(tmp_path / "p")]) == 0
+    # Scissors wins 0.5 and loses 0.25 of the matches, in either seat.
+    assert "NashConv 0.5; " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["still", "--game", "arena"], "still cannot tell the probability of every choice"),
+        (["random", "--game", "arena"],
+         "'arena' has no exact NashConv, which is computed for kuhn, leduc, liars_dice, small "
+         "openspiel: games"),
+        (["random", "--game", "openspiel:backgammon"], "the solver needs information-state"),
+    ],
+)  # fmt: skip
+def test_where_it_cannot_be_had_a_sentence_names_what_can(capsys, words, reason):
+    assert main(["exact", *words]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert reason in error
+    assert "`lanista exploit` learns a best response" in error
+
+
+def test_a_policy_with_memory_has_none(tmp_path, capsys):
+    network = replace(Network(width=8, layers=1), kind="lstm")
+    assert main(["exact", saved(tmp_path / "p", "kuhn", network)]) == 2
+    assert "cannot tell the probability of every choice" in capsys.readouterr().err
