@@ -19,17 +19,21 @@ from bench import (
     showdown,
     showdown_server,
 )
+from bench.strength import command
 
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league,
     blocks.blocks, live.live, microrts.microrts, showdown.showdown,
-    showdown_server.showdown_server,
+    showdown_server.showdown_server, command.strength,
 )  # fmt: skip
 
 
 def main() -> None:
-    """Run every measurement, or those whose name holds one of the words given."""
+    """Run every measurement, or those whose name is one of the words given."""
+    if sys.argv[1:2] == ["strength"]:
+        command.main(sys.argv[2:])
+        return
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     )

@@ -1,0 +1,74 @@
+"""What every arm is: a process that learns one row with one seed, and prints a line at each look."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, TextIO
+
+import torch
+
+from bench.strength.clock import Clock, look_times
+from bench.strength.judge import Judge, Judged
+from bench.strength.rows import Row, row_of
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One curve to be made."""
+
+    row: str
+    learner: str
+    """`ours`, `ppo` or `maskable_ppo`."""
+    seed: int
+    budget: float
+    """CPU seconds, judging not counted."""
+    matches: int | None = None
+    """Matches against each bot at a look; none: the row's."""
+    peer: dict[str, Any] = field(default_factory=dict)
+    """What a peer is told of our settings: `opponents`, with weights, and `shaping`."""
+
+
+class Curve:
+    """Looks at a learner when its time has come, and prints what it sees."""
+
+    def __init__(self, arm: Arm, out: TextIO) -> None:
+        self.arm, self.out = arm, out
+        self.row: Row = row_of(arm.row)
+        self.judge = Judge(self.row, arm.matches)
+        self.times = look_times(arm.budget)
+        self.clock = Clock()
+
+    @property
+    def over(self) -> bool:
+        return not self.times
+
+    def at(self, decisions: int, policy: Callable[[], Judged], *, last: bool = False) -> None:
+        """Look if it is time, or if this is the last chance."""
+        seconds = self.clock.seconds
+        if not self.times or (seconds < self.times[0] and not last):
+            return
+        self.times = [] if last else [moment for moment in self.times if moment > seconds]
+        with self.clock.paused():
+            line: dict[str, Any] = {
+                **asdict(self.arm),
+                "cpu_seconds": round(seconds, 3),
+                "decisions": decisions,
+                "metrics": self.judge.look(policy()),
+            }
+            print(json.dumps(line), file=self.out, flush=True)
+
+
+def main(learn: Callable[[Curve], None]) -> None:
+    """Make the curve of the arm that the only argument describes.
+
+    Whatever a learner prints goes to the errors.
+    """
+    torch.set_num_threads(1)
+    sys.stdout.flush()
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    learn(Curve(Arm(**json.loads(sys.argv[1])), out))

@@ -1,0 +1,37 @@
+"""CPU seconds of an arm without those of its judge, and the moments at which it is looked at."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LOOKS_A_DOUBLING = 3
+DOUBLINGS = 6
+
+
+class Clock:
+    """Counts the process's CPU seconds, all its threads', from when it is made."""
+
+    def __init__(self) -> None:
+        self._began = time.process_time()
+        self._left_out = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return time.process_time() - self._began - self._left_out
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave out what happens inside."""
+        began = time.process_time()
+        try:
+            yield
+        finally:
+            self._left_out += time.process_time() - began
+
+
+def look_times(budget: float) -> list[float]:
+    """Return when a curve is looked at: from a 64th of the budget to its end, evenly in the log."""
+    count = LOOKS_A_DOUBLING * DOUBLINGS
+    return [budget * 2 ** ((number - count) / LOOKS_A_DOUBLING) for number in range(count + 1)]

@@ -1,0 +1,121 @@
+"""The standing table of docs/results/strength.md, from the lines of `python -m bench strength`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from bench.strength.curves import Look, Ratio, Times, ratio
+from bench.strength.rows import ROWS, Mark, Row
+from lanista.evaluation.score import mean_value
+
+OURS = "ours"
+TITLES = {"ppo": "PPO", "maskable_ppo": "MaskablePPO"}
+UNITS = {"cpu_seconds": "CPU s", "decisions": "decisions"}
+Curves = Mapping[str, Sequence[Sequence[Look]]]
+"""By learner: the looks of each seed."""
+
+
+def page(lines: Iterable[Look]) -> str:
+    """Return the table as Markdown: a line for each mark, then one for each row's end."""
+    curves = curves_of(lines)
+    header = [
+        "| game | mark | ours | best peer | times as soon |",
+        "|---|---|---|---|---|",
+    ]
+    marks = [
+        line for row in ROWS if row.name in curves for line in mark_lines(row, curves[row.name])
+    ]
+    ends = [
+        "| game | ours | peer | what stands for ours | CPU s | seeds |",
+        "|---|---|---|---|---|---|",
+        *[end_line(row, curves[row.name]) for row in ROWS if row.name in curves],
+    ]
+    return "\n".join([*header, *marks, "", *ends])
+
+
+def curves_of(lines: Iterable[Look]) -> dict[str, dict[str, list[list[Look]]]]:
+    """Return the curves by row and learner, a list of looks a seed; lines without looks are left
+    out."""
+    by_arm: defaultdict[tuple[str, str, int], list[Look]] = defaultdict(list)
+    for line in lines:
+        if "metrics" in line:
+            by_arm[line["row"], line["learner"], line["seed"]].append(line)
+    curves: defaultdict[str, defaultdict[str, list[list[Look]]]]
+    curves = defaultdict(lambda: defaultdict(list))
+    for (row, learner, _), looks in sorted(by_arm.items()):
+        curves[row][learner].append(sorted(looks, key=lambda look: look["cpu_seconds"]))
+    return {row: dict(by_learner) for row, by_learner in curves.items()}
+
+
+def mark_lines(row: Row, curves: Curves) -> list[str]:
+    """Return a line for each of a row's marks."""
+    unit = "decisions" if row.per_decision else "cpu_seconds"
+    return [_mark_line(row, mark, curves, unit) for mark in row.marks]
+
+
+def _mark_line(row: Row, mark: Mark, curves: Curves, unit: str) -> str:
+    times = {learner: Times.of(looks, mark, unit) for learner, looks in curves.items()}
+    peers = {learner: one for learner, one in times.items() if learner != OURS}
+    ours = shown_times(times[OURS], unit) if OURS in times else "—"
+    if not peers:
+        return f"| {row.title} | {mark} | {ours} | — | — |"
+    best = min(peers, key=lambda learner: (peers[learner].median is None, peers[learner].at_least))
+    theirs = f"{shown_times(peers[best], unit)} ({TITLES[best]})"
+    soon = shown_ratio(ratio(times[OURS], peers[best])) if OURS in times else "—"
+    return f"| {row.title} | {mark} | {ours} | {theirs} | {soon} |"
+
+
+def shown_times(times: Times, unit: str) -> str:
+    """Return the median with its range, or that the budget was not enough."""
+    if times.median is None:
+        text = f"> {_number(times.at_least)} {UNITS[unit]}"
+        return text if not times.reached else f"{text} ({len(times.reached)} of {_n(times)} arrived)"
+    low = _number(times.reached[0])
+    high = f"> {_number(max(times.missed))}" if times.missed else _number(times.reached[-1])
+    return f"{_number(times.median)} {UNITS[unit]} [{low}, {high}]"
+
+
+def shown_ratio(soon: Ratio) -> str:
+    """Return how many times as soon, with the range over seeds."""
+    if soon.value is None:
+        return "ours did not arrive"
+    bound = "> " if soon.bound else ""
+    low = "—" if soon.low is None else f"{soon.low:.1f}"
+    high = "—" if soon.high is None else f"{soon.high:.1f}"
+    return f"{bound}{soon.value:.1f} [{low}, {high}]"
+
+
+def end_line(row: Row, curves: Curves) -> str:
+    """Return a line with where each learner was when its time was up."""
+    metrics = dict.fromkeys(mark.metric for mark in row.marks)
+    ours = _ends(curves.get(OURS, ()), metrics)
+    peers = "; ".join(
+        f"{TITLES[name]} {_ends(looks, metrics)}" for name, looks in curves.items() if name != OURS
+    )
+    seeds = max(len(looks) for looks in curves.values())
+    budget = next(iter(curves.values()))[0][0]["budget"]
+    return f"| {row.title} | {ours} | {peers or '—'} | `{row.ours}` | {budget:g} | {seeds} |"
+
+
+def _ends(curves: Sequence[Sequence[Look]], metrics: Iterable[str]) -> str:
+    parts = []
+    for metric in metrics:
+        values = [looks[-1]["metrics"][metric]["value"] for looks in curves]
+        mean = mean_value(np.array(values))
+        if mean is None:
+            continue
+        interval = "" if mean.low is None else f" [{mean.low:.3f}, {mean.high:.3f}]"
+        label = "NashConv" if metric == "nash_conv" else f"`{metric}`"
+        parts.append(f"{label} {mean.value:.3f}{interval}")
+    return ", ".join(parts) or "—"
+
+
+def _n(times: Times) -> int:
+    return len(times.reached) + len(times.missed)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

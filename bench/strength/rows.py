@@ -1,0 +1,118 @@
+"""The fixed list of what is measured: game, judge, marks, budget, and what stands for ours.
+
+Knows nothing of learners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+NASH_CONV = "nash_conv"
+GOOFSPIEL = (
+    "openspiel:turn_based_simultaneous_game(game=goofspiel("
+    "num_cards=4,imp_info=True,points_order=descending))"
+)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value of a metric that a curve reaches or does not."""
+
+    metric: str
+    """`nash_conv`, of which less is better, or a bot's name: the score against it."""
+    value: float
+
+    @property
+    def falling(self) -> bool:
+        return self.metric == NASH_CONV
+
+    def reached_by(self, value: float) -> bool:
+        return value <= self.value if self.falling else value >= self.value
+
+    def __str__(self) -> str:
+        if self.falling:
+            return f"NashConv ≤ {self.value:g}"
+        return f"score against `{self.metric}` ≥ {self.value:g}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One game with its judge and its marks."""
+
+    name: str
+    title: str
+    game: str
+    seconds: float
+    """CPU seconds of a curve in the standing table."""
+    marks: tuple[Mark, ...]
+    """Each metric's from easy to hard."""
+    recipe: str = ""
+    """The recipe that stands for ours; empty: what `lanista rl --game` chooses."""
+    game_settings: Mapping[str, Any] = field(default_factory=dict)
+    matches: int = 400
+    """Matches against each bot at a look, the likeliest choice played; unused where exact."""
+    per_decision: bool = False
+    """Whether times are counted in decisions: where the game is slow, it decides the seconds."""
+    always_legal: bool = False
+    """Whether every choice is always legal, so that a learner without masks can take part."""
+
+    @property
+    def exact(self) -> bool:
+        return any(mark.falling for mark in self.marks)
+
+    @property
+    def bots(self) -> tuple[str, ...]:
+        """Who is played against, each once."""
+        return tuple(dict.fromkeys(mark.metric for mark in self.marks if not mark.falling))
+
+    @property
+    def ours(self) -> str:
+        """The command that stands for ours, without its budget."""
+        return f"rl --config {self.recipe}" if self.recipe else f"rl --game {self.game}"
+
+
+def _nash(*values: float) -> tuple[Mark, ...]:
+    return tuple(Mark(NASH_CONV, value) for value in values)
+
+
+def _scores(**values: tuple[float, ...]) -> tuple[Mark, ...]:
+    return tuple(Mark(bot, value) for bot, marks in values.items() for value in marks)
+
+
+ROWS = (
+    Row("kuhn", "Kuhn poker", "kuhn", 40, _nash(0.1, 0.05, 0.02), "kuhn-ppo", always_legal=True),
+    Row("leduc", "Leduc poker", "leduc", 150, _nash(2.0, 1.0, 0.6), "leduc-ppo"),
+    Row("liars_dice", "Liar's dice", "liars_dice", 100, _nash(1.0, 0.5, 0.3)),
+    Row("phantom_ttt", "Phantom tic-tac-toe", "phantom_ttt", 100, _scores(random=(0.85, 0.9, 0.93))),
+    Row(
+        "beastybar", "Beasty Bar", "beastybar", 120,
+        _scores(random=(0.8, 0.9), heuristic=(0.6, 0.7), distilled=(0.3, 0.5)), "beastybar-ppo",
+    ),
+    Row(
+        "arena", "Arena", "arena", 160,
+        _scores(rusher=(0.5, 0.9), kiter=(0.3, 0.6)), matches=200,
+    ),
+    Row(
+        "connect_four", "Connect four (OpenSpiel)", "openspiel:connect_four", 150,
+        _scores(random=(0.85, 0.9, 0.95)), matches=400,
+    ),
+    Row("goofspiel", "Goofspiel, 4 cards, hidden bids", GOOFSPIEL, 90, _nash(0.8, 0.4, 0.2)),
+    Row(
+        "microrts", "MicroRTS 8x8", "microrts", 150, _scores(random_biased=(0.6, 0.9)), "microrts",
+        {"side": 8, "longest": 1000}, matches=40, per_decision=True,
+    ),
+    Row(
+        "purses", "A game in Python (`examples/my_game.py`)", "examples/my_game.py", 60,
+        _scores(random=(0.75, 0.8), thrifty=(0.55, 0.6)), per_decision=True,
+    ),
+)  # fmt: skip
+
+
+def row_of(name: str) -> Row:
+    """Return the row of this name."""
+    for row in ROWS:
+        if row.name == name:
+            return row
+    raise KeyError(f"There is no row {name!r}; choose from {', '.join(row.name for row in ROWS)}.")
