@@ -1,4 +1,4 @@
-"""What every arm is: a process that learns one row with one seed, and prints a line at each look."""
+"""What every arm is: a process that learns one row with one seed and prints a line a look."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Curve:
         self.arm, self.out = arm, out
         self.row: Row = row_of(arm.row)
         self.judge = Judge(self.row, arm.matches)
-        self.times = look_times(arm.budget)
+        self.times = look_times(arm.budget, self.row.looks_a_doubling)
         self.clock = Clock()
 
     @property

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LOOKS_A_DOUBLING = 3
 DOUBLINGS = 6
 
 
@@ -31,7 +30,7 @@ class Clock:
             self._left_out += time.process_time() - began
 
 
-def look_times(budget: float) -> list[float]:
+def look_times(budget: float, a_doubling: int) -> list[float]:
     """Return when a curve is looked at: from a 64th of the budget to its end, evenly in the log."""
-    count = LOOKS_A_DOUBLING * DOUBLINGS
-    return [budget * 2 ** ((number - count) / LOOKS_A_DOUBLING) for number in range(count + 1)]
+    count = a_doubling * DOUBLINGS
+    return [budget * 2 ** ((number - count) / a_doubling) for number in range(count + 1)]

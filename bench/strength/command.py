@@ -131,11 +131,11 @@ def _looks(arm: Arm, core: int | None) -> Iterator[Line]:
     if arm.learner != OURS:
         module, arm = "bench.strength.sb3", replace(arm, peer=conditions(arm.row))
     command = [python, "-m", module, json.dumps(asdict(arm))]
-    if core is not None:
-        command = ["taskset", "--cpu-list", str(core), *command]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment()
     ) as process:
+        if core is not None:
+            os.sched_setaffinity(process.pid, {core})
         assert process.stdout is not None
         assert process.stderr is not None
         for text in process.stdout:

@@ -72,7 +72,9 @@ def shown_times(times: Times, unit: str) -> str:
     """Return the median with its range, or that the budget was not enough."""
     if times.median is None:
         text = f"> {_number(times.at_least)} {UNITS[unit]}"
-        return text if not times.reached else f"{text} ({len(times.reached)} of {_n(times)} arrived)"
+        return (
+            text if not times.reached else f"{text} ({len(times.reached)} of {_n(times)} arrived)"
+        )
     low = _number(times.reached[0])
     high = f"> {_number(max(times.missed))}" if times.missed else _number(times.reached[-1])
     return f"{_number(times.median)} {UNITS[unit]} [{low}, {high}]"

@@ -55,6 +55,8 @@ class Row:
     """Matches against each bot at a look, the likeliest choice played; unused where exact."""
     per_decision: bool = False
     """Whether times are counted in decisions: where the game is slow, it decides the seconds."""
+    looks_a_doubling: int = 3
+    """How often a curve is looked at while its time doubles; less where a look is dear."""
     always_legal: bool = False
     """Whether every choice is always legal, so that a learner without masks can take part."""
 
@@ -84,10 +86,10 @@ def _scores(**values: tuple[float, ...]) -> tuple[Mark, ...]:
 ROWS = (
     Row("kuhn", "Kuhn poker", "kuhn", 40, _nash(0.1, 0.05, 0.02), "kuhn-ppo", always_legal=True),
     Row("leduc", "Leduc poker", "leduc", 150, _nash(2.0, 1.0, 0.6), "leduc-ppo"),
-    Row("liars_dice", "Liar's dice", "liars_dice", 100, _nash(1.0, 0.5, 0.3)),
-    Row("phantom_ttt", "Phantom tic-tac-toe", "phantom_ttt", 100, _scores(random=(0.85, 0.9, 0.93))),
+    Row("liars_dice", "Liar's dice", "liars_dice", 90, _nash(1.0, 0.5, 0.3), looks_a_doubling=2),
+    Row("phantom_ttt", "Phantom tic-tac-toe", "phantom_ttt", 80, _scores(random=(0.85, 0.9, 0.93))),
     Row(
-        "beastybar", "Beasty Bar", "beastybar", 120,
+        "beastybar", "Beasty Bar", "beastybar", 130,
         _scores(random=(0.8, 0.9), heuristic=(0.6, 0.7), distilled=(0.3, 0.5)), "beastybar-ppo",
     ),
     Row(
@@ -100,11 +102,11 @@ ROWS = (
     ),
     Row("goofspiel", "Goofspiel, 4 cards, hidden bids", GOOFSPIEL, 90, _nash(0.8, 0.4, 0.2)),
     Row(
-        "microrts", "MicroRTS 8x8", "microrts", 150, _scores(random_biased=(0.6, 0.9)), "microrts",
+        "microrts", "MicroRTS 8x8", "microrts", 160, _scores(random_biased=(0.6, 0.9)), "microrts",
         {"side": 8, "longest": 1000}, matches=40, per_decision=True,
     ),
     Row(
-        "purses", "A game in Python (`examples/my_game.py`)", "examples/my_game.py", 60,
+        "purses", "A game in Python (`examples/my_game.py`)", "examples/my_game.py", 50,
         _scores(random=(0.75, 0.8), thrifty=(0.55, 0.6)), per_decision=True,
     ),
 )  # fmt: skip

@@ -59,9 +59,7 @@ class Snapshot:
 
     def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
         """Draw a legal choice of each head, or take the likeliest."""
-        logits = np.where(
-            decisions.mask[rows], self.logits(decisions.observation[rows]), -np.inf
-        )
+        logits = np.where(decisions.mask[rows], self.logits(decisions.observation[rows]), -np.inf)
         if not self.greedy:
             # The largest of logits with Gumbel noise is a draw from their softmax.
             logits += self._random.gumbel(size=logits.shape)
