@@ -148,7 +148,7 @@ def _looks(arm: Arm, core: int | None) -> Iterator[Line]:
 
 @cache
 def conditions(row: str) -> Line:
-    """Return whom our learner meets in a row, and what shaping it is paid: a peer has the same."""
+    """Return the opponent mix of our learner in a row and its shaping: a peer has the same."""
     from bench.strength.ours import settings_for
 
     rollouts = settings_for(row_of(row), 0).rollouts

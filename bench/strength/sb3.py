@@ -1,8 +1,8 @@
 """The peers' arm: PPO of Stable-Baselines3 and MaskablePPO of sb3-contrib, their own settings.
 
 Everything but the environment is their constructors' default, with the four environments of the
-example in PPO's documentation. They meet whom our learner meets: bots, and in place of itself
-snapshots of their own, one an update.
+example in PPO's documentation. Their opponent mix is that of our learner: bots, and in place of
+itself snapshots of their own, one an update.
 """
 
 from __future__ import annotations
