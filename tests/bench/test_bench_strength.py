@@ -309,16 +309,36 @@ def test_each_match_has_one_opponent_and_snapshots_and_bots_both_come() -> None:
 # From end to end.
 
 
+class Counter(clock.Clock):
+    """Takes each question for the time as a second gone, so that no outcome depends on speed."""
+
+    reads = 0
+
+    @property
+    def seconds(self) -> float:
+        self.reads += 1
+        return float(self.reads)
+
+
 @pytest.mark.skipif(not OPENSPIEL, reason="OpenSpiel is not installed")
-def test_our_curve_of_a_tiny_row_falls() -> None:
+def test_our_curve_of_a_tiny_row_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ours, "iterations_within", lambda settings, seconds: 50)
     out = io.StringIO()
-    ours.learn(arm.Curve(arm.Arm("kuhn", "ours", 1, 2.0), out))
+    curve = arm.Curve(arm.Arm("kuhn", "ours", 1, 40.0), out)
+    curve.clock = Counter()
+    ours.learn(curve)
     looks = [json.loads(line) for line in out.getvalue().splitlines()]
     assert all((look["learner"], look["seed"]) == ("ours", 1) for look in looks)
-    seconds = [look["cpu_seconds"] for look in looks]
-    assert seconds == sorted(seconds)
+    assert looks[-1]["cpu_seconds"] == 40.0
     values = [look["metrics"][NASH_CONV]["value"] for look in looks]
-    assert values[-1] < values[0]
+    assert values[-1] < 0.6 * values[0]
+
+
+def test_a_rehearsal_says_how_many_iterations_fit() -> None:
+    settings = ours.settings_for(row_of("kuhn"), 0)
+    few, many = (ours.iterations_within(settings, seconds) for seconds in (0.0, 50.0))
+    assert few == 1
+    assert many > 10
 
 
 def test_a_peer_makes_a_curve_where_it_is_installed_and_is_a_named_skip_elsewhere(
