@@ -102,8 +102,9 @@ ROWS = (
     ),
     Row("goofspiel", "Goofspiel, 4 cards, hidden bids", GOOFSPIEL, 90, _nash(0.8, 0.4, 0.2)),
     Row(
-        "microrts", "MicroRTS 8x8", "microrts", 160, _scores(random_biased=(0.6, 0.9)), "microrts",
-        {"side": 8, "longest": 1000}, matches=40, per_decision=True,
+        "microrts", "MicroRTS 8x8", "microrts", 160,
+        _scores(passive=(0.5, 0.9), random_biased=(0.5, 0.9)), "microrts",
+        {"side": 8, "longest": 1000}, matches=20, per_decision=True, looks_a_doubling=1,
     ),
     Row(
         "purses", "A game in Python (`examples/my_game.py`)", "examples/my_game.py", 50,

@@ -9,9 +9,8 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from bench.strength.snapshots import Mixture, encoded
+from bench.strength.snapshots import Encoder, Mixture
 from lanista.games.adapters.to_gymnasium import SeatEnv
-from lanista.nets.encoders import FlatEncoder
 
 
 class LearningSeat(SeatEnv):
@@ -27,17 +26,17 @@ class LearningSeat(SeatEnv):
         illegal: str = "refuse",
     ) -> None:
         super().__init__(game, opponent, None, seed=seed, illegal=illegal, **game_settings)
-        self._encoder, self._shaping = FlatEncoder(self.game.spec.observation), shaping
+        self._encoder, self._shaping = Encoder(self.game.spec), shaping
         self.observation_space = Box(-np.inf, np.inf, (self._encoder.width,), np.float32)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         observation, info = super().reset(seed=seed, options=options)
-        return encoded(self._encoder, observation), info
+        return self._encoder(observation), info
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         observation, reward, over, cut, info = super().step(action)
         if self._shaping:
             reward += self._shaping * float(self.game.shaping[0, self.seat])
-        return encoded(self._encoder, observation), reward, over, cut, info
+        return self._encoder(observation), reward, over, cut, info

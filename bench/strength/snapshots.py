@@ -6,12 +6,13 @@ the comparison is lost to how slowly a frozen network could be asked.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from lanista.games.bots import Player
@@ -33,12 +34,12 @@ class Snapshot:
     ) -> None:
         self.layers, self.greedy = layers, greedy
         self.sizes = [head.size for head in spec.heads]
-        self._encoder = FlatEncoder(spec.observation)
+        self._encoder = Encoder(spec)
         self._random = np.random.Generator(np.random.PCG64(seed))
 
     def logits(self, observation: NDArray[Any]) -> NDArray[np.float32]:
         """Return `[n, choices]`, whatever is legal."""
-        values = encoded(self._encoder, observation)
+        values = self._encoder(observation)
         for weights, bias in self.layers[:-1]:
             values = np.tanh(values @ weights + bias)
         weights, bias = self.layers[-1]
@@ -70,10 +71,26 @@ class Snapshot:
         return actions
 
 
-def encoded(encoder: FlatEncoder, observation: NDArray[Any]) -> NDArray[np.float32]:
-    """Return views as our networks get them: one-hot categories and scaled numbers."""
-    columns: NDArray[np.float32] = encoder(torch.from_numpy(observation.copy())).numpy()
-    return columns
+class Encoder:
+    """What our networks make of a view, one-hot categories and scaled numbers, in NumPy.
+
+    For single rows, which a peer's environments have, it takes a third of the time of the module.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        module = FlatEncoder(spec.observation)
+        self.width, self._hot, self._plain = module.width, module.hot, module.plain
+        self._entries, self._values = module.entries.numpy(), module.values.numpy()
+        self._scale = module.scale.numpy()
+
+    def __call__(self, observation: NDArray[Any]) -> NDArray[np.float32]:
+        numbers = observation.astype(np.float32)
+        if self._plain:
+            return numbers
+        columns: NDArray[np.float32] = numbers[..., self._entries]
+        columns[..., : self._hot] = columns[..., : self._hot] == self._values
+        columns[..., self._hot :] *= self._scale
+        return columns
 
 
 @dataclass
@@ -99,8 +116,8 @@ class Mixture:
         return self._member.act(decisions, rows)
 
     def _drawn(self) -> Player:
-        weights = np.array([weight for _, weight in self.members])
-        member, _ = self.members[self.random.choice(len(weights), p=weights / weights.sum())]
+        bounds = list(accumulate(weight for _, weight in self.members))
+        member, _ = self.members[bisect(bounds, self.random.random() * bounds[-1])]
         if member is not None:
             return member
         if self.random.random() < 0.5:

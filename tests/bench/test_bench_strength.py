@@ -10,18 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from bench.strength import arm, clock, command, ours, rows
 from bench.strength.curves import Ratio, Times, ratio, time_to_mark
 from bench.strength.judge import Judge
 from bench.strength.page import curves_of, page
 from bench.strength.rows import NASH_CONV, ROWS, Mark, Row, row_of
-from bench.strength.snapshots import Mixture, Snapshot
+from bench.strength.snapshots import Encoder, Mixture, Snapshot
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lanista.evaluation.evaluator import uniform
 from lanista.games import registry
 from lanista.games.contract import Spec
+from lanista.nets.encoders import FlatEncoder
 
 ROOT = Path(__file__).parents[2]
 OPENSPIEL = importlib.util.find_spec("pyspiel") is not None
@@ -216,12 +218,23 @@ def test_a_bot_against_itself_is_judged_at_a_half() -> None:
 
 def snapshot(spec: Spec, *, zero: bool = False, greedy: bool = False) -> Snapshot:
     """Return a network of one layer, all zero or drawn."""
-    from lanista.nets.encoders import FlatEncoder
-
-    width, random = FlatEncoder(spec.observation).width, np.random.default_rng(2)
+    width, random = Encoder(spec).width, np.random.default_rng(2)
     weights = random.normal(size=(width, spec.choices)).astype(np.float32)
     bias = np.zeros(spec.choices, np.float32)
     return Snapshot(spec, [(weights * (not zero), bias)], greedy=greedy)
+
+
+@pytest.mark.parametrize("name", ["leduc", "beastybar", "arena", "purses"])
+def test_a_peer_sees_what_our_encoder_makes_of_a_view(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    game = registry.make(row_of(name).game, slots=64, seed=1)
+    game.start(np.arange(64), np.arange(64))
+    views = game.decisions().observation.copy()
+    ours_of = FlatEncoder(game.spec.observation)(torch.from_numpy(views)).numpy()
+    assert (Encoder(game.spec)(views) == ours_of).all()
+    assert (Encoder(game.spec)(views[3]) == ours_of[3]).all()
 
 
 def test_a_network_of_zeros_is_uniform_play() -> None:
