@@ -15,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -28,6 +29,7 @@ from bench.peers_learning import PEERS, why_missing
 from bench.strength.arm import Arm
 from bench.strength.page import page
 from bench.strength.rows import ROWS, Row, row_of
+from lanista.errors import LanistaError
 
 OURS, PPO, MASKABLE = "ours", "ppo", "maskable_ppo"
 SMALL_ROWS, SMALL_BUDGET = ("kuhn",), 10.0
@@ -43,8 +45,7 @@ def main(words: Sequence[str]) -> None:
     """Do what the flags ask for."""
     options = _parser().parse_args(words)
     if options.page:
-        looks = [json.loads(line) for file in options.page for line in _text(file).splitlines()]
-        print(page(looks))
+        print(page([line for file_lines in options.page for line in file_lines]))
         return
     rows = [row_of(name) for name in options.rows]
     learners = [OURS] if options.ours else [PPO, MASKABLE] if options.peers else None
@@ -52,8 +53,25 @@ def main(words: Sequence[str]) -> None:
         print(json.dumps(line), flush=True)
 
 
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
+def _file_lines(name: str) -> list[Line]:
+    """Return the lines of a file that this command has printed."""
+    try:
+        return [json.loads(line) for line in Path(name).read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{name} cannot be read as lines of `bench strength` ({error}); make it again."
+        ) from error
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"it is {text}; give a number above 0.")
+    return number
+
+
+def _count(text: str) -> int:
+    return int(_positive(str(int(text))))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,12 +80,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", nargs="+", choices=names, default=names, metavar="ROW",
                         help=f"which rows, all unless given: {', '.join(names)}")  # fmt: skip
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--budget", type=float, help="CPU seconds of a curve; each row has its own")
-    parser.add_argument("--jobs", type=int, default=1, help="curves made side by side")
+    parser.add_argument(
+        "--budget", type=_positive, help="CPU seconds of a curve; each row has its own"
+    )
+    parser.add_argument("--jobs", type=_count, default=1, help="curves made side by side")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--ours", action="store_true", help="only ours")
     only.add_argument("--peers", action="store_true", help="only the peers")
-    only.add_argument("--page", nargs="+", type=Path, metavar="FILE",
+    only.add_argument("--page", nargs="+", type=_file_lines, metavar="FILE",
                       help="print the table of such lines")  # fmt: skip
     return parser
 
@@ -124,26 +144,35 @@ def _looks(arm: Arm, core: int | None) -> Iterator[Line]:
     """Run one arm; where it cannot be run, or ends badly, the last line says why."""
     python = sys.executable if arm.learner == OURS else peer_python()
     if python is None:
-        why = why_missing(PEERS[0])
-        yield {**asdict(arm), "why": f"not measured: {why}"}
+        yield {**asdict(arm), "why": f"not measured: {why_missing(PEERS[0])}"}
         return
     module = "bench.strength.ours"
     if arm.learner != OURS:
-        module, arm = "bench.strength.sb3", replace(arm, peer=conditions(arm.row))
-    command = [python, "-m", module, json.dumps(asdict(arm))]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment()
-    ) as process:
-        if core is not None:
-            os.sched_setaffinity(process.pid, {core})
-        assert process.stdout is not None
-        assert process.stderr is not None
-        for text in process.stdout:
-            yield json.loads(text)
-        errors = process.stderr.read().strip().splitlines()
-    if process.returncode:
-        why = errors[-1] if errors else f"it ended with {process.returncode}"
-        yield {**asdict(arm), "why": f"failed: {why}"}
+        try:
+            module, arm = "bench.strength.sb3", replace(arm, peer=conditions(arm.row))
+        except LanistaError as error:
+            yield {**asdict(arm), "why": f"failed: {error}"}
+            return
+    yield from _run([python, "-m", module, json.dumps(asdict(arm))], arm, core)
+
+
+def _run(command: list[str], arm: Arm, core: int | None) -> Iterator[Line]:
+    """Give the lines of a process, and a last one if it fails."""
+    # A file, since a pipe that nobody reads would stop it.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as error_log:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=error_log, text=True, env=_environment()
+        ) as process:
+            if core is not None:
+                os.sched_setaffinity(process.pid, {core})
+            assert process.stdout is not None
+            for text in process.stdout:
+                yield json.loads(text)
+        if process.returncode:
+            error_log.seek(0)
+            errors = error_log.read().strip().splitlines()
+            why = errors[-1] if errors else f"it ended with {process.returncode}"
+            yield {**asdict(arm), "why": f"failed: {why}"}
 
 
 @cache

@@ -373,6 +373,35 @@ def test_an_arm_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no such row" in line["why"]
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--budget", "0"], "argument --budget: it is 0; give a number above 0."),
+        (["--jobs", "-2"], "argument --jobs: it is -2; give a number above 0."),
+        (["--page", "no-such-file"], "no-such-file cannot be read as lines of"),
+        (["--rows", "chess"], "invalid choice: 'chess'"),
+    ],
+)
+def test_a_flag_that_makes_no_sense_is_refused_in_a_sentence(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        command.main(words)
+    assert sentence in capsys.readouterr().err
+
+
+def test_the_page_is_printed_from_files_of_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for learner in ("ours", "ppo"):
+        files.append(tmp_path / f"{learner}.jsonl")
+        line = {"row": "kuhn", "learner": learner, "seed": 0, "budget": 40.0, **look(2.0, 0.01)}
+        files[-1].write_text(json.dumps(line) + "\n", encoding="utf-8")
+    command.main(["--page", *map(str, files)])
+    assert "| 2.0 CPU s [2.0, 2.0] (PPO) | 1.0 [1.0, 1.0] |" in capsys.readouterr().out
+
+
 def test_the_page_has_a_line_for_each_mark_and_for_each_row() -> None:
     looks = [
         {"row": "kuhn", "learner": learner, "seed": seed, "budget": 40.0, **look(seconds, value)}
