@@ -17,7 +17,7 @@ from lanista.data.equal_rows import equal_rows
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.learn import batch as batch_module
-from lanista.learn.learner import BrokenLossError, Learner, average_decay
+from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.minibatches import cut
 from lanista.learn.settings import Learning
 from lanista.learn.step_metrics import Readings, read
@@ -195,7 +195,7 @@ def test_averaged_weights_follow_their_formula() -> None:
 def test_the_average_of_a_steady_drift_lags_as_its_formula_says(updates: int) -> None:
     settings, average = Learning(average=0.99), -1000.0
     for n in range(1, updates + 1):
-        average += (1 - average_decay(settings, n)) * (n - average)
+        average += (1 - settings.average_decay(n)) * (n - average)
     # Weights that are n after n updates: their mean at first, an EMA with a window of 100 later.
     lag = 99 - 49.5 * 0.99 ** (updates - 100) if updates > 100 else (updates - 1) / 2
     assert average == pytest.approx(updates - lag)

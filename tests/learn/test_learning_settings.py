@@ -38,6 +38,8 @@ DEFAULTS = {
     "portfolio_every": 100,
     "portfolio_keeps": "recent",
     "portfolio_pull": "min",
+    "value_scale": None,
+    "entropy_heads": None,
     "reference_every": 100,
     "eta": 0.0,
     "fixed_point": (200,),

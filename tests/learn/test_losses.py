@@ -448,6 +448,13 @@ def test_imitation_weighs_heads_and_counts_only_real_choices(case: Choices) -> N
     )
 
 
+def test_an_entropy_bonus_can_be_shared_by_the_heads_that_choose() -> None:
+    entropy = torch.tensor([[0.5, 0.25, 0.0], [1.0, 0.0, 0.0]])
+    bonus = losses.entropy_bonus(entropy, torch.ones(2), shared_by=torch.tensor([2, 1]))
+    assert bonus.loss.item() == pytest.approx(-(0.75 / 2 + 1.0) / 2)
+    assert bonus.statistics["entropy"].tolist() == [0.75, 0.125, 0.0]
+
+
 @given(choices())
 def test_entropy_bonus_is_smaller_where_play_is_more_random(case: Choices) -> None:
     uniform = case.heads.uniform_log_probs(case.mask, torch.float64)

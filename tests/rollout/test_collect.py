@@ -319,6 +319,28 @@ def test_shaping_counts_only_with_a_scale():
     assert len(np.unique(shaped.reward)) > 3
 
 
+def test_the_first_matches_of_a_staggered_stream_begin_evenly_over_its_steps():
+    stream, begun = collector(Long(slots=4, seed=1), 7, stagger=8), []
+    for _ in range(10):
+        stream._begin()
+        begun.append(stream.next_match)
+    # A slot every second step; the first at once, and none twice.
+    assert begun == [1, 1, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_a_staggered_stream_that_was_saved_while_it_begins_goes_on_exactly():
+    unbroken, fresh = (collector(Long(slots=4, seed=1), 3, stagger=20) for _ in range(2))
+    unbroken.unrolls(2)
+    saved = unbroken.save()
+    assert saved["begun"][0] < 4
+    fresh.load(saved)
+    for _ in range(8):
+        one, other = to_arrays(unbroken.unrolls(3)), to_arrays(fresh.unrolls(3))
+        assert one.keys() == other.keys()
+        assert all(np.array_equal(one[name], other[name]) for name in one)
+    assert "begun" not in unbroken.save()
+
+
 def test_the_tally_counts_every_match_once_with_the_learners_return():
     made = collector(make("kuhn", slots=4, seed=4))
     made.whole_matches(25)

@@ -90,6 +90,12 @@ def test_a_teacher_that_follows_its_own_matches_is_refused() -> None:
         Teacher(Follower(), make("arena", slots=1).spec)
 
 
+@pytest.mark.parametrize("weights", ["{policy: 1.0}", "{policy: 1.0, teacher: 0}"])
+def test_a_teacher_without_a_weight_is_refused_by_the_settings(weights: str) -> None:
+    with pytest.raises(SettingsError, match=r"rollouts\.teacher is kiter, and .* no weight"):
+        apply_overrides(RunSettings(), ["rollouts.teacher=kiter", f"learning.terms={weights}"])
+
+
 def test_a_weight_without_a_teacher_is_refused_by_the_settings() -> None:
     with pytest.raises(SettingsError, match=r"rollouts\.teacher names nobody"):
         apply_overrides(RunSettings(), ["learning.terms.teacher=1.0"])

@@ -34,8 +34,20 @@ RNAD = {
     },
 }
 STREAM = {**ARENA, "replay": {}, "learner_updates": 1, "network": SMALL}
+RESPONSIVE = {
+    **KUHN,
+    "learning": {
+        "lr": {"kind": "follow-kl", "start": 0.01, "target": 1e-4, "highest": 0.1},
+        "minibatches": 2,
+        "value_scale": "running",
+        "terms": {"policy": 1.0, "value": 0.5},
+    },
+}
+STAGGERED = {**STREAM, "rollouts": {**STREAM["rollouts"], "stagger": 500}}
 KINDS = {
     "kuhn": KUHN,
+    "responsive": RESPONSIVE,
+    "staggered": STAGGERED,
     "portfolio": PORTFOLIO,
     "r-nad": RNAD,
     "replay": ARENA,

@@ -50,6 +50,23 @@ def test_every_iteration_acts_at_the_temperature_of_its_schedule(rollouts, tmp_p
     assert [update for _, update in seen] == [at for at in range(4) for _ in range(workers)]
 
 
+@pytest.mark.parametrize("rollouts", [{}, {"workers": 2, "launcher": "serial"}])
+def test_shaping_fades_by_its_schedule_wherever_matches_are_played(rollouts, tmp_path, monkeypatch):
+    seen, play = [], Collector.whole_matches
+
+    def watched(collector, matches):
+        seen.append(collector.tape.shaping_scale)
+        return play(collector, matches)
+
+    monkeypatch.setattr(Collector, "whole_matches", watched)
+    schedule = {"kind": "linear", "start": 0.8, "end": 0.0}
+    settings = settings_of(PLAIN, rollouts={"matches": 32, "shaping_scale": schedule, **rollouts})
+    train(settings, tmp_path / "p.pt")
+    workers = rollouts.get("workers", 1)
+    wanted = [0.8 * (1 - at / 4) for at in range(4) for _ in range(workers)]
+    assert seen == pytest.approx(wanted)
+
+
 def test_a_learner_is_told_the_score_that_stands_in_the_log(tmp_path, monkeypatch):
     told, evaluated = [], Learner.evaluated
     monkeypatch.setattr(

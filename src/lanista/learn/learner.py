@@ -20,6 +20,7 @@ from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.batch import Batch, to_device
+from lanista.learn.critic import critic_network, follow_targets, make_critic
 from lanista.learn.forward import Forward, Views, forward
 from lanista.learn.loss_terms import LossInputs, term, weighted
 from lanista.learn.losses import Term
@@ -29,7 +30,13 @@ from lanista.learn.optimiser_step import BrokenLossError as BrokenLossError
 from lanista.learn.optimiser_step import Descent, shares_of
 from lanista.learn.references import References
 from lanista.learn.regularisers import behaviour_kl_sampled
-from lanista.learn.schedules import initial_states, observe_all, parse_schedule, values_at
+from lanista.learn.schedules import (
+    initial_states,
+    moved_all,
+    observe_all,
+    parse_schedule,
+    values_at,
+)
 from lanista.learn.settings import Learning
 from lanista.learn.shards import (
     Gradients,
@@ -44,7 +51,7 @@ from lanista.learn.step_metrics import Readings, mean_of, read
 from lanista.learn.term_table import PULLS, term_entry
 from lanista.learn.update_targets import loss_inputs, scaled, scales
 from lanista.nets.dropout import dropping
-from lanista.nets.policy import Critic, Policy, ema_update
+from lanista.nets.policy import Policy, ema_update
 from lanista.nets.settings import Network
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -93,7 +100,7 @@ class Learner:
         self.policy = Policy(spec, network).to(self.device)
         if start is not None:
             self.policy.load_state_dict(start.state_dict())
-        self.critic = _critic(spec, network, settings, self.policy).to(self.device)
+        self.critic = make_critic(spec, network, settings, self.policy).to(self.device)
         self.average = copy.deepcopy(self.policy) if self._averages else None
         self.references = References(self.policy, settings, anchor=anchor or start)
         self.slow_critic = copy.deepcopy(self.critic) if settings.rnad else None
@@ -166,10 +173,13 @@ class Learner:
             if settings.target_kl and self._has_moved(steps[-1]):
                 stopped["stopped_after_epoch"] = epoch + 1
                 break
-        log = self._read(steps, weights) | stopped
+        logs = self._read(steps, weights)
+        log = mean_of(logs, [step.rows for step in steps]) | stopped
         log["lag/mean"], log["lag/max"] = unrolls.age(self.update_count)
+        if only is None:
+            self._moved(logs[-1]["policy/behaviour_kl"])
         self.update_count += 1
-        self._follow()
+        self._follow(log)
         log |= {name: values[name] for name in ("lr", "temperature")}
         return log | {f"{name}/weight": weight for name, weight in weights.items()}
 
@@ -177,12 +187,18 @@ class Learner:
         log = read([step.only(["policy/approx_kl"])])[0]
         return log.get("policy/approx_kl", 0.0) > self.settings.target_kl
 
-    def _read(self, steps: list[Readings], weights: dict[str, float]) -> dict[str, float]:
-        """Return the mean of every number over the steps that have it."""
+    def _read(self, steps: list[Readings], weights: dict[str, float]) -> list[dict[str, float]]:
+        """Return the numbers of every step."""
         logs = read(steps)
         for log in logs if self.descent.late else ():
             self.descent.refuse_broken(log, weights, self.update_count)
-        return mean_of(logs, [step.rows for step in steps])
+        return logs
+
+    def _moved(self, kl: float) -> None:
+        """Let schedules know how far the policy is from the one that acted, at the last step."""
+        self.schedule_states = moved_all(
+            self.schedules, self.schedule_states, kl, self.update_count, self.updates
+        )
 
     def close(self) -> None:
         """End the threads."""
@@ -303,11 +319,12 @@ class Learner:
         )
         outputs = self._dropped(run, number) if self._drops else run()
         references = self.references.log_probs(views, self.update_count)
-        return loss_inputs(self.policy.heads, self.settings, batch, outputs, references, weights)
+        inputs = loss_inputs(self.policy.heads, self.settings, batch, outputs, references, weights)
+        return replace(inputs, value_scale=self.critic.scale)
 
     @property
     def _drops(self) -> bool:
-        return bool(self.network.dropout or _critic_network(self.network, self.settings).dropout)
+        return bool(self.network.dropout or critic_network(self.network, self.settings).dropout)
 
     def _dropped(self, run: Callable[[], Forward], number: int) -> Forward:
         """Run the networks with units dropped; what targets are made of comes from the whole."""
@@ -356,14 +373,17 @@ class Learner:
         every = self.settings.term_gradients_every
         return bool(every) and self.update_count % every == 0
 
-    def _follow(self) -> None:
-        """Move the averaged weights after an update."""
+    def _follow(self, log: dict[str, float]) -> None:
+        """Move the averaged weights, and the scale of values, after an update."""
         self.references.follow(self.policy)
+        if self.critic.scale is not None and "value/target_square" in log:
+            follow_targets(self.critic, log["value/target_square"], self.update_count)
+            log["value/scale"] = float(self.critic.scale)
         if self.slow_critic is not None:
             ema_update(self.slow_critic, self.critic, 1 - self.settings.target_average)
         if self.average is None:
             return
-        ema_update(self.average, self.policy, average_decay(self.settings, self.update_count))
+        ema_update(self.average, self.policy, self.settings.average_decay(self.update_count))
 
     def state(self) -> dict[str, Any]:
         """Return everything an update depends on, as nested plain values and tensors."""
@@ -394,31 +414,6 @@ class Learner:
         self.schedule_states = state["schedules"]
         self.order.bit_generator.state = state["order"]
         self.update_count = state["update_count"]
-
-
-def average_decay(settings: Learning, update: int) -> float:
-    """Return the decay of the averaged weights after `update` updates, 1 and more.
-
-    The first 1 / (1 − `average`) updates are averaged alike, so that nothing of the initial weights
-    is left after the first one. Without that, a short run would hand over little else.
-    """
-    if settings.average_share:
-        return 1 - 1 / max(1.0, settings.average_share * update)
-    return min(settings.average, 1 - 1 / update)
-
-
-def _critic_network(network: Network, settings: Learning) -> Network:
-    return settings.critic_network or network
-
-
-def _critic(spec: Spec, network: Network, settings: Learning, policy: Policy) -> Critic:
-    network = _critic_network(network, settings)
-    if settings.critic_sees == "features":
-        return Critic(spec, network, settings.critic_output, features=policy.torso.width)
-    if settings.critic_sees == "privileged" and spec.privileged is None:
-        raise LanistaError(f"{spec.name} has no privileged view; set critic_sees to seat.")
-    view = spec.privileged if settings.critic_sees == "privileged" else spec.observation
-    return Critic(spec, network, settings.critic_output, observation=view)
 
 
 @torch.no_grad()

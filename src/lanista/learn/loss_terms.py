@@ -14,6 +14,7 @@ from torch import Tensor
 from lanista.errors import LanistaError
 from lanista.learn import losses, regularisers
 from lanista.learn.losses import Term
+from lanista.learn.returns import mean_over
 from lanista.learn.settings import Learning
 from lanista.learn.term_table import term_entry
 from lanista.nets.distribution import Heads
@@ -50,6 +51,8 @@ class LossInputs:
     advantage: Tensor | None = None
     value_target: Tensor | None = None
     old_value: Tensor | None = None
+    value_scale: Tensor | None = None
+    """`[]`: what the critic's output is to be multiplied by."""
     upgo: Tensor | None = None
     teacher: Tensor | None = None
     """`[N, heads]`: what a teacher would have done; -1 where that says nothing."""
@@ -102,15 +105,17 @@ def value(inputs: LossInputs) -> Term:
         return losses.q_loss(
             inputs.heads, inputs.critic, inputs.action, inputs.value_target, inputs.everything
         )
-    if settings.value_clip and inputs.old_value is not None:
-        return losses.value_loss(
-            inputs.critic,
-            inputs.value_target,
-            inputs.everything,
-            old_value_t=inputs.old_value,
-            clip=settings.value_clip,
-        )
-    return losses.value_loss(inputs.critic, inputs.value_target, inputs.everything)
+    target, old = inputs.value_target, inputs.old_value
+    if inputs.value_scale is not None:
+        target, old = target / inputs.value_scale, None if old is None else old / inputs.value_scale
+    if not settings.value_clip or old is None:
+        old = None
+    clip = None if old is None else settings.value_clip
+    term = losses.value_loss(inputs.critic, target, inputs.everything, old_value_t=old, clip=clip)
+    if inputs.value_scale is None:
+        return term
+    square = mean_over(inputs.value_target.square(), inputs.everything)
+    return Term(term.loss, lambda: {**term.statistics, "target_square": square})
 
 
 def upgo(inputs: LossInputs) -> Term:
@@ -127,6 +132,9 @@ def upgo(inputs: LossInputs) -> Term:
 
 
 def entropy(inputs: LossInputs) -> Term:
+    if inputs.settings.entropy_heads == "mean":
+        choosing = (inputs.heads.legal(inputs.mask) > 1).sum(-1).clamp(min=1)
+        return losses.entropy_bonus(inputs.entropy, inputs.valid, shared_by=choosing)
     return losses.entropy_bonus(inputs.entropy, inputs.valid)
 
 

@@ -280,18 +280,23 @@ def imitation(
 
 
 def entropy_bonus(
-    entropy_t: Tensor, valid_t: Tensor, *, weights: Sequence[float] | None = None
+    entropy_t: Tensor,
+    valid_t: Tensor,
+    *,
+    weights: Sequence[float] | None = None,
+    shared_by: Tensor | None = None,
 ) -> Term:
-    """Return −E[Σ_h w_h H(π_h)]: smaller where play is more random.
+    """Return −E[Σ_h w_h H(π_h) / n]: smaller where play is more random.
 
-    `entropy_t` is `[T, B, heads]`; `entropy` `[heads]` is each head's mean over valid steps, in
-    nats and unweighted.
+    `entropy_t` is `[T, B, heads]`; n is `shared_by` `[T, B]`, 1 if not given. `entropy` `[heads]`
+    is each head's mean over valid steps, in nats and unweighted.
     """
     _wider(valid_t, entropy_t)
     plain_t = entropy_t = kept(entropy_t, valid_t)
     if weights is not None:
         entropy_t = entropy_t * _weights(weights, entropy_t)
-    loss = -mean_over(entropy_t.sum(-1), valid_t)
+    summed_t = entropy_t.sum(-1)
+    loss = -mean_over(summed_t if shared_by is None else summed_t / shared_by, valid_t)
     return Term(loss, lambda: {"entropy": _mean(plain_t, valid_t)})
 
 

@@ -84,6 +84,11 @@ class Learning:
     """value, outcome (win/draw/loss), or q (a value for every choice)."""
     critic_network: Network | None = None
     """The critic's network where it has its own; the policy's unless given."""
+    value_scale: Literal["running"] | None = None
+    """running: the critic learns values divided by the running size of its targets, so that its
+    loss has one size whatever a game pays. None: values as they are."""
+    entropy_heads: Literal["mean"] | None = None
+    """mean: the term `entropy` is the mean over the heads that have a choice. None: their sum."""
     portfolio_size: int = 4
     """How many snapshots the portfolio keeps."""
     portfolio_every: int = 100
@@ -127,6 +132,10 @@ class Learning:
             raise LanistaError(f"eta regularises the reward for ppo or neurd, not {self.policy}.")
         if self.rnad and self.critic_output == "q":
             raise LanistaError("eta needs a critic_output of value, not q.")
+        if self.value_scale and (self.critic_output != "value" or self.rnad):
+            raise LanistaError(
+                "value_scale needs critic_output value and an eta of 0; leave it out otherwise."
+            )
         self._refuse(_AT_LEAST_1, lambda value: value >= 1, "at least 1")
         self._refuse(_SHARES, lambda value: 0 <= value <= 1, "a number from 0 to 1")
         self._refuse(_CLIPS, lambda value: value > 0, "a number above 0")
@@ -141,6 +150,21 @@ class Learning:
     def rnad(self) -> bool:
         """Whether R-NaD regularises the reward towards moving references."""
         return self.eta > 0
+
+    @property
+    def scheduled(self) -> list[Any]:
+        """Every number that may be a schedule."""
+        return [self.lr, self.temperature, *self.terms.values()]
+
+    def average_decay(self, update: int) -> float:
+        """Return the decay of the averaged weights after `update` updates, 1 and more.
+
+        The first 1 / (1 − `average`) updates are averaged alike, so that nothing of the initial
+        weights is left after the first one. Without that, a short run would hand over little else.
+        """
+        if self.average_share:
+            return 1 - 1 / max(1.0, self.average_share * update)
+        return min(self.average, 1 - 1 / update)
 
     def uses(self, term: str) -> bool:
         """Whether a term has a weight at all."""

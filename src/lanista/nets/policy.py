@@ -67,9 +67,13 @@ class Critic(nn.Module):
         output: CriticOutput = "value",
         observation: Observation | None = None,
         features: int = 0,
+        scaled: bool = False,
     ) -> None:
+        """`scaled`: the output is a value divided by a scale that is moved from time to time."""
         super().__init__()
         self.output, self.heads = output, len(spec.heads)
+        self.scale: Tensor | None
+        self.register_buffer("scale", torch.ones(()) if scaled else None)
         self.torso = None if features else make_torso(observation or spec.observation, network)
         width = features or (self.torso.width if self.torso else 0)
         self.head = nn.Linear(width, {"value": 1, "outcome": 3, "q": spec.choices}[output])
@@ -91,7 +95,15 @@ class Critic(nn.Module):
                 raise ValueError("A Q critic's value needs the policy's probabilities.")
             # Every head's choices are judged by the whole return, so the heads are averaged.
             return (out * probabilities).sum(-1) / self.heads
-        return out
+        return out if self.scale is None else out * self.scale
+
+    @torch.no_grad()
+    def rescale(self, scale: float) -> None:
+        """Divide by another scale from now on; the values stay what they are (PopArt, 2016)."""
+        assert self.scale is not None
+        for parameter in (self.head.weight, self.head.bias):
+            parameter.mul_(self.scale / scale)
+        self.scale.fill_(scale)
 
 
 def _symmetry(spec: Spec, network: Network) -> Symmetry | int:

@@ -44,6 +44,7 @@ class Order:
     update: int
     """The update that the weights come from."""
     temperature: float
+    shaping_scale: float
     version: int
     """Which of the published weights are to play."""
 
@@ -94,6 +95,7 @@ class CollectWorker:
         else:
             take_up(actor, weights)
         collector.update, actor.temperature = order.update, order.temperature
+        collector.shaping_scale = order.shaping_scale
         collector.tally.clear()
         unrolls = getattr(collector, order.how)(order.count)
         if isinstance(actor, RemoteActor):

@@ -62,7 +62,9 @@ class Collector:
         keep_privileged: bool = False,
         teacher: Player | None = None,
         first_match: int = 0,
+        stagger: int = 0,
     ) -> None:
+        """`stagger`: over so many steps the first matches of a stream begin."""
         self.game, self.actor = game, actor
         self.phases = actor.phases
         if isinstance(game, PythonGame):
@@ -88,9 +90,21 @@ class Collector:
         self.tally = Tally(game.spec.seats)
         self.streaming = False
         """Matches are in flight between two calls."""
+        self.stagger = stagger
+        self._begun, self._steps = 0, 0
+        """Slots that a stream has begun with so far, and its steps until all had."""
         self.cpu_seconds = 0.0
 
     plays_here = True
+
+    @property
+    def shaping_scale(self) -> float:
+        """Weight of the game's reward shaping."""
+        return self.tape.shaping_scale
+
+    @shaping_scale.setter
+    def shaping_scale(self, scale: float) -> None:
+        self.tape.shaping_scale = scale
 
     def seat(self, opponents: Sequence[Opponent], seating: Seating) -> None:
         """Meet these opponents as players of this process."""
@@ -163,11 +177,11 @@ class Collector:
 
     def unrolls(self, count: int) -> Unrolls:
         """Play on until at least `count` unrolls are complete, and return those."""
-        if not self.streaming:
-            self._start(np.arange(self.game.slots))
-            self.streaming = True
+        self.streaming = True
         ended, most = 0, _MOST_BROKEN * self.game.slots
         while self.tape.complete < count:
+            if self._begun < self.game.slots:
+                self._begin()
             over = self._step()
             if len(over):
                 self._start(over)
@@ -176,6 +190,14 @@ class Collector:
                 self._refuse_endless(ended)
         with self.phases(BATCH):
             return self.tape.harvest()
+
+    def _begin(self) -> None:
+        """Begin with the slots of a stream that are due: all, or evenly over `stagger` steps."""
+        share = min(1.0, self._steps / self.stagger) if self.stagger else 1.0
+        due = max(1, int(self.game.slots * share))
+        if due > self._begun:
+            self._start(np.arange(self._begun, due))
+        self._begun, self._steps = due, self._steps + 1
 
     def _refuse_endless(self, matches: int) -> NoReturn:
         raise LanistaError(
@@ -197,9 +219,10 @@ class Collector:
             "seated": self.seated.copy(),
             "match": self.match.copy(),
             "began": self.began.copy(),
-            "game": self.game.save(np.arange(self.game.slots)),
+            "game": self.game.save(np.arange(self._begun)),
             "tape": self.tape.save(),
             **({"memory": memory} if any(memory) else {}),
+            **({"begun": [self._begun, self._steps]} if self._begun < self.game.slots else {}),
         }
 
     def rested(self) -> dict[str, Any]:
@@ -211,13 +234,15 @@ class Collector:
         (saved,) = saved.get("workers", [saved])
         self.next_match = int(saved["next_match"])
         self.streaming = "game" in saved
+        self._begun = self._steps = 0
         if not self.streaming:
             return
+        self._begun, self._steps = map(int, saved.get("begun", (self.game.slots, 0)))
         for name in ("seated", "match", "began"):
             getattr(self, name)[:] = saved[name]
         self.tape.load(saved["tape"])
         game: Saved = saved["game"]
-        self.game.load(np.arange(self.game.slots), game)
+        self.game.load(np.arange(self._begun), game)
         if "memory" in saved:
             for actor, memory in zip(self._actors(), saved["memory"], strict=True):
                 actor.restore(memory)

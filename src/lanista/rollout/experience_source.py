@@ -31,6 +31,8 @@ class ExperienceSource(Protocol):
 
     update: int
     """The learner's update count, for what is played from now on."""
+    shaping_scale: float
+    """Weight of the game's reward shaping, from now on."""
     tally: Tally
     phases: Phases
     """Where the time of the learner's thread goes."""

@@ -72,6 +72,7 @@ class ParallelCollector:
         """Chunks under way with every worker."""
         self._version = 0
         self._streaming = False
+        self.shaping_scale = 0.0
         self.seating: Seating = OpponentSampler((LEARNER,), (1.0,), seats, 0)
         """Who sits where; until there are opponents, the learner in every seat."""
         self._company: tuple[list[Make], Seating] | None = None
@@ -224,7 +225,8 @@ class ParallelCollector:
         self._version += 1
         assert self._launched is not None
         self._launched.weights.publish(self._version)
-        order = Order(how, share, self.update, self.actor.temperature, self._version)
+        scheduled = self.actor.temperature, self.shaping_scale
+        order = Order(how, share, self.update, *scheduled, self._version)
         while self._under_way + len(self._waiting[0]) <= self.lag:
             for worker in self._workers:
                 worker.ask("collect", order)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,151 +17,12 @@ import yaml
 from lanista.learn.schedules import parse_schedule
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
-from lanista.rollout.launchers.table import LAUNCHERS
 from lanista.runs.former_keys import spellings
 from lanista.runs.league_settings import League
+from lanista.runs.rollout_settings import SELF as SELF
+from lanista.runs.rollout_settings import Opponent as Opponent
+from lanista.runs.rollout_settings import Rollouts as Rollouts
 from lanista.runs.serialise import SettingsError, flat, load, overridden, plain
-
-MOST_WORKERS = 256
-MOST_LAG = 64
-SELF = "self"
-"""The opponent that is the learner itself."""
-
-
-@dataclass(frozen=True)
-class Opponent:
-    """Somebody the learner plays against."""
-
-    player: str
-    """self (the learner in every seat), a bot of the game, or a policy file."""
-    weight: float = 1.0
-    """How often it is sampled, relative to the others."""
-    digest: str = ""
-    """Of a policy file, fixed when the run begins."""
-
-    def __post_init__(self) -> None:
-        if not self.player:
-            raise SettingsError("An opponent has no name; write self, a bot or a policy file.")
-        if not 0 < self.weight < float("inf"):
-            raise SettingsError(
-                f"The weight of opponent {self.player!r} is {self.weight}; give one above 0."
-            )
-
-    @classmethod
-    def from_text(cls, text: str) -> Opponent:
-        """Read `name` or `name=weight`."""
-        name, equals, weight = text.rpartition("=")
-        if not equals:
-            return cls(text)
-        try:
-            return cls(name, float(weight))
-        except ValueError:
-            raise SettingsError(
-                f"Opponent {text!r} has no weight after '='; write NAME=NUMBER."
-            ) from None
-
-
-@dataclass(frozen=True)
-class Rollouts:
-    """How experience is collected."""
-
-    mode: Literal["matches", "stream"] = "matches"
-    """matches: each iteration plays whole matches under one set of weights. stream: matches go on
-    across updates and are cut into unrolls."""
-    matches: int = 256
-    """Matches of an iteration (mode matches)."""
-    unrolls: int = 64
-    """Unrolls of an iteration, at least (mode stream)."""
-    unroll_length: int = 64
-    """Longest unroll, in decisions of one seat."""
-    slots: int = 0
-    """Matches played side by side; 0: as many as an iteration needs."""
-    workers: int = 1
-    """Into how many parts the play is split, each with its share of the slots. The numbers of a run
-    depend on it, and not on the launcher."""
-    launcher: str = "serial"
-    """Where the workers play. serial: one after another. threads: at once, for compiled games, on
-    the learner's device. processes: at once, each in a process with the policy on the CPU, for
-    games in Python and simulators outside. An installed package may add others."""
-    lag: int = 0
-    """Policy lag: how many iterations old the weights that play are. 0: playing and learning take
-    turns. 1 or more: the workers play ahead while the learner learns."""
-    graphs: bool = False
-    """On a GPU: record the networks' work while playing, and repeat it without Python's delay."""
-    inference: Literal["worker", "central"] = "worker"
-    """Who runs the learner's networks for processes. worker: each for itself, on the CPU. central:
-    the learner's process on its device, in batches of the rows of all who wait."""
-    inference_batch: int = 0
-    """Central inference: answer when so many rows wait; 0: as many as all slots' seats."""
-    inference_deadline: float = 0.005
-    """Central inference: a request waits at most so many seconds for others."""
-    opponents: tuple[Opponent, ...] = (Opponent(SELF),)
-    """Opponent mix: names, NAME=WEIGHT, or keys player and weight."""
-    teacher: str | None = None
-    """A bot of the game that says what it would do at each of the learner's decisions; the term
-    `teacher` imitates it (DAgger)."""
-    shaping_scale: float = 0.0
-    """Weight of the game's reward shaping; 0: not used."""
-    draw: float | None = None
-    """What a match that nobody won (all seats share the place) is worth to each seat while
-    learning, in place of what the game says; none: what the game says. Scores stay as they are."""
-
-    def __post_init__(self) -> None:
-        for name in ("matches", "unrolls", "unroll_length"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give at least 1.")
-        if self.slots < 0:
-            raise SettingsError(f"rollouts.slots is {self.slots}; give 0 or more.")
-        if not 1 <= self.workers <= MOST_WORKERS:
-            raise SettingsError(f"rollouts.workers is {self.workers}; give 1 to {MOST_WORKERS}.")
-        if not 0 <= self.lag <= MOST_LAG:
-            raise SettingsError(f"rollouts.lag is {self.lag}; give 0 to {MOST_LAG}.")
-        LAUNCHERS.refuse_unknown(self.launcher, where="rollouts.launcher")
-        if self.inference == "central" and not self.separate_processes:
-            raise SettingsError(
-                f"rollouts.inference is central and the launcher {self.launcher}: its workers have "
-                "the networks at hand; set rollouts.launcher to processes, or inference to worker."
-            )
-        for name in ("inference_batch", "inference_deadline"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give 0 or more.")
-        if self.draw is not None and not math.isfinite(self.draw):
-            raise SettingsError(f"rollouts.draw is {self.draw}; give a number, or null.")
-        if not self.opponents:
-            raise SettingsError("rollouts.opponents is empty; name somebody, such as self.")
-        names = [opponent.player for opponent in self.opponents]
-        if len(set(names)) != len(names):
-            raise SettingsError(f"rollouts.opponents names somebody twice: {', '.join(names)}.")
-
-    @property
-    def streaming(self) -> bool:
-        return self.mode == "stream"
-
-    @property
-    def alone(self) -> bool:
-        """Whether the learner's own thread plays, with its own networks."""
-        return (self.workers, self.at_once, self.lag) == (1, False, 0)
-
-    @property
-    def at_once(self) -> bool:
-        """Whether the workers play at the same time, beside the learner."""
-        return LAUNCHERS[self.launcher].at_once
-
-    @property
-    def workers_at_once(self) -> int:
-        """How many workers play at the same time."""
-        return self.workers if self.at_once else 1
-
-    @property
-    def separate_processes(self) -> bool:
-        """Whether the workers are processes of their own."""
-        return LAUNCHERS[self.launcher].separate_processes
-
-    def resolved_slots(self, seats: int) -> int:
-        """Return how many matches are played side by side in a game of `seats` seats."""
-        if self.slots:
-            return self.slots
-        return -(-self.unrolls // seats) if self.streaming else self.matches
 
 
 @dataclass(frozen=True)
@@ -338,8 +198,18 @@ class RunSettings:
                 "learning.terms has a weight for teacher, and rollouts.teacher names nobody; name "
                 "a bot of the game there."
             )
-        for value in self.learning.terms.values():
-            parse_schedule(value)
+        if self.rollouts.teacher and not self.learning.needs("teacher"):
+            raise SettingsError(
+                f"rollouts.teacher is {self.rollouts.teacher}, and learning.terms has no weight "
+                "for teacher, so nobody would follow it; give that term a weight, or set "
+                "rollouts.teacher to null."
+            )
+        follows = [parse_schedule(value).follows_kl() for value in self.learning.scheduled]
+        if any(follows) and self.learning.epochs * self.learning.minibatches == 1:
+            raise SettingsError(
+                "A follow-kl schedule needs updates of several steps: before the only one KL is 0; "
+                "set learning.epochs or learning.minibatches to 2 or more."
+            )
         _refuse_bounds("lr", self.learning.lr, lambda number: number >= 0, "0 or more")
         _refuse_bounds("temperature", self.learning.temperature, lambda n: n > 0, "numbers above 0")
 
@@ -383,7 +253,8 @@ MAY_CHANGE = (
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
 NEWER = dict.fromkeys(
-    ("rollouts.draw", "game_digest", "rollouts.teacher",
+    ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger",
+     "learning.value_scale", "learning.entropy_heads",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout")))
 )  # fmt: skip

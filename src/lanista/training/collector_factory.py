@@ -87,12 +87,12 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **game_settings),
         actor,
         unroll_length=rollouts.unroll_length,
-        shaping_scale=rollouts.shaping_scale,
         draw=rollouts.draw,
         keep_log_probs=learning.needs("behaviour_log_probs"),
         keep_privileged=learning.critic_sees == "privileged",
         teacher=teacher,
         first_match=first_match,
+        stagger=rollouts.stagger or 0,
     )
 
 

@@ -21,6 +21,7 @@ from lanista.games.bots import Player
 from lanista.league.matchmaking import Meeting
 from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError, Learner
+from lanista.learn.schedules import parse_schedule
 from lanista.nets.policy import Policy
 from lanista.rollout.collector import LEARNER, Seating
 from lanista.rollout.experience_source import ExperienceSource, Opponent
@@ -77,6 +78,7 @@ class LearnerLoop:
         self.own_reason = ""
         self.collector = self._collector()
         self.replay = self._replay() if settings.replay.size else None
+        self._shaping = parse_schedule(settings.rollouts.shaping_scale)
         self._rested: dict[str, Any] | None = None
         """What the collector goes on from after the last complete iteration; None: the learner has
         learnt from what the next one brought."""
@@ -253,6 +255,7 @@ class LearnerLoop:
         rollouts, collector = self.settings.rollouts, self.collector
         collector.update = self.learner.update_count
         collector.actor.temperature = self.learner.scheduled()["temperature"]
+        collector.shaping_scale = self._shaping(self.learner.update_count, self.settings.updates)
         before = collector.tally.matches
         if rollouts.streaming:
             unrolls = collector.unrolls(rollouts.unrolls)

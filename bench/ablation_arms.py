@@ -1,0 +1,170 @@
+"""What is varied in an ablation, one thing at a time, and how the policies are judged.
+
+The base of every game is what `lanista rl --game GAME` chooses. An arm is a function of those
+settings that gives the settings to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyspiel
+import torch
+
+from lanista import evaluate
+from lanista.evaluation.evaluator import probabilities
+from lanista.games import registry
+from lanista.games.adapters.exact import exact_nash_conv
+from lanista.nets.policy_file import load_policy
+from lanista.rollout.inference.policy_players import policy_player
+from lanista.runs.settings import RunSettings
+
+Arm = Callable[[RunSettings], list[str]]
+
+GAMES = {
+    "beastybar": "beastybar",
+    "connect_four": "openspiel:connect_four",
+    "goofspiel": "openspiel:turn_based_simultaneous_game(game=goofspiel("
+    "num_cards=4,imp_info=True,points_order=descending))",
+    "arena": "arena",
+}
+TORCH_START = "torch's start"
+"""The one arm that no setting makes: weights as torch draws them, the last layer as large."""
+_MCTS_SIMULATIONS = 25
+_FADING = "{kind: exponential, start: 0.01, end: 0.001}"
+
+
+def _resized(factor: float) -> Arm:
+    def arm(base: RunSettings) -> list[str]:
+        key = "unrolls" if base.rollouts.streaming else "matches"
+        size = max(2, round(getattr(base.rollouts, key) * factor / 2) * 2)
+        # References are renewed after as many decisions as before.
+        every = max(1, round(base.learning.reference_every / factor))
+        return [f"rollouts.{key}={size}", f"learning.reference_every={every}"]
+
+    return arm
+
+
+def _plain(*words: str) -> Arm:
+    return lambda base: list(words)
+
+
+def _follow_kl(base: RunSettings) -> list[str]:
+    rule = f"{{kind: follow-kl, start: 6e-4, target: {_FADING}, highest: 5e-3}}"
+    if base.rollouts.teacher:
+        rule = f"{{kind: delay, share: 0.08, before: 1e-3, then: {rule}}}"
+    return [f"learning.lr={rule}"]
+
+
+def _other_critic(base: RunSettings) -> list[str]:
+    apart = base.learning.critic_sees != "features"
+    return [f"learning.critic_sees={'features' if apart else 'privileged'}"]
+
+
+def _other_advantages(base: RunSettings) -> list[str]:
+    return [f"learning.normalise_advantages={not base.learning.normalise_advantages}".lower()]
+
+
+COMMON: dict[str, Arm] = {
+    "base": _plain(),
+    "lr follows KL": _follow_kl,
+    "updates a quarter as large": _resized(0.25),
+    "updates four times as large": _resized(4.0),
+    "three times the epochs, stopped at KL 0.02": lambda base: [
+        f"learning.epochs={3 * base.learning.epochs}", "learning.target_kl=0.02",
+    ],
+    "critic on the torso, or apart": _other_critic,
+    "residual torso with LayerNorm": _plain("network.kind=residual"),
+    "advantages normalised, or not": _other_advantages,
+    "values scaled by their running size": _plain("learning.value_scale=running"),
+    "λ 0.8": _plain("learning.lam=0.8"),
+    TORCH_START: _plain(),
+}  # fmt: skip
+ARENA: dict[str, Arm] = {
+    name: COMMON[name]
+    for name in (
+        "base", "lr follows KL", "updates a quarter as large", "updates four times as large",
+        "critic on the torso, or apart", "residual torso with LayerNorm",
+        "values scaled by their running size",
+    )
+} | {
+    "first matches staggered over 600 steps": _plain("rollouts.stagger=600"),
+    "shaping fades to 0": _plain("rollouts.shaping_scale={kind: linear, start: 1.0, end: 0.0}"),
+    "entropy a mean over heads": _plain("learning.entropy_heads=mean"),
+    "no symmetry": _plain("network.symmetry=null"),
+}  # fmt: skip
+ARMS: Mapping[str, Mapping[str, Arm]] = {
+    "beastybar": COMMON, "connect_four": COMMON, "goofspiel": COMMON, "arena": ARENA,
+}  # fmt: skip
+LOWER_IS_BETTER = ("goofspiel",)
+JUDGED_BY = {
+    "beastybar": "mean score against `distilled` and `outcome`, 2,000 matches each, drawn",
+    "connect_four": f"score against OpenSpiel's MCTS with {_MCTS_SIMULATIONS} simulations, "
+    "400 matches, drawn",
+    "goofspiel": "NashConv, lower is better",
+    "arena": "mean score against `kiter`, `zoner`, `scavenger` and `rusher`, 100 matches each, "
+    "drawn",
+}
+
+
+def prepare(arm: str) -> None:
+    """Do what no setting says: leave weights as torch draws them."""
+    if arm == TORCH_START:
+        torch.nn.init.orthogonal_ = lambda tensor, *_, **__: tensor  # type: ignore[assignment]
+
+
+def judge(game: str, policy: Path) -> dict[str, float]:
+    """Return the numbers of a trained policy; `strength` is the one that arms are compared by."""
+    if game == "goofspiel":
+        network = load_policy(policy).policy
+        return {"strength": exact_nash_conv(GAMES[game], probabilities(network))}
+    if game == "connect_four":
+        return {
+            "strength": _score_against_mcts(policy, 400),
+            "random": _scores(policy, ["random"], 400)["random"],
+        }
+    opponents, games = {
+        "beastybar": (["distilled", "outcome"], 2000),
+        "arena": (["kiter", "zoner", "scavenger", "rusher"], 100),
+    }[game]
+    scores = _scores(policy, opponents, games)
+    return {"strength": float(np.mean(list(scores.values()))), **scores}
+
+
+def _scores(policy: Path, opponents: list[str], games: int) -> dict[str, float]:
+    outcome = evaluate(policy, opponents, games=games, seed=1_000_000)
+    return {name: estimate.value for name, estimate in outcome.gauntlet.scores.items()}
+
+
+def _score_against_mcts(policy: Path, matches: int) -> float:
+    """Return the score of a policy, first in half of the matches, against MCTS with a solver."""
+    name = GAMES["connect_four"]
+    game = registry.make(name, slots=matches, seed=1)
+    player = policy_player(policy, game.spec, 1)
+    theirs = pyspiel.load_game("connect_four")
+    states = [theirs.new_initial_state() for _ in range(matches)]
+    evaluator = pyspiel.RandomRolloutEvaluator(1, 1)
+    search = pyspiel.MCTSBot(
+        theirs, evaluator, 2.0, _MCTS_SIMULATIONS, 10, True, 1, False,
+        pyspiel.ChildSelectionPolicy.UCT,
+    )  # fmt: skip
+    slots = np.arange(matches)
+    game.start(slots, slots.astype(np.int64))
+    ended: list[int] = []
+    while len(ended) < matches:
+        decisions = game.decisions()
+        own = np.flatnonzero(decisions.seat == decisions.slot % 2)
+        actions: Any = np.zeros((len(decisions.slot), 1), np.int32)
+        if len(own):
+            actions[own] = player.act(decisions, own)
+        for row in np.flatnonzero(decisions.seat != decisions.slot % 2):
+            actions[row] = search.step(states[decisions.slot[row]])
+        for slot, action in zip(decisions.slot.tolist(), actions[:, 0].tolist(), strict=True):
+            states[slot].apply_action(action)
+        ended += game.act(np.arange(len(actions)), actions).tolist()
+    returns = np.array([state.returns()[slot % 2] for slot, state in enumerate(states)])
+    game.close()
+    return float(((returns + 1) / 2).mean())

@@ -1,0 +1,217 @@
+"""`python -m bench.ablations FOLDER`: what turns a core's time into strength, one thing at a time.
+
+Every arm of `ablation_arms` is trained for the same CPU seconds on one core, with several seeds,
+and judged. Rows go to FOLDER/rows.jsonl as they come; `--table FOLDER` makes the table of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lanista.evaluation.score import t_quantile
+
+ROWS = "rows.jsonl"
+_REHEARSED = 5.0
+"""CPU seconds in which the iterations of a run are counted."""
+_FEWEST_REHEARSED = 4
+_AROUND = 14.0
+"""CPU seconds of a job beside its training, about: start, rehearsal, judgement."""
+_PATIENCE = 1.3
+"""A run that takes so many times its seconds is stopped."""
+
+Row = Mapping[str, Any]
+
+
+def run_job(game: str, arm: str, seed: int, seconds: float) -> dict[str, Any]:
+    """Train an arm for about `seconds` of CPU time, judge it, and return its row."""
+    from bench.ablation_arms import ARMS, GAMES, judge, prepare
+    from lanista.pipeline.defaults import default_settings
+    from lanista.runs.settings import Evaluation, apply_overrides
+    from lanista.training.loop import train
+
+    prepare(arm)
+    base = default_settings(GAMES[game], seed=seed)
+    base = replace(base, device="cpu", seed=seed, evaluation=Evaluation(every=0))
+    words = ARMS[game][arm](base)
+    settings = apply_overrides(base, words)
+    with tempfile.TemporaryDirectory(prefix="ablation-") as folder:
+        endless = replace(settings, iterations=1_000_000)
+        pace = _iterations_a_second(endless, Path(folder), min(_REHEARSED, seconds / 10))
+        settings = replace(settings, iterations=max(1, round(seconds * pace)))
+        began = time.process_time()
+        train(settings, Path(folder) / "p.safetensors", stop=_after(_PATIENCE * seconds))
+        spent = time.process_time() - began
+        numbers = judge(game, Path(folder) / "p.safetensors")
+    return {
+        "game": game, "arm": arm, "seed": seed, "changes": words, "cpu_seconds": round(spent, 1),
+        "updates": settings.updates, **numbers,
+    }  # fmt: skip
+
+
+def _iterations_a_second(settings: Any, folder: Path, seconds: float) -> float:
+    from lanista.training.loop import train
+    from lanista.training.observers import Observer
+
+    class Counting(Observer):
+        def __init__(self) -> None:
+            self.times: list[float] = []
+
+        def updated(self, update: int, values: Mapping[str, float]) -> None:
+            self.times.append(time.process_time())
+
+    counting, over = Counting(), _after(seconds)
+    rehearsal = folder / "rehearsal.safetensors"
+    train(
+        settings,
+        rehearsal,
+        stop=lambda: len(counting.times) >= _FEWEST_REHEARSED and over(),
+        observers=[counting],
+    )
+    times = counting.times[1:]  # The first one warms up.
+    return (len(times) - 1) / (times[-1] - times[0])
+
+
+def _after(seconds: float) -> Callable[[], bool]:
+    limit = time.process_time() + seconds
+    return lambda: time.process_time() > limit
+
+
+def sweep(
+    folder: Path, jobs: Sequence[tuple[str, str, int]], cores: Sequence[int], wall: float
+) -> None:
+    """Do the jobs, each on one core, within about `wall` seconds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    seconds = max(2.0, wall * len(cores) / len(jobs) - _AROUND)
+    waiting: queue.SimpleQueue[tuple[str, str, int]] = queue.SimpleQueue()
+    for job in jobs:
+        waiting.put(job)
+    began, lock = time.monotonic(), threading.Lock()
+    print(f"{len(jobs)} jobs of {seconds:.1f} s on {len(cores)} cores", flush=True)
+
+    def work(core: int) -> None:
+        while time.monotonic() - began < wall:
+            try:
+                job = waiting.get_nowait()
+            except queue.Empty:
+                return
+            _do(folder, job, seconds, core, began + 1.2 * wall, lock)
+
+    threads = [threading.Thread(target=work, args=(core,)) for core in cores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _do(
+    folder: Path, job: tuple[str, str, int], seconds: float, core: int, until: float, lock: Any
+) -> None:
+    game, arm, seed = job
+    words = [sys.executable, "-m", "bench.ablations", "--job", game, arm, str(seed), str(seconds)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    try:
+        done = subprocess.run(
+            ["taskset", "-c", str(core), *words], capture_output=True, text=True, check=True,
+            env=environment, timeout=max(1.0, until - time.monotonic()),
+        )  # fmt: skip
+        line = done.stdout.strip().splitlines()[-1]
+    except subprocess.CalledProcessError as error:
+        line = json.dumps({"game": game, "arm": arm, "seed": seed, "error": error.stderr[-500:]})
+    except subprocess.TimeoutExpired:
+        line = json.dumps({"game": game, "arm": arm, "seed": seed, "error": "out of time"})
+    with lock, (folder / ROWS).open("a") as file:
+        file.write(line + "\n")
+    print(line, flush=True)
+
+
+def compared(values: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float, float, float]]:
+    """Return each arm's mean, its 95 % half-width, its difference to `base`, and that one's.
+
+    With a few seeds an arm's own deviation is hardly known, so all arms of a game share one.
+    """
+    means = {arm: sum(some) / len(some) for arm, some in values.items()}
+    squares = sum((v - means[arm]) ** 2 for arm, some in values.items() for v in some)
+    freedom = sum(len(some) - 1 for some in values.values())
+    spread = t_quantile(freedom) * math.sqrt(squares / freedom)
+    base = len(values["base"])
+    return {
+        arm: (
+            means[arm],
+            spread / math.sqrt(len(some)),
+            means[arm] - means["base"],
+            0.0 if arm == "base" else spread * math.sqrt(1 / len(some) + 1 / base),
+        )
+        for arm, some in values.items()
+    }
+
+
+def table(rows: Iterable[Row]) -> list[str]:
+    """Return the rows of all games as lines of Markdown, a table for each."""
+    lines: list[str] = []
+    by_game: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        if "strength" in row:
+            by_game.setdefault(row["game"], {}).setdefault(row["arm"], []).append(row)
+    for game, arms in by_game.items():
+        lines += [f"### {game}", "", "| arm | strength | difference to base | updates | CPU s |"]
+        lines += ["|---|---|---|---|---|"]
+        numbers = compared({a: [row["strength"] for row in some] for a, some in arms.items()})
+        for arm, (mean, half, difference, width) in numbers.items():
+            updates = sum(row["updates"] for row in arms[arm]) / len(arms[arm])
+            cpu = sum(row["cpu_seconds"] for row in arms[arm]) / len(arms[arm])
+            apart = "" if arm == "base" else f"{difference:+.3f} ± {width:.3f}"
+            lines.append(
+                f"| {arm} | {mean:.3f} ± {half:.3f} | {apart} | {updates:.0f} | {cpu:.0f} |"
+            )
+        lines.append("")
+    return lines
+
+
+def main() -> None:
+    """Do a sweep, one job of it, or the table of what came of one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--wall", type=float, default=520.0, help="seconds that all may take")
+    parser.add_argument("--cores", type=int, default=0, help="0: all of them")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--games", nargs="*", default=[])
+    parser.add_argument("--arms", nargs="*", default=[])
+    parser.add_argument("--table", type=Path)
+    parser.add_argument("--job", nargs=4)
+    words = parser.parse_args()
+    if words.job:
+        game, arm, seed, seconds = words.job
+        print(json.dumps(run_job(game, arm, int(seed), float(seconds))))
+        return
+    if words.table:
+        print("\n".join(table(map(json.loads, (words.table / ROWS).read_text().splitlines()))))
+        return
+    from bench.ablation_arms import ARMS
+
+    jobs = [
+        (game, arm, seed)
+        for seed in range(words.first_seed, words.first_seed + words.seeds)
+        for game in words.games or ARMS
+        for arm in ARMS[game]
+        if not words.arms or arm in (*words.arms, "base")
+    ]
+    cores = sorted(os.sched_getaffinity(0))
+    sweep(words.folder, jobs, cores[: words.cores or len(cores)], words.wall)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""How experience is collected, as settings say it: sizes, workers, opponents, what is rewarded."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lanista.learn.schedules import parse_schedule
+from lanista.rollout.launchers.table import LAUNCHERS
+from lanista.runs.serialise import SettingsError
+
+MOST_WORKERS = 256
+MOST_LAG = 64
+SELF = "self"
+"""The opponent that is the learner itself."""
+
+
+@dataclass(frozen=True)
+class Opponent:
+    """Somebody the learner plays against."""
+
+    player: str
+    """self (the learner in every seat), a bot of the game, or a policy file."""
+    weight: float = 1.0
+    """How often it is sampled, relative to the others."""
+    digest: str = ""
+    """Of a policy file, fixed when the run begins."""
+
+    def __post_init__(self) -> None:
+        if not self.player:
+            raise SettingsError("An opponent has no name; write self, a bot or a policy file.")
+        if not 0 < self.weight < float("inf"):
+            raise SettingsError(
+                f"The weight of opponent {self.player!r} is {self.weight}; give one above 0."
+            )
+
+    @classmethod
+    def from_text(cls, text: str) -> Opponent:
+        """Read `name` or `name=weight`."""
+        name, equals, weight = text.rpartition("=")
+        if not equals:
+            return cls(text)
+        try:
+            return cls(name, float(weight))
+        except ValueError:
+            raise SettingsError(
+                f"Opponent {text!r} has no weight after '='; write NAME=NUMBER."
+            ) from None
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """How experience is collected."""
+
+    mode: Literal["matches", "stream"] = "matches"
+    """matches: each iteration plays whole matches under one set of weights. stream: matches go on
+    across updates and are cut into unrolls."""
+    matches: int = 256
+    """Matches of an iteration (mode matches)."""
+    unrolls: int = 64
+    """Unrolls of an iteration, at least (mode stream)."""
+    unroll_length: int = 64
+    """Longest unroll, in decisions of one seat."""
+    slots: int = 0
+    """Matches played side by side; 0: as many as an iteration needs."""
+    workers: int = 1
+    """Into how many parts the play is split, each with its share of the slots. The numbers of a run
+    depend on it, and not on the launcher."""
+    launcher: str = "serial"
+    """Where the workers play. serial: one after another. threads: at once, for compiled games, on
+    the learner's device. processes: at once, each in a process with the policy on the CPU, for
+    games in Python and simulators outside. An installed package may add others."""
+    lag: int = 0
+    """Policy lag: how many iterations old the weights that play are. 0: playing and learning take
+    turns. 1 or more: the workers play ahead while the learner learns."""
+    graphs: bool = False
+    """On a GPU: record the networks' work while playing, and repeat it without Python's delay."""
+    inference: Literal["worker", "central"] = "worker"
+    """Who runs the learner's networks for processes. worker: each for itself, on the CPU. central:
+    the learner's process on its device, in batches of the rows of all who wait."""
+    inference_batch: int = 0
+    """Central inference: answer when so many rows wait; 0: as many as all slots' seats."""
+    inference_deadline: float = 0.005
+    """Central inference: a request waits at most so many seconds for others."""
+    opponents: tuple[Opponent, ...] = (Opponent(SELF),)
+    """Opponent mix: names, NAME=WEIGHT, or keys player and weight."""
+    teacher: str | None = None
+    """A bot of the game that says what it would do at each of the learner's decisions; the term
+    `teacher` imitates it (DAgger)."""
+    shaping_scale: Any = 0.0
+    """Weight of the game's reward shaping: a number, or a schedule over updates, by which it
+    fades; 0: not used."""
+    stagger: int | None = None
+    """Mode stream: the first matches begin spread over so many steps, so that the slots are not
+    all at the same point of their matches. None: all at once."""
+    draw: float | None = None
+    """What a match that nobody won (all seats share the place) is worth to each seat while
+    learning, in place of what the game says; none: what the game says. Scores stay as they are."""
+
+    def __post_init__(self) -> None:
+        for name in ("matches", "unrolls", "unroll_length"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give at least 1.")
+        if self.stagger is not None and not (self.stagger >= 1 and self.streaming):
+            raise SettingsError(
+                f"rollouts.stagger is {self.stagger} and rollouts.mode {self.mode}; give at least "
+                "1 with mode stream, or leave it out."
+            )
+        if parse_schedule(self.shaping_scale).initial():
+            raise SettingsError(
+                "rollouts.shaping_scale follows a score or KL, which playing does not see; give a "
+                "number or a schedule over updates."
+            )
+        if self.slots < 0:
+            raise SettingsError(f"rollouts.slots is {self.slots}; give 0 or more.")
+        if not 1 <= self.workers <= MOST_WORKERS:
+            raise SettingsError(f"rollouts.workers is {self.workers}; give 1 to {MOST_WORKERS}.")
+        if not 0 <= self.lag <= MOST_LAG:
+            raise SettingsError(f"rollouts.lag is {self.lag}; give 0 to {MOST_LAG}.")
+        LAUNCHERS.refuse_unknown(self.launcher, where="rollouts.launcher")
+        if self.inference == "central" and not self.separate_processes:
+            raise SettingsError(
+                f"rollouts.inference is central and the launcher {self.launcher}: its workers have "
+                "the networks at hand; set rollouts.launcher to processes, or inference to worker."
+            )
+        for name in ("inference_batch", "inference_deadline"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise SettingsError(f"rollouts.{name} is {getattr(self, name)}; give 0 or more.")
+        if self.draw is not None and not math.isfinite(self.draw):
+            raise SettingsError(f"rollouts.draw is {self.draw}; give a number, or null.")
+        if not self.opponents:
+            raise SettingsError("rollouts.opponents is empty; name somebody, such as self.")
+        names = [opponent.player for opponent in self.opponents]
+        if len(set(names)) != len(names):
+            raise SettingsError(f"rollouts.opponents names somebody twice: {', '.join(names)}.")
+
+    @property
+    def streaming(self) -> bool:
+        return self.mode == "stream"
+
+    @property
+    def alone(self) -> bool:
+        """Whether the learner's own thread plays, with its own networks."""
+        return (self.workers, self.at_once, self.lag) == (1, False, 0)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the workers play at the same time, beside the learner."""
+        return LAUNCHERS[self.launcher].at_once
+
+    @property
+    def workers_at_once(self) -> int:
+        """How many workers play at the same time."""
+        return self.workers if self.at_once else 1
+
+    @property
+    def separate_processes(self) -> bool:
+        """Whether the workers are processes of their own."""
+        return LAUNCHERS[self.launcher].separate_processes
+
+    def resolved_slots(self, seats: int) -> int:
+        """Return how many matches are played side by side in a game of `seats` seats."""
+        if self.slots:
+            return self.slots
+        return -(-self.unrolls // seats) if self.streaming else self.matches
