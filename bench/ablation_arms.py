@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyspiel
 import torch
 
 from lanista import evaluate
@@ -81,14 +80,14 @@ COMMON: dict[str, Arm] = {
     "advantages normalised, or not": _other_advantages,
     "values scaled by their running size": _plain("learning.value_scale=running"),
     "λ 0.8": _plain("learning.lam=0.8"),
+    "network twice as wide": lambda base: [f"network.width={2 * base.network.resolved_width}"],
     TORCH_START: _plain(),
 }  # fmt: skip
 ARENA: dict[str, Arm] = {
     name: COMMON[name]
     for name in (
         "base", "lr follows KL", "updates a quarter as large", "updates four times as large",
-        "critic on the torso, or apart", "residual torso with LayerNorm",
-        "values scaled by their running size",
+        "critic on the torso, or apart", "values scaled by their running size",
     )
 } | {
     "first matches staggered over 600 steps": _plain("rollouts.stagger=600"),
@@ -97,7 +96,8 @@ ARENA: dict[str, Arm] = {
     "no symmetry": _plain("network.symmetry=null"),
 }  # fmt: skip
 ARMS: Mapping[str, Mapping[str, Arm]] = {
-    "beastybar": COMMON, "connect_four": COMMON, "goofspiel": COMMON, "arena": ARENA,
+    "beastybar": COMMON, "connect_four": {**COMMON, "λ 1": _plain("learning.lam=1.0")},
+    "goofspiel": COMMON, "arena": ARENA,
 }  # fmt: skip
 LOWER_IS_BETTER = ("goofspiel",)
 JUDGED_BY = {
@@ -113,7 +113,7 @@ JUDGED_BY = {
 def prepare(arm: str) -> None:
     """Do what no setting says: leave weights as torch draws them."""
     if arm == TORCH_START:
-        torch.nn.init.orthogonal_ = lambda tensor, *_, **__: tensor  # type: ignore[assignment]
+        torch.nn.init.orthogonal_ = lambda tensor, *_, **__: tensor
 
 
 def judge(game: str, policy: Path) -> dict[str, float]:
@@ -141,6 +141,8 @@ def _scores(policy: Path, opponents: list[str], games: int) -> dict[str, float]:
 
 def _score_against_mcts(policy: Path, matches: int) -> float:
     """Return the score of a policy, first in half of the matches, against MCTS with a solver."""
+    import pyspiel
+
     name = GAMES["connect_four"]
     game = registry.make(name, slots=matches, seed=1)
     player = policy_player(policy, game.spec, 1)

@@ -94,7 +94,7 @@ def sweep(
 ) -> None:
     """Do the jobs, each on one core, within about `wall` seconds."""
     folder.mkdir(parents=True, exist_ok=True)
-    seconds = max(2.0, wall * len(cores) / len(jobs) - _AROUND)
+    seconds = max(0.5, wall / math.ceil(len(jobs) / len(cores)) - _AROUND)
     waiting: queue.SimpleQueue[tuple[str, str, int]] = queue.SimpleQueue()
     for job in jobs:
         waiting.put(job)
@@ -107,7 +107,7 @@ def sweep(
                 job = waiting.get_nowait()
             except queue.Empty:
                 return
-            _do(folder, job, seconds, core, began + 1.2 * wall, lock)
+            _do(folder, job, seconds, core, began + 1.03 * wall, lock)
 
     threads = [threading.Thread(target=work, args=(core,)) for core in cores]
     for thread in threads:
@@ -120,12 +120,13 @@ def _do(
     folder: Path, job: tuple[str, str, int], seconds: float, core: int, until: float, lock: Any
 ) -> None:
     game, arm, seed = job
-    words = [sys.executable, "-m", "bench.ablations", "--job", game, arm, str(seed), str(seconds)]
+    place = [str(seed), str(seconds), str(core)]
+    words = [sys.executable, "-m", "bench.ablations", "--job", game, arm, *place]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     try:
         done = subprocess.run(
-            ["taskset", "-c", str(core), *words], capture_output=True, text=True, check=True,
-            env=environment, timeout=max(1.0, until - time.monotonic()),
+            words, capture_output=True, text=True, check=True, env=environment,
+            timeout=max(1.0, until - time.monotonic()),
         )  # fmt: skip
         line = done.stdout.strip().splitlines()[-1]
     except subprocess.CalledProcessError as error:
@@ -191,10 +192,11 @@ def main() -> None:
     parser.add_argument("--games", nargs="*", default=[])
     parser.add_argument("--arms", nargs="*", default=[])
     parser.add_argument("--table", type=Path)
-    parser.add_argument("--job", nargs=4)
+    parser.add_argument("--job", nargs=5, metavar=("GAME", "ARM", "SEED", "SECONDS", "CORE"))
     words = parser.parse_args()
     if words.job:
-        game, arm, seed, seconds = words.job
+        game, arm, seed, seconds, core = words.job
+        os.sched_setaffinity(0, {int(core)})
         print(json.dumps(run_job(game, arm, int(seed), float(seconds))))
         return
     if words.table:

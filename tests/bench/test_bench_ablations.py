@@ -1,0 +1,49 @@
+"""Ablations: every arm is a run that can begin, and differences have the intervals they claim."""
+
+import json
+import math
+
+import pytest
+from bench.ablation_arms import ARMS, GAMES, JUDGED_BY, TORCH_START
+from bench.ablations import compared, run_job, table
+
+from lanista.pipeline.defaults import default_settings
+from lanista.runs.settings import apply_overrides
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_arm_changes_the_settings_of_its_game_to_ones_that_are_accepted(game):
+    if game not in ("beastybar", "arena"):
+        pytest.importorskip("pyspiel")
+    base = default_settings(GAMES[game])
+    changed = {arm: apply_overrides(base, words(base)) for arm, words in ARMS[game].items()}
+    assert changed.pop("base") == base
+    assert changed.pop(TORCH_START, base) == base
+    assert len(changed) > 7
+    assert all(settings != base for settings in changed.values())
+    assert JUDGED_BY[game]
+
+
+def test_arms_are_compared_by_a_deviation_that_all_of_them_share():
+    numbers = compared({"base": [1.0, 2.0, 3.0], "other": [5.0, 5.0, 8.0]})
+    # Squares around the means: 2 and 6, with 2 + 2 degrees of freedom; t(4) is 2.776.
+    half = 2.77645 * math.sqrt(8 / 4)
+    assert numbers["base"] == pytest.approx((2.0, half / math.sqrt(3), 0.0, 0.0))
+    assert numbers["other"] == pytest.approx(
+        (6.0, half / math.sqrt(3), 4.0, half * math.sqrt(2 / 3))
+    )
+
+
+def test_a_job_is_trained_and_judged_and_stands_in_the_table():
+    pytest.importorskip("pyspiel")
+    row = run_job("goofspiel", "critic on the torso, or apart", 1, 0.3)
+    assert json.loads(json.dumps(row)) == row
+    assert row["changes"] == ["learning.critic_sees=features"]
+    assert row["updates"] >= 1
+    # Uniform play has 1.417, and so short a run is not far from it.
+    assert 0.3 < row["strength"] < 1.6
+    rows = [row | {"arm": arm, "strength": strength} for arm, strength in
+            (("base", 0.5), ("base", 0.7), ("other", 0.9), ("other", 0.9))]  # fmt: skip
+    lines = table([*rows, {"game": "goofspiel", "arm": "other", "seed": 9, "error": "broke"}])
+    assert lines[0] == "### goofspiel"
+    assert any(line.startswith("| other | 0.900") and "+0.300" in line for line in lines)
