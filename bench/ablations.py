@@ -90,11 +90,15 @@ def _after(seconds: float) -> Callable[[], bool]:
 
 
 def sweep(
-    folder: Path, jobs: Sequence[tuple[str, str, int]], cores: Sequence[int], wall: float
+    folder: Path,
+    jobs: Sequence[tuple[str, str, int]],
+    cores: Sequence[int],
+    wall: float,
+    seconds: float,
 ) -> None:
-    """Do the jobs, each on one core, within about `wall` seconds."""
+    """Do the jobs, each on one core, within `wall` seconds; train for `seconds`, 0: as fits."""
     folder.mkdir(parents=True, exist_ok=True)
-    seconds = max(0.5, wall / math.ceil(len(jobs) / len(cores)) - _AROUND)
+    seconds = seconds or max(0.5, wall / math.ceil(len(jobs) / len(cores)) - _AROUND)
     waiting: queue.SimpleQueue[tuple[str, str, int]] = queue.SimpleQueue()
     for job in jobs:
         waiting.put(job)
@@ -186,6 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--wall", type=float, default=520.0, help="seconds that all may take")
+    parser.add_argument("--seconds", type=float, default=0.0, help="of training; 0: what fits")
     parser.add_argument("--cores", type=int, default=0, help="0: all of them")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -212,7 +217,7 @@ def main() -> None:
         if not words.arms or arm in (*words.arms, "base")
     ]
     cores = sorted(os.sched_getaffinity(0))
-    sweep(words.folder, jobs, cores[: words.cores or len(cores)], words.wall)
+    sweep(words.folder, jobs, cores[: words.cores or len(cores)], words.wall, words.seconds)
 
 
 if __name__ == "__main__":
