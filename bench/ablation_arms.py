@@ -33,7 +33,6 @@ GAMES = {
 TORCH_START = "torch's start"
 """The one arm that no setting makes: weights as torch draws them, the last layer as large."""
 _MCTS_SIMULATIONS = 25
-_FADING = "{kind: exponential, start: 0.01, end: 0.001}"
 
 
 def _resized(factor: float) -> Arm:
@@ -52,10 +51,27 @@ def _plain(*words: str) -> Arm:
 
 
 def _follow_kl(base: RunSettings) -> list[str]:
-    rule = f"{{kind: follow-kl, start: 6e-4, target: {_FADING}, highest: 5e-3}}"
+    # Where pulls hold a policy, an update of the base moves it by a tenth of what others do.
+    start = 1e-3 if "reference" in base.learning.terms else 1e-2
+    target = f"{{kind: exponential, start: {start}, end: {start / 5}}}"
+    rule = f"{{kind: follow-kl, start: 6e-4, target: {target}, highest: 5e-3}}"
     if base.rollouts.teacher:
         rule = f"{{kind: delay, share: 0.08, before: 1e-3, then: {rule}}}"
     return [f"learning.lr={rule}"]
+
+
+def _pulls(factor: float) -> Arm:
+    def arm(base: RunSettings) -> list[str]:
+        terms = base.learning.terms
+        magnet = {key: terms["magnet"][key] * factor for key in ("start", "end")}
+        return [
+            f"learning.terms.behaviour={terms['behaviour'] * factor}",
+            f"learning.terms.reference={terms['reference'] * factor}",
+            f"learning.terms.magnet={{kind: exponential, start: {magnet['start']}, "
+            f"end: {magnet['end']}}}",
+        ]
+
+    return arm
 
 
 def _other_critic(base: RunSettings) -> list[str]:
@@ -96,9 +112,24 @@ ARENA: dict[str, Arm] = {
     "no symmetry": _plain("network.symmetry=null"),
 }  # fmt: skip
 ARMS: Mapping[str, Mapping[str, Arm]] = {
-    "beastybar": COMMON, "connect_four": {**COMMON, "λ 1": _plain("learning.lam=1.0")},
-    "goofspiel": COMMON, "arena": ARENA,
-}  # fmt: skip
+    "beastybar": {
+        **COMMON,
+        "pulls a third as strong": _pulls(1 / 3),
+        "entropy 0.003 in place of pulls, normalised advantages": _plain(
+            "learning.terms={policy: 1.0, value: 0.5, entropy: 0.003}",
+            "learning.normalise_advantages=true",
+        ),
+    },
+    "connect_four": {
+        **COMMON,
+        "λ 1": _plain("learning.lam=1.0"),
+        "a third of the entropy bonus": _plain(
+            "learning.terms.entropy={kind: exponential, start: 0.017, end: 0.007}"
+        ),
+    },
+    "goofspiel": {**COMMON, "pulls a third as strong": _pulls(1 / 3)},
+    "arena": ARENA,
+}
 LOWER_IS_BETTER = ("goofspiel",)
 JUDGED_BY = {
     "beastybar": "mean score against `distilled` and `outcome`, 2,000 matches each, drawn",
