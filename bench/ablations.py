@@ -150,7 +150,8 @@ def compared(values: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, fl
     means = {arm: sum(some) / len(some) for arm, some in values.items()}
     squares = sum((v - means[arm]) ** 2 for arm, some in values.items() for v in some)
     freedom = sum(len(some) - 1 for some in values.values())
-    spread = t_quantile(freedom) * math.sqrt(squares / freedom)
+    # One seed says nothing of how far seeds lie apart.
+    spread = t_quantile(freedom) * math.sqrt(squares / freedom) if freedom else math.nan
     base = len(values["base"])
     return {
         arm: (
