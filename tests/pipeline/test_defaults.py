@@ -12,22 +12,13 @@ import yaml
 from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.learn.schedules import parse_schedule
-from lanista.pipeline.defaults import (
-    FEW_UPDATES,
-    Sample,
-    bot_strengths,
-    choose,
-    default_recipe,
-    default_settings,
-    few_updates,
-    return_scale,
-    sample_of,
-    summary,
-)
+from lanista.pipeline.defaults import choose, default_recipe, default_settings
+from lanista.pipeline.game_sample import Sample, bot_strengths, return_scale, sample_of
 from lanista.pipeline.recipe import load_recipe
 from lanista.pipeline.recipes import alphastar
 from lanista.pipeline.request import Request
-from lanista.runs.settings import load_settings, to_yaml
+from lanista.pipeline.settings_summary import FEW_UPDATES, few_updates, summary
+from lanista.runs.settings import apply_overrides, load_settings, to_yaml
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_game.py"
 KUHN = registry.spec_of("kuhn")
@@ -149,6 +140,22 @@ def test_the_summary_promises_nashconv_where_it_is_measured_alone():
     assert "NashConv if the game is small" in summary(replace(kuhn, game="openspiel:dots"))
     never = replace(kuhn, evaluation=replace(kuhn.evaluation, exact="never"))
     assert "NashConv" not in summary(never)
+
+
+@pytest.mark.parametrize(
+    ("lr", "words"),
+    [
+        ("{kind: follow-kl, start: 6e-4, target: 0.01}", "follow-kl"),
+        ("{kind: warm-up, steps: 5, then: 1e-3}", "warm-up"),
+        ("{kind: linear, start: 3e-4, end: 0}", "0.0003→0"),
+        ("{kind: delay, steps: 3, before: 1e-3, then: 1e-4}", "0.001, then 0.0001"),
+    ],
+)
+def test_the_summary_has_words_for_any_schedule(lr, words):
+    settings = apply_overrides(
+        default_settings("kuhn", iterations=200), [f"learning.lr={lr}", "learning.minibatches=2"]
+    )
+    assert f"  learning rate  {words}\n" in summary(settings)
 
 
 def test_a_handful_of_updates_is_told_in_one_sentence():

@@ -63,8 +63,10 @@ def test_shaping_fades_by_its_schedule_wherever_matches_are_played(rollouts, tmp
     settings = settings_of(PLAIN, rollouts={"matches": 32, "shaping_scale": schedule, **rollouts})
     train(settings, tmp_path / "p.pt")
     workers = rollouts.get("workers", 1)
-    wanted = [0.8 * (1 - at / 4) for at in range(4) for _ in range(workers)]
-    assert seen == pytest.approx(wanted)
+    scales = [0.8 * (1 - at / 4) for at in range(4)]
+    assert seen == pytest.approx([scale for scale in scales for _ in range(workers)])
+    logged = [row[2] for row in metrics(tmp_path / "p.pt") if row[1] == "shaping_scale"]
+    assert logged == pytest.approx(scales)
 
 
 def test_a_learner_is_told_the_score_that_stands_in_the_log(tmp_path, monkeypatch):

@@ -20,10 +20,10 @@ from lanista.interrupt import stopping
 from lanista.output_paths import refuse_unwritable, refuse_unwritable_folder
 from lanista.pipeline import recipes
 from lanista.pipeline.budget import run_within
-from lanista.pipeline.defaults import few_updates, summary
 from lanista.pipeline.recipe import EVALUATION, REPORT, Imitating, PipelineRecipe
 from lanista.pipeline.request import Request
 from lanista.pipeline.runner import conduct
+from lanista.pipeline.settings_summary import few_updates, summary
 from lanista.pipeline.stage_learn import task_of
 from lanista.runs.folder import folder_of
 from lanista.runs.serialise import build

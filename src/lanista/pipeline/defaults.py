@@ -1,6 +1,6 @@
 """Which settings a run has where nobody chose any: a function of what is known of the game.
 
-Owns the rule and what it goes by: the game's facts, a few random matches, its bots, whether there
+Owns the rule alone; it goes by the game's facts, a sample of matches, its bots, and whether there
 is a policy to begin from. Knows nothing of commands.
 """
 
@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from lanista.games import registry
-from lanista.games.adapters.exact import FAMILY, OPENSPIEL_NAMES
-from lanista.games.bots import Plans, SeatsMatches
-from lanista.games.compiled import CompiledGame
 from lanista.games.contract import Spec
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
+from lanista.pipeline.game_sample import Sample, bot_strengths, sample_of
 from lanista.pipeline.recipe import TOP
 from lanista.pipeline.recipes import alphastar
-from lanista.rollout.match_runner import Table, play
-from lanista.rollout.schedule import Schedule
 from lanista.runs.serialise import plain
 from lanista.runs.settings import (
     SELF,
@@ -39,16 +32,11 @@ ITERATIONS = 1000
 """Of a run that was given neither iterations nor minutes."""
 EVALUATIONS = 10
 """How often a run is evaluated, about."""
-FEW_UPDATES = 50
-"""A run with fewer has hardly begun to learn."""
-_SAMPLE = 256
 _EVALUATED = 20_000
 """Decisions of an evaluation, about, in all its matches."""
 _FEWEST_EVALUATED, _MOST_EVALUATED = 20, 400
 _DECISIONS, _COMPILED_DECISIONS = 2048, 8192
 """Of an update: where play is dear, many small updates make more of it than few large ones."""
-_BOT_MATCHES = 60
-"""Matches for each bot in which the best is looked for."""
 _FEWEST_MATCHES = 64
 _LONG_MATCH = 256
 """Decisions of a match, all seats together, beyond which no update waits for its end."""
@@ -62,64 +50,6 @@ _TAUGHT = 0.08
 """Share of the updates in which a teacher alone is followed: of 1,000 about a million decisions."""
 _REHEARSAL = 0.3
 """Share of matches against bots where everything is seen."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What a few matches between random players say of a game."""
-
-    decisions: float
-    """Of a match, all seats together."""
-    scale: float
-    """How far returns lie apart: what losses are measured by."""
-    compiled: bool = False
-    """Whether a decision costs next to nothing beside what is learned from it."""
-
-
-def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sample:
-    """Play a few random matches and return what they say."""
-    matches = min(_SAMPLE, registry.slots_for(game, _SAMPLE))
-    with closing(registry.make(game, slots=matches, seed=seed, **game_settings)) as made:
-        spec = made.spec
-        ids = np.arange(matches, dtype=np.int64)
-        schedule = Schedule(ids, ids, np.zeros((matches, spec.seats), np.int32))
-        results = play([Table(made, (registry.make_bot(game, "random", spec, seed),))], schedule)
-        compiled = isinstance(made, CompiledGame)
-    whole = results.returns[~results.cut_off]
-    return Sample(float(results.decisions.mean()), return_scale(whole), compiled)
-
-
-def bot_strengths(
-    game: str, game_settings: Mapping[str, Any], bots: Sequence[str], seed: int = 0
-) -> dict[str, float]:
-    """Return the mean return of each bot in matches among them all, each seat drawn at random."""
-    matches = _BOT_MATCHES * len(bots)
-    with closing(registry.make(game, slots=min(matches, 64), seed=seed, **game_settings)) as made:
-        spec = made.spec
-        players = tuple(registry.make_bot(game, bot, spec, seed) for bot in bots)
-        ids = np.arange(matches, dtype=np.int64)
-        drawn = np.random.Generator(np.random.PCG64(seed))
-        seating = drawn.integers(len(bots), size=(matches, spec.seats), dtype=np.int32)
-        results = play([Table(made, players)], Schedule(ids, ids, seating))
-    whole = ~results.cut_off
-    returns, seated = results.returns[whole], seating[whole]
-    # Whoever follows its own matches cannot teach.
-    return {
-        bot: float(returns[seated == at].mean())
-        for at, bot in enumerate(bots)
-        if not isinstance(players[at], SeatsMatches | Plans)
-    }
-
-
-def return_scale(returns: Any) -> float:
-    """Return the deviation of returns `[matches, seats]` around each seat's mean; 1 where none.
-
-    Where nearly all matches end alike, the few others count: at least half of the largest.
-    """
-    if not len(returns):
-        return 1.0
-    centred = returns - returns.mean(0, keepdims=True)
-    return float(max(centred.std(), abs(returns).max() / 4)) or 1.0
 
 
 def default_settings(
@@ -318,56 +248,3 @@ def _rollouts(spec: Spec, bots: Sequence[str], sample: Sample) -> Rollouts:
 
 def _rounded(number: float) -> float:
     return float(f"{number:.3g}")
-
-
-def summary(settings: RunSettings) -> str:
-    """Return the settings that nobody chose, an item a line."""
-    learning, rollouts = settings.learning, settings.rollouts
-    network, evaluation = settings.network, settings.evaluation
-    amount = (
-        f"{rollouts.unrolls} unrolls of {rollouts.unroll_length}"
-        if rollouts.streaming
-        else f"{rollouts.matches} matches"
-    )
-    against = ", ".join(evaluation.bots) or "nobody"
-    items = {
-        "algorithm": learning.policy,
-        "terms": "; ".join(f"{name} {_shown(weight)}" for name, weight in learning.terms.items()),
-        "learning rate": _shown(learning.lr),
-        "network": f"{network.kind} {network.resolved_width}x{network.resolved_layers}",
-        "teacher": rollouts.teacher,
-        "opponents": ", ".join(f"{one.player} {one.weight:g}" for one in rollouts.opponents),
-        "experience": f"{amount} an iteration, {settings.iterations:,} iterations",
-        "evaluation": f"every {evaluation.every}, against {against}{_exactly(settings)}",
-    }
-    lines = [f"  {name:<14} {value}" for name, value in items.items() if value]
-    return "\n".join([f"Settings for {settings.game}:", *lines])
-
-
-def _exactly(settings: RunSettings) -> str:
-    """Return whether evaluations measure NashConv too."""
-    if settings.evaluation.exact == "never":
-        return ""
-    if settings.game in OPENSPIEL_NAMES:
-        return ", and NashConv"
-    return ", and NashConv if the game is small" if settings.game.startswith(FAMILY) else ""
-
-
-def few_updates(settings: RunSettings) -> str:
-    """Return a sentence about a run that is too short to learn much; empty: it is not."""
-    if settings.updates >= FEW_UPDATES:
-        return ""
-    return (
-        f"This is a run of {settings.updates} updates, too few to learn much from; give it more "
-        "time, or --iterations."
-    )
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, Mapping) and value["kind"] == "delay":
-        return f"{value['before']:g}, then {_shown(value['then'])}"
-    if isinstance(value, Mapping) and value["kind"] == "constant":
-        return f"{value['value']:g}"
-    if isinstance(value, Mapping):
-        return f"{value['start']:g}→{value['end']:g}"
-    return f"{value:g}"

@@ -14,7 +14,7 @@ from typing import Any
 from lanista.errors import LanistaError, RefusedError
 from lanista.games import registry
 from lanista.pipeline.budget import digests_of, read_budget, too_short, within
-from lanista.pipeline.defaults import default_recipe, few_updates, summary
+from lanista.pipeline.defaults import default_recipe
 from lanista.pipeline.preflight import refuse_unready
 from lanista.pipeline.recipe import (
     RECIPE,
@@ -28,6 +28,7 @@ from lanista.pipeline.recipe import (
 from lanista.pipeline.recipes import find
 from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import saved_recipe
+from lanista.pipeline.settings_summary import few_updates, summary
 from lanista.runs.layout import CONFIG, DATABASE
 
 RUNS = Path("runs")

@@ -7,7 +7,7 @@ opponents are drawn from recorded meetings. Nothing that affects learning reads 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -283,6 +283,8 @@ class LearnerLoop:
         }
         if self.replay is not None:
             values["replay/size"] = len(self.replay)
+        if isinstance(self.settings.rollouts.shaping_scale, Mapping):
+            values["shaping_scale"] = self.collector.shaping_scale
         values |= self.collector.measured()
         counts = self.collector.tally.counts()
         return values | fared(counts, self.name, self.chairs, self.categories)

@@ -124,8 +124,8 @@ class RL:
 
     def _settings(self, resume: bool) -> RunSettings:
         """Return the settings that the flags ask for."""
-        from lanista.pipeline.defaults import few_updates, summary
         from lanista.pipeline.recipes import settings_of, taken_from
+        from lanista.pipeline.settings_summary import few_updates, summary
         from lanista.runs.folder import folder_of, saved_settings
         from lanista.runs.settings import apply_overrides
 

@@ -113,7 +113,7 @@ def entropy_and_kl(record: RunRecord) -> Section | None:
 
 
 def _is_scheduled(name: str) -> bool:
-    return name in ("lr", "temperature") or name.endswith("/weight")
+    return name in ("lr", "temperature", "shaping_scale") or name.endswith("/weight")
 
 
 def schedules(record: RunRecord) -> Section | None:
@@ -122,8 +122,8 @@ def schedules(record: RunRecord) -> Section | None:
     if not series_by_metric:
         return None
     lead = (
-        "Learning rate, the temperature at which the policy plays and learns, and the weight of "
-        "each loss term."
+        "Learning rate, the temperature at which the policy plays and learns, the weight of reward "
+        "shaping where it fades, and the weight of each loss term."
     )
     return Section("Schedules", _panels(record, series_by_metric), lead)
 

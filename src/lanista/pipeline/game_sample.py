@@ -1,0 +1,81 @@
+"""What a few matches say of a game that nobody knows: its length, its returns, who plays best.
+
+Knows nothing of what is chosen by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanista.games import registry
+from lanista.games.bots import Plans, SeatsMatches
+from lanista.games.compiled import CompiledGame
+from lanista.rollout.match_runner import Table, play
+from lanista.rollout.schedule import Schedule
+
+_MATCHES = 256
+_BOT_MATCHES = 60
+"""Matches for each bot in which the best is looked for."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a few matches between random players say of a game."""
+
+    decisions: float
+    """Of a match, all seats together."""
+    scale: float
+    """How far returns lie apart: what losses are measured by."""
+    compiled: bool = False
+    """Whether a decision costs next to nothing beside what is learned from it."""
+
+
+def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sample:
+    """Play a few random matches and return what they say."""
+    matches = min(_MATCHES, registry.slots_for(game, _MATCHES))
+    with closing(registry.make(game, slots=matches, seed=seed, **game_settings)) as made:
+        spec = made.spec
+        ids = np.arange(matches, dtype=np.int64)
+        schedule = Schedule(ids, ids, np.zeros((matches, spec.seats), np.int32))
+        results = play([Table(made, (registry.make_bot(game, "random", spec, seed),))], schedule)
+        compiled = isinstance(made, CompiledGame)
+    whole = results.returns[~results.cut_off]
+    return Sample(float(results.decisions.mean()), return_scale(whole), compiled)
+
+
+def bot_strengths(
+    game: str, game_settings: Mapping[str, Any], bots: Sequence[str], seed: int = 0
+) -> dict[str, float]:
+    """Return the mean return of each bot in matches among them all, each seat drawn at random."""
+    matches = _BOT_MATCHES * len(bots)
+    with closing(registry.make(game, slots=min(matches, 64), seed=seed, **game_settings)) as made:
+        spec = made.spec
+        players = tuple(registry.make_bot(game, bot, spec, seed) for bot in bots)
+        ids = np.arange(matches, dtype=np.int64)
+        drawn = np.random.Generator(np.random.PCG64(seed))
+        seating = drawn.integers(len(bots), size=(matches, spec.seats), dtype=np.int32)
+        results = play([Table(made, players)], Schedule(ids, ids, seating))
+    whole = ~results.cut_off
+    returns, seated = results.returns[whole], seating[whole]
+    # Whoever follows its own matches cannot teach.
+    return {
+        bot: float(returns[seated == at].mean())
+        for at, bot in enumerate(bots)
+        if not isinstance(players[at], SeatsMatches | Plans)
+    }
+
+
+def return_scale(returns: Any) -> float:
+    """Return the deviation of returns `[matches, seats]` around each seat's mean; 1 where none.
+
+    Where nearly all matches end alike, the few others count: at least half of the largest.
+    """
+    if not len(returns):
+        return 1.0
+    centred = returns - returns.mean(0, keepdims=True)
+    return float(max(centred.std(), abs(returns).max() / 4)) or 1.0
