@@ -27,9 +27,10 @@ from typing import Any
 
 from bench.peers_learning import PEERS, why_missing
 from bench.strength.arm import Arm
-from bench.strength.page import page
+from bench.strength.page import page, plot
 from bench.strength.rows import ROWS, Row, row_of
 from lanista.errors import LanistaError
+from lanista.files import write_text
 
 OURS, PPO, MASKABLE = "ours", "ppo", "maskable_ppo"
 SMALL_ROWS, SMALL_BUDGET = ("kuhn",), 10.0
@@ -43,9 +44,15 @@ def strength() -> Iterator[Line]:
 
 def main(words: Sequence[str]) -> None:
     """Do what the flags ask for."""
-    options = _parser().parse_args(words)
+    parser = _parser()
+    options = parser.parse_args(words)
+    if options.plot and not options.page:
+        parser.error("--plot draws what --page reads; give --page FILE too.")
     if options.page:
-        print(page([line for file_lines in options.page for line in file_lines]))
+        looks = [line for file_lines in options.page for line in file_lines]
+        print(page(looks))
+        if options.plot:
+            write_text(options.plot, plot(looks, options.rows))
         return
     rows = [row_of(name) for name in options.rows]
     learners = [OURS] if options.ours else [PPO, MASKABLE] if options.peers else None
@@ -89,6 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     only.add_argument("--peers", action="store_true", help="only the peers")
     only.add_argument("--page", nargs="+", type=_file_lines, metavar="FILE",
                       help="print the table of such lines")  # fmt: skip
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg",
+                        help="with --page: draw the curves of --rows")  # fmt: skip
     return parser
 
 

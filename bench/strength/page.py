@@ -1,4 +1,4 @@
-"""The standing table of docs/results/strength.md, from the lines of `python -m bench strength`."""
+"""The standing table of docs/results/strength.md and its plots, from the lines of the command."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from bench.strength.clock import look_times
 from bench.strength.curves import Look, Ratio, Times, ratio
-from bench.strength.rows import ROWS, Mark, Row
+from bench.strength.rows import NASH_CONV, ROWS, Mark, Row
 from lanista.evaluation.score import mean_value
+from lanista.report.plot import Band, Panel, figure
 
 OURS = "ours"
 TITLES = {"ppo": "PPO", "maskable_ppo": "MaskablePPO"}
@@ -110,9 +112,40 @@ def _ends(curves: Sequence[Sequence[Look]], metrics: Iterable[str]) -> str:
         if mean is None:
             continue
         interval = "" if mean.low is None else f" [{mean.low:.3f}, {mean.high:.3f}]"
-        label = "NashConv" if metric == "nash_conv" else f"`{metric}`"
+        label = "NashConv" if metric == NASH_CONV else f"`{metric}`"
         parts.append(f"{label} {mean.value:.3f}{interval}")
     return ", ".join(parts) or "—"
+
+
+def plot(lines: Iterable[Look], names: Sequence[str]) -> str:
+    """Return the curves of rows as SVG: a panel a row, its last metric, seeds as a band."""
+    curves = curves_of(lines)
+    panels = [_panel(row, curves[row.name]) for row in ROWS if row.name in {*names} & {*curves}]
+    return figure("Strength against CPU seconds, seeds as a band", panels)
+
+
+def _panel(row: Row, curves: Curves) -> Panel:
+    metric = row.marks[-1].metric
+    label = "NashConv" if metric == NASH_CONV else f"score against {metric}"
+    bands = [
+        _band(TITLES.get(learner, learner), curves[learner], metric)
+        for learner in sorted(curves, key=lambda learner: learner != OURS)
+    ]
+    return Panel(f"{row.title}: CPU seconds", label, bands)
+
+
+def _band(name: str, curves: Sequence[Sequence[Look]], metric: str) -> Band:
+    """Return the newest value at each moment, where all seeds have one."""
+    first = max(looks[0]["cpu_seconds"] for looks in curves)
+    last = max(looks[-1]["cpu_seconds"] for looks in curves)
+    moments = [first, *(moment for moment in look_times(last, 3) if moment > first)]
+    values = np.array([[_newest(looks, metric, at) for looks in curves] for at in moments])
+    return Band(name, moments, np.median(values, 1), values.min(1), values.max(1))
+
+
+def _newest(looks: Sequence[Look], metric: str, moment: float) -> float:
+    earlier = [look for look in looks if look["cpu_seconds"] <= moment]
+    return float(earlier[-1]["metrics"][metric]["value"])
 
 
 def _n(times: Times) -> int:

@@ -379,6 +379,7 @@ def test_an_arm_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--budget", "0"], "argument --budget: it is 0; give a number above 0."),
         (["--jobs", "-2"], "argument --jobs: it is -2; give a number above 0."),
         (["--page", "no-such-file"], "no-such-file cannot be read as lines of"),
+        (["--plot", "curves.svg"], "give --page FILE too."),
         (["--rows", "chess"], "invalid choice: 'chess'"),
     ],
 )
@@ -398,7 +399,9 @@ def test_the_page_is_printed_from_files_of_lines(
         files.append(tmp_path / f"{learner}.jsonl")
         line = {"row": "kuhn", "learner": learner, "seed": 0, "budget": 40.0, **look(2.0, 0.01)}
         files[-1].write_text(json.dumps(line) + "\n", encoding="utf-8")
-    command.main(["--page", *map(str, files)])
+    picture = tmp_path / "curves.svg"
+    command.main(["--page", *map(str, files), "--plot", str(picture)])
+    assert picture.read_text(encoding="utf-8").count("<polyline") == len(files)
     assert "| 2.0 CPU s [2.0, 2.0] (PPO) | 1.0 [1.0, 1.0] |" in capsys.readouterr().out
 
 
