@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from lanista.cli.main import main
-from lanista.cli.train.imitate import Imitate
+from lanista.cli.train.imitate import Imitate, ImitationFlags
 from lanista.data.feedback import append_outcome
 from lanista.learn.imitation.cloner import Cloner
-from lanista.learn.imitation.settings import Imitation
 from lanista.nets.policy_file import load_policy
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
@@ -45,7 +44,7 @@ def test_a_policy_its_numbers_and_its_run_folder_are_there_and_agree(replays, tm
     assert loaded.header.step == numbers["best_epoch"]
     assert numbers["epochs"] == len(numbers["history"])
     assert numbers["held_out"]["heads"][0]["decisions"] > 0
-    assert numbers["held_out"]["value"]["bins"]
+    assert numbers["held_out"]["value"]["explained_variance"] is not None
     assert numbers["data"]["learned_decisions"] > numbers["data"]["held_out_decisions"] > 0
     meetings = numbers["strength"]["meetings"]
     assert {(one["opponent"], one["manner"]) for one in meetings} == {
@@ -58,8 +57,16 @@ def test_a_policy_its_numbers_and_its_run_folder_are_there_and_agree(replays, tm
     assert len({one["clone"]["digest"] for one in meetings}) == 3
     assert (tmp_path / "pi_sup.pt.run" / "critic.safetensors").is_file()
     assert (tmp_path / "pi_sup.pt.run" / "config.yaml").is_file()
-    for word in ("accuracy", "gain", "balanced", "calibration", "score [95 % interval"):
+    for word in ("accuracy", "gain", "balanced", "explained variance", "score [95 % interval"):
         assert word in said
+
+
+def test_a_critic_of_outcomes_is_judged_by_its_forecasts(replays, tmp_path, capsys):
+    output = tmp_path / "p.safetensors"
+    assert imitate(replays, output, "--critic", "outcome", "--evaluation-matches", "0") == 0
+    assert "calibration error" in capsys.readouterr().out
+    numbers = json.loads((tmp_path / "p.safetensors.json").read_text())
+    assert numbers["held_out"]["value"]["bins"]
 
 
 def test_interrupted_it_ends_with_130_and_resumed_it_equals_the_unbroken_run(
@@ -168,7 +175,55 @@ def test_slips_are_refused_in_one_sentence_and_leave_nothing(
 
 def test_nothing_to_imitate_is_refused(tmp_path, capsys):
     assert main(["imitate", "--output", str(tmp_path / "p")]) == 2
-    assert "give --data-dir or --feedback-dir" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "give --data-dir or --feedback-dir, or --game and --teacher" in error
+
+
+def dagger(output, *more):
+    return main(
+        ["imitate", "--game", "arena", "--set", "duration=4", "--teacher", "kiter",
+         "--dagger-rounds", "1", "--dagger-matches", "6", "--dagger-epochs", "1", "--epochs", "1",
+         "--network.width", "16", "--network.symmetry", "8", "--evaluation-matches", "8",
+         "--threads", "1", "--output", str(output), *more]
+    )  # fmt: skip
+
+
+def test_a_teacher_plays_and_labels_what_its_clone_meets(tmp_path, capsys):
+    output = tmp_path / "clone.safetensors"
+    assert dagger(output, "--dagger-opponents", "self,still", "--dagger-beta", "0.3") == 0
+    said = capsys.readouterr().out
+    assert "round 1 of 1: kiter labelled" in said
+    assert "chance 0.3" in said
+    numbers = json.loads((tmp_path / "clone.safetensors.json").read_text())
+    assert [one["name"] for one in numbers["data"]["teachers"]] == ["kiter"]
+    assert numbers["game"]["settings"]["duration"] == 4.0
+    assert numbers["epochs"] == 2
+    assert numbers["settings"]["imitation"]["dagger"]["opponents"] == ["self", "still"]
+    assert {one["opponent"] for one in numbers["strength"]["meetings"]} == {"kiter"}
+    assert numbers["strength"]["seed"] == 1  # The rounds were played on deals of seed 0.
+    assert load_policy(output).policy.network.symmetry == 8
+    assert dagger(output, "--resume", "--dagger-matches", "8") == 3
+    assert "--dagger-matches differs" in capsys.readouterr().err
+
+
+def test_recorded_matches_bring_the_settings_of_their_game_along(replays, tmp_path, capsys):
+    flags = ["--game", "arena", "--set", "duration=4"]
+    assert imitate(replays, tmp_path / "p", *flags) == 2
+    assert "recorded matches bring their settings along" in capsys.readouterr().err
+    assert main(["imitate", "--output", str(tmp_path / "p"), "--set", "duration=4"]) == 2
+    assert "name it with --game" in capsys.readouterr().err
+
+
+def test_the_bot_that_was_recorded_is_the_teacher_unless_another_is_named(
+    replays, tmp_path, capsys
+):
+    output = tmp_path / "p.safetensors"
+    flags = ["--dagger-rounds", "1", "--dagger-matches", "10"]
+    assert imitate(replays, output, *flags, "--dagger-epochs", "1") == 0
+    assert "round 1 of 1: random labelled" in capsys.readouterr().out
+    numbers = json.loads((tmp_path / "p.safetensors.json").read_text())
+    assert numbers["data"]["matches"] == 70
+    assert numbers["strength"]["seed"] == 6  # Seed 4 was recorded, seed 5 the round's.
 
 
 def test_live_feedback_alone_is_learned_from(tmp_path, capsys):
@@ -237,7 +292,7 @@ def test_the_flags_of_the_seeds_are_understood():
         data_dir=Path("data/processed"),
         feedback_dir=Path("reports/feedback_training"),
         reports_live_dir=Path("reports/live"),
-        imitation=Imitation(epochs=10, batch_size=128, lr=3e-4),
+        imitation=ImitationFlags(epochs=10, batch_size=128, lr=3e-4),
     )
 
 
@@ -252,6 +307,6 @@ def test_the_commands_in_the_docs_are_understood():
         for line in text.splitlines()
         if line.startswith("lanista ")
     ]
-    assert len(lines) == 6
+    assert len(lines) == 8
     for line in lines:
         parse(line.split()[1:])

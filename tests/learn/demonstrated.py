@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanista.data.demonstrations import Demonstrations, Gathering
+from lanista.data.demonstration_builder import Gathering
+from lanista.data.demonstrations import Demonstrations
 from lanista.data.records import PlayerInfo
 from lanista.games import make
 
@@ -26,7 +27,7 @@ def demonstrate(matches: int = 64, seed: int = 0, *, rule=None, outcome=None) ->
         mask=np.ones((rows, SPEC.choices), np.bool_),
         action=np.array([[rule(view)] for view in views]),
         turn=np.arange(rows),
-        reward=np.zeros(rows),
+        reward=np.sin(np.arange(rows) + seed),
         match=match,
         seat=np.zeros(rows, np.int32),
         outcome=rng.integers(0, 3, matches) if outcome is None else np.full(matches, outcome),

@@ -12,6 +12,7 @@ from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
+from lanista.rollout.teacher import Teacher
 
 SMALL = Network(width=16, layers=1)
 RECURRENT = Network(kind="lstm", width=12, layers=1)
@@ -75,7 +76,9 @@ class Run:
             unroll_length=unroll_length,
             keep_log_probs=True,
             keep_privileged=settings.critic_sees == "privileged",
-            teacher=RandomBot(game.spec, seed) if settings.needs("teacher") else None,
+            teacher=Teacher(RandomBot(game.spec, seed), game.spec)
+            if settings.needs("teacher")
+            else None,
         )
 
     def play(self, matches: int = 64) -> Unrolls:

@@ -12,7 +12,7 @@ import torch
 from demonstrated import SPEC, demonstrate
 
 from lanista.data import expand, read_replays
-from lanista.data.demonstrations import UNKNOWN, DemonstrationError
+from lanista.data.demonstrations import UNKNOWN, DemonstrationError, joined
 from lanista.data.gathering import gather
 from lanista.games import make, make_bot
 from lanista.learn.imitation.cloner import Cloner, Shown, judged, show
@@ -195,7 +195,7 @@ def test_a_rule_in_the_view_is_learned(kind):
     cloner = fit(data, settings, Network(kind=kind, size="s", width=16, layers=1))
     _, held = data.split(settings.hold_out)
     policy, critic = cloner.best()
-    judgement = report(data, held, judged(policy, critic, data, held), value=True)
+    judgement = report(data, held, judged(policy, critic, data, held), critic="value")
     assert judgement.heads[0].accuracy > 0.98
     assert judgement.nll < 0.1
 
@@ -217,15 +217,17 @@ def test_a_recurrent_policy_is_shown_each_trajectory_from_its_start():
     assert at == len(shown.log_probs)
 
 
-def test_what_has_no_outcome_teaches_the_critic_nothing():
+@pytest.mark.parametrize("critic", ["value", "outcome"])
+def test_what_has_no_outcome_teaches_the_critic_nothing(critic):
     data = demonstrate(100, outcome=UNKNOWN)
-    cloner = fit(data, Imitation(epochs=3, batch_size=32, lr=1e-2))
+    settings = Imitation(epochs=3, batch_size=32, lr=1e-2, critic=critic)
+    cloner = fit(data, settings)
     assert not cloner.critic.head.weight.any()
-    known = fit(demonstrate(100, outcome=0), Imitation(epochs=3, batch_size=32, lr=1e-2))
-    assert known.critic.head.weight.any()
-    judgement = report(data, np.arange(3), [], value=True)
+    assert fit(demonstrate(100, outcome=0), settings).critic.head.weight.any()
+    _, held = data.split(settings.hold_out)
+    judgement = report(data, held, judged(*cloner.best(), data, held), critic=critic)
     assert judgement.value.decisions == 0
-    assert judgement.value.nll is None
+    assert getattr(judgement.value, {"value": "error", "outcome": "nll"}[critic]) is None
 
 
 def test_training_ends_when_nothing_improves_and_keeps_the_best_epoch():
@@ -244,7 +246,7 @@ def test_training_ends_when_nothing_improves_and_keeps_the_best_epoch():
     policy, _ = cloner.best()
     assert not torch.equal(policy.head.weight, cloner.policy.head.weight)
     assert all(torch.equal(last[key], now) for key, now in cloner.policy.state_dict().items())
-    judgement = report(data, learned, judged(policy, None, data, held), value=False)
+    judgement = report(data, learned, judged(policy, None, data, held), critic=None)
     assert judgement.nll == pytest.approx(min(losses), rel=1e-5)
     assert losses[-1] > min(losses)
 
@@ -338,14 +340,15 @@ def test_a_report_is_the_hand_computed_one():
                              [0.3, 0.4, 0.3]]).double()  # fmt: skip
     shown = Shown(
         log_probs=torch.tensor([[1 - p, p] for p in likely]).double().log(),
-        outcome_logits=forecast.log(),
+        critic_output=forecast.log(),
         action=torch.tensor(taken)[:, None],
         mask=torch.ones(5, 2, dtype=torch.bool),
         outcome=torch.tensor(outcome),
+        returns=torch.zeros(5),
         match=np.array([0, 0, 1, 1, 2]),
     )
     data.action[:] = 1  # Choice 1 is the usual one.
-    judgement = report(data, np.arange(4), [shown], value=True)
+    judgement = report(data, np.arange(4), [shown], critic="outcome")
     head = judgement.heads[0]
     assert head.decisions == 5
     assert head.accuracy == pytest.approx(3 / 5)
@@ -380,13 +383,14 @@ def test_decisions_with_one_choice_say_nothing_about_a_head():
     data = demonstrate(4)
     shown = Shown(
         log_probs=torch.tensor([[0.0, -1e9], [-0.5, -0.93]]),
-        outcome_logits=None,
+        critic_output=None,
         action=torch.tensor([[0], [1]]),
         mask=torch.tensor([[True, False], [True, True]]),
         outcome=torch.tensor([0, 0]),
+        returns=torch.zeros(2),
         match=np.array([0, 0]),
     )
-    judgement = report(data, np.arange(4), [shown], value=False)
+    judgement = report(data, np.arange(4), [shown], critic=None)
     assert judgement.heads[0].decisions == 1
     assert judgement.heads[0].accuracy == 0.0
     assert judgement.whole_action_accuracy == 0.0
@@ -399,13 +403,14 @@ def test_the_usual_choice_is_the_most_frequent_legal_one():
     data.action[:] = 1
     shown = Shown(
         log_probs=torch.full((2, 3), -math.log(2)),
-        outcome_logits=None,
+        critic_output=None,
         action=torch.tensor([[1], [0]]),
         mask=torch.tensor([[True, True, True], [True, False, True]]),
         outcome=torch.tensor([0, 0]),
+        returns=torch.zeros(2),
         match=np.array([0, 0]),
     )
-    judgement = report(data, np.arange(4), [shown], value=False)
+    judgement = report(data, np.arange(4), [shown], critic=None)
     assert judgement.heads[0].majority_accuracy == 1.0
 
 
@@ -416,10 +421,11 @@ def five_decisions(dtype=torch.float64):
                 [0.3, 0.4, 0.3]]  # fmt: skip
     return Shown(
         log_probs=torch.stack([1 - likely, likely], 1).log(),
-        outcome_logits=torch.tensor(forecast, dtype=dtype).log(),
+        critic_output=torch.tensor(forecast, dtype=dtype).log(),
         action=torch.tensor([1, 1, 1, 0, 0])[:, None],
         mask=torch.ones(5, 2, dtype=torch.bool),
         outcome=torch.tensor([0, 0, 2, 1, UNKNOWN]),
+        returns=torch.tensor([0.9, 1.0, -1.0, 0.5, math.nan]).double(),
         match=np.array([0, 0, 1, 1, 2]),
     )
 
@@ -430,8 +436,10 @@ def cut(shown, start, end):
 
 def test_a_report_does_not_depend_on_how_decisions_are_shown():
     data, shown = demonstrate(4), five_decisions()
-    whole = asdict(report(data, np.arange(4), [shown], value=True))
-    parts = asdict(report(data, np.arange(4), [cut(shown, 0, 2), cut(shown, 2, 5)], value=True))
+    whole = asdict(report(data, np.arange(4), [shown], critic="outcome"))
+    parts = asdict(
+        report(data, np.arange(4), [cut(shown, 0, 2), cut(shown, 2, 5)], critic="outcome")
+    )
     flat, flat_parts = flattened(whole), flattened(parts)
     assert flat.keys() == flat_parts.keys()
     assert flat == pytest.approx(flat_parts)
@@ -453,7 +461,7 @@ def test_a_forecast_is_held_against_how_often_each_end_came_in_what_was_learned_
     data.outcome[:] = [0, 0, 1, 2]
     lengths = np.diff(data.first)
     usual = np.array([lengths[0] + lengths[1], lengths[2], lengths[3]]) / lengths.sum()
-    value = report(data, np.arange(4), [five_decisions()], value=True).value
+    value = report(data, np.arange(4), [five_decisions()], critic="outcome").value
     came = np.eye(3)[[0, 0, 2, 1]]
     assert value.base_nll == pytest.approx(-np.log(usual[[0, 0, 2, 1]]).mean())
     assert value.base_brier == pytest.approx(((usual - came) ** 2).sum(1).mean())
@@ -470,7 +478,7 @@ def test_what_was_thought_impossible_costs_much_and_not_everything():
     shown = five_decisions()
     data = demonstrate(4, outcome=0)
     value = report(data, np.arange(4), [replace(shown, outcome=torch.tensor([1, 1, 1, 0, 0]))],
-                   value=True).value  # fmt: skip
+                   critic="outcome").value  # fmt: skip
     came = [0.1, 1e-30, 0.15, 1e-30, 0.3]
     assert value.nll == pytest.approx(-np.log(came).mean())
     assert value.base_nll == pytest.approx(-np.log(1e-30) * 3 / 5)
@@ -478,13 +486,59 @@ def test_what_was_thought_impossible_costs_much_and_not_everything():
 
 def test_where_no_match_has_an_end_every_end_is_taken_for_as_likely():
     data = demonstrate(4, outcome=UNKNOWN)
-    value = report(data, np.arange(4), [five_decisions()], value=True).value
+    value = report(data, np.arange(4), [five_decisions()], critic="outcome").value
     assert value.base_nll == pytest.approx(math.log(3))
+
+
+def test_a_value_forecast_is_held_against_the_mean_of_what_was_learned_from():
+    data = demonstrate(4)
+    mean = data.returns(0.9)[data.rows(np.array([0, 2]))].mean()
+    forecast = torch.tensor([0.7, 0.4, -0.5, 0.0, 3.0]).double()
+    shown = replace(five_decisions(), critic_output=forecast)
+    parts = [cut(shown, 0, 2), cut(shown, 2, 5)]
+    value = report(data, np.array([0, 2]), parts, critic="value", gamma=0.9).value
+    came = np.array([0.9, 1.0, -1.0, 0.5])  # Nobody knows how the last match ended.
+    errors = came - forecast.numpy()[:4]
+    assert (value.decisions, value.matches) == (4, 2)
+    assert value.error == pytest.approx((errors**2).mean())
+    assert value.base_error == pytest.approx(((came - mean) ** 2).mean())
+    assert value.explained_variance == pytest.approx(1 - errors.var() / came.var())
+
+
+def test_a_return_is_what_came_from_a_decision_on_discounted_by_how_late():
+    data = demonstrate(9, seed=4)
+    data.outcome[3] = UNKNOWN
+    for gamma in (1.0, 0.8):
+        for trajectory in range(9):
+            rows = data.rows(np.array([trajectory]))
+            wanted = [
+                sum(gamma**k * data.reward[later] for k, later in enumerate(rows[at:]))
+                for at in range(len(rows))
+            ]
+            came = data.returns(gamma)[rows]
+            if trajectory == 3:
+                assert np.isnan(came).all()
+            else:
+                assert came.tolist() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_demonstrations_of_two_sources_are_those_of_both():
+    one, two = demonstrate(5, seed=1), demonstrate(7, seed=2)
+    whole = joined(one, two)
+    assert whole.matches == one.matches + two.matches
+    assert whole.teachers == one.teachers
+    mine = np.arange(5, 12)
+    for name in ("observation", "action", "reward", "turn"):
+        column = getattr(whole, name)
+        assert np.array_equal(column[: len(one)], getattr(one, name))
+        assert np.array_equal(column[whole.rows(mine)], getattr(two, name))
+    assert np.array_equal(whole.outcome, np.concatenate([one.outcome, two.outcome]))
+    assert np.array_equal(whole.mask(whole.rows(mine)), two.mask(np.arange(len(two))))
 
 
 def test_the_entropy_of_a_head_is_that_of_its_distributions():
     likely = np.array([0.9, 0.6, 0.2, 0.3, 0.8])
-    head = report(demonstrate(4), np.arange(4), [five_decisions()], value=False).heads[0]
+    head = report(demonstrate(4), np.arange(4), [five_decisions()], critic=None).heads[0]
     entropy = -(likely * np.log(likely) + (1 - likely) * np.log(1 - likely))
     assert head.entropy == pytest.approx(entropy.mean())
 

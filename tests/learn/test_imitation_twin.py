@@ -20,27 +20,33 @@ SMALL = Network(width=12, layers=1)
 
 
 def slow_losses(policy: Any, critic: Any, data: Any, rows: Any) -> tuple[Any, Any]:
-    """Return the mean negative log-likelihood, and the cross-entropy of known outcomes."""
+    """Return the mean negative log-likelihood, and the critic's loss where outcomes are known."""
     seen = torch.from_numpy(data.observation[rows].copy())
     features = policy.torso(seen)
     logits = policy.head(features).double().log_softmax(-1)
     nll = torch.stack([-logits[n, int(data.action[row, 0])] for n, row in enumerate(rows)]).mean()
-    outcome = critic(features).double().log_softmax(-1)
-    known = []
+    out = critic(features).double()
+    losses = []
     for n, row in enumerate(rows):
         owner = max(t for t in range(len(data.outcome)) if data.first[t] <= row)
-        if data.outcome[owner] != UNKNOWN:
-            known.append(-outcome[n, int(data.outcome[owner])])
-    return nll, torch.stack(known).mean()
+        if data.outcome[owner] == UNKNOWN:
+            continue
+        if critic.output == "outcome":
+            losses.append(-out[n].log_softmax(-1)[int(data.outcome[owner])])
+        else:
+            rewards = data.reward[row : data.first[owner + 1]]
+            came = sum(0.9**k * float(reward) for k, reward in enumerate(rewards))
+            losses.append((out[n] - came) ** 2 / 2)
+    return nll, torch.stack(losses).mean()
 
 
-@pytest.mark.parametrize("limit", [0.0, 0.05])
-def test_an_epoch_is_what_the_equations_say(limit: float) -> None:
+@pytest.mark.parametrize(("limit", "kind"), [(0.0, "value"), (0.05, "value"), (0.05, "outcome")])
+def test_an_epoch_is_what_the_equations_say(limit: float, kind: Any) -> None:
     data = demonstrate(40, seed=2)
     data.outcome[::5] = UNKNOWN
     settings = Imitation(
         epochs=3, batch_size=16, lr=0.02, lr_end=0.3, weight_decay=0.1, max_grad_norm=limit,
-        value_weight=0.4, patience=0,
+        value_weight=0.4, patience=0, critic=kind, gamma=0.9,
     )  # fmt: skip
     cloner = Cloner(SPEC, SMALL, settings)
     with torch.no_grad():

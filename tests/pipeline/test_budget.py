@@ -85,6 +85,37 @@ def test_each_stage_gets_its_share_of_the_time():
     assert planned.stages.evaluate.games == 100 * 50  # Leduc has one bot.
 
 
+TAUGHT = {**RATES, "imitate/labelled_a_match": 50.0, "imitate/labelled": 1000.0}
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_rounds_of_dagger_are_as_long_as_there_is_time_for(recorded):
+    """Their decisions are played once, and gone over in their own round and each later one."""
+    dagger = {"teacher": "random", "rounds": 3, "epochs": 2, "matches": 10}
+    stages = {**TINY["stages"], "evaluate": {}}
+    stages["imitate"] = {**stages["imitate"], "imitation": {"epochs": 4, "dagger": dagger}}
+    if not recorded:
+        del stages["record"]
+    planned = plan(story(stages=stages), 1000.0, TAUGHT)
+    seconds = 1000.0 * 2 / (10 if recorded else 9) - 0.1
+
+    def takes(matches):
+        played = matches * 50.0
+        first = planned.stages.record.matches * 10.0 if recorded else played
+        time = first / 10_000 if recorded else played / 1000
+        total = first
+        time += 4 * total / 5000
+        for _ in range(3):
+            total += played
+            time += played / 1000 + 2 * total / 5000
+        return time
+
+    chosen = planned.stages.imitate.imitation
+    assert chosen.epochs == 4
+    assert takes(chosen.dagger.matches) <= seconds < takes(chosen.dagger.matches + 2)
+    assert chosen.dagger.matches > 10
+
+
 @pytest.mark.parametrize(("rehearsed", "left"), [(0.0, 1000.0), (300.0, 700.0), (900.0, 500.0)])
 def test_a_rehearsal_is_part_of_the_time_but_leaves_half_of_it(rehearsed, left):
     found = plan(story(), 1000.0, {**RATES, "rehearsal/seconds": rehearsed})

@@ -42,10 +42,11 @@ def actor_for(game: Any) -> Actor:
     return Actor(Policy(game.spec, Network("mlp", width=8, layers=1)), 1)
 
 
-def played(**settings: Any) -> tuple[Noting, Any]:
+def played(beta: float = 0.0) -> tuple[Noting, Any]:
     game = make("arena", slots=6, duration=8.0)
     teacher = Noting(make_bot("arena", "kiter", game.spec, 5))
-    collector = Collector(game, actor_for(game), unroll_length=16, teacher=teacher, **settings)
+    labelling = Teacher(teacher, game.spec, beta=beta)
+    collector = Collector(game, actor_for(game), unroll_length=16, teacher=labelling)
     return teacher, collector.whole_matches(6)
 
 

@@ -100,6 +100,7 @@ def imitate(
     *,
     output: str | Path,
     game: str | None = None,
+    game_settings: Mapping[str, Any] | None = None,
     resume: bool = False,
     device: str = "auto",
     threads: int = 0,
@@ -112,17 +113,19 @@ def imitate(
     `settings` are those of a recipe's imitate stage: `players`, `network`, `imitation`,
     `opponents`, `evaluation_matches`, `temperature` and so on, as
     `imitation={"epochs": 5}, network={"width": 64}`. `game` is for replays of a game from a Python
-    file. `device` is cpu, cuda, or auto: a GPU where there is one; `threads` 0: as many as torch
-    takes. `on_epoch(values)` is called after every epoch. Ctrl-C saves and raises
-    KeyboardInterrupt; `resume=True` goes on after the last epoch that was saved.
+    file, and for a bot that plays where there are no replays (`imitation={"dagger": {"teacher":
+    "kiter", "rounds": 4}}`), with `game_settings`. `device` is cpu, cuda, or auto: a GPU where
+    there is one; `threads` 0: as many as torch takes. `on_epoch(values)` is called after every
+    epoch. Ctrl-C saves and raises KeyboardInterrupt; `resume=True` goes on after the last epoch
+    that was saved.
     """
     folders = {"data_dir": data_dir, **settings}
     stage = build(Imitating, {key: _word(value) for key, value in folders.items()})
-    if stage.data_dir is None and stage.feedback_dir is None:
-        raise LanistaError("There is nothing to imitate; give --data-dir or --feedback-dir.")
     output = Path(output)
     refuse_unwritable("--output", output)
-    task = task_of(stage, output, game=game, threads=threads, device=device)
+    task = task_of(
+        stage, output, game=game, game_settings=game_settings, threads=threads, device=device
+    )
     callbacks = Callbacks(None if on_epoch is None else _epoch_callback(on_epoch))
     try:
         done = do_imitate(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ FULL_VIEW, SPECTATOR = SOURCES = ("player", "spectator")
 """Who saw what an observation shows: the player itself, or somebody who looked on."""
 
 Indices = NDArray[np.int64]
+_ROW_COLUMNS = ("observation", "mask_bits", "action", "turn", "reward")
+_TRAJECTORY_COLUMNS = ("first", "seat", "match", "outcome", "group", "teacher")
 
 
 class DemonstrationError(LanistaError):
@@ -87,6 +89,8 @@ class Demonstrations:
     extras: Mapping[str, Extra] = field(default_factory=dict)
     extras_from: int = 0
     """The row that the extras' first entry belongs to; earlier rows have none."""
+    _returns: dict[float, NDArray[np.float32]] = field(default_factory=dict, init=False)
+    """By discount: what `returns` gives."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -179,14 +183,36 @@ class Demonstrations:
         nothing to any loss.
         """
         head, other, choice = self._condition(condition)
+        return self._leave_out(head, np.flatnonzero(self.action[:, other] == choice))
+
+    def leave_out_idle(self) -> None:
+        """Take heads out where, as the game says, they changed nothing (`Head.only_with`)."""
+        for head, other, choice in self.spec.conditions():
+            self._leave_out(head, np.flatnonzero(self.action[:, other] != choice))
+
+    def _leave_out(self, head: int, chosen: Indices) -> int:
         start = sum(one.size for one in self.spec.heads[:head])
-        chosen = np.flatnonzero(self.action[:, other] == choice)
         for rows in np.array_split(chosen, len(chosen) // (1 << 16) + 1):
             mask = self.mask(rows)
             mask[:, start : start + self.spec.heads[head].size] = False
             mask[np.arange(len(rows)), start + self.action[rows, head].astype(np.int64)] = True
             self.mask_bits[rows] = np.packbits(mask, axis=1)
         return len(chosen)
+
+    def returns(self, gamma: float) -> NDArray[np.float32]:
+        """Return the discounted rewards from each decision on, `[N]`; NaN without an outcome."""
+        if gamma not in self._returns:
+            self._returns[gamma] = self._discounted(gamma)
+        return self._returns[gamma]
+
+    def _discounted(self, gamma: float) -> NDArray[np.float32]:
+        total = self.reward.astype(np.float64)
+        total[self.first[1:][self.outcome == UNKNOWN] - 1] = np.nan
+        lengths = np.diff(self.first)
+        for step in range(2, int(lengths.max(initial=0)) + 1):
+            row = self.first[1:][lengths >= step] - step
+            total[row] += gamma * total[row + 1]
+        return total.astype(np.float32)
 
     def _condition(self, condition: str) -> tuple[int, int, int]:
         words = re.fullmatch(r"([^:=]+):([^:=]+)=([^:=]+)", condition)
@@ -208,6 +234,10 @@ class Demonstrations:
             )
         return names.index(words[1]), names.index(words[2]), choices.index(words[3])
 
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return all columns by name, fit for a file; extras have no place there."""
+        return {name: getattr(self, name) for name in (*_ROW_COLUMNS, *_TRAJECTORY_COLUMNS)}
+
     def digest(self) -> str:
         """Return a hash of all that a learner sees of it."""
         total = hashlib.sha256()
@@ -217,171 +247,28 @@ class Demonstrations:
         return total.hexdigest()
 
 
-class Gathering:
-    """Demonstrations as they come in, part by part; memory grows in place."""
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
-        dtype = np.dtype(spec.observation.dtype)
-        largest = max(head.size for head in spec.heads) - 1
-        self._rows = {
-            "observation": _Column(dtype, spec.observation.length),
-            "mask_bits": _Column(np.dtype(np.uint8), -(-spec.choices // 8)),
-            "action": _Column(np.min_scalar_type(largest), len(spec.heads)),
-            "turn": _Column(np.dtype(np.int32)),
-            "reward": _Column(np.dtype(np.float32)),
-        }
-        self._trajectories = {
-            "first": _Column(np.dtype(np.int64)),
-            "seat": _Column(np.dtype(np.int32)),
-            "match": _Column(np.dtype(np.int64)),
-            "outcome": _Column(np.dtype(np.int8)),
-            "group": _Column(np.dtype(np.uint64)),
-            "teacher": _Column(np.dtype(np.int32)),
-        }
-        self._teachers: dict[PlayerInfo, int] = {}
-        self._seeds: set[int] = set()
-        self._sources: set[str] = set()
-        self._matches = 0
-        self._extras: dict[str, _ExtraColumn] = {}
-        self._extras_from: int | None = None
-
-    @property
-    def decisions(self) -> int:
-        return self._rows["turn"].count
-
-    def seed(self, seed: int) -> None:
-        """Take note of a seed that deals came from."""
-        self._seeds.add(seed)
-
-    def source(self, source: str) -> None:
-        """Take note of who saw what is added."""
-        self._sources.add(source)
-
-    def add(
-        self,
-        *,
-        observation: NDArray[Any],
-        mask: NDArray[np.bool_],
-        action: NDArray[Any],
-        turn: NDArray[Any],
-        reward: NDArray[Any],
-        match: Indices,
-        seat: NDArray[Any],
-        outcome: NDArray[Any],
-        group: NDArray[np.uint64],
-        teacher: Sequence[PlayerInfo],
-    ) -> None:
-        """Take decisions of whole matches; rows come by match, then seat, then turn.
-
-        `match` `[N]` counts from 0; `outcome`, `group` and `teacher` are one for each trajectory.
-        """
-        if not len(match):
-            return
-        new = np.ones(len(match), np.bool_)
-        new[1:] = (match[1:] != match[:-1]) | (seat[1:] != seat[:-1])
-        start = np.flatnonzero(new)
-        rows = {"observation": observation, "action": action, "turn": turn, "reward": reward}
-        here = self.decisions
-        for name, values in rows.items():
-            self._rows[name].add(values)
-        self._rows["mask_bits"].add(np.packbits(mask, axis=1))
-        who = [self._teachers.setdefault(one, len(self._teachers)) for one in teacher]
-        for name, values in (
-            ("first", here + start),
-            ("seat", seat[start]),
-            ("match", self._matches + match[start]),
-            ("outcome", outcome),
-            ("group", group),
-            ("teacher", np.array(who)),
-        ):
-            self._trajectories[name].add(values)
-        self._matches += int(match.max()) + 1
-
-    def add_extras(self, extras: Mapping[str, Sequence[float | str | None]], rows: int) -> None:
-        """Take what was measured beside the last `rows` decisions."""
-        if self._extras_from is None:
-            self._extras_from = self.decisions - rows
-        before = self.decisions - rows - self._extras_from
-        for name, values in extras.items():
-            column = self._extras.setdefault(name, _ExtraColumn())
-            column.fill(before)
-            column.add(name, values)
-        for column in self._extras.values():
-            column.fill(before + rows)
-
-    def done(self) -> Demonstrations:
-        """Return all that was gathered."""
-        self._trajectories["first"].add(np.array([self.decisions]))
-        return Demonstrations(
-            spec=self.spec,
-            **{name: column.done() for name, column in self._rows.items()},
-            **{name: column.done() for name, column in self._trajectories.items()},
-            teachers=tuple(self._teachers),
-            sources=tuple(sorted(self._sources)),
-            seeds=tuple(sorted(self._seeds)),
-            extras={name: column.done() for name, column in self._extras.items()},
-            extras_from=self._extras_from or 0,
-        )
-
-
-class _Column:
-    """An array that grows where it lies, so that nothing is held twice."""
-
-    def __init__(self, dtype: np.dtype[Any], width: int = 0) -> None:
-        self.data: NDArray[Any] = np.empty((0, width) if width else (0,), dtype)
-        self.count = 0
-
-    def add(self, values: NDArray[Any]) -> None:
-        count = self.count + len(values)
-        if count > len(self.data):
-            self._resize(max(count, len(self.data) * 3 // 2))
-        self.data[self.count : count] = values
-        self.count = count
-
-    def done(self) -> NDArray[Any]:
-        self._resize(self.count)
-        return self.data
-
-    def _resize(self, rows: int) -> None:
-        self.data.resize((rows, *self.data.shape[1:]), refcheck=False)
-
-
-class _ExtraColumn:
-    """One measurement of many decisions: numbers or texts, never both."""
-
-    def __init__(self) -> None:
-        self.values: list[float] = []
-        self.texts: dict[str, int] | None = None
-        self.has_kind = False
-
-    def fill(self, count: int) -> None:
-        """Say of all entries up to `count` that nothing was measured."""
-        missing = np.nan if self.texts is None else -1
-        self.values.extend([missing] * (count - len(self.values)))
-
-    def add(self, name: str, values: Sequence[float | str | None]) -> None:
-        kinds = {type(value) is str for value in values if value is not None}
-        if kinds and not self.has_kind:
-            self.has_kind = True
-            if kinds == {True}:
-                self.texts = {}
-                self.values = [-1] * len(self.values)
-        if kinds and kinds != {self.texts is not None}:
-            raise DemonstrationError(f"extra {name!r} is a number in one place, a text in another.")
-        for value in values:
-            if value is None:
-                self.values.append(np.nan if self.texts is None else -1)
-            elif isinstance(value, str):
-                assert self.texts is not None
-                self.values.append(self.texts.setdefault(value, len(self.texts)))
-            else:
-                self.values.append(value)
-
-    def done(self) -> Extra:
-        if self.texts is None:
-            return Extra(np.array(self.values, np.float64))
-        return Extra(np.array(self.values, np.int32), tuple(self.texts))
+def joined(before: Demonstrations, more: Demonstrations) -> Demonstrations:
+    """Return the decisions of both; extras are those of `before`."""
+    teachers = tuple(dict.fromkeys((*before.teachers, *more.teachers)))
+    number = np.array([teachers.index(one) for one in more.teachers], np.int32)
+    later = {
+        "first": more.first + len(before),
+        "match": more.match + int(before.match.max(initial=-1)) + 1,
+        "teacher": number[more.teacher],
+    }
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(before, name), later.get(name, getattr(more, name))])
+        for name in (*_ROW_COLUMNS, *_TRAJECTORY_COLUMNS)
+        if name != "first"
+    }
+    return replace(
+        before,
+        **columns,
+        first=np.concatenate([before.first[:-1], later["first"]]),
+        teachers=teachers,
+        sources=tuple(sorted({*before.sources, *more.sources})),
+        seeds=tuple(sorted({*before.seeds, *more.seeds})),
+    )
 
 
 def group_of(*keys: object) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.data.datasets import Broken, DatasetError, find_files, parts_of
+from lanista.data.demonstration_builder import Gathering
 from lanista.data.demonstrations import (
     DRAW,
     FULL_VIEW,
@@ -21,7 +22,6 @@ from lanista.data.demonstrations import (
     WIN,
     DemonstrationError,
     Demonstrations,
-    Gathering,
     Indices,
     group_of,
 )

@@ -187,6 +187,15 @@ class Spec:
         """The length of a legal mask: all heads one after another."""
         return sum(head.size for head in self.heads)
 
+    def conditions(self) -> list[tuple[int, int, int]]:
+        """Return each head that counts only with a choice of another: (head, other, choice)."""
+        names = [head.name for head in self.heads]
+        return [
+            (at, names.index(head.only_with[0]), head.only_with[1])
+            for at, head in enumerate(self.heads)
+            if head.only_with is not None
+        ]
+
 
 @dataclass(frozen=True)
 class Decisions:

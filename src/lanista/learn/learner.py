@@ -121,6 +121,8 @@ class Learner:
         self.schedule_states = initial_states(self.schedules)
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
+        self._frozen = False
+        """Whether the update under way leaves the policy as it is."""
         self._shard_count = 0
         """Shards of this update that the networks have seen."""
         if settings.compile and self._drops:
@@ -151,11 +153,20 @@ class Learner:
         self.schedule_states = observe_all(self.schedules, self.schedule_states, score)
         self.references.score = score
 
-    def update(self, unrolls: Unrolls, only: Collection[str] | None = None) -> dict[str, float]:
+    def update(
+        self,
+        unrolls: Unrolls,
+        only: Collection[str] | None = None,
+        *,
+        critic_alone: bool = False,
+    ) -> dict[str, float]:
         """Learn from `unrolls`; return the numbers worth a line in the log.
 
-        `only` these terms count, if given: a critic that knows nothing misleads a policy.
+        `only` these terms count, if given: a critic that knows nothing misleads a policy. With
+        `critic_alone` no weight of the policy moves, those under a critic's head included.
         """
+        self._frozen = critic_alone
+        only = ("value",) if critic_alone else only
         settings, values = self.settings, self.scheduled()
         unrolls = to_device(unrolls, self.device, whole=cut_there(settings, self.network))
         self.descent.begin(values["lr"])
@@ -249,6 +260,9 @@ class Learner:
                 own = {name: added(own.get(name, []), mine) for name, mine in result.own.items()}
         if own:
             readings.add("", shares_of(own, self.device))
+        if self._frozen:
+            policy = len(list(self.policy.parameters()))
+            total = [*[None] * policy, *total[policy:]]
         loss, limit = torch.stack(losses).sum(), self.settings.max_grad_norm
         step_arguments = (total, loss, limit, self.update_count)
         readings.extend(self.descent.step(*step_arguments, measured=measured))

@@ -84,6 +84,10 @@ class Learning:
     """value, outcome (win/draw/loss), or q (a value for every choice)."""
     critic_network: Network | None = None
     """The critic's network where it has its own; the policy's unless given."""
+    critic_warm_up: int | None = None
+    """Updates at the start in which the critic learns and the policy stays as it is. Unless given:
+    20, and at most a tenth of the run, where a run begins from a policy file without a critic that
+    fits; otherwise none."""
     value_scale: Literal["running"] | None = None
     """running: the critic learns values divided by the running size of its targets, so that its
     loss has one size whatever a game pays. None: values as they are."""
@@ -140,6 +144,8 @@ class Learning:
         self._refuse(_SHARES, lambda value: 0 <= value <= 1, "a number from 0 to 1")
         self._refuse(_CLIPS, lambda value: value > 0, "a number above 0")
         self._refuse(_NOT_NEGATIVE, lambda value: value >= 0, "0 or more")
+        if self.critic_warm_up is not None and self.critic_warm_up < 0:
+            raise LanistaError(f"critic_warm_up is {self.critic_warm_up}; give 0 or more.")
 
     def _refuse(self, names: Iterable[str], fits: Callable[[float], bool], remedy: str) -> None:
         for name in names:

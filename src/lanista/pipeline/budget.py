@@ -147,20 +147,26 @@ def _recording(recipe: PipelineRecipe, seconds_by_stage: Mapping[str, float], ra
     assert stage is not None
     matches = seconds_by_stage["record"] * rates["record/matches"]
     if recipe.stages.imitate:
-        epochs = min(_FEWEST_EPOCHS, recipe.stages.imitate.imitation.epochs)
+        imitation = recipe.stages.imitate.imitation
+        rounds = imitation.dagger.rounds
+        epochs = min(_FEWEST_EPOCHS, imitation.epochs) + rounds * imitation.dagger.epochs
         one = rates["imitate/decisions_a_match"] * (
             1 / rates["imitate/gathered"] + epochs / rates["imitate/learned"]
         )
-        matches = min(matches, _time_to_learn(recipe, seconds_by_stage["imitate"], rates) / one)
+        learning_seconds = _time_to_learn(recipe, seconds_by_stage["imitate"], rates)
+        # Half of it is for the rounds that follow, where there are any.
+        matches = min(matches, learning_seconds / (2 if rounds else 1) / one)
     # Imitation holds out one deal of two, and each is played in both seats.
     fewest = 4 if recipe.stages.imitate else 2
     return replace(stage, matches=max(fewest, _even(matches / len(stage.seats))))
 
 
 def _imitating(recipe: PipelineRecipe, seconds: float, rates: Rates) -> Any:
-    """Return how often imitation goes over all that is recorded."""
+    """Return how often imitation goes over all that is recorded, or how long its rounds are."""
     stage, recorded = recipe.stages.imitate, recipe.stages.record
     assert stage is not None
+    if stage.imitation.dagger.teacher or stage.imitation.dagger.rounds:
+        return _taught(recipe, seconds, rates)
     matches = recorded.matches * len(recorded.seats) if recorded else rates["imitate/matches"]
     decisions = matches * rates["imitate/decisions_a_match"]
     learning_seconds = (
@@ -168,6 +174,39 @@ def _imitating(recipe: PipelineRecipe, seconds: float, rates: Rates) -> Any:
     )
     epochs = max(1, int(learning_seconds * rates["imitate/learned"] / decisions))
     return replace(stage, imitation=replace(stage.imitation, epochs=epochs))
+
+
+def _taught(recipe: PipelineRecipe, seconds: float, rates: Rates) -> Any:
+    """Return rounds of DAgger with as many matches as there is time to play and to learn from.
+
+    Round r plays M matches and goes over the recorded decisions and those of rounds 1 to r.
+    """
+    stage, recorded = recipe.stages.imitate, recipe.stages.record
+    assert stage is not None
+    imitation, dagger = stage.imitation, stage.imitation.dagger
+    played, epochs = dagger.rounds, dagger.epochs * dagger.rounds * (dagger.rounds + 1) / 2
+    spent = 0.0
+    if _has_data(recipe):
+        matches = recorded.matches * len(recorded.seats) if recorded else rates["imitate/matches"]
+        decisions = matches * rates["imitate/decisions_a_match"]
+        spent = decisions * (
+            1 / rates["imitate/gathered"] + imitation.all_epochs / rates["imitate/learned"]
+        )
+    else:  # The teacher plays a round by itself, which all others go over too.
+        played, epochs = played + 1, epochs + imitation.all_epochs
+    a_match = rates["imitate/labelled_a_match"] * (
+        played / rates["imitate/labelled"] + epochs / rates["imitate/learned"]
+    )
+    fitting = _even((_time_to_learn(recipe, seconds, rates) - spent) / a_match)
+    return replace(
+        stage, imitation=replace(imitation, dagger=replace(dagger, matches=max(4, fitting)))
+    )
+
+
+def _has_data(recipe: PipelineRecipe) -> bool:
+    stage = recipe.stages.imitate
+    assert stage is not None
+    return any((stage.data_dir, stage.feedback_dir, recipe.stages.record))
 
 
 def _time_to_learn(recipe: PipelineRecipe, seconds: float, rates: Rates) -> float:
@@ -271,7 +310,14 @@ class _Size:
         if stages.record:
             stages = replace(stages, record=replace(stages.record, matches=self.matches))
         if stages.imitate:
-            once = replace(stages.imitate.imitation, epochs=1)
+            dagger = stages.imitate.imitation.dagger
+            short = replace(
+                dagger,
+                rounds=min(1, dagger.rounds),
+                matches=min(dagger.matches, self.matches),
+                epochs=1,
+            )
+            once = replace(stages.imitate.imitation, epochs=1, dagger=short)
             played = min(self.games, stages.imitate.evaluation_matches)
             stages = replace(
                 stages,
@@ -289,13 +335,16 @@ class _Size:
         return replace(recipe, stages=replace(stages, report=None))
 
 
+_Mark = tuple[str, float, int]
+
+
 @dataclass
 class Clock(Observer):
     """Times the stages of a rehearsal."""
 
     spent: dict[str, float] = field(default_factory=dict)
     """Seconds by stage."""
-    marks: dict[str, list[tuple[str, float, int]]] = field(default_factory=dict)
+    marks: dict[str, list[_Mark]] = field(default_factory=dict)
     """By stage: what happened, when, and how many are meant."""
     decisions: dict[str, int] = field(default_factory=dict)
     """By stage: how many a run learned from in all."""
@@ -345,13 +394,32 @@ class Clock(Observer):
         begun = next(mark for mark in marks if mark[0] == DECISIONS)
         learned = next(mark for mark in marks if mark[0] == "at" and mark[2] == begun[2])
         matches = recorded.matches * len(recorded.seats) if recorded else 1.0
-        played = (marks[-1][1] - learned[1]) / max(1, stage.evaluation_matches)
-        return {
+        last = next(mark for mark in reversed(marks) if mark[0] == "at")
+        played = (marks[-1][1] - last[1]) / max(1, stage.evaluation_matches)
+        rates = self._labelled(small, begun, learned, marks)
+        return rates | {
             "imitate/matches": float(matches),
             "imitate/decisions_a_match": begun[2] / matches,
             "imitate/gathered": begun[2] / (begun[1] - marks[0][1]),
             "imitate/learned": begun[2] / (learned[1] - begun[1]),
             "imitate/a_match_of_each": played if stage.evaluation_matches else 0.0,
+        }
+
+    def _labelled(
+        self, small: PipelineRecipe, begun: _Mark, learned: _Mark, marks: list[_Mark]
+    ) -> dict[str, float]:
+        """Return decisions of a match of DAgger, and how many are played and labelled a second."""
+        assert small.stages.imitate is not None
+        dagger = small.stages.imitate.imitation.dagger
+        if not dagger.rounds and _has_data(small):
+            return {}
+        decisions, seconds = begun[2], begun[1] - marks[0][1]
+        if dagger.rounds:
+            *_, later = (mark for mark in marks if mark[0] == DECISIONS)
+            decisions, seconds = later[2] - begun[2], later[1] - learned[1]
+        return {
+            "imitate/labelled_a_match": decisions / dagger.matches,
+            "imitate/labelled": decisions / seconds,
         }
 
     def _run(self, name: str, small: PipelineRecipe) -> dict[str, float]:

@@ -64,10 +64,11 @@ def _absolute(file: str) -> str:
 
 
 def _imitating(recipe: PipelineRecipe, stage: Imitating) -> Imitating:
-    if stage.data_dir is None and stage.feedback_dir is None and recipe.stages.record is None:
+    sources = (stage.data_dir, stage.feedback_dir, recipe.stages.record)
+    if sources == (None, None, None) and stage.imitation.dagger.teacher is None:
         raise SettingsError(
-            "stages.imitate has nothing to learn from; add a record stage, or set data_dir or "
-            "feedback_dir."
+            "stages.imitate has nothing to learn from; add a record stage, or set data_dir, "
+            "feedback_dir or imitation.dagger.teacher."
         )
     folders: dict[str, Any] = {
         name: _absolute(folder)

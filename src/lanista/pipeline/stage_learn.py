@@ -6,6 +6,7 @@ Each is a run that goes on from its newest checkpoint. Knows nothing of how lear
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from lanista.runs.folder import folder_of
 from lanista.runs.layout import CONFIG, DATABASE
 from lanista.runs.serialise import plain
 from lanista.runs.settings import RunSettings, may_change
-from lanista.training.imitate import CHECKPOINTS, Task, imitate, json_path
+from lanista.training.imitate import CHECKPOINTS, Task, imitate
+from lanista.training.imitation_numbers import json_path
 from lanista.training.loop import train
 from lanista.training.observers import Observer
 
@@ -37,7 +39,10 @@ def imitate_stage(recipe: PipelineRecipe) -> Stage:
     stage = recipe.stages.imitate
     assert stage is not None
     output = Path(POLICIES["imitate"])
-    task = task_of(stage, output, game=recipe.game, threads=1, device=recipe.device)
+    game, settings = recipe.game, recipe.game_settings
+    task = task_of(
+        stage, output, game=game, game_settings=settings, threads=1, device=recipe.device
+    )
 
     def work(observer: Observer, stop: Stop) -> bool:
         run = folder_of(output)
@@ -58,8 +63,19 @@ def imitate_stage(recipe: PipelineRecipe) -> Stage:
     return Stage("imitate", settings, reads, makes, (str(folder_of(output)),), work)
 
 
-def task_of(stage: Imitating, output: Path, *, game: str | None, threads: int, device: str) -> Task:
-    """Return what imitation is to do, from the settings of its stage."""
+def task_of(
+    stage: Imitating,
+    output: Path,
+    *,
+    game: str | None,
+    game_settings: Mapping[str, Any] | None = None,
+    threads: int,
+    device: str,
+) -> Task:
+    """Return what imitation is to do, from the settings of its stage.
+
+    `game_settings` count where a teacher plays: recorded matches bring their own.
+    """
     data, feedback, reports = (
         None if folder is None else Path(folder)
         for folder in (stage.data_dir, stage.feedback_dir, stage.reports_live_dir)
@@ -74,6 +90,7 @@ def task_of(stage: Imitating, output: Path, *, game: str | None, threads: int, d
         network=stage.network,
         imitation=stage.imitation,
         game=game,
+        game_settings={} if data or feedback else dict(game_settings or {}),
         opponents=stage.opponents,
         evaluation_matches=stage.evaluation_matches,
         temperature=stage.temperature,

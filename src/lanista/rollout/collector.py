@@ -60,7 +60,7 @@ class Collector:
         draw: float | None = None,
         keep_log_probs: bool = False,
         keep_privileged: bool = False,
-        teacher: Player | None = None,
+        teacher: Teacher | None = None,
         first_match: int = 0,
         stagger: int = 0,
     ) -> None:
@@ -77,7 +77,7 @@ class Collector:
         self.next_match = first_match
         self.update = 0
         self.keep_privileged = keep_privileged
-        self.teacher = None if teacher is None else Teacher(teacher, game.spec)
+        self.teacher = teacher
         refuse_draw(draw, game.spec)
         self.tape = TrajectoryBuilder(
             game, unroll_length, shaping_scale, draw, keep_log_probs, keep_privileged
@@ -306,12 +306,13 @@ class Collector:
             with self.phases(OBSERVE):
                 privileged = self.game.privileged().take(rows, 0)
         choice = self.actor.choose(decisions, rows, privileged)
-        labels = None
+        action, labels = choice.action, None
         if self.teacher is not None:
             with self.phases(OPPONENTS):
                 labels = self.teacher.labels(decisions, rows)
+                action = self.teacher.mixed(decisions, rows, action, labels)
         self.tape.write(decisions, rows, choice, privileged, self.update, labels)
-        return choice.action
+        return action
 
     def _refuse_swapped(self) -> None:
         if tuple(map(_digest, self.opponents)) == self.digests:

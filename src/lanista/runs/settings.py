@@ -254,7 +254,7 @@ MAY_CHANGE = (
 """Settings, by their key or its first part, that do not make it another run."""
 NEWER = dict.fromkeys(
     ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger",
-     "learning.value_scale", "learning.entropy_heads",
+     "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout")))
 )  # fmt: skip

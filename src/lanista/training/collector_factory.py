@@ -25,6 +25,7 @@ from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.launchers.plan import Desk
+from lanista.rollout.teacher import Teacher
 from lanista.runs.folder import policy_path
 from lanista.runs.players import make_player, refuse_other
 from lanista.runs.settings import RunSettings
@@ -82,7 +83,8 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
     spec = registry.spec_of(settings.game, **game_settings)
     teacher = None
     if learning.needs("teacher") and rollouts.teacher:
-        teacher = registry.make_bot(settings.game, rollouts.teacher, spec, settings.seed)
+        bot = registry.make_bot(settings.game, rollouts.teacher, spec, settings.seed)
+        teacher = Teacher(bot, spec)
     return Collector(
         registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **game_settings),
         actor,

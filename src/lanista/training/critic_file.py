@@ -7,7 +7,6 @@ where it is: the critic then begins from nothing, as without one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -20,6 +19,8 @@ from lanista.runs.folder import folder_of
 from lanista.runs.settings import RunSettings
 
 CRITIC = "critic.safetensors"
+_WARM_UP = 20
+"""Updates, at most, in which a critic from nothing learns alone; at most a tenth of a run."""
 
 
 def write_critic(folder: Path, critic: Critic, sees: str, digest: str) -> None:
@@ -50,25 +51,33 @@ def take_critic(folder: Path, critic: Critic, sees: str, digest: str) -> bool:
     return True
 
 
-def take_over(settings: RunSettings, critics: Iterable[Critic]) -> None:
-    """Let learners that begin from a policy go on with its critic too, where that fits."""
-    start = settings.supervised_checkpoint
-    if start is None:
-        return
-    sees, digest = settings.learning.critic_sees, settings.supervised_digest
-    for critic in critics:
-        take_critic(folder_of(Path(start)), critic, sees, digest)
+def take_over(settings: RunSettings, critic: Critic) -> int:
+    """Let a learner that begins from a policy go on with its critic too, where that fits.
+
+    Returns for how many updates the critic is to learn alone.
+    """
+    start, learning = settings.supervised_checkpoint, settings.learning
+    fits = start is not None and take_critic(
+        folder_of(Path(start)), critic, learning.critic_sees, settings.supervised_digest
+    )
+    if learning.critic_warm_up is not None:
+        return learning.critic_warm_up
+    if start is None or fits or not learning.uses("value"):
+        return 0
+    return max(1, min(_WARM_UP, settings.updates // 10))
 
 
-def notice(settings: RunSettings, critic: Critic) -> str:
-    """Return a sentence about the critic of a run that begins from a policy."""
-    start = settings.supervised_checkpoint
+def notice(settings: RunSettings, critic: Critic, warm_up: int) -> str:
+    """Return a sentence about the critic of a run that begins."""
+    start, learning = settings.supervised_checkpoint, settings.learning
+    alone = f"the policy stays as it is for {warm_up} updates (learning.critic_warm_up)"
     if start is None:
-        return ""
+        return f"The critic learns first: {alone}." if warm_up else ""
+    after = f"; {alone}" if warm_up else ""
     if bool(critic.head.weight.any()):  # A new one's are all 0.
-        return f"The critic that was trained beside {start} is taken over."
+        return f"The critic that was trained beside {start} is taken over{after}."
     return (
-        f"The critic begins from nothing: beside {start} there is none that sees "
-        f"{settings.learning.critic_sees} (learning.critic_sees) and gives "
-        f"{settings.learning.critic_output} (learning.critic_output)."
+        f"The critic begins from nothing, since beside {start} there is none that sees "
+        f"{learning.critic_sees} (learning.critic_sees) and gives {learning.critic_output} "
+        f"(learning.critic_output){after}."
     )

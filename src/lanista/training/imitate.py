@@ -1,12 +1,12 @@
-"""Imitation from folders to a policy file: gather, learn, judge, play.
+"""Imitation from folders, or from a bot at play, to a policy file: gather, learn, judge, play.
 
 After every epoch the run folder holds all that the next one depends on, so it can be killed
-anywhere and resumed. Knows nothing of how its progress looks on a screen.
+anywhere and resumed; a round of DAgger that was not learned from is played again. Knows nothing of
+how its progress looks on a screen.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,22 +15,26 @@ from typing import TYPE_CHECKING, Any
 import torch
 import yaml
 
-from lanista.data.demonstrations import FULL_VIEW, OUTCOMES, UNKNOWN, Demonstrations, Indices
+from lanista.data.demonstrations import FULL_VIEW, Demonstrations, Indices, joined
 from lanista.data.gathering import gather
-from lanista.errors import ChangedSettingError, LanistaError, RefusedError
+from lanista.errors import LanistaError, RefusedError
 from lanista.evaluation.clone_strength import Strength, measure, meetings_of
 from lanista.files import remove_leftovers, write_text
 from lanista.games import registry
+from lanista.games.contract import Spec
 from lanista.learn.imitation.cloner import Cloner, judged
 from lanista.learn.imitation.report import ImitationReport, report
 from lanista.learn.imitation.settings import Imitation
 from lanista.nets.policy_file import policy_bytes, save_policy
 from lanista.nets.settings import Network
-from lanista.rollout.inference.actor import refuse_temperature
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of
+from lanista.runs.serialise import flat
 from lanista.text import printable
 from lanista.training.critic_file import write_critic
+from lanista.training.dagger import Rounds, rounds_of, score_of
+from lanista.training.imitation_checks import checked_opponents, refuse_other, refuse_unfit
+from lanista.training.imitation_numbers import as_json, config_of, json_path
 from lanista.training.observers import Observer, Observers
 
 if TYPE_CHECKING:
@@ -59,6 +63,8 @@ class Task:
     network: Network = field(default_factory=Network)
     imitation: Imitation = field(default_factory=Imitation)
     game: str | None = None
+    game_settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the game is made with where nothing is recorded."""
     opponents: tuple[str, ...] = ()
     """Bots that the clone meets beside those it imitates; `all`: every bot of the game."""
     evaluation_matches: int = 2000
@@ -71,17 +77,18 @@ class Task:
     @property
     def updates(self) -> int:
         """How many epochs there are at most."""
-        return self.imitation.epochs
+        return self.imitation.all_epochs
 
     def learned_from(self) -> dict[str, Any]:
         """Return what the weights depend on; it must be the same when a run is resumed."""
-        imitation = asdict(self.imitation)
+        imitation = dict(flat(self.imitation))
         del imitation["mix_sources"]  # The data's digest says what was learned from.
         return {
             "imitation": imitation,
             "network": asdict(self.network),
             "players": list(self.players),
             "irrelevant": list(self.irrelevant),
+            "game_settings": dict(self.game_settings),
         }
 
 
@@ -119,6 +126,24 @@ class _Progress:
             raise KeyboardInterrupt
 
 
+@dataclass(frozen=True)
+class Lesson:
+    """What is learned from, and what is held out."""
+
+    data: Demonstrations
+    learned: Indices
+    """Trajectories."""
+    held_out: Indices
+
+    @classmethod
+    def of(cls, data: Demonstrations, settings: Imitation) -> Lesson:
+        return cls(data, *data.split(settings.hold_out, settings.seed))
+
+    @property
+    def decisions(self) -> int:
+        return len(self.data.rows(self.learned))
+
+
 def imitate(
     task: Task,
     *,
@@ -128,10 +153,223 @@ def imitate(
 ) -> Imitated:
     """Do the whole task; an interrupt or `stop()` ends it early with what the best epoch gave."""
     progress = _Progress(Observers(observers), stop or (lambda: False))
-    _refuse_unfit(task, resume)
+    refuse_unfit(task, resume)
     if task.threads:
         torch.set_num_threads(task.threads)
-    data, feedback = gather(
+    work = _Work(task, progress, resume)
+    cloner = work.cloner
+    with progress.observers.during(task, cloner.epoch):
+        interrupted = work.learn()
+        digest = work.save()
+        judgement = strength = None
+        if not interrupted:
+            try:
+                judgement, strength = work.judge(), work.play()
+            except KeyboardInterrupt:
+                interrupted = True
+    done = Imitated(
+        digest, cloner.epoch, cloner.best_epoch, cloner.history, judgement, strength, interrupted
+    )
+    write_text(json_path(task.output), as_json(task, work.lesson, work.feedback, done))
+    return done
+
+
+class _Work:
+    """A task under way: what is learned from, who learns, and what is kept of it."""
+
+    def __init__(self, task: Task, progress: _Progress, resume: bool) -> None:
+        self.task, self.progress = task, progress
+        self.folder = folder_of(task.output)
+        self.checkpoints = Checkpoints(self.folder / CHECKPOINTS)
+        recorded, self.feedback = _recorded(task, progress)
+        if recorded is None:
+            assert task.game is not None
+            spec = registry.spec_of(task.game, **task.game_settings)
+        else:
+            spec = recorded.spec
+        self.game = task.game or spec.name
+        self.opponents = checked_opponents(task, self.game, spec)
+        self.rounds: Rounds | None = None
+        if recorded is None or task.imitation.dagger.rounds:
+            self.rounds = rounds_of(task.imitation, self.game, spec, self.folder, recorded)
+        self.cloner = self._cloner(spec)
+        data = recorded or self._played_by_teacher(resume)
+        self._leave_out(data)
+        self.digests = [data.digest()]
+        """Of the demonstrations there were at first, and of each round since."""
+        self.lesson = Lesson.of(data, task.imitation)
+        # What could not be saved at the end is refused now.
+        policy_bytes(self.cloner.policy, spec, **self._about())
+        if resume:
+            self._resume()
+        else:
+            write_text(self.folder / CONFIG, yaml.safe_dump(config_of(task), sort_keys=False))
+            if recorded is None:
+                self._rounds.save(0, data)
+            self._save_checkpoint()
+        self._say_lesson()
+
+    def learn(self) -> bool:
+        """Learn to the end; return whether that was interrupted, with at least an epoch learned."""
+        cloner = self.cloner
+        try:
+            while not cloner.finished:
+                if cloner.round_finished:
+                    self._next_round()
+                self._epoch()
+                self.progress.look()
+        except KeyboardInterrupt:
+            if not cloner.best_epoch:
+                raise  # Nothing was learned; the run folder is there to be resumed.
+            return True
+        return False
+
+    def save(self) -> str:
+        """Write the best policy to the output and its critic beside it; return the digest."""
+        policy, critic = self.cloner.best()
+        output, spec, step = self.task.output, self.lesson.data.spec, self.cloner.best_epoch
+        digest = save_policy(output, policy, spec, step=step, **self._about())
+        if critic is not None:
+            write_critic(self.folder, critic, "features", digest)
+        return digest
+
+    def judge(self) -> ImitationReport:
+        """Return how near the clone comes on what was held out."""
+        lesson, settings = self.lesson, self.task.imitation
+        policy, critic = self.cloner.best()
+        shown = judged(policy, critic, lesson.data, lesson.held_out, settings.gamma)
+        kind = None if critic is None else settings.critic
+        return report(lesson.data, lesson.learned, shown, critic=kind, gamma=settings.gamma)
+
+    def play(self) -> Strength | None:
+        """Return how strong the clone plays; None: no matches were asked for."""
+        task, data = self.task, self.lesson.data
+        if not task.evaluation_matches:
+            return None
+        meetings = meetings_of(data, self.game, self.opponents, task.temperature)
+        self.progress.observers.work_started(meetings * task.evaluation_matches, "matches")
+        return measure(
+            task.output,
+            data,
+            game=self.game,
+            matches=task.evaluation_matches,
+            opponents=self.opponents,
+            temperature=task.temperature,
+            progress=self.progress.advance,
+        )
+
+    def _cloner(self, spec: Spec) -> Cloner:
+        device = self.task.device
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        return Cloner(spec, self.task.network, self.task.imitation, device=device)
+
+    @property
+    def _rounds(self) -> Rounds:
+        assert self.rounds is not None
+        return self.rounds
+
+    def _played_by_teacher(self, resume: bool) -> Demonstrations:
+        return self._rounds.load(0) if resume else self._rounds.play(0, self.cloner.policy)
+
+    def _leave_out(self, data: Demonstrations) -> None:
+        data.leave_out_idle()
+        for condition in self.task.irrelevant:
+            data.leave_out(condition)
+
+    def _epoch(self) -> None:
+        """Learn from all demonstrations once."""
+        cloner, lesson, observers = self.cloner, self.lesson, self.progress.observers
+        entry = cloner.train_epoch(
+            lesson.data, lesson.learned, lesson.held_out, self.progress.advance
+        )
+        self._save_checkpoint()
+        observers.updated(cloner.epoch, {**entry, "best_epoch": cloner.best_epoch})
+        observers.work_at((cloner.epoch - cloner.round_began) * lesson.decisions)
+
+    def _next_round(self) -> None:
+        """Let the clone play, and learn from what its teacher says of that too."""
+        number, rounds = self.cloner.round + 1, self._rounds
+        data = rounds.play(number, self.cloner.best()[0])
+        rounds.save(number, data)
+        self.progress.observers.message(
+            f"round {number} of {rounds.settings.rounds}: {rounds.teacher} labelled {len(data):,} "
+            f"decisions of {data.matches:,} matches, in which the clone, {rounds.teacher} in its "
+            f"place with chance {rounds.settings.beta**number:.2g}, scored {score_of(data):.3f}"
+        )
+        self._add(data)
+        self.cloner.begin_round()
+        self._say_lesson()
+
+    def _add(self, data: Demonstrations) -> None:
+        self.digests.append(data.digest())
+        self._leave_out(data)
+        self.lesson = Lesson.of(joined(self.lesson.data, data), self.task.imitation)
+
+    def _say_lesson(self) -> None:
+        """Tell the observers what the round learns from, and how much work that is."""
+        observers, lesson, cloner = self.progress.observers, self.lesson, self.cloner
+        settings = self.task.imitation
+        observers.gathered(lesson.data, lesson.learned, lesson.held_out)
+        upto = settings.epochs_before(cloner.round + 1) / settings.all_epochs
+        planned = settings.epochs_before(cloner.round + 1) - settings.epochs_before(cloner.round)
+        share = _LEARNING if self.task.evaluation_matches else 1.0
+        observers.work_started(planned * lesson.decisions, DECISIONS, upto * share)
+        if cloner.epoch > cloner.round_began:
+            observers.work_at((cloner.epoch - cloner.round_began) * lesson.decisions)
+
+    def _resume(self) -> None:
+        """Go on from the newest good checkpoint."""
+        self.checkpoints.remove_leftovers()
+        remove_leftovers(self.folder)
+        _, state, notices = self.checkpoints.newest_good()
+        first, *digests = state["data"] if isinstance(state["data"], list) else [state["data"]]
+        refuse_other(self.task, self.digests[0], first, state["learned_from"])
+        self.cloner.load_state(state["cloner"])
+        for number, digest in enumerate(digests, start=1):
+            data = self._rounds.load(number)
+            if data.digest() != digest:
+                raise RefusedError(
+                    f"Round {number} in {self.folder} is not the one that the clone learned from; "
+                    "begin again with another --output."
+                )
+            self._add(data)
+        for sentence in notices:
+            self.progress.observers.message(sentence)
+
+    def _save_checkpoint(self) -> None:
+        learned_from = self.task.learned_from()
+        state = {"cloner": self.cloner.state(), "learned_from": learned_from, "data": self.digests}
+        self.checkpoints.save(self.cloner.epoch, state)
+        self.checkpoints.keep(_KEPT, 0)
+
+    def _about(self) -> dict[str, Any]:
+        """Return what the policy file says of its origin; names of players can hold anything."""
+        data = self.lesson.data
+        names = dict.fromkeys(printable(teacher.name) for teacher in data.teachers)
+        # What the players themselves saw is the rule and needs no word.
+        seen_by = {} if data.sources == (FULL_VIEW,) else {"sources": ",".join(data.sources)}
+        extra = {"imitates": ",".join(names)[:200], "data": self.digests[0]} | seen_by
+        return {"name": self.task.output.stem, "extra": extra}
+
+
+def _recorded(
+    task: Task, progress: _Progress
+) -> tuple[Demonstrations | None, FeedbackSummary | None]:
+    """Return the recorded decisions, and what the feedback was; None: the teacher is to play."""
+    if task.data_dir is None and task.feedback_dir is None:
+        if task.imitation.dagger.teacher is None or task.game is None:
+            raise LanistaError(
+                "There is nothing to imitate; give --data-dir or --feedback-dir, or --game and "
+                "--teacher for a bot that plays."
+            )
+        return None, None
+    if task.game_settings:
+        raise LanistaError(
+            "--set is for a game that the teacher plays, and recorded matches bring their "
+            "settings along; leave one of them out."
+        )
+    return gather(
         task.data_dir,
         task.feedback_dir,
         task.reports_live_dir,
@@ -140,238 +378,3 @@ def imitate(
         mix_sources=task.imitation.mix_sources,
         progress=progress.files,
     )
-    for condition in task.irrelevant:
-        data.leave_out(condition)
-    opponents = _opponents(task, data)
-    learned, held_out = data.split(task.imitation.hold_out, task.imitation.seed)
-    observed = progress.observers
-    observed.gathered(data, learned, held_out)
-    decisions = len(data.rows(learned))
-    share = _LEARNING if task.evaluation_matches else 1.0
-    observed.work_started(task.updates * decisions, DECISIONS, share)
-    cloner, checkpoints = _begin(task, data, resume, observed)
-    with observed.during(task, cloner.epoch):
-        if resume:
-            observed.work_at(cloner.epoch * decisions)
-        interrupted = _learn(cloner, data, learned, held_out, checkpoints, task, progress)
-        digest = _save(task, cloner, data)
-        judgement = strength = None
-        if not interrupted:
-            try:
-                policy, critic = cloner.best()
-                shown = judged(policy, critic, data, held_out)
-                judgement = report(data, learned, shown, value=critic is not None)
-                if task.evaluation_matches:
-                    strength = _play(task, data, opponents, progress)
-            except KeyboardInterrupt:
-                interrupted = True
-    done = Imitated(
-        digest, cloner.epoch, cloner.best_epoch, cloner.history, judgement, strength, interrupted
-    )
-    write_text(json_path(task.output), _as_json(task, data, feedback, learned, held_out, done))
-    return done
-
-
-def json_path(output: Path) -> Path:
-    """Return where the numbers go: beside the policy file."""
-    return output.with_name(f"{output.name}.json")
-
-
-def _refuse_unfit(task: Task, resume: bool) -> None:
-    if task.temperature is not None:
-        refuse_temperature(task.temperature)
-    folder = folder_of(task.output)
-    if resume:
-        if not folder.is_dir():
-            raise LanistaError(
-                f"There is no run {folder} to resume; leave out --resume to begin it."
-            )
-        return
-    if folder.exists():
-        raise RefusedError(
-            f"There is a run at {folder} already; resume it with --resume, or choose another "
-            "--output."
-        )
-    if task.output.exists():
-        raise RefusedError(f"{task.output} exists; choose another --output or move it away.")
-
-
-def _opponents(task: Task, data: Demonstrations) -> tuple[str, ...]:
-    """Return the opponents, refusing unknown ones before any work is done."""
-    game = task.game or data.spec.name
-    if task.opponents == ("all",):
-        return tuple(registry.bot_names(registry.entry(game)))
-    for name in task.opponents:
-        registry.make_bot(game, name, data.spec)
-    return task.opponents
-
-
-def _begin(
-    task: Task, data: Demonstrations, resume: bool, observers: Observers
-) -> tuple[Cloner, Checkpoints]:
-    """Return the cloner, fresh or as the newest checkpoint has it."""
-    folder = folder_of(task.output)
-    checkpoints = Checkpoints(folder / CHECKPOINTS)
-    device = task.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    cloner = Cloner(data.spec, task.network, task.imitation, device=device)
-    # What could not be saved at the end is refused now.
-    policy_bytes(cloner.policy, data.spec, **_about(task, data))
-    if resume:
-        checkpoints.remove_leftovers()
-        remove_leftovers(folder)
-        _, state, notices = checkpoints.newest_good()
-        _refuse_other(task, data, state)
-        cloner.load_state(state["cloner"])
-        for sentence in notices:
-            observers.message(sentence)
-        return cloner, checkpoints
-    write_text(folder / CONFIG, yaml.safe_dump(_config(task), sort_keys=False))
-    _save_checkpoint(checkpoints, cloner, task, data.digest())
-    return cloner, checkpoints
-
-
-def _refuse_other(task: Task, data: Demonstrations, state: Mapping[str, Any]) -> None:
-    for section, now in task.learned_from().items():
-        was = state["learned_from"].get(section)  # Absent in runs of an older version.
-        if isinstance(now, dict) and isinstance(was, dict):
-            for name, value in now.items():
-                if was.get(name) != value:
-                    key = f"{section}.{name}"
-                    raise ChangedSettingError("the run", key, was.get(name), value)
-        elif was != now:
-            raise ChangedSettingError("the run", section, was, now)
-    if state["data"] != data.digest():
-        raise RefusedError(
-            "The demonstrations are not those that the run was begun with; give the same folders, "
-            "or choose another --output."
-        )
-
-
-def _learn(
-    cloner: Cloner,
-    data: Demonstrations,
-    learned: Indices,
-    held_out: Indices,
-    checkpoints: Checkpoints,
-    task: Task,
-    progress: _Progress,
-) -> bool:
-    """Learn to the end; return whether that was interrupted, with at least an epoch learned."""
-    decisions, digest = len(data.rows(learned)), data.digest()
-    try:
-        while not cloner.finished:
-            entry = cloner.train_epoch(data, learned, held_out, progress.advance)
-            _save_checkpoint(checkpoints, cloner, task, digest)
-            values = {**entry, "best_epoch": cloner.best_epoch}
-            progress.observers.updated(cloner.epoch, values)
-            progress.observers.work_at(cloner.epoch * decisions)
-            progress.look()
-    except KeyboardInterrupt:
-        if not cloner.best_epoch:
-            raise  # Nothing was learned; the run folder is there to be resumed.
-        return True
-    return False
-
-
-def _save_checkpoint(checkpoints: Checkpoints, cloner: Cloner, task: Task, digest: str) -> None:
-    state = {"cloner": cloner.state(), "learned_from": task.learned_from(), "data": digest}
-    checkpoints.save(cloner.epoch, state)
-    checkpoints.keep(_KEPT, 0)
-
-
-def _save(task: Task, cloner: Cloner, data: Demonstrations) -> str:
-    """Write the best policy to the output and its critic beside it; return the digest."""
-    policy, critic = cloner.best()
-    about = _about(task, data)
-    digest = save_policy(task.output, policy, data.spec, step=cloner.best_epoch, **about)
-    if critic is not None:
-        write_critic(folder_of(task.output), critic, "features", digest)
-    return digest
-
-
-def _about(task: Task, data: Demonstrations) -> dict[str, Any]:
-    """Return what the policy file says of its origin; names of players can hold anything."""
-    names = dict.fromkeys(printable(teacher.name) for teacher in data.teachers)
-    # What the players themselves saw is the rule and needs no word.
-    seen_by = {} if data.sources == (FULL_VIEW,) else {"sources": ",".join(data.sources)}
-    extra = {"imitates": ",".join(names)[:200], "data": data.digest()} | seen_by
-    return {"name": task.output.stem, "extra": extra}
-
-
-def _play(
-    task: Task, data: Demonstrations, opponents: tuple[str, ...], progress: _Progress
-) -> Strength:
-    game = task.game or data.spec.name
-    meetings = meetings_of(data, game, opponents, task.temperature)
-    progress.observers.work_started(meetings * task.evaluation_matches, "matches")
-    return measure(
-        task.output,
-        data,
-        game=game,
-        matches=task.evaluation_matches,
-        opponents=opponents,
-        temperature=task.temperature,
-        progress=progress.advance,
-    )
-
-
-def _config(task: Task) -> dict[str, Any]:
-    plain = asdict(task)
-    for name, value in plain.items():
-        if isinstance(value, Path):
-            plain[name] = str(value)
-        elif isinstance(value, tuple):
-            plain[name] = list(value)
-    return plain
-
-
-def _as_json(
-    task: Task,
-    data: Demonstrations,
-    feedback: FeedbackSummary | None,
-    learned: Indices,
-    held_out: Indices,
-    done: Imitated,
-) -> str:
-    outcomes = {
-        name: int((data.outcome == number).sum()) for number, name in enumerate(OUTCOMES)
-    } | {"unknown": int((data.outcome == UNKNOWN).sum())}
-    value = {
-        "policy": {"file": str(task.output), "digest": done.digest},
-        "interrupted": done.interrupted,
-        "settings": _config(task),
-        "game": {
-            "name": data.spec.name,
-            "settings": dict(data.spec.settings),
-            "rules_version": data.spec.facts.rules_version,
-            "observation_version": data.spec.facts.observation_version,
-        },
-        "data": {
-            "digest": data.digest(),
-            "decisions": len(data),
-            "matches": data.matches,
-            "trajectories": data.trajectories,
-            "learned_decisions": len(data.rows(learned)),
-            "held_out_decisions": len(data.rows(held_out)),
-            "outcomes": outcomes,
-            "sources": list(data.sources),
-            "teachers": [asdict(teacher) for teacher in data.teachers],
-            "extras": sorted(data.extras),
-            "feedback": None if feedback is None else feedback.as_json(),
-        },
-        "epochs": done.epochs,
-        "best_epoch": done.best_epoch,
-        "history": done.history,
-        "held_out": None if done.report is None else _judgement(done.report),
-        "strength": None if done.strength is None else asdict(done.strength),
-    }
-    return json.dumps(value, indent=2, default=str) + "\n"
-
-
-def _judgement(judgement: ImitationReport) -> dict[str, Any]:
-    plain = asdict(judgement)
-    for entry, head in zip(plain["heads"], judgement.heads, strict=True):
-        entry["gain"] = head.gain
-    return plain

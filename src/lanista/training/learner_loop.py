@@ -82,6 +82,8 @@ class LearnerLoop:
         self._rested: dict[str, Any] | None = None
         """What the collector goes on from after the last complete iteration; None: the learner has
         learnt from what the next one brought."""
+        self.warm_up = 0
+        """Updates at the start in which the critic learns alone."""
         self.iteration = 0
         self.decisions = 0
         self.matches = 0
@@ -230,7 +232,8 @@ class LearnerLoop:
             if self.replay is not None:
                 unrolls = self._remembered()
             with self.phases(LEARN):
-                log = self.learner.update(unrolls)
+                critic_alone = self.learner.update_count < self.warm_up
+                log = self.learner.update(unrolls, critic_alone=critic_alone)
             now_cpu, now_wall = self._cpu(), time.perf_counter()
             self.cpu_seconds += now_cpu - cpu
             self.wall_seconds += now_wall - wall
@@ -335,6 +338,8 @@ class LearnerLoop:
             # Matches in flight know their players by number, and a league gives new ones. Before
             # the first iteration there are none, and no record yet that players are found by.
             state["chairs"] = [list(chair) for chair in self.chairs]
+        if self.warm_up:
+            state["warm_up"] = self.warm_up
         return state if self.replay is None else state | {"replay": self.replay.save()}
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -342,6 +347,7 @@ class LearnerLoop:
         for name in ("iteration", "decisions", "matches"):
             setattr(self, name, int(state[name]))
         self.cpu_seconds, self.wall_seconds = state["cpu_seconds"], state["wall_seconds"]
+        self.warm_up = int(state.get("warm_up", 0))
         learner, fresh = dict(state["learner"]), self.learner.state()
         learner["optimiser"] = {**fresh["optimiser"], "state": learner["optimiser"]}
         anchors = {k: v for k, v in fresh["references"]["policies"].items() if k == "anchor"}

@@ -91,8 +91,8 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
     from lanista.exploiters.league_exploiters import start_of  # See `_exploit`.
 
     with closing(Population(settings, folder, LearnerLoop)) as population:
-        critics = [training.learner.critic for training in population.trainings.values()]
-        take_over(settings, critics)
+        for training in population.trainings.values():
+            training.warm_up = take_over(settings, training.learner.critic)
         population.enter(population.first_rows())
         population.meet(population.matchmake())
         Evaluator(settings, population.spec, folder)
@@ -175,7 +175,8 @@ class _Trainer:
             population.enter(rows)
         self.saved = iteration
         unkept = exactness(self.settings, population.spec, slim=state.get("slim", False))
-        critic = "" if iteration else notice(self.settings, population.main.learner.critic)
+        main = population.main
+        critic = "" if iteration else notice(self.settings, main.learner.critic, main.warm_up)
         for sentence in [*notices, self.evaluator.notice, unkept, critic]:
             self._say(sentence)
         try:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import GAMES, number, optional, switch
+from lanista.cli.common.flags import GAMES, SETTINGS, number, optional, switch
 from lanista.cli.common.outputs import RunFile, Writes
 from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 from lanista.errors import LanistaError
-from lanista.learn.imitation.settings import Imitation
+from lanista.learn.imitation.settings import Dagger, Imitation
 from lanista.nets.settings import Network, Size
 from lanista.text import printable
 
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from lanista.data.demonstrations import Demonstrations, Indices
     from lanista.runs.settings import RunSettings
     from lanista.training.imitate import Task
+
+
+@dataclass(frozen=True)
+class ImitationFlags(Imitation):
+    """The same settings, without the rounds of DAgger: their flags are named here."""
+
+    dagger: Annotated[Dagger, tyro.conf.Suppress] = field(default_factory=Dagger)
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,23 @@ class Imitate:
     """Imitate only these players, with commas between; all unless given."""
     irrelevant: Annotated[str | None, optional("HEAD:OTHER=CHOICE,...")] = None
     """Leave HEAD out of decisions in which head OTHER took CHOICE: aim_x:fire=hold, say."""
-    imitation: tyro.conf.OmitArgPrefixes[Imitation] = field(default_factory=Imitation)
+    imitation: tyro.conf.OmitArgPrefixes[ImitationFlags] = field(default_factory=ImitationFlags)
+    teacher: Annotated[str | None, optional("BOT")] = None
+    """A bot to imitate by asking it. It labels what the clone meets (--dagger-rounds); without
+    recorded matches it plays the first ones itself."""
+    dagger_rounds: Annotated[int, number(0)] = 0
+    """DAgger: rounds in which the clone plays, the teacher says what it would have done at each of
+    its decisions, and all decisions so far are learned from."""
+    dagger_matches: Annotated[int, number(256)] = 256
+    """DAgger: matches of a round."""
+    dagger_beta: float = 0.5
+    """DAgger: chance that the teacher decides in the clone's place in the first round; beta² in the
+    second, and so on."""
+    dagger_opponents: Annotated[str | None, optional("A,B")] = None
+    """DAgger: bots that the clone plays against, with commas between, `self` for itself; the
+    teacher unless given."""
+    dagger_epochs: Annotated[int, number(2)] = 2
+    """DAgger: how often a round goes over all decisions so far."""
     size: Annotated[Size | None, optional("{s,m,l,xl}")] = None
     """The network's size; the same as --network.size."""
     network: Network = field(default_factory=Network)
@@ -52,7 +75,10 @@ class Imitate:
     temperature: Annotated[float | None, optional("T")] = None
     """Play at this temperature too, beside sampled and greedy: below 1 the clone is surer."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None
-    """The game of replays that were recorded from a Python file, as `examples/my_game.py`."""
+    """The game that a teacher plays where nothing is recorded, or that of replays which were
+    recorded from a Python file, as `examples/my_game.py`."""
+    settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
+    """Settings of the game that a teacher plays. See `lanista games`."""
     threads: Annotated[int, number(0)] = 0
     """Threads of the networks' arithmetic; 0: as many as torch takes."""
     cpu: Annotated[bool, switch()] = False
@@ -70,7 +96,8 @@ class Imitate:
         from lanista.cli.main import INTERRUPTED
         from lanista.cli.train.imitate_report import say
         from lanista.runs.folder import folder_of
-        from lanista.training.imitate import imitate, json_path
+        from lanista.training.imitate import imitate
+        from lanista.training.imitation_numbers import json_path
         from lanista.training.trackers import Trackers
 
         task = self._task()
@@ -92,10 +119,12 @@ class Imitate:
         """Name flags where a resumed run refuses its settings."""
         from lanista.cli.common.resumed import naming_flags
 
-        flags = {"players": "--player", "irrelevant": "--irrelevant"}
+        flags = {"players": "--player", "irrelevant": "--irrelevant", "game_settings": "--set"}
         for section, prefix in (("imitation", ""), ("network", "network.")):
             for name in (one.name for one in fields(getattr(self, section))):
                 flags[f"{section}.{name}"] = f"--{prefix}{name.replace('_', '-')}"
+        flags |= {f"imitation.dagger.{one.name}": f"--dagger-{one.name}" for one in fields(Dagger)}
+        flags["imitation.dagger.teacher"] = "--teacher"
         if self.size is not None:
             flags["network.size"] = "--size"
         return naming_flags(flags)
@@ -104,8 +133,6 @@ class Imitate:
         from lanista.evaluation.lineup import split_names
         from lanista.training.imitate import Task
 
-        if self.data_dir is None and self.feedback_dir is None:
-            raise LanistaError("There is nothing to imitate; give --data-dir or --feedback-dir.")
         if self.reports_live_dir is not None and self.feedback_dir is None:
             raise LanistaError(
                 "--reports-live-dir tells outcomes of live feedback; give --feedback-dir too."
@@ -125,14 +152,38 @@ class Imitate:
             if self.irrelevant
             else (),
             network=network,
-            imitation=self.imitation,
+            imitation=replace(self.imitation, dagger=self._dagger()),
             game=self.game,
+            game_settings=self._game_settings(),
             opponents=tuple(split_names(self.opponents, "--opponents")) if self.opponents else (),
             evaluation_matches=self.evaluation_matches,
             temperature=self.temperature,
             threads=self.threads,
             device="cpu" if self.cpu else "auto",
         )
+
+    def _dagger(self) -> Dagger:
+        from lanista.evaluation.lineup import split_names
+
+        opponents = self.dagger_opponents
+        return Dagger(
+            rounds=self.dagger_rounds,
+            matches=self.dagger_matches,
+            teacher=self.teacher,
+            beta=self.dagger_beta,
+            opponents=tuple(split_names(opponents, "--dagger-opponents")) if opponents else (),
+            epochs=self.dagger_epochs,
+        )
+
+    def _game_settings(self) -> dict[str, Any]:
+        from lanista.evaluation.lineup import game_settings
+
+        words = [word for group in self.settings for word in group]
+        if not words:
+            return {}
+        if self.game is None:
+            raise LanistaError(f"--set {words[0]} is a setting of a game; name it with --game.")
+        return game_settings(self.game, words)
 
 
 def _screen(resume: bool) -> Any:
@@ -183,13 +234,13 @@ def _screen(resume: bool) -> Any:
 
         def updated(self, update: int, values: Mapping[str, float]) -> None:
             self._close()
-            outcome = ""
+            critic = ""
             if "held_out_value" in values:
-                outcome = f", outcome {values['held_out_value']:.4f}"
+                critic = f", critic {values['held_out_value']:.4f}"
             best = " (best)" if values["best_epoch"] == update else ""
             print(
                 f"epoch {update}: nll {values['learned_nll']:.4f}, held out "
-                f"{values['held_out_nll']:.4f}{outcome}{best}, "
+                f"{values['held_out_nll']:.4f}{critic}{best}, "
                 f"{time.monotonic() - self._began:.1f} s",
                 flush=True,
             )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanista.cli.common.table import UNKNOWN, console, interval, number, table
+from lanista.learn.imitation.report import ReturnReport, ValueReport
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from lanista.evaluation.clone_strength import Strength
-    from lanista.learn.imitation.report import HeadReport, ImitationReport, ValueReport
+    from lanista.learn.imitation.report import HeadReport, ImitationReport
     from lanista.training.imitate import Imitated
 
 _MOST_CHOICES = 12
@@ -21,8 +22,11 @@ def say(done: Imitated) -> None:
     out = console()
     assert done.report is not None
     _say_choices(out, done.report)
-    if done.report.value is not None and done.report.value.decisions:
-        _say_value(out, done.report.value)
+    value = done.report.value
+    if isinstance(value, ReturnReport) and value.decisions:
+        _say_returns(out, value)
+    if isinstance(value, ValueReport) and value.decisions:
+        _say_outcome(out, value)
     if done.strength is not None:
         _say_strength(out, done.strength)
 
@@ -76,7 +80,15 @@ def _say_head(out: Console, head: HeadReport) -> None:
         out.print(f"  and {len(ranked) - len(shown)} choices more; the JSON has them all")
 
 
-def _say_value(out: Console, value: ValueReport) -> None:
+def _say_returns(out: Console, value: ReturnReport) -> None:
+    out.print(
+        f"value forecast over {value.decisions:,} decisions of {value.matches:,} matches: squared "
+        f"error {number(value.error)} (always the same forecast: {number(value.base_error)}), "
+        f"explained variance {number(value.explained_variance)}"
+    )
+
+
+def _say_outcome(out: Console, value: ValueReport) -> None:
     out.print(
         f"outcome forecast over {value.decisions:,} decisions of {value.matches:,} matches: nll "
         f"{number(value.nll)} (always the same forecast: {number(value.base_nll)}), Brier "

@@ -1,8 +1,8 @@
 """Teaches a policy to choose as the demonstrations did, and its critic how matches end.
 
-Whole deals are held out; the epoch with the best held-out loss is what is kept. One object holds
-all that an epoch depends on: `state` and `load_state` give and take the whole. Never imports a
-game's rules.
+Whole deals are held out; the epoch with the best held-out loss is what is kept. Demonstrations may
+grow in rounds: losses are compared within a round only. One object holds all that an epoch depends
+on: `state` and `load_state` give and take the whole. Never imports a game's rules.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lanista.games.contract import Spec
 from lanista.games.streams import uniforms
 from lanista.learn.imitation.settings import Imitation
 from lanista.learn.learner import BrokenLossError
-from lanista.learn.losses import imitation, outcome_loss
+from lanista.learn.losses import imitation, outcome_loss, value_loss
 from lanista.nets.dropout import dropping
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
@@ -39,13 +39,15 @@ class Shown:
 
     log_probs: Tensor
     """`[N, choices]`."""
-    outcome_logits: Tensor | None
-    """`[N, 3]`: win, draw, loss."""
+    critic_output: Tensor | None
+    """`[N]` values, or `[N, 3]` logits of win, draw, loss; None: there is no critic."""
     action: Tensor
     """`[N, heads]`: what was done."""
     mask: Tensor
     outcome: Tensor
     """`[N]`: 0 win, 1 draw, 2 loss; -1 where it is not known."""
+    returns: Tensor
+    """`[N]`: what a value critic should say; NaN where the outcome is not known."""
     match: NDArray[np.int64]
     """`[N]`."""
 
@@ -63,7 +65,7 @@ class Cloner:
         self.critic: Critic | None = None
         if settings.value_weight:
             width = self.policy.torso.width
-            self.critic = Critic(spec, network, "outcome", features=width).to(self.device)
+            self.critic = Critic(spec, network, settings.critic, features=width).to(self.device)
         self.parameters = list(self.policy.parameters())
         if self.critic is not None:
             self.parameters += self.critic.parameters()
@@ -73,16 +75,31 @@ class Cloner:
         )
         self.epoch = 0
         self.best_epoch = 0
+        self.round = 0
+        """The round of demonstrations that is learned from; 0: those there were at first."""
+        self.round_began = 0
+        """The epoch after which the round began."""
         self.history: list[dict[str, float]] = []
         """One entry an epoch, of what was learned from and what was held out."""
         self._best = self._weights()
 
     @property
+    def round_finished(self) -> bool:
+        """Whether all epochs of the round are over, or none has been better for too long."""
+        settings = self.settings
+        planned = settings.epochs_before(self.round + 1) - settings.epochs_before(self.round)
+        waited = self.epoch - max(self.best_epoch, self.round_began)
+        done = self.epoch - self.round_began
+        return done >= planned or 0 < settings.patience <= waited
+
+    @property
     def finished(self) -> bool:
-        """Whether all epochs are over, or none has been better for too long."""
-        waited = self.epoch - self.best_epoch
-        patience = self.settings.patience
-        return self.epoch >= self.settings.epochs or (patience > 0 and waited >= patience)
+        """Whether all rounds are over."""
+        return self.round_finished and self.round >= self.settings.dagger.rounds
+
+    def begin_round(self) -> None:
+        """Go on with more demonstrations."""
+        self.round, self.round_began = self.round + 1, self.epoch
 
     def train_epoch(
         self,
@@ -96,7 +113,7 @@ class Cloner:
         total, done = len(data.rows(learned)), 0
         sums: dict[str, float] = {}
         for trajectories, rows in self._shuffled(data, learned):
-            self._set_lr((self.epoch + done / total) / self.settings.epochs)
+            self._set_lr(done / total)
             with dropping(self.device, self.settings.seed, self.epoch, done):
                 losses = self._step(data, trajectories, rows)
             for name, value in losses.items():
@@ -108,14 +125,15 @@ class Cloner:
         entry |= {f"held_out_{name}": value for name, value in self.losses(data, held_out).items()}
         self.epoch += 1
         entry["epoch"] = self.epoch
-        if not self.history or entry["held_out_nll"] < self._best_loss:
+        first_of_round = self.best_epoch <= self.round_began
+        if first_of_round or entry["held_out_nll"] < self._best_loss:
             self.best_epoch, self._best = self.epoch, self._weights()
         self.history.append(entry)
         return entry
 
     @property
     def _best_loss(self) -> float:
-        return self.history[self.best_epoch - 1]["held_out_nll"] if self.best_epoch else math.inf
+        return self.history[self.best_epoch - 1]["held_out_nll"]
 
     def best(self) -> tuple[Policy, Critic | None]:
         """Return copies of policy and critic as they were after the best epoch."""
@@ -128,7 +146,7 @@ class Cloner:
     def losses(self, data: Demonstrations, trajectories: Indices) -> dict[str, float]:
         """Return the mean losses over the decisions of `trajectories`; nothing is learned."""
         sums, total = {"nll": 0.0, "value": 0.0}, 0
-        for shown in judged(self.policy, self.critic, data, trajectories):
+        for shown in judged(self.policy, self.critic, data, trajectories, self.settings.gamma):
             for name, value in _terms(self.policy, shown).items():
                 sums[name] += float(value) * len(shown.match)
             total += len(shown.match)
@@ -143,6 +161,8 @@ class Cloner:
             "best": self._best,
             "epoch": self.epoch,
             "best_epoch": self.best_epoch,
+            "round": self.round,
+            "round_began": self.round_began,
             "history": self.history,
         }
 
@@ -155,6 +175,8 @@ class Cloner:
         self.optimiser.load_state_dict({"state": state["optimiser"], "param_groups": groups})
         self._best = state["best"]
         self.epoch, self.best_epoch = state["epoch"], state["best_epoch"]
+        # Absent in runs of an older version, which had no rounds.
+        self.round, self.round_began = state.get("round", 0), state.get("round_began", 0)
         self.history = list(state["history"])
 
     def _weights(self) -> dict[str, dict[str, Tensor]]:
@@ -186,7 +208,8 @@ class Cloner:
     def _step(
         self, data: Demonstrations, trajectories: Indices | None, rows: Indices
     ) -> dict[str, float]:
-        shown = show(self.policy, self.critic, data, rows, trajectories)
+        gamma = self.settings.gamma
+        shown = show(self.policy, self.critic, data, rows, trajectories, gamma=gamma)
         terms = _terms(self.policy, shown)
         loss = terms["nll"] + self.settings.value_weight * terms["value"]
         if not bool(torch.isfinite(loss)):
@@ -201,8 +224,11 @@ class Cloner:
         names = ("nll", "value") if self.critic is not None else ("nll",)
         return {name: float(terms[name].detach()) for name in names}
 
-    def _set_lr(self, done: float) -> None:
+    def _set_lr(self, of_epoch: float) -> None:
+        """Set the learning rate for this share of the epoch."""
         settings = self.settings
+        epochs = settings.epochs_before(self.round) + self.epoch - self.round_began + of_epoch
+        done = epochs / settings.all_epochs
         share = settings.lr_end + (1 - settings.lr_end) * (1 + math.cos(math.pi * done)) / 2
         for group in self.optimiser.param_groups:
             group["lr"] = settings.lr * share
@@ -214,6 +240,8 @@ def show(
     data: Demonstrations,
     rows: Indices,
     trajectories: Indices | None = None,
+    *,
+    gamma: float = 1.0,
 ) -> Shown:
     """Show `rows` to the networks; a recurrent policy needs their whole `trajectories`."""
     device = next(policy.parameters()).device
@@ -230,22 +258,27 @@ def show(
     owner = np.searchsorted(data.first, rows, side="right") - 1
     return Shown(
         log_probs=policy.heads.log_probs(policy.head(features), mask),
-        outcome_logits=None if critic is None else critic(features),
+        critic_output=None if critic is None else critic(features),
         action=to_tensor(data.action[rows].astype(np.int64), device),
         mask=mask,
         outcome=to_tensor(data.outcome[owner].astype(np.int64), device),
+        returns=to_tensor(data.returns(gamma)[rows], device),
         match=data.match[owner],
     )
 
 
 def judged(
-    policy: Policy, critic: Critic | None, data: Demonstrations, trajectories: Indices
+    policy: Policy,
+    critic: Critic | None,
+    data: Demonstrations,
+    trajectories: Indices,
+    gamma: float = 1.0,
 ) -> Iterator[Shown]:
     """Yield all decisions of `trajectories` with what the networks say, without a gradient."""
     policy.eval()
     with torch.no_grad():
         for batch, rows in _packed(data, trajectories, JUDGED_AT_ONCE):
-            yield show(policy, critic, data, rows, batch)
+            yield show(policy, critic, data, rows, batch, gamma=gamma)
 
 
 def _packed(
@@ -271,15 +304,16 @@ def _unrolled(policy: Policy, observation: Tensor, index: Tensor) -> Tensor:
 
 
 def _terms(policy: Policy, shown: Shown) -> dict[str, Tensor]:
-    """Return the losses: of the choices, and of the outcome where it is known."""
+    """Return the losses: of the choices, and of the critic where the outcome is known."""
     valid = torch.ones(len(shown.action), dtype=torch.bool, device=shown.action.device)
-    terms = {
-        "nll": imitation(policy.heads, shown.log_probs, shown.action, shown.mask, valid).loss,
-        "value": shown.log_probs.new_zeros(()),
-    }
-    has_outcome = shown.outcome != UNKNOWN
-    if shown.outcome_logits is not None and bool(has_outcome.any()):
-        terms["value"] = outcome_loss(
-            shown.outcome_logits, shown.outcome.clamp(min=0), has_outcome
-        ).loss
-    return terms
+    nll = imitation(policy.heads, shown.log_probs, shown.action, shown.mask, valid).loss
+    return {"nll": nll, "value": _critic_loss(shown)}
+
+
+def _critic_loss(shown: Shown) -> Tensor:
+    has_outcome, out = shown.outcome != UNKNOWN, shown.critic_output
+    if out is None or not bool(has_outcome.any()):
+        return shown.log_probs.new_zeros(())
+    if out.dim() == 1:
+        return value_loss(out, shown.returns, has_outcome).loss
+    return outcome_loss(out, shown.outcome.clamp(min=0), has_outcome).loss

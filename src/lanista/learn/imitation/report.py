@@ -98,6 +98,20 @@ class ValueReport:
 
 
 @dataclass(frozen=True)
+class ReturnReport:
+    """The value critic's forecast, over decisions of matches whose outcome is known."""
+
+    decisions: int
+    matches: int
+    error: float | None
+    """Mean squared distance from the discounted return that came."""
+    base_error: float | None
+    """That of the same forecast for every decision: the mean return of the learned matches."""
+    explained_variance: float | None
+    """Share of the returns' variance that the forecasts account for; 0: as good as none."""
+
+
+@dataclass(frozen=True)
 class ImitationReport:
     """All that is said of a clone without playing."""
 
@@ -108,7 +122,8 @@ class ImitationReport:
     whole_action_accuracy: float | None
     """Share of decisions with a choice in which every head agrees with the teacher."""
     heads: tuple[HeadReport, ...]
-    value: ValueReport | None
+    value: ValueReport | ReturnReport | None
+    """Of the critic, by what it learned; None: there is none."""
 
 
 class _HeadTally:
@@ -172,7 +187,10 @@ class _ValueTally:
         self.nll = self.base_nll = self.brier = self.base_brier = 0.0
         self.matches: set[int] = set()
 
-    def add(self, forecast: NDArray[np.float64], outcome: Counts, match: Indices) -> None:
+    def add(self, shown: Shown) -> None:
+        assert shown.critic_output is not None
+        forecast = shown.critic_output.double().softmax(-1).cpu().numpy()
+        outcome, match = shown.outcome.cpu().numpy(), shown.match
         has_outcome = outcome != UNKNOWN
         forecast, outcome = forecast[has_outcome], outcome[has_outcome]
         one_hot = np.eye(3)[outcome]
@@ -210,12 +228,46 @@ class _ValueTally:
         )
 
 
+class _ReturnTally:
+    """What came of decisions, and what was forecast."""
+
+    def __init__(self, base: float) -> None:
+        self.base = base
+        self.came: list[NDArray[np.float64]] = []
+        self.forecast: list[NDArray[np.float64]] = []
+        self.matches: set[int] = set()
+
+    def add(self, shown: Shown) -> None:
+        assert shown.critic_output is not None
+        has_outcome = shown.outcome.cpu().numpy() != UNKNOWN
+        self.came.append(shown.returns.double().cpu().numpy()[has_outcome])
+        self.forecast.append(shown.critic_output.double().cpu().numpy()[has_outcome])
+        self.matches.update(shown.match[has_outcome].tolist())
+
+    def report(self) -> ReturnReport:
+        came, forecast = np.concatenate(self.came), np.concatenate(self.forecast)
+        total, variance = len(came), float(came.var()) if len(came) else 0.0
+        return ReturnReport(
+            decisions=total,
+            matches=len(self.matches),
+            error=_share(((forecast - came) ** 2).sum(), total),
+            base_error=_share(((self.base - came) ** 2).sum(), total),
+            explained_variance=1 - float((came - forecast).var()) / variance if variance else None,
+        )
+
+
 def report(
-    data: Demonstrations, learned: Indices, shown_parts: Iterable[Shown], *, value: bool
+    data: Demonstrations,
+    learned: Indices,
+    shown_parts: Iterable[Shown],
+    *,
+    critic: str | None,
+    gamma: float = 1.0,
 ) -> ImitationReport:
     """Return what held-out decisions, as `judged` gives them, say about a clone.
 
-    `learned` are the trajectories it was made from: what is usual is counted there.
+    `learned` are the trajectories it was made from: what is usual is counted there. `critic` says
+    what its critic learned, value or outcome; None: it has none.
     """
     spec = data.spec
     heads = Heads(tuple(head.size for head in spec.heads))
@@ -223,7 +275,11 @@ def report(
         _HeadTally(head, count)
         for head, count in zip(spec.heads, choice_counts(data, learned), strict=True)
     ]
-    values = _ValueTally(_outcome_shares(data, learned)) if value else None
+    values: _ValueTally | _ReturnTally | None = None
+    if critic == "value":
+        values = _ReturnTally(_mean_return(data, learned, gamma))
+    elif critic == "outcome":
+        values = _ValueTally(_outcome_shares(data, learned))
     total, nll, open_ones, all_right = 0, 0.0, 0, 0
     matches: set[int] = set()
     for shown in shown_parts:
@@ -239,9 +295,8 @@ def report(
         for number, (tally, start) in enumerate(zip(tallies, heads.offsets, strict=True)):
             columns = slice(start, start + heads.sizes[number])
             tally.add(log_probs[:, columns], mask[:, columns], action[:, number])
-        if values is not None and shown.outcome_logits is not None:
-            forecast = shown.outcome_logits.double().softmax(-1).cpu().numpy()
-            values.add(forecast, shown.outcome.cpu().numpy(), shown.match)
+        if values is not None:
+            values.add(shown)
     return ImitationReport(
         decisions=total,
         matches=len(matches),
@@ -273,6 +328,12 @@ def _outcome_shares(data: Demonstrations, trajectories: Indices) -> NDArray[np.f
     counts = np.bincount(outcome[has_outcome], lengths[has_outcome].astype(np.float64), 3)
     total = counts.sum()
     return counts / total if total else np.full(3, 1 / 3)
+
+
+def _mean_return(data: Demonstrations, trajectories: Indices, gamma: float) -> float:
+    came = data.returns(gamma)[data.rows(trajectories)].astype(np.float64)
+    came = came[np.isfinite(came)]
+    return float(came.mean()) if len(came) else 0.0
 
 
 def _share(count: Any, whole: Any) -> float | None:
