@@ -34,6 +34,7 @@ DEFAULTS = {
     "critic_sees": "features",
     "critic_output": "value",
     "critic_network": None,
+    "critic_warm_up": None,
     "portfolio_size": 4,
     "portfolio_every": 100,
     "portfolio_keeps": "recent",

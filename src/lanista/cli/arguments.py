@@ -49,6 +49,8 @@ def arguments_of(command: type, prefix: str = "") -> Iterator[Argument]:
     hints = get_type_hints(command, include_extras=True)
     for field in fields(command):
         kind, marks = _unwrapped(hints[field.name])
+        if tyro.conf.Suppress in marks:
+            continue
         if isinstance(kind, type) and is_dataclass(kind):
             inner = prefix if tyro.conf.OmitArgPrefixes in marks else f"{prefix}{field.name}."
             yield from arguments_of(kind, inner)
