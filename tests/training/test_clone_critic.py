@@ -119,9 +119,11 @@ def explained(output: Path) -> list[float]:
         return [value for (value,) in rows]
 
 
-def test_rl_goes_on_with_it_without_another_word(clone: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("scale", [None, "running"])
+def test_rl_goes_on_with_it_without_another_word(clone: Path, tmp_path: Path, scale: Any) -> None:
     hearing = Hearing()
-    train(settings_of(clone, 1), tmp_path / "policy", observers=[hearing])
+    settings = settings_of(clone, 1, value_scale=scale)
+    train(settings, tmp_path / "policy", observers=[hearing])
     assert explained(tmp_path / "policy")[0] > 0.1
     assert hearing.about_critic() == f"The critic that was trained beside {clone} is taken over."
 

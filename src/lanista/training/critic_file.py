@@ -42,6 +42,8 @@ def take_critic(folder: Path, critic: Critic, sees: str, digest: str) -> bool:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, json.JSONDecodeError):
         return False
+    if critic.scale is not None:
+        tensors.setdefault("scale", torch.ones(()))  # Values as they are.
     shapes = {name: tensor.shape for name, tensor in critic.state_dict().items()}
     if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
         return False
