@@ -25,10 +25,9 @@ _SLOTS = 256
 
 
 class Judged(Protocol):
-    """What is judged: as a player that takes its likeliest choice, and as probabilities."""
+    """What is judged: as a player, and as probabilities."""
 
-    @property
-    def player(self) -> Player: ...
+    def player(self, greedy: bool) -> Player: ...
 
     def probabilities(
         self, observation: NDArray[Any], mask: NDArray[np.bool_]
@@ -46,9 +45,9 @@ class Judge:
         values: Measured = {}
         if self.row.exact:
             values[NASH_CONV] = {"value": exact_nash_conv(self.row.game, policy.probabilities)}
-        return values | self._scores(policy.player)
+        return values | self._scores(policy)
 
-    def _scores(self, player: Player) -> Measured:
+    def _scores(self, policy: Judged) -> Measured:
         bots = self.row.bots
         if not bots:
             return {}
@@ -66,6 +65,7 @@ class Judge:
                 first_match=FIRST_MATCH,
                 first_deal=FIRST_MATCH,
             )
+            player = policy.player(row.greedy)
             with one_thread():
                 results = play([Table(game, (player, *others))], schedule)
         scores = gauntlet_of(results, ("policy", *bots)).scores

@@ -40,9 +40,8 @@ class OurPolicy:
 
     policy: Policy
 
-    @property
-    def player(self) -> PolicyPlayer:
-        return PolicyPlayer("ours", "ours:greedy", Actor(self.policy, 0, greedy=True, block=BLOCK))
+    def player(self, greedy: bool) -> PolicyPlayer:
+        return PolicyPlayer("ours", "ours", Actor(self.policy, 0, greedy=greedy, block=BLOCK))
 
     def probabilities(
         self, observation: NDArray[Any], mask: NDArray[np.bool_]

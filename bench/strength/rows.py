@@ -52,7 +52,9 @@ class Row:
     """The recipe that stands for ours; empty: what `lanista rl --game` chooses."""
     game_settings: Mapping[str, Any] = field(default_factory=dict)
     matches: int = 400
-    """Matches against each bot at a look, the likeliest choice played; unused where exact."""
+    """Matches against each bot at a look; unused where exact."""
+    greedy: bool = True
+    """Whether the likeliest choice is played against bots, or choices are drawn."""
     per_decision: bool = False
     """Whether times are counted in decisions: where the game is slow, it decides the seconds."""
     looks_a_doubling: int = 3
@@ -103,8 +105,9 @@ ROWS = (
     Row("goofspiel", "Goofspiel, 4 cards, hidden bids", GOOFSPIEL, 90, _nash(0.8, 0.4, 0.2)),
     Row(
         "microrts", "MicroRTS 8x8", "microrts", 160,
-        _scores(passive=(0.5, 0.9), random_biased=(0.5, 0.9)), "microrts",
-        {"side": 8, "longest": 1000}, matches=20, per_decision=True, looks_a_doubling=1,
+        _scores(passive=(0.75, 0.9), random_biased=(0.5, 0.9)), "microrts",
+        {"side": 8, "longest": 1000}, matches=20, greedy=False, per_decision=True,
+        looks_a_doubling=1,
     ),
     Row(
         "purses", "A game in Python (`examples/my_game.py`)", "examples/my_game.py", 50,

@@ -7,6 +7,8 @@ itself snapshots of their own, one an update.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from bench.strength import arm
 from bench.strength.seat_env import LearningSeat
 from bench.strength.snapshots import Layer, Mixture, Snapshot
 from lanista.games import registry
+from lanista.games.contract import Spec
 
 ENVIRONMENTS = 4
 KEPT = 50
@@ -28,8 +31,9 @@ SELF = "self"
 class PeerPolicy:
     """A peer's weights of one moment, as they are judged."""
 
-    def __init__(self, player: Snapshot) -> None:
-        self.player, self.probabilities = player, player.probabilities
+    def __init__(self, spec: Spec, layers: Sequence[Layer]) -> None:
+        self.probabilities = Snapshot(spec, layers).probabilities
+        self.player = partial(Snapshot, spec, layers)
 
 
 def learner(kind: str, environments: DummyVecEnv, seed: int) -> Any:
@@ -83,7 +87,7 @@ def learn(curve: arm.Curve) -> None:
         agent.learn(agent.n_steps * ENVIRONMENTS, reset_num_timesteps=False)
         curve.at(
             agent.num_timesteps,
-            lambda: PeerPolicy(Snapshot(spec, layers_of(agent), greedy=True)),
+            lambda: PeerPolicy(spec, layers_of(agent)),
         )
 
 

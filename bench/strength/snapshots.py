@@ -30,7 +30,7 @@ class Snapshot:
     digest = "peer:snapshot"
 
     def __init__(
-        self, spec: Spec, layers: Sequence[Layer], *, greedy: bool = False, seed: int = 0
+        self, spec: Spec, layers: Sequence[Layer], greedy: bool = False, *, seed: int = 0
     ) -> None:
         self.layers, self.greedy = layers, greedy
         self.sizes = [head.size for head in spec.heads]

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from lanista.evaluation.evaluator import uniform
 from lanista.games import registry
+from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.nets.encoders import FlatEncoder
 
@@ -191,7 +192,10 @@ class Uniform:
     """Chooses everything legal alike."""
 
     def __init__(self, spec: Spec, game: str) -> None:
-        self.player = registry.make_bot(game, "random", spec, 5)
+        self.bot = registry.make_bot(game, "random", spec, 5)
+
+    def player(self, greedy: bool) -> Player:
+        return self.bot
 
     probabilities = staticmethod(uniform)
 
