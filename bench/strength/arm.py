@@ -11,6 +11,9 @@ from typing import Any, TextIO
 
 import torch
 
+# Any optimiser loads it when it is made: seconds that belong to no learner.
+import torch._dynamo
+
 from bench.strength.clock import Clock, look_times
 from bench.strength.judge import Judge, Judged
 from bench.strength.rows import Row, row_of
