@@ -70,20 +70,23 @@ class Ratio:
     """How many times as soon ours is as a peer."""
 
     value: float | None
-    """None: ours did not arrive."""
+    """None: neither arrived."""
     bound: bool
     """Whether the peer did not arrive, so that the value is a lower bound."""
     low: float | None = None
     """The slowest of our seeds beside the fastest of the peer's."""
     high: float | None = None
     """The fastest of ours beside the slowest of the peer's; None where one did not arrive."""
+    below: bool = False
+    """Whether ours did not arrive, so that the value is an upper bound."""
 
 
 def ratio(ours: Times, peer: Times) -> Ratio:
     """Compare the medians; the range is that of any seed of ours beside any of the peer's."""
     mine = ours.median
     if mine is None:
-        return Ratio(None, False)
+        theirs = peer.median
+        return Ratio(None if theirs is None else theirs / ours.at_least, False, below=True)
     slowest = max(ours.reached) if not ours.missed else None
     fastest_peer = min([*peer.reached, *peer.missed])
     low = None if slowest is None else fastest_peer / slowest

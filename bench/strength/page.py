@@ -10,10 +10,12 @@ import numpy as np
 from bench.strength.clock import look_times
 from bench.strength.curves import Look, Ratio, Times, ratio
 from bench.strength.rows import NASH_CONV, ROWS, Mark, Row
-from lanista.evaluation.score import mean_value
+from lanista.evaluation.score import mean_score, mean_value
 from lanista.report.plot import Band, Panel, figure
 
 OURS = "ours"
+AIM = 5.0
+"""How many times as soon as the best peer ours is to be."""
 TITLES = {"ppo": "PPO", "maskable_ppo": "MaskablePPO"}
 UNITS = {"cpu_seconds": "CPU s", "decisions": "decisions"}
 Curves = Mapping[str, Sequence[Sequence[Look]]]
@@ -35,7 +37,24 @@ def page(lines: Iterable[Look]) -> str:
         "|---|---|---|---|---|---|",
         *[end_line(row, curves[row.name]) for row in ROWS if row.name in curves],
     ]
-    return "\n".join([*header, *marks, "", *ends])
+    return "\n".join([*header, *marks, "", summary(curves), "", *ends])
+
+
+def summary(curves: Mapping[str, Curves]) -> str:
+    """Return one line that counts the marks, of rows that both sides have run."""
+    soon = [
+        _best(row, mark, curves[row.name])[2]
+        for row in ROWS
+        for mark in row.marks
+        if {OURS} < {*curves.get(row.name, ())}
+    ]
+    values = [one.value for one in soon if one.value is not None]
+    reached = [one for one in soon if not one.below]
+    return (
+        f"Of {len(soon)} marks ours reaches {len(reached)}, {sum(one.bound for one in soon)} of "
+        f"them alone; {sum(value >= AIM for value in values)} at least {AIM:g} times as soon as "
+        f"the best peer, {sum(value < 1 for value in values)} later than it or not at all."
+    )
 
 
 def curves_of(lines: Iterable[Look]) -> dict[str, dict[str, list[list[Look]]]]:
@@ -54,20 +73,33 @@ def curves_of(lines: Iterable[Look]) -> dict[str, dict[str, list[list[Look]]]]:
 
 def mark_lines(row: Row, curves: Curves) -> list[str]:
     """Return a line for each of a row's marks."""
-    unit = "decisions" if row.per_decision else "cpu_seconds"
-    return [_mark_line(row, mark, curves, unit) for mark in row.marks]
+    return [_mark_line(row, mark, curves, unit_of(row)) for mark in row.marks]
 
 
 def _mark_line(row: Row, mark: Mark, curves: Curves, unit: str) -> str:
+    if {OURS} < {*curves}:
+        mine, theirs, soon = _best(row, mark, curves)
+        cells = [shown_times(mine, unit), theirs, shown_ratio(soon)]
+    else:
+        cells = ["—", "—", "—"]
+        for learner, looks in curves.items():
+            cells[learner != OURS] = shown_times(Times.of(looks, mark, unit), unit)
+    return f"| {row.title} | {mark} | {' | '.join(cells)} |"
+
+
+def _best(row: Row, mark: Mark, curves: Curves) -> tuple[Times, str, Ratio]:
+    """Return our times to a mark, those of the peer that is there first, and their ratio."""
+    unit = unit_of(row)
     times = {learner: Times.of(looks, mark, unit) for learner, looks in curves.items()}
-    peers = {learner: one for learner, one in times.items() if learner != OURS}
-    ours = shown_times(times[OURS], unit) if OURS in times else "—"
-    if not peers:
-        return f"| {row.title} | {mark} | {ours} | — | — |"
-    best = min(peers, key=lambda learner: (peers[learner].median is None, peers[learner].at_least))
-    theirs = f"{shown_times(peers[best], unit)} ({TITLES[best]})"
-    soon = shown_ratio(ratio(times[OURS], peers[best])) if OURS in times else "—"
-    return f"| {row.title} | {mark} | {ours} | {theirs} | {soon} |"
+    mine = times.pop(OURS)
+    best = min(times, key=lambda learner: (times[learner].median is None, times[learner].at_least))
+    theirs = f"{shown_times(times[best], unit)} ({TITLES[best]})"
+    return mine, theirs, ratio(mine, times[best])
+
+
+def unit_of(row: Row) -> str:
+    """Return what a row's times are counted in."""
+    return "decisions" if row.per_decision else "cpu_seconds"
 
 
 def shown_times(times: Times, unit: str) -> str:
@@ -85,7 +117,9 @@ def shown_times(times: Times, unit: str) -> str:
 def shown_ratio(soon: Ratio) -> str:
     """Return how many times as soon, with the range over seeds."""
     if soon.value is None:
-        return "ours did not arrive"
+        return "—"
+    if soon.below:
+        return f"< {soon.value:.1f}"
     bound = "> " if soon.bound else ""
     low = "—" if soon.low is None else f"{soon.low:.1f}"
     high = "—" if soon.high is None else f"{soon.high:.1f}"
@@ -107,11 +141,12 @@ def end_line(row: Row, curves: Curves) -> str:
 def _ends(curves: Sequence[Sequence[Look]], metrics: Iterable[str]) -> str:
     parts = []
     for metric in metrics:
-        values = [looks[-1]["metrics"][metric]["value"] for looks in curves]
-        mean = mean_value(np.array(values))
+        values = np.array([looks[-1]["metrics"][metric]["value"] for looks in curves])
+        mean = mean_value(values) if metric == NASH_CONV else mean_score(values)
         if mean is None:
             continue
-        interval = "" if mean.low is None else f" [{mean.low:.3f}, {mean.high:.3f}]"
+        # NashConv is never below 0.
+        interval = "" if mean.low is None else f" [{max(0.0, mean.low):.3f}, {mean.high:.3f}]"
         label = "NashConv" if metric == NASH_CONV else f"`{metric}`"
         parts.append(f"{label} {mean.value:.3f}{interval}")
     return ", ".join(parts) or "—"

@@ -150,7 +150,12 @@ def test_a_peer_that_never_arrives_gives_a_lower_bound() -> None:
     assert ratio(mine, peer) == Ratio(25.0, True, 20.0, None)
     assert ratio(mine, Times((8.0, 40.0), (100.0,))) == Ratio(10.0, False, 8 / 5, None)
     assert ratio(mine, Times((8.0, 12.0, 20.0), ())) == Ratio(3.0, False, 8 / 5, 10.0)
-    assert ratio(Times((2.0,), (9.0, 9.0)), peer) == Ratio(None, False)
+
+
+def test_where_ours_does_not_arrive_the_ratio_is_an_upper_bound_or_unknown() -> None:
+    mine = Times((2.0,), (9.0, 10.0))
+    assert ratio(mine, Times((3.0,), ())) == Ratio(1 / 3, False, below=True)
+    assert ratio(mine, Times((), (100.0,))) == Ratio(None, False, below=True)
 
 
 def test_one_of_ours_that_did_not_arrive_leaves_no_lower_end() -> None:
@@ -425,9 +430,11 @@ def test_the_page_has_a_line_for_each_mark_and_for_each_row() -> None:
         "| 10.0 [3.3, 30.0] |" in text
     )
     assert "| Kuhn poker | NashConv ≤ 0.05 | 4.0 CPU s [4.0, 4.0] |" in text
-    assert (
-        "| Kuhn poker | NashConv ≤ 0.02 | > 4.0 CPU s | > 40.0 CPU s (PPO) | ours did not arrive |"
-        in text
-    )
+    assert "| Kuhn poker | NashConv ≤ 0.02 | > 4.0 CPU s | > 40.0 CPU s (PPO) | — |" in text
     assert "`rl --config kuhn-ppo` | 40 | 3 |" in text
+    # 10 and 10 times as soon to the first two marks, and nobody reaches the third.
+    assert (
+        "Of 3 marks ours reaches 2, 0 of them alone; 2 at least 5 times as soon as the best peer, "
+        "0 later than it or not at all." in text
+    )
     assert rows.row_of("leduc").title not in text
