@@ -9,7 +9,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from importlib.metadata import packages_distributions, version
+from importlib.metadata import packages_distributions, requires, version
 from pathlib import Path
 
 import pytest
@@ -72,6 +72,15 @@ def test_the_tested_set_holds_all_that_is_declared_and_within_the_ranges() -> No
     for requirement in declared(*TESTED):
         name = canonicalize_name(requirement.name)
         assert requirement.specifier.contains(pins[name]), requirement
+        for extra in requirement.extras:
+            asked_for = [Requirement(line) for line in requires(requirement.name) or ()]
+            brought = [
+                canonicalize_name(one.name)
+                for one in asked_for
+                if one.marker and one.marker.evaluate({"extra": extra})
+            ]
+            assert brought
+            assert [one for one in brought if one not in pins] == []
     builds = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
     assert all(
         Requirement(each).specifier.contains(pins[Requirement(each).name]) for each in builds

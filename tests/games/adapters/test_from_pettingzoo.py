@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from lanista.games import Field, GameError, Stream, check_game, make, make_bot
-from lanista.games.adapters.from_pettingzoo import FromPettingZoo
+from lanista.games.adapters.from_pettingzoo import FromPettingZoo, _own_modules
 from lanista.games.check import GameCheckError
 
 pytest.importorskip("pettingzoo")
@@ -257,10 +258,27 @@ def test_something_else_than_an_environment_is_refused() -> None:
         FromPettingZoo(object)
 
 
+def test_a_bare_name_finds_pettingzoos_module() -> None:
+    game = make("pettingzoo:connect_four_v3")
+    assert game.spec.name == "pettingzoo:connect_four_v3"
+    assert (
+        game.spec.observation
+        == make("pettingzoo:pettingzoo.classic.connect_four_v3").spec.observation
+    )
+    with pytest.raises(GameError, match="did you mean 'connect_four_v3'"):
+        make("pettingzoo:connect_four_v2")
+
+
+def test_every_classic_environment_can_be_imported_with_the_extra() -> None:
+    classic = {name: word for name, word in _own_modules().items() if ".classic." in word}
+    assert {"connect_four_v3", "chess_v6", "go_v5", "texas_holdem_v4", "hanabi_v5"} <= {*classic}
+    for word in classic.values():
+        importlib.import_module(word)
+
+
 @pytest.mark.parametrize("name", ["tictactoe_v3", "connect_four_v3"])
 def test_pettingzoos_own_board_games_end_with_a_winner_or_a_draw(name: str) -> None:
-    pytest.importorskip("pygame")
-    game = make(f"pettingzoo:pettingzoo.classic.{name}", slots=4, hidden=False, longest=60)
+    game = make(f"pettingzoo:{name}", slots=4, hidden=False, longest=60)
     bot = make_bot(game.spec.name, "random", game.spec, 0)
     game.start(range(4), range(4))
     ended: list[int] = []

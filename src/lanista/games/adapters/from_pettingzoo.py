@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -26,7 +28,8 @@ from lanista.games.streams import Stream
 MakeEnvironment = Callable[[], Any]
 GROUP = "lanista.pettingzoo"
 """The entry-point group in which a package declares modules with an environment."""
-_OWN = re.compile(r"pettingzoo\.[a-z]{1,30}\.[a-z0-9_]{1,60}_v[0-9]{1,3}")
+_NAME = r"[a-z0-9_]{1,60}_v[0-9]{1,3}"
+_OWN = re.compile(rf"pettingzoo\.[a-z]{{1,30}}\.{_NAME}")
 FACTORIES = ("env", "parallel_env", "raw_env")
 """What a PettingZoo module calls the functions that make its environment, the best first."""
 
@@ -255,7 +258,7 @@ def _abilities(seedable: bool) -> Abilities:
 
 
 def _named(name: str, slots: int, seed: int, **settings: Any) -> FromPettingZoo:
-    """Make a game of `pettingzoo.family.game_v1` or a declared name, either with arguments.
+    """Make a game of `game_v1`, `pettingzoo.family.game_v1` or a declared name, with arguments.
 
     `:function` after it chooses among the factories. Nothing else is ever imported or called: the
     word may come out of a file.
@@ -289,19 +292,30 @@ def _module(word: str) -> Any:
     That is a module with a factory, or the factory itself.
     """
     declared = {point.name: point for point in entry_points(group=GROUP)}
-    if word not in declared and not _OWN.fullmatch(word):
+    own = _own_modules()
+    module = own.get(word, word)
+    if word not in declared and not _OWN.fullmatch(module):
         raise GameError(
             f"pettingzoo:{word:.120} is neither a game of PettingZoo, as "
-            "pettingzoo:pettingzoo.classic.connect_four_v3, nor one that an installed package "
-            f"declares in the entry-point group {GROUP}; "
-            f"{nearest(word, declared) if declared else 'no package declares any.'}"
+            "pettingzoo:connect_four_v3, nor one that an installed package declares in the "
+            f"entry-point group {GROUP}; {nearest(word, [*declared, *own])}"
         )
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # It prints when it is imported.
     try:
-        return declared[word].load() if word in declared else importlib.import_module(word)
+        return declared[word].load() if word in declared else importlib.import_module(module)
     except (ImportError, AttributeError) as error:
-        family = "" if word in declared else word.split(".")[1]
+        family = "" if word in declared else module.split(".")[1]
         remedy = f"; try pip install 'pettingzoo[{family}]'." if family else "."
         raise GameError(f"{word!r} cannot be imported: {error}{remedy}") from error
+
+
+def _own_modules() -> dict[str, str]:
+    """Return PettingZoo's own modules by their last name, without importing any."""
+    import pettingzoo
+
+    files = (file for place in pettingzoo.__path__ for file in Path(place).glob("[a-z]*/*_v*.py"))
+    modules = {file.stem: f"pettingzoo.{file.parent.name}.{file.stem}" for file in files}
+    return {name: module for name, module in modules.items() if _OWN.fullmatch(module)}
 
 
 def _call(name: str) -> tuple[str, dict[str, Any]]:
@@ -323,7 +337,7 @@ def _call(name: str) -> tuple[str, dict[str, Any]]:
 ENTRY = Entry(
     "pettingzoo",
     _named,
-    about="PettingZoo environments with numbered actions: pettingzoo:pettingzoo.classic.NAME.",
+    about="PettingZoo environments with numbered actions: pettingzoo:connect_four_v3, and so on.",
     settings={
         "longest": Setting(1000, "The most turns of a match; a longer one is cut off."),
         "hidden": Setting(True, "Whether seats see less than everything."),
