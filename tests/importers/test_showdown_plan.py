@@ -278,7 +278,7 @@ def test_the_page_s_commands_turn_the_minimal_plan_into_a_run_that_is_resumed_an
     output = folder / "artifacts" / "showdown" / "main.safetensors"
     assert load_settings(folder / f"{output}.run" / "config.yaml").iterations == 3
     met = {category for (category,) in rows(output, "SELECT category FROM players")}
-    assert {"self", "imitation", "past"} <= met
+    assert {"self", "start", "past"} <= met
     names = {name for (name,) in rows(output, "SELECT name FROM metrics")}
     assert {"reference/loss", "policy/loss", "value/loss"} <= names
     assert "max_power" in capsys.readouterr().out

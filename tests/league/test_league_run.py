@@ -14,12 +14,14 @@ from pipeline_runs import SMALL, Listener, killed, settings_of, untrained
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes
+from lanista.games import registry
 from lanista.league.population import Population
 from lanista.learn.learner import Learner
-from lanista.nets.policy_file import load_policy
+from lanista.nets.policy_file import load_policy, save_policy
 from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of
+from lanista.runs.resolve import resolve
 from lanista.runs.schema import TABLES
 from lanista.runs.settings import Evaluation
 from lanista.training import loop
@@ -259,12 +261,40 @@ def test_a_leagues_anchor_is_the_policy_it_began_from_to_the_end(tmp_path, monke
     monkeypatch.setattr(Learner, "update", watched)
     killed(settings, output, 5)
     assert train(settings, output, resume=True) == 0
-    ((name, found),) = rows(output, "players WHERE category = 'imitation'", "name, digest")
-    assert (name, found) == ("imitation", load_policy(start).digest)
+    ((name, found),) = rows(output, "players WHERE category = 'start'", "name, digest")
+    assert (name, found) == ("start", load_policy(start).digest)
     # Three learners before the kill, three after it, and those that began anew; all have moved.
     assert len({id(learner) for learner, _ in updated}) > 6
     assert len({id(learner) for learner, moved in updated if moved}) > 5
     assert len(updated) >= 3 * (5 + 5)
+
+
+def test_imitation_is_the_name_of_a_clone_and_of_nothing_else(tmp_path):
+    def clone(path, **about):
+        loaded = load_policy(untrained(LEAGUE, path))
+        save_policy(path, loaded.policy, registry.spec_of(LEAGUE["game"]), **about)
+        return str(path)
+
+    def players(name, **settings):
+        folder = tmp_path / f"{name}.run"
+        run = resolve(settings_of(LEAGUE, **settings))
+        (folder / "policies").mkdir(parents=True)
+        for file, data in run[1].items():
+            (folder / "policies" / file).write_bytes(data)
+        with closing(Population(run[0], folder, LearnerLoop)) as population:
+            population.enter(rows := population.first_rows())
+            main = population.frozen(population.main).row
+        return {row.name: row.category for row in rows if row.kind == "policy"}, main.parents
+
+    copy = clone(tmp_path / "copy.pt", extra={"imitates": "sound"})
+    trained = clone(tmp_path / "trained.pt", name="trained")
+    assert players("a", supervised_checkpoint=copy) == ({"imitation": "imitation"}, ("imitation",))
+    assert players("b", supervised_checkpoint=trained) == ({"start": "start"}, ("start",))
+    both = {
+        "supervised_checkpoint": trained,
+        "rollouts": {"matches": 8, "opponents": ["self", copy]},
+    }
+    assert players("c", **both) == ({copy: "imitation", "start": "start"}, ("start",))
 
 
 def test_a_league_goes_by_its_tables_and_refuses_damaged_ones(tmp_path):

@@ -294,12 +294,12 @@ def test_one_hard_opponent_among_up_to_500_beaten_does_not_starve_them():
 
 
 @pytest.mark.parametrize("kind", ["adaptive_by_category", "curriculum"])
-def test_a_beaten_category_keeps_its_floor_beside_four_that_win(kind):
+def test_a_beaten_category_keeps_its_floor_beside_five_that_win(kind):
     found = [Candidate(name, name) for name in FROZEN] + [Candidate("main", "self")]
     payoff = payoff_of({name: (100 * (name == "bot"), 0, 100 * (name != "bot")) for name in FROZEN})
     result = weights(meetings(plain(kind), "main", found, payoff, {}))
     assert result["bot"] == pytest.approx(0.05)
-    assert result["past"] == pytest.approx(0.95 * 1 / 3.5)
+    assert result["past"] == pytest.approx(0.95 * 1 / 4.5)
 
 
 def test_adaptive_by_category_by_hand():

@@ -22,7 +22,7 @@ class Candidate:
 
     name: str
     category: str
-    """self (a learner of the run as it now is), imitation, past, exploiter or bot."""
+    """self (a learner of the run as it now is), imitation, start, past, exploiter or bot."""
     weight: float = 1.0
     """How much more it is wanted than one of weight 1. Every kind multiplies by it but uniform, and
     adaptive, where it is what a run starts with and an exploiter's factor. A category counts as

@@ -26,6 +26,7 @@ from lanista.league.roles import (
 )
 from lanista.league.roster import Frozen, LivePlayer, outcomes
 from lanista.nets.policy_file import load_policy, policy_bytes
+from lanista.nets.policy_format import IMITATES, read_header
 from lanista.runs.database import Values
 from lanista.runs.folder import policy_path
 from lanista.runs.league_settings import MAIN, League
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from lanista.training.learner_loop import LearnerLoop
 
 IMITATION = "imitation"
+"""What a learner is reset to that goes back to the policy which the run began from."""
 EXPLOITER = "exploiter"
 """What the numbers of exploiters in runs of their own begin with."""
 SPENT = ("decisions", "matches", "cpu_seconds", "wall_seconds")
@@ -128,7 +130,8 @@ class Population:
                 continue
             rows.append(self._opponent(opponent))
         if self.league and start and start not in [row.digest for row in rows]:
-            rows.append(PlayerRow(0, IMITATION, start, "policy", "imitation"))
+            category = self._file_category(start)
+            rows.append(PlayerRow(0, category, start, "policy", category))
         return rows
 
     def _opponent(self, opponent: Opponent) -> PlayerRow:
@@ -138,8 +141,18 @@ class Population:
             return PlayerRow(0, word, digest, "bot", "bot", weight=opponent.weight)
         if is_bot_file(word):
             return PlayerRow(0, word, digest, "bot", "bot", weight=opponent.weight)
-        category = "imitation" if digest == self.settings.supervised_digest else "past"
-        return PlayerRow(0, word, digest, "policy", category, weight=opponent.weight)
+        return PlayerRow(
+            0, word, digest, "policy", self._file_category(digest), weight=opponent.weight
+        )
+
+    def _file_category(self, digest: str) -> str:
+        """Return the category of a policy from a file: a clone, what the run begins from, or past.
+
+        That is its name too, where it stands in the pool for what the run begins from.
+        """
+        if IMITATES in read_header(policy_path(self.folder, digest)).extra:
+            return "imitation"
+        return "start" if digest == self.settings.supervised_digest else "past"
 
     def _make(self, word: str, digest: str, device: str = "cpu") -> Player:
         arguments = (self.settings, word, digest, self.spec, self.folder, self.settings.seed)
@@ -336,7 +349,7 @@ class Population:
         name = f"{learner}/{self.iteration:06d}"
         data, digest = self.file_of(training)
         category = "past" if role == "main" else "exploiter"
-        parents = self.parents.get(learner, self._imitation())
+        parents = self.parents.get(learner, self._start())
         body = {"learner": learner, "decisions": training.decisions, "iteration": self.iteration}
         row = PlayerRow(self.update + 1, name, digest, "policy", category, role, parents, body=body)
         return Frozen(row, data)
@@ -346,8 +359,10 @@ class Population:
         data = policy_bytes(training.learner.best, self.spec, step=self.update)
         return data, hashlib.sha256(data).hexdigest()
 
-    def _imitation(self) -> tuple[str, ...]:
-        names = [row.name for row in self.roster.values() if row.category == "imitation"]
+    def _start(self) -> tuple[str, ...]:
+        """Return the name of the policy that the run began from, where it has one."""
+        digest = self.settings.supervised_digest
+        names = [row.name for row in self.roster.values() if digest and row.digest == digest]
         return tuple(names[:1])
 
     def _score_low(self, league: League, learner: str) -> float | None:
@@ -375,7 +390,7 @@ class Population:
         self._begun_anew(learner, target)
         self._forget(learner)
         start = None
-        if target == "imitation":
+        if target == IMITATION:
             start = training.anchor
         elif target != "scratch":
             start = load_policy(policy_path(self.folder, self.roster[target].digest)).policy
@@ -385,7 +400,7 @@ class Population:
         self.resets[learner] += 1
         self.parents[learner] = (target,) if target in self.roster else ()
         if target == IMITATION:
-            self.parents[learner] = self._imitation()
+            self.parents[learner] = self._start()
 
     def _forget(self, learner: str) -> None:
         """Drop what was counted of a learner, whose results say nothing of what it is now."""

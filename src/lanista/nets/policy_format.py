@@ -38,6 +38,8 @@ from lanista.text import printable, quoted
 FORMAT = 1
 """Moves when a file of one version cannot be read as one of another."""
 MOST_BYTES = 1 << 31
+IMITATES = "imitates"
+"""The remark that makes a policy known as a clone."""
 _KEY = "lanista"
 POLICY = Kind("a policy file", rb'"__metadata__":\{"lanista":', MOST_HEADER)
 _SEAL = "sha256"
@@ -77,7 +79,7 @@ class PolicyHeader:
     step: int = 0
     """How many updates made it."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """Remarks by name that no program reads."""
+    """Remarks by name; a clone's has whom it imitates."""
     game_file: str = ""
     """SHA-256 of the Python file that the game came from, where it came from one."""
     game_path: str = ""

@@ -26,7 +26,7 @@ class Member:
     kind: str
     """learner, policy or bot."""
     category: str
-    """self, imitation, past, exploiter or bot; empty for policies met in evaluation alone."""
+    """self, imitation, start, past, exploiter, bot; empty for policies met in evaluation alone."""
     role: str
     """main, main_exploiter, league_exploiter, exploiter or nothing."""
     parents: tuple[str, ...]

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from lanista.errors import LanistaError, nearest
 from lanista.runs.matchmakers import MATCHMAKERS
 
-CATEGORIES = ("self", "imitation", "past", "exploiter", "bot")
+CATEGORIES = ("self", "imitation", "start", "past", "exploiter", "bot")
 """What an opponent is to a learner; `self` is a learner of the run as it now is."""
 ROLES = ("main", "main_exploiter", "league_exploiter")
 MAIN = "main"
@@ -122,9 +122,9 @@ class Role:
     snapshot_minimum: int = 0
     """No snapshot joins for its score before so many decisions since the last one."""
     reset_to: Literal["imitation", "main", "scratch"] = "imitation"
-    """What a learner is reset to after a snapshot: the imitation policy (a fresh network in a run
-    without one), a past main drawn at random (until there is one, the imitation policy), or a fresh
-    network."""
+    """What a learner is reset to after a snapshot: imitation is the policy that the run began from
+    (in a run without one a fresh network), main a past main drawn at random (until there is one, as
+    imitation), scratch a fresh network."""
     reset_probability: float = 0.0
     """Probability of a reset after a snapshot."""
 

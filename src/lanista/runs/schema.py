@@ -84,7 +84,7 @@ class PlayerRow:
     kind: str
     """learner, policy or bot."""
     category: str
-    """self, imitation, past, exploiter or bot."""
+    """self, imitation, start, past, exploiter or bot."""
     role: str = ""
     """main, main_exploiter, league_exploiter, exploiter, or nothing."""
     parents: tuple[str, ...] = ()

@@ -26,6 +26,7 @@ from lanista.learn.imitation.cloner import Cloner, judged
 from lanista.learn.imitation.report import ImitationReport, report
 from lanista.learn.imitation.settings import Imitation
 from lanista.nets.policy_file import policy_bytes, save_policy
+from lanista.nets.policy_format import IMITATES
 from lanista.nets.settings import Network
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of
@@ -349,7 +350,7 @@ class _Work:
         names = dict.fromkeys(printable(teacher.name) for teacher in data.teachers)
         # What the players themselves saw is the rule and needs no word.
         seen_by = {} if data.sources == (FULL_VIEW,) else {"sources": ",".join(data.sources)}
-        extra = {"imitates": ",".join(names)[:200], "data": self.digests[0]} | seen_by
+        extra = {IMITATES: ",".join(names)[:200], "data": self.digests[0]} | seen_by
         return {"name": self.task.output.stem, "extra": extra}
 
 

@@ -37,6 +37,7 @@ class Line:
 CATEGORY_COLOURS = {
     "self": COLOURS[0],
     "imitation": COLOURS[4],
+    "start": COLOURS[4],
     "past": COLOURS[5],
     "exploiter": COLOURS[1],
     "bot": COLOURS[2],

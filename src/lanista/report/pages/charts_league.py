@@ -70,6 +70,7 @@ class Edge:
 
 STYLES = {
     "imitation": ("star", COLOURS[4]),
+    "start": ("star", COLOURS[4]),
     "main": ("circle", COLOURS[0]),
     "main exploiter": ("diamond", COLOURS[1]),
     "league exploiter": ("square", COLOURS[3]),

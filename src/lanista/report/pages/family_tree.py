@@ -47,7 +47,7 @@ def _lane(player: Member) -> str:
 
 
 def _by_lane(members: list[Member]) -> list[Member]:
-    order = {"imitation": 0, "self": 1, "past": 1, "exploiter": 2}
+    order = {"imitation": 0, "start": 0, "self": 1, "past": 1, "exploiter": 2}
     roles = {"main": 0, "main_exploiter": 1, "league_exploiter": 2, "exploiter": 3}
 
     def key(player: Member) -> tuple[int, int, str, int]:
@@ -59,8 +59,8 @@ def _by_lane(members: list[Member]) -> list[Member]:
 
 
 def _style(player: Member) -> str:
-    if player.category == "imitation":
-        return "imitation"
+    if player.category in ("imitation", "start"):
+        return player.category
     if player.role in ("main", "main_exploiter", "league_exploiter", "exploiter"):
         return player.role.replace("_", " ")
     return "exploiter" if player.category == "exploiter" else "other"
@@ -97,7 +97,8 @@ def _descent(record: RunRecord, members: list[Member]) -> list[Edge]:
     snapshot before.
     """
     entered = {player.name: player.update for player in members}
-    imitation = [player.name for player in members if player.category == "imitation"]
+    starts = [player.name for player in members if player.category in ("imitation", "start")]
+    starts.sort(key=lambda name: name != "start")  # Clones may be among the opponents too.
     edges = []
     for player in members:
         for parent in player.parents:
@@ -109,7 +110,7 @@ def _descent(record: RunRecord, members: list[Member]) -> list[Edge]:
                 if since <= event.update < player.update
             ]
             if resets and parent.startswith(f"{_lane(player)}/"):
-                parent = next(iter(imitation), "") if resets[-1] == "imitation" else resets[-1]
+                parent = next(iter(starts), "") if resets[-1] == "imitation" else resets[-1]
             edges.append(Edge(parent, player.name, "parent"))
     return edges
 

@@ -27,8 +27,8 @@ from lanista.report.pages.html import (
 from lanista.report.pages.results import said
 from lanista.report.plot import COLOURS
 from lanista.report.run_record import RunRecord, Series, owner
+from lanista.runs.league_settings import CATEGORIES
 
-CATEGORIES = ("self", "imitation", "past", "exploiter", "bot")
 MOST_ROWS, MOST_SPEEDS = 200, 100
 
 
