@@ -24,7 +24,7 @@ def report_stage(recipe: PipelineRecipe) -> Stage:
     def work(observer: Observer, stop: Stop) -> bool:
         is_whole(last)  # Refuses one that was taken away since; its stage is done and skipped.
         evaluation = Path(EVALUATION) if recipe.stages.evaluate else None
-        write_report(read_run(folder), Path(REPORT), evaluation=evaluation)
+        write_report(read_run(folder), Path(REPORT), evaluation=evaluation, pipeline=Path())
         return True
 
     read = [POLICIES[last], *([EVALUATION] if recipe.stages.evaluate else [])]

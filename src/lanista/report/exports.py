@@ -7,7 +7,7 @@ the numbers of the run they came from. Knows nothing of how the numbers are come
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from lanista.report.pages.run_page import page
 from lanista.report.pairs import counted, fold_pairs
 from lanista.report.reading import EXPORT_VERSION
 from lanista.report.run_record import Match, RunRecord
+from lanista.report.stages import EarlierRun, PipelineRecord, read_stages
 from lanista.report.summary import exploiters, summarise
 from lanista.runs.layout import POLICIES
 
@@ -29,17 +30,26 @@ PAGE_KIND = Kind("a report", GENERATOR.encode())
 
 
 def write_report(
-    record: RunRecord, folder: Path, *, anchor: str | None = None, evaluation: Path | None = None
+    record: RunRecord,
+    folder: Path,
+    *,
+    anchor: str | None = None,
+    evaluation: Path | None = None,
+    pipeline: Path | None = None,
 ) -> dict[str, Any]:
     """Write all five files into `folder` and return the numbers of summary.json.
 
-    `evaluation` is the file of a last evaluation, as a pipeline makes it, where there is one.
+    `evaluation` is the file of a last evaluation, as a pipeline makes it, where there is one;
+    `pipeline` is the folder of the pipeline whose last run this is.
     """
     summary = summarise(record, anchor=anchor)
     if evaluation is not None and evaluation.is_file():
         summary["evaluation"] = read_evaluation(evaluation)
+    stages = PipelineRecord([], []) if pipeline is None else read_stages(pipeline)
+    if stages.rows:
+        summary["stages"] = stages.rows
     write_exports(record, folder)
-    write_summary(record, summary, folder / SUMMARY)
+    write_summary(record, summary, folder / SUMMARY, stages.earlier)
     return summary
 
 
@@ -59,11 +69,17 @@ def read_evaluation(path: Path) -> dict[str, Any]:
     return evaluation
 
 
-def write_summary(record: RunRecord, summary: Mapping[str, Any], path: Path) -> None:
+def write_summary(
+    record: RunRecord,
+    summary: Mapping[str, Any],
+    path: Path,
+    earlier: Sequence[EarlierRun] = (),
+) -> None:
     """Write the numbers to `path` and the page beside them."""
     marked = {"made_by": "lanista report", **summary}
     write_text(path, json.dumps(marked, indent=1, allow_nan=False) + "\n")
-    write_text(path.parent / PAGE, page(record, summary))
+    before = [(run.stage, run.record, run.summary) for run in earlier]
+    write_text(path.parent / PAGE, page(record, summary, before))
 
 
 def write_exports(record: RunRecord, folder: Path) -> None:

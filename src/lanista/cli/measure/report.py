@@ -70,8 +70,11 @@ class Report:
         output = self.output_dir or (path if path.is_dir() else folder) / "report"
         refuse_unwritable_folder("--output-dir", output)
         # Only a pipeline's folder holds an evaluation that is surely of this run's policy.
-        last = path / "evaluation.json" if path.is_dir() and folder != path else None
-        summary = exports.write_report(record, output, anchor=self.anchor, evaluation=last)
+        pipeline = path if path.is_dir() and folder != path else None
+        last = None if pipeline is None else pipeline / "evaluation.json"
+        summary = exports.write_report(
+            record, output, anchor=self.anchor, evaluation=last, pipeline=pipeline
+        )
         names = (exports.SUMMARY, exports.LEAGUE_STATE, exports.MATCHES, exports.REGISTRY)
         say(record, summary, [output / name for name in (*names, exports.PAGE)])
         return 0

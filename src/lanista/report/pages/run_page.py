@@ -6,7 +6,7 @@ named at the end, never shown empty. Knows nothing of how anything is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lanista.report.pages import learning as learning
@@ -17,13 +17,19 @@ from lanista.report.pages.evaluation import headline as evaluated_in_short
 from lanista.report.pages.exploitability import exploitability, worst_case
 from lanista.report.pages.family_tree import family
 from lanista.report.pages.html import Facts, Section, Words, document
+from lanista.report.pages.stages import earlier_sections, staged
 from lanista.report.run_record import RunRecord
 
 Summary = Mapping[str, Any]
 
 
-def page(record: RunRecord, summary: Summary) -> str:
-    """Return the page as HTML; `summary` is what summary.json holds."""
+def page(
+    record: RunRecord, summary: Summary, earlier: Sequence[tuple[str, RunRecord, Summary]] = ()
+) -> str:
+    """Return the page as HTML; `summary` is what summary.json holds.
+
+    `earlier` are the runs of a pipeline before this one, each with its stage.
+    """
     evaluation = summary.get("evaluation")
     section_by_name: dict[str, Section | None] = {
         "score against each bot": strength.against_bots(record, summary),
@@ -43,8 +49,12 @@ def page(record: RunRecord, summary: Summary) -> str:
     sections = [section for section in section_by_name.values() if section is not None]
     if (faults := learning.findings(summary)) is not None:
         sections.insert(0, faults)
+    for stage, its_record, its_summary in earlier:
+        sections += earlier_sections(stage, its_record, its_summary)
     if (last := evaluated(evaluation)) is not None:  # Pipelines alone end in one.
         sections.insert(0, last)
+    if (stages := staged(summary.get("stages"))) is not None:
+        sections.insert(0, stages)
     missing = [name for name, section in section_by_name.items() if section is None]
     if missing:
         words = Words(f"Not measured: {', '.join(missing)}.")
