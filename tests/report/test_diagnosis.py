@@ -54,6 +54,25 @@ def sound() -> RunRecord:
     )
 
 
+@pytest.mark.parametrize(
+    ("learning", "lag", "told"),
+    [
+        ("{epochs: 1, minibatches: 1}", 0.0, True),
+        ("{epochs: 1, minibatches: 2, accumulate: 2}", 0.0, True),
+        ("{epochs: 2, minibatches: 1}", 0.0, False),
+        ("{epochs: 1, minibatches: 2}", 0.0, False),
+        ("{epochs: 1, minibatches: 1}", 3.0, False),  # Of older weights, so that it says something.
+        ("[]", 0.0, False),
+    ],
+)
+def test_where_an_update_is_one_step_it_is_told_that_the_kl_says_nothing(learning, lag, told):
+    record = sound()
+    settings = f"game: arena\nlearning: {learning}\n"
+    metrics = {**record.metrics, "lag/mean": ((1, 0.0), (2, lag))}
+    facts = examine_run(replace(record, settings=settings, metrics=metrics)).facts
+    assert any("its KL is taken before that step" in fact for fact in facts) == told
+
+
 def only(record: RunRecord, name: str) -> Finding:
     findings = examine_run(record).findings
     assert [finding.name for finding in findings] == [name]

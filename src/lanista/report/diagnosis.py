@@ -15,6 +15,7 @@ from lanista.report.run_record import RunRecord, owner
 from lanista.training.health.examine import faults_of
 from lanista.training.health.numbers import LearnerNumbers
 from lanista.training.health.opponents import ENOUGH
+from lanista.yaml_text import parse_yaml
 
 
 def examine_run(record: RunRecord) -> Examination:
@@ -116,6 +117,23 @@ def no_results(record: RunRecord) -> Finding | None:
     )
 
 
+def _one_step(record: RunRecord) -> bool:
+    """Whether `policy/behaviour_kl` is that of the weights which played, to themselves."""
+    settings = parse_yaml(record.settings, record.name) if record.settings else None
+    learning = settings.get("learning") if isinstance(settings, dict) else None
+    if not isinstance(learning, dict):
+        return False
+    steps = [learning.get(name, 1) for name in ("epochs", "minibatches", "accumulate")]
+    if not all(isinstance(number, int) for number in steps):
+        return False
+    epochs, minibatches, accumulate = steps
+    aged = any(
+        value for name, series in record.metrics.items() if name.endswith("lag/mean")
+        for _, value in series
+    )  # fmt: skip
+    return epochs * minibatches <= accumulate and not aged
+
+
 def _facts(record: RunRecord) -> Iterator[str]:
     played = sum(row.matches for row in record.training)
     yield (
@@ -126,6 +144,11 @@ def _facts(record: RunRecord) -> Iterator[str]:
         met = opponents_of(record, learner).most_common(5)
         if met:
             yield f"{learner} met " + ", ".join(f"{name} {n:,}" for name, n in met) + "."
+    if _one_step(record):
+        yield (
+            "An update is one step (learning.epochs and learning.minibatches are 1), and its KL is "
+            "taken before that step, so nothing can be said of steps that are too large."
+        )
     for update, sentence in record.notices[-3:]:
         yield f"At update {update} the run said: {sentence}"
     yield "A run keeps no observations, so nothing can be said of features."

@@ -6,7 +6,13 @@ from lanista.runs.schema import TrainingGamesRow
 from lanista.training.health.numbers import LearnerNumbers
 from lanista.training.health.opponents import one_sided
 from lanista.training.health.optimisation import critic_explains_nothing, kl_too_large
-from lanista.training.health.strength import below_random, nash_conv_rose, score_fell
+from lanista.training.health.strength import (
+    below_random,
+    fell_from_peak,
+    nash_conv_rose,
+    score_fell,
+)
+from lanista.training.health.watch import Watch
 
 
 def numbers(games=(), **series):
@@ -44,6 +50,68 @@ def test_a_fall_against_one_bot_alone_is_only_a_doubt():
     assert (finding.gravity, finding.evidence["opponent"]) == ("doubt", "rusher")
     both = score_fell(numbers(**scores(0.03, rusher=[0.5, 0.3], kiter=[0.3, 0.1])))
     assert (both.gravity, both.evidence["opponent"]) == ("spoils", "")
+
+
+def test_the_width_of_the_mean_is_the_mean_of_the_widths():
+    """Opponents share their deals, so that their luck does not cancel out."""
+    series = scores(0.02, rusher=[0.51, 0.4]) | scores(0.12, kiter=[0.51, 0.4])
+    # ±0.07 each: 1.22 (three looks) · √2 · 0.07 = 0.12 is more than the fall of 0.11.
+    finding = score_fell(numbers(**series))
+    assert (finding.gravity, finding.evidence["opponent"]) == ("doubt", "rusher")
+    narrow = scores(0.02, rusher=[0.5, 0.4]) | scores(0.08, kiter=[0.5, 0.4])
+    whole = score_fell(numbers(**narrow))
+    assert (whole.gravity, whole.evidence["opponent"]) == ("spoils", "")
+    assert "0.500 [0.450, 0.550]" in whole.sentence
+    assert "0.400 [0.350, 0.450]" in whole.sentence
+
+
+@pytest.mark.parametrize(
+    ("values", "falls"),
+    [
+        ([0.3, 0.5, 0.9, 0.6, 0.55], True),
+        ([0.3, 0.9, 0.85, 0.82, 0.84], False),  # By less than a tenth.
+        ([0.3, 0.5, 0.9, 0.5, 0.85], False),  # It came back.
+        ([0.3, 0.5, 0.6, 0.9, 0.5], False),  # Once is not yet for good.
+        ([0.9, 0.5, 0.5, 0.5, 0.5], False),  # It never rose: score_fell says that.
+        ([0.9, 0.5, 0.5], False),
+    ],
+)
+def test_a_score_fell_from_its_peak_when_it_rose_and_stays_far_below(values, falls):
+    finding = fell_from_peak(numbers(**scores(0.03, rusher=values)))
+    assert (finding is not None) == falls
+    if falls:
+        assert "rose to 0.900 [0.870, 0.930] at update 3, and fell to 0.550" in finding.sentence
+
+
+def test_a_peak_of_many_evaluations_must_stand_out_of_their_luck():
+    """95 % intervals of ±0.1: √2 · 0.1 · the stretch of ten pairs, 1.43, is 0.20."""
+    assert fell_from_peak(numbers(**scores(0.1, rusher=[0.3, 0.5, 0.7, 0.48, 0.48]))) is not None
+    assert fell_from_peak(numbers(**scores(0.1, rusher=[0.3, 0.5, 0.7, 0.52, 0.52]))) is None
+
+
+def test_a_peak_counts_where_returns_fell_too_and_nashconv_is_unknown():
+    values = scores(0.03, rusher=[0.3, 0.5, 0.9, 0.6, 0.55])
+    less, more = [0.0, 0.1, 0.5, 0.3, 0.2], [0.0, 0.1, 0.5, 0.7, 0.8]
+    assert fell_from_peak(numbers(**values, evaluation_return__rusher=less)) is not None
+    assert fell_from_peak(numbers(**values, evaluation_return__rusher=more)) is None
+    assert fell_from_peak(numbers(**values, exact__nash_conv=[0.5] * 5)) is None
+
+
+def test_a_run_that_goes_on_knows_how_long_its_matches_are():
+    """A critic that explains nothing is a fault in matches of many decisions alone."""
+    for decisions, name in ((1000.0, ["critic_explains_nothing"]), (80.0, [])):
+        watch = Watch(["main"])
+        watch.played([game_row(1, "wall", won=True)])
+        for update in range(1, 61):
+            explained = {
+                "value/explained_variance": -0.01,
+                "policy/weight": 1.0,
+                "value/weight": 0.5,
+            }
+            watch.add(
+                update, {**explained, "decisions": decisions * update, "matches": 10.0 * update}
+            )
+        assert [finding.name for _, finding in watch.news()] == name
 
 
 def test_who_wins_fewer_matches_and_more_in_each_did_not_fall():

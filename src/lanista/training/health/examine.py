@@ -11,7 +11,12 @@ from lanista.training.health.optimisation import (
     entropy_gone,
     kl_too_large,
 )
-from lanista.training.health.strength import below_random, nash_conv_rose, score_fell
+from lanista.training.health.strength import (
+    below_random,
+    fell_from_peak,
+    nash_conv_rose,
+    score_fell,
+)
 
 
 def faults_of(numbers: LearnerNumbers) -> list[Finding]:
@@ -19,6 +24,7 @@ def faults_of(numbers: LearnerNumbers) -> list[Finding]:
     alike = results_all_alike(numbers)
     findings = [
         score_fell(numbers),
+        fell_from_peak(numbers),
         below_random(numbers),
         nash_conv_rose(numbers),
         entropy_gone(numbers),

@@ -18,6 +18,8 @@ MATTERS = 0.05
 """A score that fell by less is no reason to change settings, however sure it is."""
 MATTERS_ALONE = 0.1
 """The same against one bot: whoever gains against all may lose a little against one."""
+FAR = 0.1
+"""How far below its best a score must be: self-play goes up and down by less."""
 RANDOM = "random"
 """The bot that plays anything legal, against which random play scores ½."""
 RISEN = 2.0
@@ -57,6 +59,46 @@ def score_fell(numbers: LearnerNumbers) -> Finding | None:
     word = max(fallen, key=lambda word: first[word].value - last[word].value)
     before, now = (began, first[word]), (update, last[word])
     return _fell(numbers, repr(word), before, now, opponent=word)
+
+
+def fell_from_peak(numbers: LearnerNumbers) -> Finding | None:
+    """The last two evaluations are significantly and far below the best, which was not the first.
+
+    The best of many is a lucky one, so the intervals hold for every two evaluations at once.
+    """
+    evaluations = numbers.evaluations()
+    if len(evaluations) < 4 or numbers.of("exact/nash_conv"):
+        return None
+    both = sorted(set.intersection(*({*scores} for scores in evaluations.values())))
+    if not both:
+        return None
+    means = {at: _mean(scores[word] for word in both) for at, scores in evaluations.items()}
+    first, *later, _, _ = means
+    peak = max(means, key=lambda at: means[at].value)
+    *_, before, update = means
+    stretch = _stretch(len(means) * (len(means) - 1) // 2)
+    fell = all(
+        means[peak].value - means[at].value >= FAR
+        and _surely_below(means[at], means[peak], stretch)
+        for at in (before, update)
+    )
+    if peak not in later or not fell or not any(_paid_less(numbers, word, peak) for word in both):
+        return None
+    many = "s" if len(both) > 1 else ""
+    return Finding(
+        name="fell_from_peak",
+        gravity="spoils",
+        sentence=f"The score of {numbers.learner} against the {len(both)} bot{many} rose to "
+        f"{_with_bounds(means[peak])} at update {peak}, and fell to {_with_bounds(means[update])} "
+        f"at update {update}.",
+        meaning="What was learned was lost again.",
+        remedy=f"{_LOWER}; the best policy is what the run hands over while evaluation.keep_best "
+        "is on.",
+        evidence={
+            "learner": numbers.learner, "peak": means[peak].value, "peak_update": peak,
+            "first": means[first].value, "last": means[update].value, "update": update,
+        },
+    )  # fmt: skip
 
 
 def _fell(
