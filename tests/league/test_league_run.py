@@ -249,14 +249,14 @@ def test_a_leagues_anchor_is_the_policy_it_began_from_to_the_end(tmp_path, monke
     output, updated, wanted = tmp_path / "p.pt", [], load_policy(start).policy.state_dict()
     learn = Learner.update
 
-    def watched(learner, unrolls):
+    def watched(learner, unrolls, **alone):
         if "anchor" in learner.references.policies:  # An exploiter's own run has none.
             anchor = learner.references.policies["anchor"].state_dict()
             assert all(bool((anchor[key] == wanted[key]).all()) for key in wanted)
             policy = learner.policy.state_dict()
             moved = not all(bool((policy[key] == wanted[key]).all()) for key in wanted)
             updated.append((learner, moved))
-        return learn(learner, unrolls)
+        return learn(learner, unrolls, **alone)
 
     monkeypatch.setattr(Learner, "update", watched)
     killed(settings, output, 5)

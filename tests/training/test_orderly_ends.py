@@ -133,9 +133,9 @@ def test_weights_of_a_broken_update_are_never_saved(tmp_path, monkeypatch):
 
     update, calls = Learner.update, []
 
-    def breaking(learner, unrolls):
+    def breaking(learner, unrolls, **alone):
         calls.append(1)
-        log = update(learner, unrolls)
+        log = update(learner, unrolls, **alone)
         if len(calls) == 4:
             next(learner.policy.parameters()).data.fill_(np.nan)
             raise BrokenLossError("The loss is not finite.")
@@ -154,9 +154,9 @@ def test_a_fault_in_the_middle_of_an_update_saves_nothing(tmp_path, monkeypatch)
 
     update, calls = Learner.update, []
 
-    def failing(learner, unrolls):
+    def failing(learner, unrolls, **alone):
         calls.append(1)
-        log = update(learner, unrolls)
+        log = update(learner, unrolls, **alone)
         if len(calls) == 4:
             raise MemoryError
         return log

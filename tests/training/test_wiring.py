@@ -198,10 +198,10 @@ def test_a_replay_is_what_its_settings_say(tmp_path):
 def test_an_update_of_a_run_with_a_replay_learns_from_what_was_drawn(tmp_path, monkeypatch):
     sizes, ages, learn = [], [], Learner.update
 
-    def watched(learner, unrolls):
+    def watched(learner, unrolls, **alone):
         sizes.append(len(unrolls))
         ages.append(learner.update_count - unrolls.update)
-        return learn(learner, unrolls)
+        return learn(learner, unrolls, **alone)
 
     monkeypatch.setattr(Learner, "update", watched)
     settings = settings_of(

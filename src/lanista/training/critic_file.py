@@ -66,7 +66,8 @@ def take_over(settings: RunSettings, critic: Critic) -> int:
         return learning.critic_warm_up
     if start is None or fits or not learning.uses("value"):
         return 0
-    return max(1, min(_WARM_UP, settings.updates // 10))
+    # In a run of fewer than ten updates the policy would hardly move, or not at all.
+    return min(_WARM_UP, settings.updates // 10)
 
 
 def notice(settings: RunSettings, critic: Critic, warm_up: int) -> str:
