@@ -39,11 +39,12 @@ class Group:
 Commands = Mapping[str, Entry | Group]
 
 POLICY = Group(
-    "Show which policies live bots play, publish one, roll back, or ask whether one is ready.",
+    "Show which policies live bots play, publish one, roll back, import one from torch.",
     {
         "list": Entry("live.policy:PolicyList", "Show which policies live bots play."),
         "publish": Entry("live.policy:PolicyPublish", "Publish a policy for live bots."),
         "rollback": Entry("live.policy:PolicyRollback", "Return to an earlier policy."),
+        "import": Entry("live.policy_import:PolicyImport", "Import a torch checkpoint."),
         "ready": Entry("live.policy_ready:Ready", "Say whether a policy is ready to publish."),
     },
 )

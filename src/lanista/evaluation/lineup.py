@@ -268,7 +268,7 @@ def is_policy(game: str, word: str) -> bool:
     """
     if is_champion(word):
         return True
-    if is_bot_file(word) or word in registry.bot_names(registry.entry(game)):
+    if is_bot_file(word) or word in registry.all_bot_names(registry.entry(game)):
         return False
     first = Path(word.partition("+")[0])
     return Path(word).is_file() or first.is_file() or bool(first.suffix) or len(first.parts) > 1

@@ -1,6 +1,6 @@
 """What can be played: the contract, the registry, the checker, and the games themselves."""
 
-from lanista.games.bots import PlanningBot, Player, PythonBot, StatefulBot
+from lanista.games.bots import PlanningBot, Player, PythonBot, StateBot, StatefulBot
 from lanista.games.check import check_game
 from lanista.games.contract import (
     Abilities,
@@ -38,6 +38,7 @@ __all__ = [
     "PythonGame",
     "Setting",
     "Spec",
+    "StateBot",
     "StatefulBot",
     "Step",
     "Stream",

@@ -163,6 +163,27 @@ class PlanningBot(PythonBot):
         return actions
 
 
+class StateBot(PlanningBot):
+    """A bot that reads the rules' own objects: `choose_in` is given the state of the match.
+
+    What its seat cannot see is redrawn in it, and so is the chance still to come: it is one of the
+    positions that the seat may be in.
+    """
+
+    copies = 1
+
+    def choose_in(
+        self, state: Any, seat: int, legal: list[list[int]], stream: Stream
+    ) -> int | list[int]:
+        """Return a choice for each head, as `choose` does."""
+        raise NotImplementedError
+
+    def plan(
+        self, copies: Copies, observation: NDArray[Any], legal: list[list[int]], stream: Stream
+    ) -> int | list[int]:
+        return self.choose_in(copies.state(), copies.seat, legal, stream)
+
+
 def place_of(decisions: Decisions, row: int) -> tuple[int, int, int]:
     """Return slot, seat and match of a decision."""
     return int(decisions.slot[row]), int(decisions.seat[row]), int(decisions.match[row])

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Floats, Game, GameError, Ints, Saved
+from lanista.games.python_game import PythonGame
 from lanista.games.streams import Stream
 
 
@@ -51,6 +53,21 @@ class Copies:
             every = np.arange(len(decisions))
             self.act(every, player.act(decisions, every))
         return self.returns()
+
+    def state(self, copy: int = 0) -> Any:
+        """Return a copy as the rules' own objects: what a game's hooks and rules work on.
+
+        It is the position that the copies hold: what is changed in it may change the copy.
+        """
+        if isinstance(self._game, PythonGame):
+            return self._game.rules_state(copy)
+        if not hasattr(self._game, "state"):
+            raise GameError(
+                f"{self.spec.name} shows no state of its rules; choose by the observation, or plan "
+                "with copies."
+            )
+        values, made = self._game.state(copy), registry.entry(self.spec.name).state
+        return values if made is None else made(self.spec, values)
 
     def over(self) -> NDArray[np.bool_]:
         """Return which copies have ended."""

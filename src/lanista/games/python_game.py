@@ -305,6 +305,10 @@ class PythonGame(Results):
     def _foreign(self) -> GameError:
         return GameError(f"These are not saved matches of {self.spec.name} for these slots.")
 
+    def rules_state(self, slot: int) -> Any:
+        """Return the state of a match, hidden parts and all: the object that the hooks work on."""
+        return self._started(slot).state
+
     def draw(self, slot: int) -> str:
         """Return a picture of a match for a terminal."""
         return self.picture(self._started(slot).state)

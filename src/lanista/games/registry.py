@@ -76,6 +76,8 @@ class Entry:
     about: str = ""
     settings: Mapping[str, Setting] = field(default_factory=dict)
     bots: Mapping[str, MakeBot] = field(default_factory=dict)
+    variants: Mapping[str, MakeBot] = field(default_factory=dict)
+    """Further bots that can be named, and that are not meant where all bots are."""
     missing_bots: Mapping[str, str] = field(default_factory=dict)
     """Bots that cannot be made here, each with the reason."""
     takes_name: bool = False
@@ -85,6 +87,9 @@ class Entry:
     slots: int = 0
     """How many matches side by side suit the game where nobody says; 0: as many as anybody likes.
     Changes no result."""
+    state: Callable[[Spec, Any], Any] | None = None
+    """Makes the rules' own objects from what a compiled game's `state(slot)` gives; None: that is
+    what there is."""
     animate: Callable[[Spec, Sequence[str]], Animation] | None = None
     """Makes the animation of a match from the names in its seats; None: the game has none."""
 
@@ -152,14 +157,14 @@ def spec_of(name: str, *, seed: int = 0, **settings: Any) -> Spec:
 def make_bot(game: str, bot: str, spec: Spec, seed: int = 0) -> Player:
     """Make a bot of a game; every game has `random`."""
     game_entry = entry(game)
-    if bot in game_entry.bots:
-        return game_entry.bots[bot](spec, read_seed(seed))
+    if make_named := (game_entry.bots.get(bot) or game_entry.variants.get(bot)):
+        return make_named(spec, read_seed(seed))
     if bot == "random":
         return RandomBot(spec, read_seed(seed))
     if bot in game_entry.missing_bots:
         reason = game_entry.missing_bots[bot]
         raise GameError(f"The bot {bot!r} of {game} cannot be made here: {reason}")
-    raise GameError(f"{game} has no bot {bot!r}; {nearest(bot, bot_names(game_entry))}")
+    raise GameError(f"{game} has no bot {bot!r}; {nearest(bot, all_bot_names(game_entry))}")
 
 
 def slots_for(game: str, most: int) -> int:
@@ -170,6 +175,11 @@ def slots_for(game: str, most: int) -> int:
 def bot_names(game_entry: Entry) -> list[str]:
     """Return the names of a game's bots, `random` first."""
     return ["random", *(name for name in game_entry.bots if name != "random")]
+
+
+def all_bot_names(game_entry: Entry) -> list[str]:
+    """Return every name that a bot of the game can be called by, variants last."""
+    return [*bot_names(game_entry), *game_entry.variants]
 
 
 def check_settings(game_entry: Entry, settings: Mapping[str, Any]) -> dict[str, Any]:

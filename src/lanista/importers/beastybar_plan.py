@@ -14,8 +14,13 @@ from lanista.importers.key_mapping import Import, Key, Plan, length_from
 from lanista.runs.serialise import SettingsError
 from lanista.runs.settings import SELF
 
-NAMES = {"outcome_heuristic": "outcome", "distilled_outcome": "distilled"}
+NAMES = {"outcome_heuristic": "outcome"}
 """Bots that the plan calls otherwise."""
+_PLANNED: tuple[str, ...] = (
+    "random", "heuristic", "aggressive", "defensive", "queue", "skunk", "noisy", "online",
+    "outcome", "distilled_outcome",
+)  # fmt: skip
+"""The plan's ten bots, by our names."""
 _SCHEDULES = ("linear", "cosine", "exponential", "constant")
 _OWN_DECISIONS = 12
 """Of a seat in a match: Beasty Bar gives each twelve cards."""
@@ -134,7 +139,7 @@ def _where(work: Import) -> None:
 def _judges(work: Import) -> None:
     if "eval_opponents" not in work.plan_values:
         return
-    bot_names = registry.bot_names(registry.entry("beastybar"))
+    bot_names = registry.all_bot_names(registry.entry("beastybar"))
     bots = [NAMES.get(name, name) for name in work.plan_values["eval_opponents"]]
     for name, bot in zip(work.plan_values["eval_opponents"], bots, strict=True):
         if bot not in bot_names:
@@ -154,9 +159,9 @@ def _pool(work: Import) -> None:
         work.unused(keys, "it changes nothing without use_opponent_pool.")
         work.put("rollouts.opponents", [SELF])
         return
-    bots = registry.bot_names(registry.entry("beastybar"))
+    bots = _PLANNED
     if not work.plan_values.get("use_heuristic_variants", False):
-        bots = ["random", "heuristic"]
+        bots = ("random", "heuristic")
     adaptive = work.plan_values.get("use_adaptive_weights", False)
     (_adaptive if adaptive else _fixed)(work, bots)
     every = work.plan_values.get("eval_frequency", 0)

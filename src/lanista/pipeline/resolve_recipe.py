@@ -28,7 +28,7 @@ def settled(recipe: PipelineRecipe) -> PipelineRecipe:
     }
     game = _absolute(recipe.game) if recipe.game.endswith(".py") else recipe.game
     recipe = replace(recipe, game=game, game_settings=game_settings)
-    place = _Placed(set(registry.bot_names(entry)) | {SELF, "all"})
+    place = _Placed(set(registry.all_bot_names(entry)) | {SELF, "all"})
     stages = recipe.stages
     if stages.record:
         seats = tuple(",".join(map(place.word, lineup)) for lineup in stages.record.lineups())

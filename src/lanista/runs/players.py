@@ -21,7 +21,7 @@ from lanista.runs.settings import SELF, RunSettings
 
 def is_bot(game: str, word: str) -> bool:
     """Return whether `word` names a bot of the game."""
-    return word in registry.bot_names(registry.entry(game))
+    return word in registry.all_bot_names(registry.entry(game))
 
 
 def files_named(settings: RunSettings) -> list[str]:
@@ -46,7 +46,7 @@ def refuse_unknown(game: str, word: str, *more: str) -> None:
     if reason := registry.entry(game).missing_bots.get(word):
         raise LanistaError(f"The bot {word!r} of {game} cannot be made here: {reason}")
     if not is_bot(game, word) and not file.is_file():
-        players = [*more, *registry.bot_names(registry.entry(game)), *champion_names(game)]
+        players = [*more, *registry.all_bot_names(registry.entry(game)), *champion_names(game)]
         raise LanistaError(
             f"{word!r} is neither a bot of {game} nor a policy file nor a bot's .py file; "
             f"{nearest(word, players)}"

@@ -9,7 +9,7 @@ from lanista import games
 from lanista.games.beastybar.bots import NAMES
 from lanista.games.streams import Stream
 
-BOTS = ("random", *NAMES)
+BOTS = ("random", *NAMES, "distilled_outcome")
 
 
 def choices_in_play(bots: tuple[str, ...], matches: int, seed: int) -> dict[str, np.ndarray]:
@@ -32,7 +32,7 @@ def choices_in_play(bots: tuple[str, ...], matches: int, seed: int) -> dict[str,
 @pytest.mark.parametrize("seats", [2, 4])
 @pytest.mark.parametrize("bot", BOTS)
 def test_a_bot_chooses_the_same_when_what_it_cannot_see_is_reshuffled(bot, seats):
-    slots = 40
+    slots = 6 if bot == "distilled_outcome" else 40
     game = games.make("beastybar", slots=slots, seed=7, seats=seats)
     player = games.make_bot("beastybar", bot, game.spec, 7)
     game.start(np.arange(slots), np.arange(slots))
@@ -98,7 +98,7 @@ def test_a_reshuffle_deals_every_unseen_card_as_often_to_hand_as_to_pile():
 
 
 def test_every_two_bots_choose_differently():
-    chosen = choices_in_play(BOTS, matches=300, seed=10)
+    chosen = choices_in_play(BOTS, matches=100, seed=10)
     for i, one in enumerate(BOTS):
         for other in BOTS[i + 1 :]:
             rate = (chosen[one] != chosen[other]).mean()
@@ -130,10 +130,21 @@ def pair_scores(one: str, other: str, deals: int, seed: int) -> np.ndarray:
         ("outcome", "heuristic"),
         ("outcome", "random"),
         ("distilled", "outcome"),
+        ("noisy", "random"),
     ],
 )
 def test_the_better_bot_wins_with_its_interval_above_a_half(better, worse):
     score = pair_scores(better, worse, deals=400, seed=13)
+    assert score.mean() - 3 * score.std() / len(score) ** 0.5 > 0.5
+
+
+def test_noisy_loses_to_the_bot_that_it_errs_from():
+    score = pair_scores("heuristic", "noisy", deals=4000, seed=13)
+    assert score.mean() - 3 * score.std() / len(score) ** 0.5 > 0.55
+
+
+def test_looking_ahead_beats_the_bot_that_everybody_is_taken_for_on_the_way():
+    score = pair_scores("distilled_outcome", "distilled", deals=100, seed=13)
     assert score.mean() - 3 * score.std() / len(score) ** 0.5 > 0.5
 
 
@@ -145,10 +156,11 @@ GOLDEN = {
     "defensive": "9cdd956416053651",
     "queue": "b64e05d494bc47dc",
     "skunk": "8b935afe7b1c2454",
-    "noisy": "3dd44dd5192c7a07",
+    "noisy": "b48dee839196066e",
     "online": "6e25e5d8809ae0f9",
     "outcome": "6688ac914a199f6c",
     "distilled": "1785f96807a397aa",
+    "distilled_outcome": "17aa0ddb7c56435a",
 }
 
 

@@ -56,6 +56,7 @@ def paragraph(name: str, *, refuse: bool = False) -> list[str]:
         options = [f"{o.name}={o.default} ({o.low} to {o.high}): {o.about}" for o in spec.options]
         lines += _listed("options", options)
     lines.append(f"  bots      {', '.join(registry.bot_names(entry))}")
+    lines += _listed("variants", list(entry.variants))
     lines += _listed("policies", champion_names(name))
     missing = [f"{bot}: {reason}" for bot, reason in entry.missing_bots.items()]
     return lines + _listed("missing", missing)

@@ -10,6 +10,7 @@ from functools import partial
 from lanista.games.beastybar.bots import NAMES, make_bot
 from lanista.games.beastybar.game import BeastyBar
 from lanista.games.beastybar.puzzles import resolve
+from lanista.games.beastybar.reference import state_from
 from lanista.games.registry import Entry, Setting
 
 ENTRY = Entry(
@@ -29,6 +30,8 @@ ENTRY = Entry(
         "chameleon_may_decline": Setting(False, "A chameleon need not copy.", (False, True)),
     },
     bots={name: partial(make_bot, name) for name in NAMES},
+    state=state_from,
+    variants={name: partial(make_bot, name) for name in ("distilled_outcome",)},
 )
 
 __all__ = ["ENTRY", "BeastyBar", "resolve"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from lanista.games.beastybar.distilled cimport best_by_weight
 from lanista.games.beastybar.game cimport rules_of
-from lanista.games.beastybar.observation cimport draw_unseen, read_view
+from lanista.games.beastybar.observation cimport draw_unseen, read_view, write_view
 from lanista.games.beastybar.rules cimport (
     ACTS_AS, ALL_ACTIONS, CHAMELEON, CHAMELEON_NONE, CHOICE, CROCODILE, GIRAFFE, HIPPO, IN_BAR, LINE, LION,
     PARROT, PLAYED, POINTS, POINTS_OF, SKUNK, SPECIES_COUNT, ZEBRA, Match, Rules, Turn,
@@ -24,6 +24,7 @@ from lanista.games.bots import bot_digest, foreign_decisions
 
 cdef enum:
     SAMPLES = 16          # worlds that `outcome` plays each move in
+    MOST_VIEW = 96        # bytes of a view, with room to spare
 
 cdef double NEVER = -1e9
 
@@ -280,18 +281,26 @@ cdef class OutcomeBot(BeastyBot):
         return best
 
     cdef double play_on(self, Match* world, int action, uint64_t* stream) noexcept nogil:
-        """Play until the line has opened and the turn is back with the bot; return the balance."""
+        """Play until the bot has seen enough; return the balance."""
         cdef uint8_t mask[ALL_ACTIONS]
         cdef int before = self.entered(world), i
         apply_action(world, &self.mind.rules, action)
         while not is_over(world, &self.mind.rules):
-            if world.to_move == 0 and self.entered(world) != before:
+            if world.to_move == 0 and self.has_seen_enough(world, before):
                 break
             for i in range(self.mind.actions):
                 mask[i] = 0
             legal_actions(world, &self.mind.rules, mask)
-            apply_action(world, &self.mind.rules, any_of(mask, self.mind.actions, stream))
+            apply_action(world, &self.mind.rules, self.reply(world, mask, stream))
         return self.balance(world)
+
+    cdef bint has_seen_enough(self, const Match* world, int before) noexcept nogil:
+        """Whether the line has opened since `before` animals were in the bar."""
+        return self.entered(world) != before
+
+    cdef int reply(self, const Match* world, const uint8_t* mask, uint64_t* stream) noexcept nogil:
+        """Return what whoever is to move does on the way."""
+        return any_of(mask, self.mind.actions, stream)
 
     cdef int entered(self, const Match* world) noexcept nogil:
         cdef int seat, total = 0
@@ -331,6 +340,23 @@ cdef class DistilledBot(BeastyBot):
         return best_by_weight(known, &self.mind.rules, mask, self.mind.actions)
 
 
+cdef class DistilledOutcomeBot(OutcomeBot):
+    """Judges each move by how matches end in which everybody plays on as `distilled` does.
+
+    Everybody goes by what that seat would see.
+    """
+
+    cdef bint has_seen_enough(self, const Match* world, int before) noexcept nogil:
+        return False
+
+    cdef int reply(self, const Match* world, const uint8_t* mask, uint64_t* stream) noexcept nogil:
+        cdef uint8_t view[MOST_VIEW]
+        cdef Match seen
+        write_view(world, &self.mind.rules, world.to_move, view)
+        read_view(view, &self.mind.rules, &seen)
+        return best_by_weight(&seen, &self.mind.rules, mask, self.mind.actions)
+
+
 def _taste(**changes):
     taste = {
         "bar": 2.0, "gate": 1.1, "back": 0.3, "out": 0.5, "hand": 0.1, "rival": 1.0,
@@ -346,17 +372,19 @@ _TASTES = {
     "defensive": _taste(bar=1.0, rival=0.6 + 0.2),
     "queue": _taste(gate=2.0),
     "skunk": _taste(skunk=2.0),
-    "noisy": _taste(noise=0.15),
+    "noisy": _taste(noise=1.5),
     "online": _taste(),
     "outcome": _taste(),
     "distilled": _taste(),
+    "distilled_outcome": _taste(),
 }
 _CLASSES = {
     "noisy": NoisyBot, "online": OnlineBot, "outcome": OutcomeBot, "distilled": DistilledBot,
+    "distilled_outcome": DistilledOutcomeBot,
 }
-_VERSIONS = dict.fromkeys(_TASTES, 1)
+_VERSIONS = dict.fromkeys(_TASTES, 1) | {"noisy": 2}
 
-NAMES = tuple(_TASTES)
+NAMES = tuple(name for name in _TASTES if name != "distilled_outcome")
 
 
 def make_bot(name, spec, seed):

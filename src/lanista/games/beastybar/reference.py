@@ -6,8 +6,9 @@ regard for speed. Knows nothing of slots, masks or bots, and the compiled engine
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 from lanista.games.beastybar.animals import (
     ACTIONS,
@@ -28,7 +29,7 @@ from lanista.games.beastybar.animals import (
     ZEBRA,
     Play,
 )
-from lanista.games.contract import GameError
+from lanista.games.contract import GameError, Spec
 from lanista.games.streams import Stream
 
 HAND = 4
@@ -283,6 +284,28 @@ def deal(rules: Rules, stream: Stream, first: int = 0) -> State:
     if first == -1:
         first = stream.below(rules.seats)
     return State(rules, [], hands, piles, [], [], turn=0, to_move=first)
+
+
+def state_from(spec: Spec, values: Mapping[str, Any]) -> State:
+    """Return a match of the compiled game, as its `state(slot)` tells it, as a position of ours.
+
+    The compiled game knows who is in the bar and out, not in which order they got there.
+    """
+    rules = Rules(**{field.name: spec.settings[field.name] for field in fields(Rules)})
+    by_seat = {
+        name: [[Card(species, seat) for species in row] for seat, row in enumerate(values[name])]
+        for name in ("hands", "piles", "bar", "out")
+    }
+    return State(
+        rules,
+        line=[Card(species, seat) for species, seat in values["line"]],
+        hands=by_seat["hands"],
+        piles=by_seat["piles"],
+        bar=[card for cards in by_seat["bar"] for card in cards],
+        out=[card for cards in by_seat["out"] for card in cards],
+        turn=values["turn"],
+        to_move=values["to_move"],
+    )
 
 
 def plays_of(line: Line, species: int, rules: Rules) -> Iterator[Play]:
