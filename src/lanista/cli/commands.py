@@ -73,6 +73,7 @@ FAMILIES: Mapping[str, Commands] = {
         "imitate": Entry("train.imitate:Imitate", "Clone the play of recorded players."),
         "rl": Entry("train.rl:RL", "Train a policy by reinforcement learning."),
         "league": Entry("train.league:LeagueCommand", "Train a league with exploiters."),
+        "tune": Entry("train.tune:Tune", "Search settings by time to strength."),
     },
     "Measure": {
         "evaluate": Entry("measure.evaluate:Evaluate", "Measure a player against others."),

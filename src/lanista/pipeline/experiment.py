@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -206,6 +206,22 @@ class Job:
         else:
             self.state, self.why = "failed", _ending(self.log, code)
 
+    def kill(self) -> None:
+        """End the process and all that it started, at once."""
+        if self.process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        _close(self.process)
+        self.process, self.state = None, "waiting"
+
+    def stop(self) -> None:
+        """End a run at once whose numbers are enough: it counts as done."""
+        self.kill()
+        write_text(self.mark, "")
+        self.state = "done"
+
     def progress(self, metric: str) -> tuple[int, float | None]:
         """Return the last update, and the newest value of `metric` if there is one."""
         if not (folder_of(self.output) / DATABASE).exists():
@@ -222,17 +238,24 @@ class Job:
 
     def curve(self, metric: str, x: Sequence[str]) -> Curve:
         """Return how `metric` went, with what had been spent by then."""
-        values_by_update: dict[int, dict[str, float]] = {}
-        with self._reading() as run:
-            for row in run.metric(metric, *x):
-                if row.value is not None:
-                    values_by_update.setdefault(row.update, {})[row.name] = row.value
         looks = [
             Look(number, values[metric], {name: values[name] for name in x if name in values})
-            for number, values in sorted(values_by_update.items())
+            for number, values in self.numbers(metric, *x).items()
             if metric in values
         ]
         return Curve(self.seed, tuple(looks))
+
+    def numbers(self, *names: str, since: int = 0) -> dict[int, dict[str, float]]:
+        """Return some numbers of each update from `since` on that has any, in order."""
+        values_by_update: dict[int, dict[str, float]] = {}
+        if not (folder_of(self.output) / DATABASE).exists():
+            return values_by_update
+        with self._reading() as run:
+            rows = run.metric(*names, since=since) if run.newest_update() else []
+        for row in rows:
+            if row.value is not None:
+                values_by_update.setdefault(row.update, {})[row.name] = row.value
+        return dict(sorted(values_by_update.items()))
 
     @contextmanager
     def _reading(self) -> Iterator[RunReader]:
@@ -328,7 +351,7 @@ def held(folder: Path) -> Iterator[int]:
             except OSError as error:
                 if time.monotonic() > until:
                     raise RefusedError(
-                        f"Another process is working on the experiment {folder}; wait for it, or "
+                        f"Another process is working on {folder}; wait for it, or "
                         "give another --output."
                     ) from error
                 time.sleep(POLL_SECONDS)

@@ -123,6 +123,7 @@ def _remark(command: str) -> str:
 REPLAYS = Folder("replays", ("*.jsonl.gz", "*/*.jsonl.gz"))
 REPORT = Folder("a report", ("report.html",))
 EXPERIMENT = Folder("an experiment", ("results.json", "*/seed-*.yaml"))
+TUNING = Folder("a search over settings", ("tune.yaml",))
 DEMONSTRATION = Folder("a demonstration", ("demo.json", "first.safetensors", "policy/current.json"))
 PIPELINE = Folder("a pipeline", ("recipe.yaml",))
 RUN = Folder("a run", ("config.yaml",))
