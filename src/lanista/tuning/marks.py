@@ -130,7 +130,7 @@ class Outcome:
     seconds: float | None
     """CPU seconds to the mark; None: not reached."""
     best: float | None
-    """The best value on the way; None: it was not evaluated."""
+    """The value there, or the best on the way to nowhere; None: it was not evaluated."""
     cost: float
     """What is minimised: `seconds`, or budget × (1 + shortfall)."""
 
@@ -138,8 +138,8 @@ class Outcome:
 def outcome_of(looks: Sequence[Look], mark: Mark, budget: float, untrained: float) -> Outcome:
     """Return what these looks say; those beyond the budget do not count."""
     within = [look for look in looks if look.seconds <= budget]
-    best = mark.best(look.value for look in within)
     for look in within:
         if mark.reached(look.value):
-            return Outcome(look.seconds, best, look.seconds)
+            return Outcome(look.seconds, look.value, look.seconds)
+    best = mark.best(look.value for look in within)
     return Outcome(None, best, budget * (1 + mark.shortfall(best, untrained)))

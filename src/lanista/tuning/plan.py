@@ -150,21 +150,20 @@ def load_plan(folder: Path) -> Plan:
 
 def resumed(saved: Plan, given: Mapping[str, Any], folder: Path) -> Plan:
     """Return a saved plan with what was given again; refuse what makes it another search."""
-    for name, value in given.items():
-        before = getattr(saved, name)
-        if name in MAY_GROW or value == before:
-            continue
-        shown, shown_before = value, before
-        if name == "recipe":
-            key, shown_before, shown = differences(before, value)[0]
-            name = f"the recipe's {key}"
-        elif name == "name":
-            continue
-        raise RefusedError(
-            f"{folder} was begun with another search: {name} was {shown_before!r} and is now "
-            f"{shown!r}; leave it out, or name another --output."
-        )
+    if "recipe" in given:
+        for key, before, now in differences(saved.recipe, given["recipe"]):
+            raise _other_search(folder, f"{key} of the recipe", before, now)
+    for name in ("mark", "space", "budget", "seeds", "seed"):
+        if name in given and given[name] != getattr(saved, name):
+            raise _other_search(folder, f"--{name}", getattr(saved, name), given[name])
     return replace(saved, **{name: given[name] for name in MAY_GROW if name in given})
+
+
+def _other_search(folder: Path, what: str, before: object, now: object) -> RefusedError:
+    return RefusedError(
+        f"The search in {folder} was begun with {what} {before!r}, and now it is {now!r}; leave it "
+        "out, or name another --output."
+    )
 
 
 def checked(plan: Plan) -> Plan:
@@ -187,10 +186,12 @@ def checked(plan: Plan) -> Plan:
     spec = registry.spec_of(recipe.game, seed=recipe.seed, **recipe.game_settings)
     refuse_too_few_matches(mark, recipe.evaluation.matches, spec.seats)
     with tempfile.TemporaryDirectory() as folder:
+        # Whoever cannot be met and what cannot be measured is refused there.
         measured = replace(plan, iteration_seconds=_iteration_seconds(plan, Path(folder)))
-        settings = measured.run_settings({}, seed=1)
-        untrained = Evaluator(settings, spec, Path(folder) / "run").uniform_nash_conv
-    if mark.exact and mark.bound >= untrained:
+    if not mark.exact:
+        return measured
+    untrained = Evaluator(measured.run_settings({}, seed=1), spec, Path()).uniform_nash_conv
+    if mark.bound >= untrained:
         raise LanistaError(
             f"--mark is '{mark}', and uniform play has a NashConv of {untrained:.4g}: it is "
             "reached before anything is learned; give a lower number."

@@ -130,6 +130,9 @@ class Tune:
             given["mark"] = str(parse_mark(self.mark))
         if self.recipe or self.game:
             given |= {"name": self.recipe or self.game, "recipe": self._recipe()}
+        elif self.settings or self.cpu:
+            flag = "--set" if self.settings else "--cpu"
+            raise LanistaError(f"{flag} changes a recipe, and none was given; name it too.")
         if self.budget is not None:
             given["budget"] = read_budget(self.budget)
         if self.search or self.space:
