@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 FILE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = FILE["project"]
 TEST, TORCH = ROOT / "requirements" / "test.txt", ROOT / "requirements" / "torch.txt"
-TESTED = ("dev", "openspiel", "environments", "onnx", "showdown")
+TESTED = ("dev", "openspiel", "environments", "onnx", "showdown", "tune")
 ABSENT = {"jpype": "JPype1", "sc2": "burnysc2", "s2clientprotocol": "burnysc2"}
 """Modules of extras that need not be installed, and what brings them."""
 

@@ -61,6 +61,11 @@ def refused(words, sentence, capsys):
         (["league", "--config", "FILE", "--output-dir", "l"], "game: kuhn\n"),
         (["run", "FILE", "--output-dir", "r"], "game: kuhn\nstages: {report: {}}\n"),
         (["experiment", "FILE", "--output", "e"], "recipe: kuhn-ppo\n"),
+        (["tune", "FILE", "--mark", "nash_conv<=0.5", "--output", "t"], "game: kuhn\n"),
+        (
+            ["tune", "kuhn-ppo", "--mark", "nash_conv<=0.5", "--output", "t", "--space", "FILE"],
+            "iterations: int:1..2\n",
+        ),
         (["config", "import", "FILE", "--output", "o.yaml"], "total_iterations: 3\n"),
         (["config", "diff", "FILE", "kuhn-ppo"], "game: kuhn\n"),
         (["config", "new", "FILE", "o.yaml"], "game: kuhn\n"),

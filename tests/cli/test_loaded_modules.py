@@ -10,7 +10,8 @@ from lanista.cli.commands import every_command
 OPTIONAL = {
     "plotly", "poke_env", "websockets", "jpype", "onnx", "onnxruntime", "sc2", "watchfiles",
     "lanista.games.showdown", "lanista.games.microrts", "pyspiel", "pettingzoo",
-    "lanista.importers", "lanista.profile", "lanista.report.pages", "lanista.live",
+    "lanista.importers", "lanista.profile", "lanista.report.pages", "lanista.live", "optuna",
+    "lanista.tuning",
 }  # fmt: skip
 HEAVY = {"numpy", "torch", "yaml", "openskill", "safetensors"}
 # What gives exact answers of small games, where it is installed.

@@ -20,6 +20,9 @@ from lanista.cli.commands import every_command
 from lanista.cli.main import main
 from lanista.games import trust
 from lanista.live.files.policy_folder import PolicyFolder
+from lanista.nets.settings import Network
+from lanista.runs.settings import RunSettings
+from lanista.tuning.plan import Plan
 
 TRAVERSAL = "../../outside/p"
 OTHER = "ab" * 32
@@ -206,6 +209,19 @@ def experiment(world: World, **values: object) -> list[object]:
     return ["experiment", world.folder / "e.yaml", *output(world, "e")]
 
 
+def tuned(world: World, file: object) -> list[object]:
+    mark = ["--mark", "score>=0.6", "--trials", 1, "--budget", "1s"]
+    return ["tune", file, *mark, *output(world, "tuned")]
+
+
+def resumed_search(world: World) -> list[object]:
+    """A search that was begun elsewhere, with code for a game."""
+    recipe = RunSettings(game=str(world.trap), network=Network(width=8, layers=1))
+    space = {"learning.epochs": "int:1..2"}
+    Plan("trap", recipe, "score:random>=0.6", space, trials=1).save(world.folder / "tuned")
+    return ["tune", "--resume", *output(world, "tuned")]
+
+
 def exploited(world: World, victim: object) -> list[object]:
     return ["exploit", victim, *output(world), "--train-steps", 8, "--games", 2]
 
@@ -386,6 +402,14 @@ CASES: dict[str, list[Case]] = {
         Case(
             "link as record",
             lambda world: (pipeline(world), world.link("pipeline/stages/record.json"))[0],
+        ),
+    ],
+    "tune": [
+        *hostile_settings(tuned),
+        Case("search with code as game", resumed_search),
+        Case(
+            "pipe as space",
+            lambda world: [*tuned(world, "kuhn-ppo"), "--space", world.fifo("space.yaml")],
         ),
     ],
     "evaluate": [

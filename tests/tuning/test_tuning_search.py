@@ -209,7 +209,9 @@ def test_a_plan_is_read_back_and_another_search_is_refused(tmp_path: Path) -> No
     assert saved == PLAN
     same = {"mark": PLAN.mark, "recipe": RECIPE, "trials": 9, "name": "other.yaml"}
     assert resumed(saved, same, tmp_path) == Plan(**{**vars(PLAN), "trials": 9})
-    with pytest.raises(RefusedError, match=r"--mark 'nash_conv<=0.301', and now it is 'score>=0.5'"):
+    with pytest.raises(
+        RefusedError, match=r"--mark 'nash_conv<=0.301', and now it is 'score>=0.5'"
+    ):
         resumed(saved, {"mark": "score>=0.5"}, tmp_path)
     other = apply_overrides(RECIPE, ["learning.lr=0.2"])
     with pytest.raises(RefusedError, match=r"learning.lr of the recipe 0.1, and now it is 0.2"):
