@@ -49,14 +49,15 @@ def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def study_in(folder: Path, plan: Plan = PLAN) -> Iterator[Study]:
+def study_in(folder: Path, plan: Plan = PLAN, *, parallel: bool = False) -> Iterator[Study]:
     folder.mkdir(exist_ok=True)
-    with closing(Study(folder, parse_space(plan.space), seed=plan.seed, parallel=False)) as study:
+    space = parse_space(plan.space)
+    with closing(Study(folder, space, seed=plan.seed, parallel=parallel)) as study:
         yield study
 
 
 def searched(folder: Path, plan: Plan = PLAN, at_once: int = 1) -> list[Record]:
-    with study_in(folder, plan) as study, held(folder) as lock:
+    with study_in(folder, plan, parallel=at_once > 1) as study, held(folder) as lock:
         Search(plan, study, folder, at_once=at_once).run(lock)
         return study.records()
 
@@ -116,6 +117,11 @@ def test_a_run_ends_when_it_has_reached_the_mark(tmp_path: Path) -> None:
     again = timed_run.TimedRun(PLAN, "a", {"learning.lr": 0.1}, 1, tmp_path / "a")
     assert again.ended
     assert again.outcome.seconds == run.outcome.seconds
+    # Also if a kill came before it was marked as done.
+    run.job.mark.unlink()
+    unmarked = timed_run.TimedRun(PLAN, "a", {"learning.lr": 0.1}, 1, tmp_path / "a")
+    assert unmarked.ended
+    assert run.job.mark.exists()
 
 
 def test_a_recipe_that_does_not_run_ends_the_search(
@@ -180,7 +186,7 @@ def test_a_killed_search_goes_on_and_loses_what_was_running_alone(tmp_path: Path
 def test_more_trials_draw_other_values_than_the_first(tmp_path: Path) -> None:
     plan = Plan(**{**vars(LONG), "space": {"learning.lr": "float:0.5..0.9"}, "trials": 2})
     first = [dict(record.values) for record in searched(tmp_path, plan)]
-    more = searched(tmp_path, Plan(**{**vars(plan), "trials": 4}))
+    more = searched(tmp_path, Plan(**{**vars(plan), "trials": 4}), at_once=2)
     values = [record.values["learning.lr"] for record in more]
     assert [dict(record.values) for record in more[:2]] == first
     assert len(set(values)) == 4

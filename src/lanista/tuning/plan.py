@@ -140,11 +140,15 @@ def _rounded(value: Any) -> Any:
 
 def load_plan(folder: Path) -> Plan:
     """Return the plan in a search's folder."""
+    from lanista.games import registry
+
     if not (folder / PLAN).is_file():
         raise LanistaError(f"{folder} holds no search to go on with; leave out --resume.")
     plan = load(Plan, folder / PLAN)
-    for key in ("target", "ranges"):
-        getattr(plan, key)  # A file that was edited may hold anything.
+    recipe = plan.recipe
+    # The folder may come from somebody else: what cannot be used or trusted is refused here.
+    registry.spec_of(recipe.game, seed=recipe.seed, **recipe.game_settings)
+    _refuse_impossible(plan)
     return plan
 
 
@@ -200,7 +204,8 @@ def checked(plan: Plan) -> Plan:
 
 
 def _refuse_impossible(plan: Plan) -> None:
-    """Refuse ranges with a value that settings cannot have, before a trial draws it."""
+    """Refuse a mark nobody reaches, and ranges with a value that settings cannot have."""
+    parse_mark(plan.mark)
     for key, scope in plan.ranges.items():
         for value in scope.ends():
             try:

@@ -29,8 +29,9 @@ class TimedRun:
         self.spent = 0.0
         """CPU seconds of training so far."""
         self._newest = 0
-        if self.ended:
-            self._read()
+        self._read()
+        if self._decided and not self.ended:
+            self.job.stop()  # A kill came between the look and the note of it.
 
     @property
     def ended(self) -> bool:
@@ -50,9 +51,12 @@ class TimedRun:
         """Read what is new; end the run once the mark is reached or the budget spent."""
         self.job.look()
         self._read()
-        decided = self.outcome.seconds is not None or self.spent >= self.plan.budget
-        if decided and self.job.state == "running":
+        if self._decided and self.job.state == "running":
             self.job.stop()
+
+    @property
+    def _decided(self) -> bool:
+        return self.outcome.seconds is not None or self.spent >= self.plan.budget
 
     def _read(self) -> None:
         names = self.mark.metrics(self.bots)

@@ -94,7 +94,8 @@ class Tune:
                 plan.save(self.output)
                 return _run(plan, self.output, lock, self.jobs or cores())
         except KeyboardInterrupt:
-            print(f"Interrupted; go on with: {_command('tune', '--resume', self.output)}")
+            more = _command("tune", "--resume", "--output", self.output)
+            print(f"Interrupted; go on with: {more}")
             return INTERRUPTED
 
     def _new(self) -> Plan:
@@ -102,13 +103,10 @@ class Tune:
         from lanista.tuning.space import default_space
 
         given = self._given()
-        for flag in ("mark", "recipe"):
-            if flag not in given:
-                raise LanistaError(
-                    "tune needs --mark, such as nash_conv<=0.05 or score:BOT>=0.6."
-                    if flag == "mark"
-                    else "tune needs a recipe, or --game GAME."
-                )
+        if "mark" not in given:
+            raise LanistaError("tune needs --mark, such as nash_conv<=0.05 or score:BOT>=0.6.")
+        if "recipe" not in given:
+            raise LanistaError("tune needs a recipe, or --game GAME.")
         if "space" not in given:
             ranges = default_space(given["recipe"])
             given["space"] = {key: str(scope) for key, scope in ranges.items()}
@@ -182,7 +180,7 @@ def _run(plan: Plan, folder: Path, lock: int, at_once: int) -> int:
     from lanista.tuning.study import Study
 
     with closing(Study(folder, plan.ranges, seed=plan.seed, parallel=at_once > 1)) as study:
-        view = _Lines(plan, study, at_once)
+        view = _Lines(plan, study)
 
         def ended(record: Record) -> None:
             write_trials(folder, plan, study.records())
@@ -205,7 +203,8 @@ def _run(plan: Plan, folder: Path, lock: int, at_once: int) -> int:
     if best is not None and beats(best, defaults):
         print(f"Next: {_command('rl', '--config', file, '--output', 'policy.safetensors')}")
     else:
-        print(f"The winner's settings are in {file}; {len(plan.space)} settings were searched.")
+        more = _command("tune", "--resume", "--trials", 2 * plan.trials, "--output", folder)
+        print(f"The best trial is in {file} all the same. Next, to search on: {more}")
     return 0
 
 
@@ -221,9 +220,9 @@ def _say_plan(plan: Plan) -> None:
     ranges = ", ".join(f"{key} {scope}" for key, scope in plan.space.items())
     most = plan.trials * plan.seeds + 2 * plan.confirm
     print(
-        f"Searching {ranges}.\n{plan.trials} trials for {plan.mark} within {plan.budget:g} CPU s a "
-        f"run, {plan.seeds} seeds each, then {plan.confirm} fresh seeds for winner and defaults: "
-        f"at most {most} runs, {_duration(most * plan.budget)} of CPU time.",
+        f"Searching {ranges}.\n{plan.mark} within {plan.budget:g} CPU s a run, trials: "
+        f"{plan.trials}, seeds of each: {plan.seeds}, fresh seeds for winner and defaults: "
+        f"{plan.confirm}; at most {most} runs, {_duration(most * plan.budget)} of CPU time.",
         file=sys.stderr,
         flush=True,
     )
@@ -258,8 +257,8 @@ def _duration(seconds: float) -> str:
 class _Lines:
     """A line for each trial that ends, and one now and then, with the time that is left."""
 
-    def __init__(self, plan: Plan, study: Study, at_once: int) -> None:
-        self.plan, self.study, self.at_once = plan, study, at_once
+    def __init__(self, plan: Plan, study: Study) -> None:
+        self.plan, self.study = plan, study
         self.before = len(study.records())
         self.began = self.shown = time.monotonic()
         if self.before:
@@ -284,6 +283,7 @@ class _Lines:
 
     def confirming(self, winner: Record) -> None:
         """Say that the search is over."""
+        self.began = time.monotonic()
         values = ", ".join(
             f"{key} {f'{value:.3g}' if isinstance(value, float) else value}"
             for key, value in winner.values.items()
@@ -293,22 +293,27 @@ class _Lines:
     def confirmed(self, runs: Sequence[TimedRun]) -> None:
         """Say now and then how far the fresh seeds are."""
         if time.monotonic() - self.shown >= LINE_SECONDS:
-            done = sum(run.ended for run in runs)
-            spent = sum(min(run.spent, self.plan.budget) for run in runs if not run.ended)
-            left = (len(runs) - done) * self.plan.budget - spent
-            most = _duration(left / min(self.at_once, len(runs)))
-            self._say(f"{done} of {len(runs)} fresh runs; at most about {most} left")
+            waiting = [run for run in runs if not run.ended]
+            left = sum(max(0.0, self.plan.budget - run.spent) for run in waiting)
+            seconds = self._seconds(left, sum(run.spent for run in runs))
+            done = len(runs) - len(waiting)
+            self._say(f"{done} of {len(runs)} fresh runs; about {seconds} left, or less")
 
     def _left(self) -> str:
         """Return how long the rest takes if it goes on like this, fresh seeds included."""
-        done = len(self.study.records())
-        if done == self.before:
+        records = self.study.records()
+        new = records[self.before :]
+        if not new:
             return "how long it takes shows when a trial has ended"
-        per_trial = (time.monotonic() - self.began) / (done - self.before)
+        spent = sum(run["spent"] for record in new for run in record.runs)
         best = self.study.best()
         fresh = 2 * self.plan.confirm * (self.plan.budget if best is None else best.cost or 0.0)
-        seconds = per_trial * max(0, self.plan.trials - done) + fresh / self.at_once
-        return f"about {_duration(seconds)} left"
+        trials = spent / len(new) * max(0, self.plan.trials - len(records))
+        return f"about {self._seconds(trials + fresh, spent)} left"
+
+    def _seconds(self, left: float, spent: float) -> str:
+        """Return how long `left` CPU seconds take, by what those `spent` since the start took."""
+        return _duration(left * (time.monotonic() - self.began) / spent) if spent else "some time"
 
     def _say(self, sentence: str) -> None:
         self.shown = time.monotonic()
