@@ -18,6 +18,7 @@ import tyro
 from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
 from lanista.cli.common.outputs import TUNING, Writes
 from lanista.errors import LanistaError, RefusedError
+from lanista.time_left import duration
 
 if TYPE_CHECKING:
     from lanista.runs.settings import RunSettings
@@ -222,7 +223,7 @@ def _say_plan(plan: Plan) -> None:
     print(
         f"Searching {ranges}.\n{plan.mark} within {plan.budget:g} CPU s a run, trials: "
         f"{plan.trials}, seeds of each: {plan.seeds}, fresh seeds for winner and defaults: "
-        f"{plan.confirm}; at most {most} runs, {_duration(most * plan.budget)} of CPU time.",
+        f"{plan.confirm}; at most {most} runs, {duration(most * plan.budget)} of CPU time.",
         file=sys.stderr,
         flush=True,
     )
@@ -246,12 +247,6 @@ def _say_result(plan: Plan, arms: Mapping[str, Arm]) -> None:
     console().print(table(columns, rows))
     for failure in [failure for arm in arms.values() for failure in arm.failures]:
         print(f"failed: {failure}")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
 
 
 class _Lines:
@@ -313,7 +308,7 @@ class _Lines:
 
     def _seconds(self, left: float, spent: float) -> str:
         """Return how long `left` CPU seconds take, by what those `spent` since the start took."""
-        return _duration(left * (time.monotonic() - self.began) / spent) if spent else "some time"
+        return duration(left * (time.monotonic() - self.began) / spent) if spent else "some time"
 
     def _say(self, sentence: str) -> None:
         self.shown = time.monotonic()
