@@ -324,6 +324,20 @@ def test_a_game_alone_has_settings_chosen_and_printed_and_is_evaluated(tmp_path,
     assert {"magnet/loss", "exact/nash_conv", "score/random"} <= names
 
 
+@pytest.mark.parametrize("words", [["--seed", "5"], ["--set", "seed=5"]])
+def test_settings_are_chosen_for_the_games_settings_and_the_seed(tmp_path, monkeypatch, words):
+    looked_at = []
+
+    def sampled(*asked):
+        looked_at.append(asked)
+        raise LanistaError("Enough.")
+
+    monkeypatch.setattr(defaults, "sample_of", sampled)
+    given = ["--game", "arena", "--set", "game_settings.duration=4.0", *words]
+    assert cli.main(["rl", *given, "--output", str(tmp_path / "p")]) == 2
+    assert looked_at == [("arena", {"duration": 4.0}, 5)]
+
+
 def test_an_output_that_is_there_is_refused_before_the_game_is_looked_at(
     tmp_path, monkeypatch, capsys
 ):

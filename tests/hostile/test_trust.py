@@ -269,14 +269,14 @@ def test_a_policy_knows_the_file_of_its_game_and_it_runs_once_it_was_allowed(
     assert [main(command) for command in commands] == [0, 0]
     # Elsewhere it lies beside the policy.
     content = policy_format.read(policy)
-    header = replace(content.header, game_path="game.py")
+    header = replace(content.header, game_path="/nowhere/game.py")
     policy.write_bytes(policy_format.encode(header, content.arrays))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert main(commands[0]) == 0
     game.unlink()
     assert main(commands[0]) == 2
-    assert "came from the Python file 'game.py', which is not there" in last_line(capsys)
+    assert "came from the Python file '/nowhere/game.py', which is not there" in last_line(capsys)
 
 
 def test_a_response_is_learned_to_a_policy_of_a_file_game_without_naming_the_game(played, tmp_path):

@@ -45,13 +45,13 @@ def installed_name(name: str, source: str = "a file") -> str:
 def policy_game(name: str, python: str, digest: str, folder: Path) -> str:
     """Return the game of a policy in `folder`; `python` is the file that the game came from.
 
-    That file is looked for from here and then from the policy's folder. Unless these bytes ran
-    before, it is not even opened.
+    That file is looked for where it was, and then beside the policy. Unless these bytes ran before,
+    it is not even opened.
     """
     if not registry.is_python_file(python):
         return installed_name(name, "a policy")
     trust.refuse_digest(registry.python_path(python), digest)
-    for word in (python, str(folder / python)):
+    for word in (python, str(folder / Path(python).name)):
         path = registry.python_path(word)
         if path.is_file():
             trust.refuse_python(path, registry.python_bytes(path), foreign=True)

@@ -160,16 +160,18 @@ class RL:
         from lanista.pipeline.defaults import default_settings
         from lanista.runs.settings import RunSettings, apply_overrides
 
-        about_game = [word for word in words if word.startswith(("game=", "game_settings"))]
-        game_flag = RL(self.output, game=self.game)
-        named = apply_overrides(with_flags(RunSettings(), game_flag), about_game)
+        about_game = [
+            word for word in words if word.startswith(("game=", "game_settings", "seed="))
+        ]
+        flags = RL(self.output, game=self.game, seed=self.seed)
+        named = apply_overrides(with_flags(RunSettings(), flags), about_game)
         return default_settings(
             named.game,
             named.game_settings,
             vtrace=self._vtrace,
             anchored=self.supervised_checkpoint is not None,
             iterations=self.iterations,
-            seed=self.seed or 0,
+            seed=named.seed,
         )
 
     @property
