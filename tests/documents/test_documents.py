@@ -1,0 +1,88 @@
+"""The documents' own commands, as scripts of ours with small sizes: every line works."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from lanista.cli.main import main
+from lanista.games import registry
+from lanista.nets.policy import Policy
+from lanista.nets.settings import Network
+from lanista.runs.database import RunDatabase
+from lanista.runs.schema import MatchmakingRow, MetricRow
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SMALL = Network("transformer", width=16, layers=1, attention_heads=2, embedding=4, dropout=0.1)
+
+
+def lines_of(script: str) -> list[list[str]]:
+    text = (HERE / script).read_text(encoding="utf-8")
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("lanista ")]
+
+
+@pytest.fixture
+def beastybar(tmp_path: Path) -> Path:
+    """Return a folder with what the plan's program has left behind."""
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "checkpoints" / "v4").mkdir(parents=True)
+    shutil.copy(
+        ROOT / "tests" / "importers" / "plan_iter600.yaml",
+        tmp_path / "configs" / "iter600_to_1000.yaml",
+    )
+    shutil.copy(ROOT / "examples" / "state_bot.py", tmp_path / "greedy.py")
+    torch.manual_seed(1)
+    theirs = Policy(registry.spec_of("beastybar"), SMALL)
+    optimiser = torch.optim.Adam(theirs.parameters())
+    state = {"model_state_dict": theirs.state_dict(), "optimizer": optimiser.state_dict()}
+    torch.save({**state, "iteration": 600}, tmp_path / "checkpoints" / "v4" / "final.pt")
+    mapping = {
+        "game": "beastybar",
+        "prefix": "model_state_dict",
+        "network": {"kind": "transformer", "width": 16, "layers": 1, "attention_heads": 2,
+                    "embedding": 4, "dropout": 0.1},
+        "tensors": {name: name for name in theirs.state_dict()},
+    }  # fmt: skip
+    (tmp_path / "map.yaml").write_text(yaml.safe_dump(mapping))
+    return tmp_path
+
+
+def run_script(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    for words in lines_of(script):
+        assert main(words) == 0, " ".join(words)
+
+
+def test_the_plan_for_beasty_bar_runs_from_a_foreign_checkpoint_to_a_report(
+    beastybar: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_script("beastybar.sh", beastybar, monkeypatch)
+    output = capsys.readouterr().out
+    assert "model_state_dict.head.weight" in output
+    assert "distilled_outcome" in output
+    with closing(RunDatabase(beastybar / "runs" / "iter1000.safetensors.run" / "run.db")) as book:
+        temperatures = [row.value for row in book.rows(MetricRow) if row.name == "temperature"]
+        first = {row.opponent: row.weight for row in book.rows(MatchmakingRow) if row.update == 1}
+        names = {row.name for row in book.rows(MetricRow)}
+    assert len(temperatures) == 4
+    assert temperatures == sorted(temperatures, reverse=True)
+    assert (temperatures[0], first["main"]) == (1.0, pytest.approx(0.5))
+    assert {"gradient_norm/policy", "gradient_norm_clipped/policy", "lag/mean"} <= names
+    assert any(name.startswith("score/distilled_outcome") for name in names)
+
+
+def test_lines_are_found_at_all() -> None:
+    assert len(lines_of("beastybar.sh")) == 9
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in HERE.glob("*.sh")))
+def test_every_script_is_run_by_a_test_here(script: str) -> None:
+    text = Path(__file__).read_text(encoding="utf-8")
+    assert f'run_script("{script}"' in text
