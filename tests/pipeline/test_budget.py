@@ -10,8 +10,9 @@ from pipeline_recipes import TINY, story_of
 
 from lanista.errors import LanistaError
 from lanista.pipeline import budget
-from lanista.pipeline.budget import Clock, digest_of, plan, read_budget, rehearse, too_short, within
+from lanista.pipeline.budget import digest_of, plan, read_budget, too_short, within
 from lanista.pipeline.recipe import load_recipe, recipe_values, with_overrides
+from lanista.pipeline.rehearsal import Clock, rehearse
 from lanista.pipeline.resolve_recipe import settled
 from lanista.runs.settings import load_settings
 
@@ -194,6 +195,19 @@ def test_a_rehearsal_measures_every_stage():
     assert all(value > 0 for name, value in rates.items() if name != "rl/judgement_seconds")
     # Two to eight decisions a match of Leduc; a tenth of the deals is held out.
     assert 1 < rates["imitate/decisions_a_match"] < 8
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_rehearsal_measures_how_fast_a_teacher_labels(recorded):
+    dagger = {"teacher": "random", "rounds": 2, "matches": 8}
+    stages = {"imitate": {**TINY["stages"]["imitate"], "imitation": {"dagger": dagger}}}
+    if recorded:
+        stages["record"] = TINY["stages"]["record"]
+    rates = rehearse(story_of({**TINY, "stages": stages}), 0.0)
+    assert rates["imitate/labelled"] > 0
+    assert rates["imitate/learned"] > 0
+    # One seat of two, and a tenth of the deals is held out.
+    assert 0.5 < rates["imitate/labelled_a_match"] < 4
 
 
 def test_the_clock_counts_what_was_done_between_its_marks(monkeypatch):

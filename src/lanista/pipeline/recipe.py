@@ -211,6 +211,13 @@ class PipelineRecipe:
         return self.policy_before("evaluate")
 
     @property
+    def has_recordings(self) -> bool:
+        """Whether imitation has recorded matches to begin with; otherwise its teacher plays."""
+        stage = self.stages.imitate
+        folders = (None, None) if stage is None else (stage.data_dir, stage.feedback_dir)
+        return any((*folders, self.stages.record))
+
+    @property
     def last_run(self) -> str | None:
         """The last stage that keeps a run with its tables."""
         there = [name for name in ("rl", "league") if name in self.stages.names]

@@ -64,8 +64,7 @@ def _absolute(file: str) -> str:
 
 
 def _imitating(recipe: PipelineRecipe, stage: Imitating) -> Imitating:
-    sources = (stage.data_dir, stage.feedback_dir, recipe.stages.record)
-    if sources == (None, None, None) and stage.imitation.dagger.teacher is None:
+    if not recipe.has_recordings and stage.imitation.dagger.teacher is None:
         raise SettingsError(
             "stages.imitate has nothing to learn from; add a record stage, or set data_dir, "
             "feedback_dir or imitation.dagger.teacher."
