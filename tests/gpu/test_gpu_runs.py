@@ -40,9 +40,9 @@ def test_a_league_learns_and_goes_on_on_a_gpu(
     settings = load_settings({**RUN, "rollouts": {**rollouts, "graphs": graphs}})
     learn, logs = Learner.update, []
 
-    def watched(self: Learner, unrolls: Any, *others: Any) -> Any:
+    def watched(self: Learner, unrolls: Any, **how: Any) -> Any:
         assert lag or unrolls.index.is_cuda
-        logs.append(learn(self, unrolls, *others))
+        logs.append(learn(self, unrolls, **how))
         return logs[-1]
 
     monkeypatch.setattr(Learner, "update", watched)

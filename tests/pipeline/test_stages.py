@@ -359,7 +359,8 @@ def test_a_stage_can_begin_from_scratch_or_from_a_file_of_the_users(tmp_path, mo
 
 
 def test_imitations_settings_are_those_of_its_task():
-    task = {entry.name for entry in fields(Task)} - {"output", "game", "threads", "device"}
+    of_the_recipe = {"output", "game", "game_settings", "threads", "device"}
+    task = {entry.name for entry in fields(Task)} - of_the_recipe
     assert {entry.name for entry in fields(Imitating)} == task
 
 

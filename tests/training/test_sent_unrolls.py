@@ -35,9 +35,9 @@ def test_a_run_whose_workers_send_is_the_run_whose_workers_do_not(
     monkeypatch.setattr(learner_loop, "sends", lambda settings: True)
     learn, there = Learner.update, []
 
-    def watched(self: Learner, unrolls: Any, *others: Any) -> Any:
+    def watched(self: Learner, unrolls: Any, **how: Any) -> Any:
         there.append(isinstance(unrolls.index, torch.Tensor))
-        return learn(self, unrolls, *others)
+        return learn(self, unrolls, **how)
 
     monkeypatch.setattr(Learner, "update", watched)
     assert train(settings, tmp_path / "sent" / "p.pt") == 0
