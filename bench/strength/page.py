@@ -50,10 +50,11 @@ def summary(curves: Mapping[str, Curves]) -> str:
     ]
     values = [one.value for one in soon if one.value is not None]
     reached = [one for one in soon if not one.below]
+    later = [one for one in soon if one.value is not None and one.value < 1 and not one.bound]
     return (
         f"Of {len(soon)} marks ours reaches {len(reached)}, {sum(one.bound for one in soon)} of "
         f"them alone; {sum(value >= AIM for value in values)} at least {AIM:g} times as soon as "
-        f"the best peer, {sum(value < 1 for value in values)} later than it or not at all."
+        f"the best peer, {len(later)} later than it."
     )
 
 

@@ -111,7 +111,7 @@ ROWS = (
     ),
     Row(
         "purses", "A game in Python (`examples/my_game.py`)", "examples/my_game.py", 50,
-        _scores(random=(0.75, 0.8), thrifty=(0.55, 0.6)), per_decision=True,
+        _scores(random=(0.85,), thrifty=(0.5, 0.6, 0.7)), per_decision=True,
     ),
 )  # fmt: skip
 
