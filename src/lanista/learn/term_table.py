@@ -87,6 +87,7 @@ REGULARISERS: Table[Regulariser] = Table(
             "cross-entropy to what the bot `rollouts.teacher` would do in the same position",
             f"{_TERMS}:teacher",
             reads=("teacher",),
+            restrains=False,
         ),
         "portfolio": Regulariser(
             "KL(policy ‖ several snapshots of itself)", f"{_TERMS}:portfolio", reads=("portfolio",)
