@@ -350,20 +350,25 @@ def test_ranks_are_counted_where_the_advantages_are() -> None:
     assert made.devices == ["meta"]
 
 
-def test_scaled_advantages_keep_their_sign_and_have_a_mean_square_of_one() -> None:
-    advantage, valid = torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[1.0, 1.0, 0.0]])
-    scaled = returns.scale(advantage, valid)
-    size = math.sqrt((1 + 9) / 2)
-    torch.testing.assert_close(scaled, torch.tensor([[1 / size, 3 / size, 0.0]]))
-    assert (returns.scale(torch.zeros(2, 2), torch.ones(2, 2)) == 0).all()
+def test_advantages_that_carry_a_ratio_are_centred_by_it() -> None:
+    gain, ratio = torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[0.5, 1.0, 7.0]])
+    valid = torch.tensor([[1.0, 1.0, 0.0]])
+    centred = returns.normalise(ratio * gain, valid, ratio_t=ratio)
+    middle = (0.5 * 1 + 1 * 3) / 1.5
+    expected = torch.tensor([[0.5 * (1 - middle), 3 - middle, 0.0]])
+    size = math.sqrt(float(expected.square().sum()) / 2)
+    torch.testing.assert_close(centred, expected / size)
+    assert (returns.normalise(ratio * 2, valid, ratio_t=ratio) == 0).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_off_policy_a_scaled_v_trace_gradient_has_the_direction_of_the_exact_one(seed: int) -> None:
+def test_off_policy_the_centred_gradient_of_v_trace_points_where_the_exact_one_does(
+    seed: int,
+) -> None:
     """A bandit whose arms were pulled by another policy: every arm as often as that one would.
 
     The exact gradient of E_π[r] is Σ π(a) (r(a) − V) ∇ log π(a), whatever V is. Centred over the
-    batch, the same advantages have another direction.
+    batch without their ratios, the same advantages have another direction.
     """
     rng = torch.Generator().manual_seed(seed)
     logits = torch.randn(4, generator=rng, dtype=torch.float64, requires_grad=True)
@@ -384,11 +389,14 @@ def test_off_policy_a_scaled_v_trace_gradient_has_the_direction_of_the_exact_one
     )
     valid = torch.ones_like(estimate.advantage)
 
+    ratio = (log_pi.detach() - log_mu)[arm][None].exp()
+
     def direction(advantage: Tensor) -> float:
         (gradient,) = torch.autograd.grad(
             (advantage[0] * log_pi[arm]).mean(), logits, retain_graph=True
         )
         return float(torch.cosine_similarity(gradient, exact, dim=0))
 
-    assert direction(returns.scale(estimate.advantage, valid)) == pytest.approx(1.0, abs=1e-9)
+    centred = returns.normalise(estimate.advantage, valid, ratio_t=ratio)
+    assert direction(centred) == pytest.approx(1.0, abs=1e-9)
     assert direction(returns.normalise(estimate.advantage, valid)) < 0.99

@@ -261,3 +261,14 @@ def test_advantages_are_scaled_over_all_pieces_of_a_step() -> None:
     assert first.valid.tolist() == [False, True, True]
     assert second.valid.tolist() == [True, False, False]
     assert (first.kept_share, second.kept_share) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+
+
+def test_where_all_is_lost_alike_v_trace_pushes_nowhere() -> None:
+    """Every gain is −1 and the critic expects 0: no choice was better than another."""
+    settings = Learning(policy="vtrace", pg_rho_clip=2.0)
+    whole = aims(settings, pass_bet_pass(), [0.0, 0.0, 0.0])
+    ratio = (whole.chosen - whole.behaviour).exp().clamp(max=2.0)
+    lost = [replace(whole, advantage=-ratio), replace(whole, advantage=-ratio)]
+    for piece in scaled(settings, lost):
+        assert piece.advantage is not None
+        assert piece.advantage.abs().max() < 0.1  # Rounding, over the least size.

@@ -119,24 +119,22 @@ def explained_variance(value_t: Tensor, target_t: Tensor, valid_t: Tensor) -> Te
 
 
 @torch.no_grad()
-def normalise(advantage_t: Tensor, valid_t: Tensor, *, least: float = 1e-6) -> Tensor:
-    """Return advantages with mean 0 and deviation 1 over valid steps, 0 at padding.
+def normalise(
+    advantage_t: Tensor, valid_t: Tensor, *, ratio_t: Tensor | None = None, least: float = 1e-6
+) -> Tensor:
+    """Return advantages with mean 0 and a mean square of 1 over valid steps, 0 at padding.
 
-    Deviations below `least` count as `least`, so equal advantages become 0, not noise.
+    Those of V-trace carry a ratio, `ratio_t`: A = ρ g. They become ρ (g − c), c so that their mean
+    is 0, which off policy leaves the gradient's direction as it is: E_μ[ρ ∇ log π] = 0. Without ρ
+    the constant would pull away from whatever the older policy did. Sizes below `least` count as
+    `least`, so equal advantages become 0, not noise.
     """
-    return scale(advantage_t - mean_over(advantage_t, valid_t), valid_t, least=least)
-
-
-@torch.no_grad()
-def scale(advantage_t: Tensor, valid_t: Tensor, *, least: float = 1e-6) -> Tensor:
-    """Return advantages with a mean square of 1 over valid steps, their signs as they were.
-
-    Those of V-trace carry their ratio. To subtract the mean of the batch from them would add the
-    gradient of −mean · E_μ[log π], which off policy is not 0: it pulls away from whatever the
-    older policy did.
-    """
-    size = mean_over(advantage_t.square(), valid_t).sqrt().clamp(min=least)
-    return kept(advantage_t / size, valid_t)
+    centre = mean_over(advantage_t, valid_t)
+    if ratio_t is not None:
+        centre = centre / mean_over(ratio_t, valid_t).clamp(min=least) * ratio_t
+    centred = advantage_t - centre
+    size = mean_over(centred.square(), valid_t).sqrt().clamp(min=least)
+    return kept(centred / size, valid_t)
 
 
 @torch.no_grad()

@@ -73,8 +73,7 @@ class Learning:
     c_clip: float = 1.0
     """V-trace: clip of the ratio that lets later differences through."""
     normalise_advantages: bool = True
-    """Bring advantages to one size: those of ppo to mean 0 and deviation 1, those of vtrace, which
-    carry their ratios, to a mean square of 1."""
+    """Bring the advantages of ppo and vtrace to mean 0 and deviation 1."""
     keep_advantages: float = 1.0
     """Learn only from this share of decisions, those with the largest advantages."""
     critic_sees: Literal["features", "seat", "privileged"] = "features"

@@ -239,6 +239,14 @@ def scales(settings: Learning) -> bool:
     return sampled and (settings.normalise_advantages or settings.keep_advantages < 1)
 
 
+def _ratio(settings: Learning, pieces: list[LossInputs]) -> Tensor | None:
+    """Return the ratio that V-trace's advantages carry; those of ppo have none."""
+    if settings.policy != "vtrace":
+        return None
+    log_ratio = torch.cat([piece.chosen - piece.behaviour for piece in pieces])
+    return log_ratio.exp().clamp(max=settings.pg_rho_clip)
+
+
 @torch.no_grad()
 def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
     """Return the pieces of one step, advantages chosen and normalised over all their rows."""
@@ -250,8 +258,7 @@ def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
     if settings.keep_advantages < 1:
         valid = returns.keep_largest(advantage, everything, settings.keep_advantages)
     if settings.normalise_advantages:
-        even_out = returns.scale if settings.policy == "vtrace" else returns.normalise
-        advantage = even_out(advantage, everything)
+        advantage = returns.normalise(advantage, everything, ratio_t=_ratio(settings, pieces))
     sizes = [len(piece.valid) for piece in pieces]
     masks = torch.split(valid, sizes)
     counts = sizes
