@@ -21,15 +21,19 @@ from lanista.runs.settings import Replay, Rollouts, RunSettings, load_settings
 
 
 def alphastar(game: str = "arena", *, anchored: bool = True) -> RunSettings:
-    """Return the AlphaStar recipe: V-trace, TD(λ), UPGO, and KL to the supervised policy."""
-    terms = {"policy": 1.0, "value": 0.5, "upgo": 1.0, "entropy": 0.005}
+    """Return the AlphaStar recipe: V-trace, TD(λ), UPGO, and KL to the supervised policy.
+
+    `behaviour` is its trust region: V-trace has none, and with advantages of one size a single
+    update can leave everything that was learned.
+    """
+    terms = {"policy": 1.0, "value": 0.5, "upgo": 1.0, "entropy": 0.001, "behaviour": 0.5}
     if anchored:
         terms["anchor_forward"] = 0.1
     return RunSettings(
         game=game,
         iterations=200,
         learner_updates=2,
-        learning=Learning(policy="vtrace", terms=terms, lam=0.8, gamma=0.998),
+        learning=Learning(policy="vtrace", terms=terms, lam=0.95, gamma=0.998),
         rollouts=Rollouts(mode="stream", unrolls=64, unroll_length=64),
         replay=Replay(size=512, minimum=64, batch=64, staleness=20),
     )
