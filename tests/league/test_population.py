@@ -160,9 +160,9 @@ def test_the_logged_lag_is_the_mean_and_the_largest_age_of_the_weights_that_acte
     learner, ages, logs = population.main.learner, [], []
     learn = learner.update
 
-    def watched(unrolls):
+    def watched(unrolls, **alone):
         ages.append(learner.update_count - unrolls.update)
-        return learn(unrolls)
+        return learn(unrolls, **alone)
 
     learner.update = watched
     population.meet(population.matchmake())
