@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from invented_run import BOTS, EMPTY, EVERY, MATCHES, NASTY, UPDATES, digest, invented
 
+from lanista.report.pages import learning
 from lanista.report.pages.charts import Line, thinned
 from lanista.report.pages.charts_league import apart
+from lanista.report.pages.html import Table
 from lanista.report.pages.run_page import page
 from lanista.report.pages.strength import spread
 from lanista.report.run_record import Lineup, Match, Member, RunRecord
@@ -446,3 +448,20 @@ def test_style_and_script_are_installed_with_the_package() -> None:
     project = Path(__file__).parents[2] / "pyproject.toml"
     patterns = tomllib.loads(project.read_text())["tool"]["setuptools"]["package-data"]["*"]
     assert {"*.css", "*.js"} <= set(patterns)
+
+
+def test_each_opponents_share_is_shown_as_it_was_at_first_and_at_last(record: RunRecord) -> None:
+    section = learning.matchmaking(record)
+    assert section is not None
+    tables = [element for element in section.elements if isinstance(element, Table)]
+    learners = {row.learner for row in record.matchmaking}
+    assert len(tables) == len(learners)
+    for table in tables:
+        learner = table.columns[0].removeprefix("opponent of ")
+        drawn = [row for row in record.matchmaking if row.learner == learner]
+        for column, update in ((2, min), (3, max)):
+            at = update(row.update for row in drawn)
+            wanted = {row.opponent for row in drawn if row.update == at}
+            shown = {row[0]: float(row[column].removesuffix(" %")) for row in table.rows}
+            assert {name for name, share in shown.items() if share} <= wanted
+            assert sum(shown.values()) == pytest.approx(100, abs=0.1 * len(shown))

@@ -145,10 +145,31 @@ def matchmaking(record: RunRecord) -> Section | None:
         elements.append(
             Chart(figure, f"Matchmaking weights of {learner}", _whose(learner, by_learner))
         )
+        elements.append(_shares(record, learner, category))
     if not elements:
         return None
     lead = "How likely each category of opponent was to be drawn, as recorded before it was used."
     return Section("Matchmaking", elements, lead)
+
+
+def _shares(record: RunRecord, learner: str, category: Mapping[str, str]) -> Table:
+    """Return each opponent's share of the learner's matches, at first and at last."""
+    by_update: dict[int, dict[str, float]] = {}
+    for drawn in record.matchmaking:
+        if drawn.learner == learner:
+            shares = by_update.setdefault(drawn.update, defaultdict(float))
+            shares[drawn.opponent] += drawn.weight
+    first, last = by_update[min(by_update)], by_update[max(by_update)]
+    names = sorted({*first, *last}, key=lambda name: (-last.get(name, 0.0), name))[:MOST_ROWS]
+    rows = [
+        (
+            name,
+            category.get(name, "other"),
+            *(f"{100 * of.get(name, 0.0):.1f} %" for of in (first, last)),
+        )
+        for name in names
+    ]
+    return Table((f"opponent of {learner}", "category", "first", "last"), rows, words=(0, 1))
 
 
 def _whose(learner: str, among: Iterable[str]) -> str:
