@@ -47,6 +47,16 @@ class Field:
     table: str = ""
     """Categories of fields that name one table mean the same (a move, wherever it stands): a
     network that looks at tokens learns one embedding for all of them."""
+    planes: tuple[int, ...] = field(default=(), compare=False)
+    """Of numbers that lie on a board: how many planes, rows and columns, the last counting fastest.
+    A network that looks at boards slides over rows and columns."""
+
+    def __post_init__(self) -> None:
+        if self.planes and (len(self.planes) != 3 or math.prod(self.planes) != self.size):
+            raise GameError(
+                f"The field {self.name} has {self.size} numbers and planes {self.planes}; give "
+                "planes, rows and columns that make all numbers."
+            )
 
 
 @dataclass(frozen=True)

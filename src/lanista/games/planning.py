@@ -107,13 +107,8 @@ class Planner:
 
         They are good until the next call. `count` 0 is all the planner's slots.
         """
-        slot, seat = int(decisions.slot[row]), int(decisions.seat[row])
+        slot, seat = self._open_decision(decisions, row)
         count = count or self.slots
-        if (slot, seat) not in self._open_decisions:
-            raise GameError(
-                f"Seat {seat} of slot {slot} is not asked for a decision now; plan for a row that "
-                "act() was given."
-            )
         if not 0 < count <= self.slots:
             raise GameError(f"{count} copies were asked for; give a number from 1 to {self.slots}.")
         saved = self._game.save([slot] * count)
@@ -124,6 +119,30 @@ class Planner:
             self._redraw(spare, copy, seat, stream)
         ids = np.array([stream.next_word() >> 1 for _ in range(count)], np.int64)
         return Copies(spare, seat, count, ids)
+
+    def position(self, decisions: Decisions, row: int) -> Any:
+        """Return a copy of the state that a game in Python has at a decision, as `deal` gives it.
+
+        For games that hide nothing: whoever searches them with means of its own.
+        """
+        slot, _ = self._open_decision(decisions, row)
+        game = self._game
+        if game.spec.facts.hidden or not isinstance(game, PythonGame):
+            raise GameError(
+                f"{game.spec.name} hides something or is compiled, so nobody is given its state; plan "
+                "on copies()."
+            )
+        return game.copy(game.rules_state(slot))
+
+    def _open_decision(self, decisions: Decisions, row: int) -> tuple[int, int]:
+        """Return slot and seat of a row, which must be one that is asked for just now."""
+        slot, seat = int(decisions.slot[row]), int(decisions.seat[row])
+        if (slot, seat) not in self._open_decisions:
+            raise GameError(
+                f"Seat {seat} of slot {slot} is not asked for a decision now; plan for a row that "
+                "act() was given."
+            )
+        return slot, seat
 
     def close(self) -> None:
         """End whatever the private game started outside this process."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -102,6 +103,10 @@ class PythonGame(Results):
     def view_all(self, state: Any, seat: int) -> Any:
         """Return the numbers of the privileged view, for `privileged_fields`."""
         raise GameError(f"{self.spec.name} has no privileged view.")
+
+    def copy(self, state: Any) -> Any:
+        """Return a state that can be played on without changing `state`."""
+        return deepcopy(state)
 
     def picture(self, state: Any) -> str:
         """Return a picture of a state for a terminal."""

@@ -82,6 +82,8 @@ class Entry:
     """Bots that cannot be made here, each with the reason."""
     takes_name: bool = False
     """`name:WORD` makes a game of the family; WORD reaches `make` as `name`."""
+    bots_of: Callable[[str], Mapping[str, MakeBot]] | None = None
+    """Of a family: WORD to the bots of that game alone. A word that names no game has none."""
     extra: str = ""
     """What `pip install '.[EXTRA]'` must have brought before `make` works; empty: nothing."""
     slots: int = 0
@@ -133,6 +135,8 @@ def entry(name: str) -> Entry:
     if bool(word) != game_entry.takes_name:
         remedy = f"write {family}:NAME" if game_entry.takes_name else f"write {family}"
         raise GameError(f"{name!r} does not name a game; {remedy}.")
+    if game_entry.bots_of is not None:
+        game_entry = replace(game_entry, bots={**game_entry.bots, **game_entry.bots_of(word)})
     return game_entry  # type: ignore[no-any-return]
 
 

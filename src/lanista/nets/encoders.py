@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lanista.games.contract import Observation
 from lanista.nets import rowwise
+from lanista.nets.boards import board_columns, board_of
 from lanista.nets.tokens import depth_of, layout_of
 
 _HALF = torch.bfloat16
@@ -91,6 +92,32 @@ class FlatEncoder(nn.Module):
         out = columns.view(torch.uint16 if half else dtype).view(-1, self.width).numpy()
         rowwise.encode(rows, self._categories, self._numbers, self.scale.numpy(), out)
         return columns
+
+
+class BoardEncoder(nn.Module):
+    """`[N, length]` to planes `[N, planes, rows, columns]` and the columns beside them `[N, M]`."""
+
+    on_board: Tensor
+    beside_board: Tensor
+
+    def __init__(self, observation: Observation) -> None:
+        super().__init__()
+        self.flat = FlatEncoder(observation)
+        self.planes = board_of(observation)
+        on_board, beside = board_columns(observation)
+        self.beside = len(beside)
+        """How many columns lie beside the planes."""
+        self.register_buffer(
+            "on_board", torch.from_numpy(np.array(on_board, np.int64)).to("cpu"), False
+        )
+        self.register_buffer(
+            "beside_board", torch.from_numpy(np.array(beside, np.int64)).to("cpu"), False
+        )
+
+    def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
+        columns = self.flat(observation)
+        board = columns.index_select(-1, self.on_board).view(-1, *self.planes)
+        return board, columns.index_select(-1, self.beside_board)
 
 
 class TokenEncoder(nn.Module):

@@ -36,7 +36,9 @@ class PolicyFileError(LanistaError):
 def refuse_nonsense(header: PolicyHeader) -> None:
     """Refuse a header with values that no policy has."""
     whole = [header.seats, header.rules_version, header.observation_version, header.step]
-    whole += [number for f in header.observation.fields for number in (f.size, f.classes)]
+    whole += [
+        number for f in header.observation.fields for number in (f.size, f.classes, *f.planes)
+    ]
     whole += [number for head in header.heads for number in (head.size, *head.parts)]
     texts = [
         header.game,

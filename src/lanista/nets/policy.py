@@ -120,8 +120,9 @@ def _symmetry(spec: Spec, network: Network) -> Symmetry | int:
 
 def _start(module: nn.Module) -> None:
     for layer in module.modules():
-        if isinstance(layer, nn.Linear):
+        if isinstance(layer, nn.Linear | nn.Conv2d):
             nn.init.orthogonal_(layer.weight, 2**0.5)
+            assert layer.bias is not None
             nn.init.zeros_(layer.bias)
 
 

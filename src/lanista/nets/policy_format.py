@@ -353,7 +353,15 @@ def _head_as_json(head: Head) -> list[Any]:
 
 def _field_as_json(field: Field) -> list[Any]:
     entries = [field.name, field.size, field.classes, field.scale, field.group]
+    if field.planes:
+        return [*entries, field.table, list(field.planes)]
     return [*entries, field.table] if field.table else entries
+
+
+def _field(*entry: Any) -> Field:
+    *rest, last = entry
+    # Up to six entries are plain values; planes, where there are any, come after them.
+    return Field(*rest, tuple(last)) if len(entry) > 6 else Field(*entry)
 
 
 def _shown(settings: Mapping[str, Any], name: str) -> str:
@@ -381,7 +389,7 @@ def _header(about: Any) -> PolicyHeader:
         values = {name: about[name] for name in _FIELDS}
         values |= {name: about.get(name, "") for name in _OF_FILE}
         layout = values["observation"]
-        entries = tuple(Field(*entry) for entry in layout["fields"])
+        entries = tuple(_field(*entry) for entry in layout["fields"])
         values["observation"] = Observation(entries, layout["dtype"])
         values["heads"] = tuple(_head(*entry) for entry in values["heads"])
         values["network"] = network_from(values["network"])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lanista.extensions import located
 from lanista.games.contract import Observation, Spec
+from lanista.nets.boards import KERNEL, board_columns, board_of, channels_of
 from lanista.nets.finite import named, refuse_not_finite
 from lanista.nets.policy_format import (
     PolicyContent,
@@ -334,6 +335,53 @@ def residual(header: PolicyHeader, weights: _Weights) -> _Torso:
         return _relu(out(x)), state
 
     return run
+
+
+def convolution(header: PolicyHeader, weights: _Weights) -> _Torso:
+    flat, width = _Flat(header.observation), _width(header)
+    on_board, beside_board = board_columns(header.observation)
+    planes, rows, columns = board_of(header.observation)
+    channels = channels_of(width)
+    into = _kernels(weights, "torso.into", planes, channels)
+    beside = weights.layer("torso.beside", len(beside_board), channels) if beside_board else None
+    blocks = []
+    for i in range(header.network.resolved_layers):
+        first = _kernels(weights, f"torso.blocks.{i}.0", channels, channels)
+        blocks.append((first, _kernels(weights, f"torso.blocks.{i}.2", channels, channels)))
+    out = weights.layer("torso.out", channels * rows * columns, width)
+
+    def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
+        x = flat(observation)
+        board = x[:, on_board].reshape(-1, planes, rows, columns)
+        y = into(board.transpose(0, 2, 3, 1))
+        if beside is not None:
+            y = y + beside(x[:, beside_board])[:, None, None, :]
+        y = _relu(y)
+        for first, second in blocks:
+            y = _relu(y + second(_relu(first(y))))
+        # Channels first, as the layer over all was learned.
+        return _relu(out(y.transpose(0, 3, 1, 2).reshape(len(y), -1))), state
+
+    return run
+
+
+def _kernels(weights: _Weights, name: str, inputs: int, outputs: int) -> _Layer:
+    """Return a convolution over `[N, rows, columns, channels]` that keeps rows and columns."""
+    kernels = weights.take(f"{name}.weight", outputs, inputs, KERNEL, KERNEL)
+    bias = weights.take(f"{name}.bias", outputs)
+    weight = kernels.transpose(2, 3, 1, 0).reshape(-1, outputs)
+    margin = KERNEL // 2
+
+    def convolution(x: Floats) -> Floats:
+        rows, columns = x.shape[1:3]
+        padded = np.pad(x, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
+        patches = [
+            padded[:, i : i + rows, j : j + columns] for i in range(KERNEL) for j in range(KERNEL)
+        ]
+        out: Floats = np.concatenate(patches, -1) @ weight + bias
+        return out
+
+    return convolution
 
 
 def lstm(header: PolicyHeader, weights: _Weights) -> _Torso:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanista.games.contract import Head, Observation
+from lanista.nets.boards import KERNEL, board_of, channels_of
 from lanista.nets.settings import Network
 from lanista.nets.tokens import depth_of, token_sizes
 from lanista.nets.torso_table import TORSOS
@@ -44,6 +45,11 @@ def _norm(name: str, width: int) -> Named:
     yield f"{name}.bias", (width,)
 
 
+def _kernels(name: str, inputs: int, outputs: int) -> Named:
+    yield f"{name}.weight", (outputs, inputs, KERNEL, KERNEL)
+    yield f"{name}.bias", (outputs,)
+
+
 def columns(observation: Observation) -> int:
     """Return how many columns a view has once its categories are one-hot."""
     return sum(field.size * (field.classes or 1) for field in observation.fields)
@@ -62,6 +68,18 @@ def residual(observation: Observation, width: int, layers: int) -> Named:
         yield from _layer(f"torso.blocks.{number}.1", width, width)
         yield from _layer(f"torso.blocks.{number}.3", width, width)
     yield from _norm("torso.out", width)
+
+
+def convolution(observation: Observation, width: int, layers: int) -> Named:
+    planes, rows, board_columns = board_of(observation)
+    channels = channels_of(width)
+    yield from _kernels("torso.into", planes, channels)
+    if beside := columns(observation) - planes * rows * board_columns:
+        yield from _layer("torso.beside", beside, channels)
+    for number in range(layers):
+        yield from _kernels(f"torso.blocks.{number}.0", channels, channels)
+        yield from _kernels(f"torso.blocks.{number}.2", channels, channels)
+    yield from _layer("torso.out", channels * rows * board_columns, width)
 
 
 def lstm(observation: Observation, width: int, layers: int) -> Named:

@@ -74,6 +74,10 @@ TORSOS: Table[TorsoKind] = Table(
             "an MLP with skips", "Residual", "residual",
             (128, 2), (256, 3), (512, 4), (1024, 6), fast_in_numpy=True,
         ),
+        "convolution": _ours(
+            "residual blocks of convolutions over the observation's planes", "Convolution",
+            "convolution", (64, 1), (128, 2), (256, 4), (512, 8),
+        ),
         "lstm": _ours(
             "a layer, then LSTM cells", "LSTM", "lstm",
             (128, 1), (256, 1), (512, 1), (1024, 2), recurrent=True,

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from lanista.games.contract import Observation
+from lanista.nets.boards import KERNEL, channels_of
 from lanista.nets.dropout import Dropout
-from lanista.nets.encoders import FlatEncoder, TokenEncoder
+from lanista.nets.encoders import BoardEncoder, FlatEncoder, TokenEncoder
 from lanista.nets.settings import Network
 from lanista.nets.tokens import refuse_attention
 from lanista.nets.torso_table import TORSOS
@@ -87,6 +88,40 @@ class Residual(Torso):
         for block in self.blocks:
             x = x + self.dropout(block(x))
         return torch.relu(self.out(x))
+
+
+class Convolution(Torso):
+    """Residual blocks of convolutions over the observation's planes, then a layer over all."""
+
+    def __init__(self, observation: Observation, network: Network) -> None:
+        super().__init__()
+        self.encoder = BoardEncoder(observation)
+        self.width = network.resolved_width
+        planes, rows, columns = self.encoder.planes
+        channels = channels_of(self.width)
+        self.into = nn.Conv2d(planes, channels, KERNEL, padding=KERNEL // 2)
+        self.beside = nn.Linear(self.encoder.beside, channels) if self.encoder.beside else None
+        self.blocks = nn.ModuleList(
+            nn.Sequential(
+                nn.Conv2d(channels, channels, KERNEL, padding=KERNEL // 2),
+                nn.ReLU(),
+                nn.Conv2d(channels, channels, KERNEL, padding=KERNEL // 2),
+            )
+            for _ in range(network.resolved_layers)
+        )
+        self.out = nn.Linear(channels * rows * columns, self.width)
+        self.dropout = Dropout(network.dropout)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        board, rest = self.encoder(observation)
+        x = self.into(board)
+        if self.beside is not None:
+            x = x + self.beside(rest)[..., None, None]
+        x = torch.relu(x)
+        for block in self.blocks:
+            x = torch.relu(x + block(x))
+        features: Tensor = self.dropout(torch.relu(self.out(x.flatten(1))))
+        return features
 
 
 class Block(nn.Module):

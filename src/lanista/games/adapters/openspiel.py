@@ -7,8 +7,10 @@ is refused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -17,9 +19,10 @@ from numpy.typing import NDArray
 
 from lanista.errors import nearest
 from lanista.games.adapters import OPENSPIEL, missing_extra
+from lanista.games.adapters.openspiel_search import search_bots
 from lanista.games.contract import Abilities, Facts, Field, GameError, Head, Spec
 from lanista.games.python_game import PythonGame, Step, View
-from lanista.games.registry import Entry
+from lanista.games.registry import Entry, MakeBot
 from lanista.games.streams import Stream
 
 MOST_LABELS = 512
@@ -27,6 +30,9 @@ MOST_LABELS = 512
 
 UNNAMED = "Action(id=0, player=0)"
 """What OpenSpiel calls the first action of a game that has no names for its actions."""
+
+SMALLEST_BOARD = 3
+"""Rows and columns from which on a tensor of three dimensions is taken for a board."""
 
 SEED_PARAMETER = "rng_seed"
 """How OpenSpiel's games with dice of their own take a seed."""
@@ -70,9 +76,10 @@ class OpenSpiel(PythonGame):
             zero_sum=kind.utility == kind.Utility.ZERO_SUM,
             simultaneous=kind.dynamics == kind.Dynamics.SIMULTANEOUS,
         )
-        size = _tensor_size(game, self._name)
+        shape = _tensor_shape(game, self._name)
+        size = math.prod(shape)
         label = "information state" if self._information_state else "observation"
-        self.observation = (Field(label, size),)
+        self.observation = (Field(label, size, planes=shape if _is_board(shape) else ()),)
         if self._names_seat:
             self.observation += (Field("seat", self.facts.seats),)
             size += self.facts.seats
@@ -117,6 +124,10 @@ class OpenSpiel(PythonGame):
             return None
         legal = inner.legal_actions(seat)
         return View(self._tensor(inner, seat), legal) if legal else None
+
+    def copy(self, state: _Position) -> _Position:
+        """Return the same position, to be played on."""
+        return _Position(state.state.clone(), [*state.paid])
 
     def resample(self, state: _Position, seat: int, rng: Stream) -> None:
         """Redraw what `seat` cannot see, where OpenSpiel knows how to."""
@@ -236,12 +247,17 @@ def _reason_against_loaded(game: Any, name: str) -> str:
     return ""
 
 
-def _tensor_size(game: Any, name: str) -> int:
+def _is_board(shape: tuple[int, ...]) -> bool:
+    """Whether a tensor is planes over rows and columns of some extent."""
+    return len(shape) == 3 and min(shape[1:]) >= SMALLEST_BOARD
+
+
+def _tensor_shape(game: Any, name: str) -> tuple[int, ...]:
     kind = game.get_type()
     try:
         if kind.provides_information_state_tensor:
-            return int(game.information_state_tensor_size())
-        return int(game.observation_tensor_size())
+            return tuple(game.information_state_tensor_shape())
+        return tuple(game.observation_tensor_shape())
     except RuntimeError as error:
         raise GameError(
             f"openspiel:{name} cannot be played here: OpenSpiel says that it has a tensor, "
@@ -249,10 +265,21 @@ def _tensor_size(game: Any, name: str) -> int:
         ) from error
 
 
+@lru_cache
+def bots_of(name: str) -> Mapping[str, MakeBot]:
+    """Return the bots that search a game; none where it cannot be searched or is not there."""
+    try:
+        game = _load(name)
+    except GameError:
+        return {}  # Whoever makes the game is told.
+    return search_bots(game)
+
+
 ENTRY = Entry(
     "openspiel",
     OpenSpiel,
     about="Any game of OpenSpiel with a tensor to see: openspiel:tic_tac_toe, and so on.",
     takes_name=True,
+    bots_of=bots_of,
     extra=OPENSPIEL,
 )

@@ -1,0 +1,76 @@
+"""OpenSpiel's Monte Carlo tree search as bots, for its games that hide nothing.
+
+Simulations are random matches to the end, and what is proved won or lost is kept (its solver).
+What is random in an answer comes from our streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanista.games.bots import PythonBot, stream_of
+from lanista.games.contract import Decisions, GameError, Ints, Spec
+from lanista.games.planning import Planner
+
+COUNTS = (10, 30, 100, 300, 1000, 3000)
+EXPLORATION = 2.0
+"""UCT's weight of what was seldom tried; OpenSpiel's own examples have 2."""
+MEMORY = 64
+"""Megabytes that a search may fill."""
+
+
+class TreeSearch(PythonBot):
+    """Searches from the position of each decision, afresh."""
+
+    def __init__(self, spec: Spec, seed: int, game: Any, simulations: int) -> None:
+        super().__init__(spec, seed)
+        self.name = f"mcts-{simulations}"
+        self.simulations = simulations
+        self._game = game
+        self._planner: Planner | None = None
+
+    def plan_with(self, planner: Planner) -> None:
+        """Take what gives copies of the positions it is asked about."""
+        self._planner = planner
+
+    def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
+        """Return the move that was visited most, or one that is proved to win."""
+        if self._planner is None:
+            raise GameError(
+                f"The bot {self.name!r} looks ahead, and whoever plays here gives no copies of a "
+                "position; play it with lanista play, evaluate or in training."
+            )
+        moves = np.empty((len(rows), 1), np.int32)
+        for i, row in enumerate(rows):
+            seed = stream_of(self.seed, decisions, row).below(2**31 - 1)
+            state = self._planner.position(decisions, row).state
+            moves[i] = self._search(seed).step(state)
+        return moves
+
+    def _search(self, seed: int) -> Any:
+        import pyspiel
+
+        rollouts = pyspiel.RandomRolloutEvaluator(1, seed)
+        return pyspiel.MCTSBot(
+            self._game, rollouts, EXPLORATION, self.simulations, MEMORY, True, seed, False
+        )
+
+
+def search_bots(game: Any) -> Mapping[str, Any]:
+    """Return the bots of a game by name: none where moves are made unseen or pay on the way."""
+    kind = game.get_type()
+    searchable = (
+        kind.information == kind.Information.PERFECT_INFORMATION
+        and kind.chance_mode == kind.ChanceMode.DETERMINISTIC
+        and kind.dynamics == kind.Dynamics.SEQUENTIAL
+        and kind.reward_model == kind.RewardModel.TERMINAL
+        and game.num_players() > 1
+    )
+    if not searchable:
+        return {}
+    return {f"mcts-{count}": partial(TreeSearch, game=game, simulations=count) for count in COUNTS}
