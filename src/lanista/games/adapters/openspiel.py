@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.errors import nearest
-from lanista.games.adapters import OPENSPIEL, missing_extra
+from lanista.games.adapters import OPENSPIEL, lookahead, missing_extra
 from lanista.games.adapters.openspiel_search import search_bots
 from lanista.games.contract import Abilities, Facts, Field, GameError, Head, Spec
 from lanista.games.python_game import PythonGame, Step, View
-from lanista.games.registry import Entry, MakeBot
+from lanista.games.registry import Entry, MakeBot, Setting
 from lanista.games.streams import Stream
 
 MOST_LABELS = 512
@@ -52,15 +52,16 @@ class _Position:
 class OpenSpiel(PythonGame):
     """A game of OpenSpiel."""
 
-    def __init__(self, name: str, slots: int = 1, seed: int = 0) -> None:
-        self._name = name
+    def __init__(self, name: str, slots: int = 1, seed: int = 0, **settings: int) -> None:
+        self._name, self._lookahead = name, settings.get("lookahead", 0)
         self._game = _load(name)
         kind = self._game.get_type()
         self._sampled = kind.chance_mode == kind.ChanceMode.SAMPLED_STOCHASTIC
         self._pays_on_the_way = kind.reward_model == kind.RewardModel.REWARDS
         self._information_state = bool(kind.provides_information_state_tensor)
         self._take_description(kind)
-        super().__init__(slots, seed)
+        # Left out where nothing is looked at, so that policies from before play the same game.
+        super().__init__(slots, seed, **(settings if self._lookahead else {}))
 
     def _take_description(self, kind: Any) -> None:
         game = self._game
@@ -83,6 +84,9 @@ class OpenSpiel(PythonGame):
         if self._names_seat:
             self.observation += (Field("seat", self.facts.seats),)
             size += self.facts.seats
+        if self._lookahead:
+            _refuse(self._name, lookahead.reason_against(game))
+            self.observation += (Field("lookahead", game.num_distinct_actions()),)
         self.moves = (Head("move", game.num_distinct_actions(), _labels(game)),)
         if hidden and self.facts.seats > 1:
             others = (Field(f"other {i}", size) for i in range(1, self.facts.seats))
@@ -123,7 +127,14 @@ class OpenSpiel(PythonGame):
         if not inner.is_simultaneous_node() and inner.current_player() != seat:
             return None
         legal = inner.legal_actions(seat)
-        return View(self._tensor(inner, seat), legal) if legal else None
+        if not legal:
+            return None
+        tensor = self._tensor(inner, seat)
+        if self._lookahead:
+            choices = self._game.num_distinct_actions()
+            outcomes = lookahead.proved(inner, seat, legal, self._lookahead, choices)
+            tensor = np.concatenate([tensor, outcomes])
+        return View(tensor, legal)
 
     def copy(self, state: _Position) -> _Position:
         """Return the same position, to be played on."""
@@ -279,6 +290,15 @@ ENTRY = Entry(
     "openspiel",
     OpenSpiel,
     about="Any game of OpenSpiel with a tensor to see: openspiel:tic_tac_toe, and so on.",
+    settings={
+        "lookahead": Setting(
+            0,
+            "Plies within which seats are shown what the rules prove of each move, in games for "
+            "two without chance that hide nothing: 1 which win at once, 2 also which let the "
+            "other win at once, 3 also which win whatever the reply.",
+            choices=tuple(range(lookahead.DEEPEST + 1)),
+        )
+    },
     takes_name=True,
     bots_of=bots_of,
     extra=OPENSPIEL,
