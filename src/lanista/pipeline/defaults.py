@@ -15,7 +15,14 @@ from lanista.games import registry
 from lanista.games.contract import Spec
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
-from lanista.pipeline.game_sample import Sample, bot_strengths, sample_of
+from lanista.pipeline.game_sample import (
+    Endings,
+    Sample,
+    bot_strengths,
+    endings_of,
+    quick_bots,
+    sample_of,
+)
 from lanista.pipeline.recipe import TOP
 from lanista.pipeline.recipes import alphastar
 from lanista.runs.serialise import plain
@@ -35,6 +42,12 @@ EVALUATIONS = 10
 _EVALUATED = 20_000
 """Decisions of an evaluation, about, in all its matches."""
 _FEWEST_EVALUATED, _MOST_EVALUATED = 20, 400
+_SEARCHED = 10_000
+"""Matches, about, that the searches of an evaluation may take at a decision of each match."""
+_SUDDEN = 0.9
+"""Share of random matches that the last mover wins, from which on a move decides matches."""
+_LOOKED_AT = 128
+"""Positions that rules may be asked about at a decision: about as long as learning from it."""
 _DECISIONS, _COMPILED_DECISIONS = 2048, 8192
 """Of an update: where play is dear, many small updates make more of it than few large ones."""
 _FEWEST_MATCHES = 64
@@ -67,7 +80,11 @@ def default_settings(
     """
     values = dict(game_settings or {})
     spec = registry.spec_of(game, seed=seed, **values)
+    if looked_ahead := _lookahead(game, spec, values, seed):
+        values["lookahead"] = looked_ahead
+        spec = registry.spec_of(game, seed=seed, **values)
     bots = registry.bot_names(registry.entry(game))
+    quick = quick_bots(game, spec, bots)
     sample = sample_of(game, values, seed)
     if vtrace:
         chosen = alphastar(anchored=anchored)
@@ -75,13 +92,13 @@ def default_settings(
     else:
         count = ITERATIONS if iterations is None else iterations
         strengths = bot_strengths(game, values, bots, seed) if _has_teachers(bots, sample) else {}
-        chosen = choose(spec, bots, sample, count, strengths)
+        chosen = choose(spec, quick, sample, count, strengths)
     every = max(1, chosen.iterations // EVALUATIONS)
     return replace(
         chosen,
         game=game,
         game_settings=values,
-        evaluation=_evaluation(bots, sample, every),
+        evaluation=_evaluation(bots, quick, sample, every),
         checkpoints=Checkpoints(save_every=min(every, 50)),
     )
 
@@ -127,11 +144,44 @@ def choose(
     )
 
 
-def _evaluation(bots: Sequence[str], sample: Sample, every: int) -> Evaluation:
+def _evaluation(
+    bots: Sequence[str], quick: Sequence[str], sample: Sample, every: int
+) -> Evaluation:
     """Return an evaluation against all bots whose matches do not take longer than learning."""
     matches = int(_EVALUATED / (sample.decisions * len(bots))) // 2 * 2
     matches = min(max(matches, _FEWEST_EVALUATED), _MOST_EVALUATED)
+    if len(quick) < len(bots):
+        # At half of a match's decisions, a search plays what is on average half a match.
+        searched = int(_SEARCHED / (sample.decisions / 2) ** 2) // 2 * 2
+        if searched >= _FEWEST_EVALUATED:
+            matches = min(matches, searched)
+        else:
+            bots = quick
     return Evaluation(every=every, bots=tuple(bots), matches=matches)
+
+
+def _lookahead(game: str, spec: Spec, values: Mapping[str, Any], seed: int) -> int:
+    """Return how many plies a game's seats are shown what its rules prove; 0: none, or as given.
+
+    Where a move decides a match, tactics are most of it, and rules know them better than a network.
+    """
+    facts = spec.facts
+    two_in_turn = facts.seats == 2 and facts.zero_sum and not facts.simultaneous
+    open_game = two_in_turn and not facts.hidden and not facts.chance
+    if not open_game or "lookahead" in values:
+        return 0
+    if "lookahead" not in registry.entry(game).settings:
+        return 0
+    return plies_for(endings_of(game, values, seed))
+
+
+def plies_for(endings: Endings) -> int:
+    """Return how many plies are worth their time: those that look at few enough positions."""
+    if endings.last_mover_wins < _SUDDEN:
+        return 0
+    moves = endings.choices
+    positions = {1: moves, 2: moves + moves**2, 3: moves + 2 * moves**2}
+    return max((plies for plies, count in positions.items() if count <= _LOOKED_AT), default=0)
 
 
 def secretive(spec: Spec) -> bool:

@@ -15,10 +15,12 @@ import numpy as np
 from lanista.games import registry
 from lanista.games.bots import Plans, SeatsMatches
 from lanista.games.compiled import CompiledGame
+from lanista.games.contract import Spec
 from lanista.rollout.match_runner import Table, play
 from lanista.rollout.schedule import Schedule
 
 _MATCHES = 256
+_ENDINGS = 128
 _BOT_MATCHES = 60
 """Matches for each bot in which the best is looked for."""
 
@@ -46,6 +48,37 @@ def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sam
         compiled = isinstance(made, CompiledGame)
     whole = results.returns[~results.cut_off]
     return Sample(float(results.decisions.mean()), return_scale(whole), compiled)
+
+
+@dataclass(frozen=True)
+class Endings:
+    """How matches between random players go on and end, where seats move in turn."""
+
+    choices: float
+    """Of a decision, on average."""
+    last_mover_wins: float
+    """In this share of the matches: a move decides them, not a count at their end."""
+
+
+def endings_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Endings:
+    """Play a few random matches of a game for two and return how they end."""
+    with closing(registry.make(game, slots=_ENDINGS, seed=seed, **game_settings)) as made:
+        bot = registry.make_bot(game, "random", made.spec, seed)
+        last_seat = np.zeros(_ENDINGS, np.int64)
+        choices = []
+        made.start(np.arange(_ENDINGS), np.arange(_ENDINGS))
+        while len(decisions := made.decisions()):
+            choices.append(decisions.mask.sum(1))
+            last_seat[decisions.slot] = decisions.seat
+            rows = np.arange(len(decisions))
+            made.act(rows, bot.act(decisions, rows))
+        won = made.returns[np.arange(_ENDINGS), last_seat] > 0
+    return Endings(float(np.concatenate(choices).mean()), float(won.mean()))
+
+
+def quick_bots(game: str, spec: Spec, bots: Sequence[str]) -> list[str]:
+    """Return those bots that answer at once, without a search."""
+    return [bot for bot in bots if not isinstance(registry.make_bot(game, bot, spec), Plans)]
 
 
 def bot_strengths(

@@ -36,7 +36,7 @@ def proved(
 
     Within 1 ply: the move ends the match. Within 2: the other seat can win with its reply. Within
     3: whatever the reply, the seat can win with its next move. Where a move wins at once, no other
-    is looked at any further.
+    is looked at any further; where a seat moves twice, not all that could be proved is.
     """
     outcomes = np.zeros(choices, np.float32)
     going_on = []

@@ -17,7 +17,7 @@ from lanista.games.bots import PythonBot, stream_of
 from lanista.games.contract import Decisions, GameError, Ints, Spec
 from lanista.games.planning import Planner
 
-COUNTS = (10, 30, 100, 300, 1000, 3000)
+SIMULATIONS = 100
 EXPLORATION = 2.0
 """UCT's weight of what was seldom tried; OpenSpiel's own examples have 2."""
 MEMORY = 64
@@ -27,10 +27,10 @@ MEMORY = 64
 class TreeSearch(PythonBot):
     """Searches from the position of each decision, afresh."""
 
-    def __init__(self, spec: Spec, seed: int, game: Any, simulations: int) -> None:
+    name = f"mcts-{SIMULATIONS}"
+
+    def __init__(self, spec: Spec, seed: int, game: Any) -> None:
         super().__init__(spec, seed)
-        self.name = f"mcts-{simulations}"
-        self.simulations = simulations
         self._game = game
         self._planner: Planner | None = None
 
@@ -57,7 +57,7 @@ class TreeSearch(PythonBot):
 
         rollouts = pyspiel.RandomRolloutEvaluator(1, seed)
         return pyspiel.MCTSBot(
-            self._game, rollouts, EXPLORATION, self.simulations, MEMORY, True, seed, False
+            self._game, rollouts, EXPLORATION, SIMULATIONS, MEMORY, True, seed, False
         )
 
 
@@ -73,4 +73,4 @@ def search_bots(game: Any) -> Mapping[str, Any]:
     )
     if not searchable:
         return {}
-    return {f"mcts-{count}": partial(TreeSearch, game=game, simulations=count) for count in COUNTS}
+    return {TreeSearch.name: partial(TreeSearch, game=game)}
