@@ -12,8 +12,20 @@ import yaml
 from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.learn.schedules import parse_schedule
-from lanista.pipeline.defaults import choose, default_recipe, default_settings
-from lanista.pipeline.game_sample import Sample, bot_strengths, return_scale, sample_of
+from lanista.pipeline.defaults import (
+    _evaluation,
+    choose,
+    default_recipe,
+    default_settings,
+    plies_for,
+)
+from lanista.pipeline.game_sample import (
+    Endings,
+    Sample,
+    bot_strengths,
+    return_scale,
+    sample_of,
+)
 from lanista.pipeline.recipe import load_recipe
 from lanista.pipeline.recipes import alphastar
 from lanista.pipeline.request import Request
@@ -83,6 +95,54 @@ def test_the_pull_has_the_same_proportion_to_returns_of_any_scale():
 def test_the_critic_sees_what_is_hidden_where_the_game_shows_it():
     assert choose(KUHN, BOTS, SHORT, 1).learning.critic_sees == "privileged"
     assert choose(replace(KUHN, privileged=None), BOTS, SHORT, 1).learning.critic_sees == "seat"
+
+
+def test_where_all_is_seen_the_critic_sits_on_the_policys_torso():
+    assert choose(facts(hidden=False), BOTS, SHORT, 1).learning.critic_sees == "features"
+
+
+@pytest.mark.parametrize(
+    ("choices", "last_mover_wins", "plies"),
+    [(6.8, 1.0, 2), (16.6, 1.0, 1), (200.0, 1.0, 0), (6.8, 0.7, 0)],
+)
+def test_rules_are_asked_as_far_as_it_is_cheap_where_a_move_decides(
+    choices, last_mover_wins, plies
+):
+    assert plies_for(Endings(choices, last_mover_wins)) == plies
+
+
+def test_an_open_game_in_which_a_move_decides_is_shown_what_its_rules_prove():
+    pytest.importorskip("pyspiel")
+    chosen = default_settings("openspiel:tic_tac_toe", iterations=10)
+    assert chosen.game_settings == {"lookahead": 2}
+    assert "  game           lookahead 2\n" in summary(chosen)
+    given = default_settings("openspiel:tic_tac_toe", {"lookahead": 0}, iterations=10)
+    assert given.game_settings == {"lookahead": 0}
+    # A policy to begin from was shown what it was shown.
+    assert default_settings("openspiel:tic_tac_toe", vtrace=True).game_settings == {}
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "oware"])
+def test_games_with_secrets_or_a_count_at_their_end_are_shown_as_they_are(name):
+    pytest.importorskip("pyspiel")
+    assert default_settings(f"openspiel:{name}", iterations=10).game_settings == {}
+
+
+def test_a_search_is_evaluated_against_and_not_trained_against():
+    pytest.importorskip("pyspiel")
+    chosen = default_settings("openspiel:tic_tac_toe", iterations=10)
+    assert chosen.evaluation.bots == ("random", "mcts-100")
+    assert [one.player for one in chosen.rollouts.opponents] == ["self", "random"]
+
+
+def test_a_search_that_would_take_too_long_is_left_out_of_evaluations():
+    def evaluated(decisions):
+        sample = Sample(decisions, 1.0)
+        return _evaluation(["random", "search"], ["random"], sample, 1)
+
+    assert evaluated(20.0).bots == ("random", "search")
+    assert evaluated(20.0).matches == 100
+    assert evaluated(200.0).bots == ("random",)
 
 
 def test_short_matches_are_played_whole_and_long_ones_stream():

@@ -186,6 +186,13 @@ def all_bot_names(game_entry: Entry) -> list[str]:
     return [*bot_names(game_entry), *game_entry.variants]
 
 
+def quick_bots(game_entry: Entry) -> list[str]:
+    """Return the names of those bots that answer at once: all whose class does not plan."""
+    makers = {name: game_entry.bots.get(name) for name in bot_names(game_entry)}
+    classes = {name: getattr(maker, "func", maker) for name, maker in makers.items()}
+    return [name for name, made in classes.items() if not hasattr(made, "plan_with")]
+
+
 def check_settings(game_entry: Entry, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return all settings of a game with `settings` in place of the defaults."""
     chosen = {name: setting.default for name, setting in game_entry.settings.items()}

@@ -20,7 +20,6 @@ from lanista.pipeline.game_sample import (
     Sample,
     bot_strengths,
     endings_of,
-    quick_bots,
     sample_of,
 )
 from lanista.pipeline.recipe import TOP
@@ -80,11 +79,12 @@ def default_settings(
     """
     values = dict(game_settings or {})
     spec = registry.spec_of(game, seed=seed, **values)
-    if looked_ahead := _lookahead(game, spec, values, seed):
-        values["lookahead"] = looked_ahead
+    # What a policy that can play already was shown, it is shown again.
+    if not vtrace and (plies := _lookahead(game, spec, values, seed)):
+        values["lookahead"] = plies
         spec = registry.spec_of(game, seed=seed, **values)
-    bots = registry.bot_names(registry.entry(game))
-    quick = quick_bots(game, spec, bots)
+    game_entry = registry.entry(game)
+    bots, quick = registry.bot_names(game_entry), registry.quick_bots(game_entry)
     sample = sample_of(game, values, seed)
     if vtrace:
         chosen = alphastar(anchored=anchored)
@@ -180,7 +180,7 @@ def plies_for(endings: Endings) -> int:
     if endings.last_mover_wins < _SUDDEN:
         return 0
     moves = endings.choices
-    positions = {1: moves, 2: moves + moves**2, 3: moves + 2 * moves**2}
+    positions = {1: moves, 2: moves + moves**2}
     return max((plies for plies, count in positions.items() if count <= _LOOKED_AT), default=0)
 
 
@@ -198,11 +198,9 @@ def _network(spec: Spec) -> Network:
 def _learning(spec: Spec, sample: Sample) -> Learning:
     short = sample.decisions <= _SHORT_MATCH
     long = sample.decisions > _LONG_MATCH
-    common: dict[str, Any] = {
-        "lam": 1.0 if short else 0.95,
-        "critic_sees": "seat" if spec.privileged is None else "privileged",
-    }
+    common: dict[str, Any] = {"lam": 1.0 if short else 0.95}
     if not secretive(spec):
+        # The critic sees what the policy sees, so it needs no network of its own.
         return Learning(
             terms={"policy": 1.0, "value": 0.5, "entropy": _fading(0.05, 0.02)},
             lr=_fading(1e-3, 1e-4),
@@ -227,6 +225,7 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
         epochs=2,
         minibatches=2,
         normalise_advantages=long,
+        critic_sees="seat" if spec.privileged is None else "privileged",
         reference_every=_REFERENCE_EVERY,
         average_share=0.2,
         **common,

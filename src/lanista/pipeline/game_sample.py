@@ -15,7 +15,6 @@ import numpy as np
 from lanista.games import registry
 from lanista.games.bots import Plans, SeatsMatches
 from lanista.games.compiled import CompiledGame
-from lanista.games.contract import Spec
 from lanista.rollout.match_runner import Table, play
 from lanista.rollout.schedule import Schedule
 
@@ -74,11 +73,6 @@ def endings_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> En
             made.act(rows, bot.act(decisions, rows))
         won = made.returns[np.arange(_ENDINGS), last_seat] > 0
     return Endings(float(np.concatenate(choices).mean()), float(won.mean()))
-
-
-def quick_bots(game: str, spec: Spec, bots: Sequence[str]) -> list[str]:
-    """Return those bots that answer at once, without a search."""
-    return [bot for bot in bots if not isinstance(registry.make_bot(game, bot, spec), Plans)]
 
 
 def bot_strengths(

@@ -24,6 +24,7 @@ def summary(settings: RunSettings) -> str:
     )
     against = ", ".join(evaluation.bots) or "nobody"
     items = {
+        "game": ", ".join(f"{name} {value}" for name, value in settings.game_settings.items()),
         "algorithm": learning.policy,
         "terms": "; ".join(f"{name} {_shown(weight)}" for name, weight in learning.terms.items()),
         "learning rate": _shown(learning.lr),

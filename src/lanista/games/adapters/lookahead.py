@@ -1,7 +1,6 @@
-"""What OpenSpiel's rules prove of each move within a few plies: that it wins, or that it loses.
+"""What OpenSpiel's rules prove of each move within two plies: that it wins, or that it loses.
 
-For games of two seats in turn, without chance, that hide nothing. A search that stops at the first
-refutation and judges nothing but ends: no heuristic, no chance, no memory.
+For games of two seats in turn, without chance, that hide nothing. Judges nothing but ends.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-DEEPEST = 3
-"""Plies that can be looked ahead; each costs about as many positions as there are moves."""
+DEEPEST = 2
+"""Plies that can be looked ahead; the second looks at the square of a position's moves."""
 
 
 def reason_against(game: Any) -> str:
@@ -29,49 +28,34 @@ def reason_against(game: Any) -> str:
     return ""
 
 
-def proved(
-    state: Any, seat: int, legal: Sequence[int], plies: int, choices: int
-) -> NDArray[np.float32]:
-    """Return for each of `choices` 1 where it wins for `seat`, -1 where it loses, and 0 otherwise.
+def prove(
+    state: Any, seat: int, legal: Sequence[int], plies: int, outcomes: NDArray[np.float32]
+) -> None:
+    """Write to `outcomes`, zeros before, 1 for each choice that wins for `seat`, -1 for losses.
 
-    Within 1 ply: the move ends the match. Within 2: the other seat can win with its reply. Within
-    3: whatever the reply, the seat can win with its next move. Where a move wins at once, no other
-    is looked at any further; where a seat moves twice, not all that could be proved is.
+    Within 1 ply: the move ends the match. Within 2: whoever is to move next can win at once. Where
+    a move wins at once, no other is looked at any further.
     """
-    outcomes = np.zeros(choices, np.float32)
-    going_on = []
+    going_on, won = [], False
     for move in legal:
         after = state.child(move)
         if after.is_terminal():
-            outcomes[move] = np.sign(after.player_return(seat))
+            worth = after.player_return(seat)
+            outcomes[move] = np.sign(worth)
+            won = won or worth > 0
         else:
             going_on.append((move, after))
-    if plies > 1 and not (outcomes > 0).any():
+    if plies > 1 and not won:
         for move, after in going_on:
-            outcomes[move] = _outcome(after, seat, plies - 1)
-    return outcomes
+            if _wins_at_once(after):
+                outcomes[move] = 1 if after.current_player() == seat else -1
 
 
-def _outcome(state: Any, seat: int, plies: int) -> int:
-    """Return what is proved of a position that goes on, for `seat`."""
+def _wins_at_once(state: Any) -> bool:
+    """Whether whoever is to move has a move that wins."""
     mover = state.current_player()
-    sign = 1 if mover == seat else -1
-    moves = [state.child(move) for move in state.legal_actions()]
-    if any(after.is_terminal() and after.player_return(mover) > 0 for after in moves):
-        return sign
-    if plies < 2:
-        return 0
-    # All moves must be lost, so one that is not settles it.
-    lost = all(_loses(after, mover) for after in moves)
-    return -sign if lost else 0
-
-
-def _loses(state: Any, seat: int) -> bool:
-    """Whether `seat` has lost, or the other is to move and can win at once."""
-    if state.is_terminal():
-        return bool(state.player_return(seat) < 0)
-    mover = state.current_player()
-    if mover == seat:
-        return False
-    ends = (state.child(move) for move in state.legal_actions())
-    return any(after.is_terminal() and after.player_return(mover) > 0 for after in ends)
+    for move in state.legal_actions():
+        after = state.child(move)
+        if after.is_terminal() and after.player_return(mover) > 0:
+            return True
+    return False

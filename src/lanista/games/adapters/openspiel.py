@@ -83,11 +83,13 @@ class OpenSpiel(PythonGame):
         self.observation = (Field(label, size, planes=shape if _is_board(shape) else ()),)
         if self._names_seat:
             self.observation += (Field("seat", self.facts.seats),)
+            self._seat_flags = np.eye(self.facts.seats).tolist()
             size += self.facts.seats
         if self._lookahead:
             _refuse(self._name, lookahead.reason_against(game))
             self.observation += (Field("lookahead", game.num_distinct_actions()),)
-        self.moves = (Head("move", game.num_distinct_actions(), _labels(game)),)
+        self._choices = game.num_distinct_actions()
+        self.moves = (Head("move", self._choices, _labels(game)),)
         if hidden and self.facts.seats > 1:
             others = (Field(f"other {i}", size) for i in range(1, self.facts.seats))
             self.privileged_fields = (Field("own", size), *others)
@@ -129,12 +131,12 @@ class OpenSpiel(PythonGame):
         legal = inner.legal_actions(seat)
         if not legal:
             return None
-        tensor = self._tensor(inner, seat)
-        if self._lookahead:
-            choices = self._game.num_distinct_actions()
-            outcomes = lookahead.proved(inner, seat, legal, self._lookahead, choices)
-            tensor = np.concatenate([tensor, outcomes])
-        return View(tensor, legal)
+        if not self._lookahead:
+            return View(self._tensor(inner, seat), legal)
+        row = np.zeros(self._observation_length, np.float32)
+        row[: -self._choices] = self._tensor(inner, seat)
+        lookahead.prove(inner, seat, legal, self._lookahead, row[-self._choices :])
+        return View(row, legal)
 
     def copy(self, state: _Position) -> _Position:
         """Return the same position, to be played on."""
@@ -165,10 +167,10 @@ class OpenSpiel(PythonGame):
     def _tensor(self, inner: Any, seat: int) -> NDArray[np.float32]:
         if self._information_state:
             return np.asarray(inner.information_state_tensor(seat), np.float32)
-        tensor = np.asarray(inner.observation_tensor(seat), np.float32)
-        if not self._names_seat:
-            return tensor
-        return np.append(tensor, np.float32(np.arange(self.facts.seats) == seat))
+        numbers = inner.observation_tensor(seat)
+        if self._names_seat:
+            numbers += self._seat_flags[seat]
+        return np.asarray(numbers, np.float32)
 
 
 def _draw_chance(state: Any, rng: Stream) -> None:
@@ -295,7 +297,7 @@ ENTRY = Entry(
             0,
             "Plies within which seats are shown what the rules prove of each move, in games for "
             "two without chance that hide nothing: 1 which win at once, 2 also which let the "
-            "other win at once, 3 also which win whatever the reply.",
+            "other win at once.",
             choices=tuple(range(lookahead.DEEPEST + 1)),
         )
     },
