@@ -18,6 +18,7 @@ from lanista.evaluation.evaluator import probabilities
 from lanista.games import registry
 from lanista.games.adapters.exact import exact_nash_conv
 from lanista.nets.policy_file import load_policy
+from lanista.nets.policy_format import read_header
 from lanista.rollout.inference.policy_players import policy_player
 from lanista.runs.settings import RunSettings
 
@@ -175,7 +176,7 @@ def _score_against_mcts(policy: Path, matches: int) -> float:
     import pyspiel
 
     name = GAMES["connect_four"]
-    game = registry.make(name, slots=matches, seed=1)
+    game = registry.make(name, slots=matches, seed=1, **read_header(policy).settings)
     player = policy_player(policy, game.spec, 1)
     theirs = pyspiel.load_game("connect_four")
     states = [theirs.new_initial_state() for _ in range(matches)]

@@ -100,7 +100,7 @@ ROWS = (
     ),
     Row(
         "connect_four", "Connect four (OpenSpiel)", "openspiel:connect_four", 150,
-        _scores(random=(0.85, 0.9, 0.95)), matches=400,
+        _scores(random=(0.85, 0.9, 0.95)), game_settings={"lookahead": 2}, matches=400,
     ),
     Row("goofspiel", "Goofspiel, 4 cards, hidden bids", GOOFSPIEL, 90, _nash(0.8, 0.4, 0.2)),
     Row(

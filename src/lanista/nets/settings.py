@@ -24,8 +24,8 @@ class Network:
     """A network's kind and size. What is 0 follows from the size."""
 
     kind: str = "mlp"
-    """mlp, residual (MLP with skips), lstm, transformer (over the observation's tokens), or the
-    name of an installed torso."""
+    """mlp, residual (MLP with skips), convolution (over the observation's planes), lstm,
+    transformer (over the observation's tokens), or the name of an installed torso."""
     size: Size = "m"
     """The one dial: s, m, l or xl."""
     width: int = 0
