@@ -32,7 +32,8 @@ def board_of(observation: Observation) -> tuple[int, int, int]:
 def board_columns(observation: Observation) -> tuple[list[int], list[int]]:
     """Return which columns of the flat observation are on the board, and which beside it."""
     at = sum(field.size * field.classes for field in observation.fields)
-    on_board, beside = [], list(range(at))
+    on_board: list[int] = []
+    beside = list(range(at))
     for field in observation.fields:
         if field.classes:
             continue

@@ -359,9 +359,8 @@ def _field_as_json(field: Field) -> list[Any]:
 
 
 def _field(*entry: Any) -> Field:
-    *rest, last = entry
-    # Up to six entries are plain values; planes, where there are any, come after them.
-    return Field(*rest, tuple(last)) if len(entry) > 6 else Field(*entry)
+    # Planes, where there are any, come after six plain values.
+    return Field(*entry[:6], planes=tuple(entry[6])) if len(entry) == 7 else Field(*entry)
 
 
 def _shown(settings: Mapping[str, Any], name: str) -> str:
