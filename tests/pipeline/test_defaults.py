@@ -103,11 +103,9 @@ def test_where_all_is_seen_the_critic_sits_on_the_policys_torso():
 
 @pytest.mark.parametrize(
     ("choices", "last_mover_wins", "plies"),
-    [(6.8, 1.0, 2), (16.6, 1.0, 1), (200.0, 1.0, 0), (6.8, 0.7, 0)],
+    [(6.8, 1.0, 2), (16.6, 1.0, 0), (6.8, 0.7, 0)],
 )
-def test_rules_are_asked_as_far_as_it_is_cheap_where_a_move_decides(
-    choices, last_mover_wins, plies
-):
+def test_rules_are_asked_where_that_is_cheap_and_a_move_decides(choices, last_mover_wins, plies):
     assert plies_for(Endings(choices, last_mover_wins)) == plies
 
 

@@ -176,12 +176,9 @@ def _lookahead(game: str, spec: Spec, values: Mapping[str, Any], seed: int) -> i
 
 
 def plies_for(endings: Endings) -> int:
-    """Return how many plies are worth their time: those that look at few enough positions."""
-    if endings.last_mover_wins < _SUDDEN:
-        return 0
-    moves = endings.choices
-    positions = {1: moves, 2: moves + moves**2}
-    return max((plies for plies, count in positions.items() if count <= _LOOKED_AT), default=0)
+    """Return 2 where that looks at few enough positions; one ply alone was not worth its time."""
+    positions = endings.choices + endings.choices**2
+    return 2 if endings.last_mover_wins >= _SUDDEN and positions <= _LOOKED_AT else 0
 
 
 def secretive(spec: Spec) -> bool:
