@@ -129,8 +129,8 @@ class Planner:
         game = self._game
         if game.spec.facts.hidden or not isinstance(game, PythonGame):
             raise GameError(
-                f"{game.spec.name} hides something or is compiled, so nobody is given its state; plan "
-                "on copies()."
+                f"{game.spec.name} hides something or is compiled, so nobody is given its state; "
+                "plan on copies()."
             )
         return game.copy(game.rules_state(slot))
 
