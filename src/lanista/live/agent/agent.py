@@ -27,7 +27,13 @@ from lanista.live.agent.game_writer import Writer, Written
 from lanista.live.agent.inference import Decider, DecisionError
 from lanista.live.agent.journal import EARLY, END, OVERRULED, RESULT, Recording, Rows
 from lanista.live.agent.policy_watcher import Current
-from lanista.live.files.game_header import GameHeader, Layout, refuse_id, refuse_opponent
+from lanista.live.files.game_header import (
+    ALL_PROBABILITIES,
+    GameHeader,
+    Layout,
+    refuse_id,
+    refuse_opponent,
+)
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool, refuse_one_folder
 from lanista.nets.policy_format import PolicyHeader
@@ -125,11 +131,12 @@ class Agent:
             serial=lineup.pointer.serial,
             candidate=candidate,
             opponent=opponent,
+            version=decider.layout.newest_version,
         )
         with self._lock:
             if game_id in self._running:
                 raise AgentError(f"A game {game_id!r} is being played; give each an id of its own.")
-            self._rows = self._rows or Rows(decider.layout)
+            self._rows = self._rows or Rows(decider.layout, header.version)
             recording = Recording(header, self._rows)
             game = Game(self, decider, recording)
             self._running[game_id] = game
@@ -198,6 +205,7 @@ class Game:
         self._match = np.array([stream_of(self.id)], np.int64)
         self._seed = header.seed
         self._heads = len(header.layout.heads)
+        self._all_probabilities = header.version == ALL_PROBABILITIES
         self._all_legal = np.packbits(decider.all_legal).tobytes()
         self._state = decider.start
         self._step: _Step | None = None
@@ -220,7 +228,8 @@ class Game:
             raise DecisionError("The policy's answer to this observation is no probability.")
         self._close_step()
         self._state = choice.state
-        self._step = _Step(choice.action, choice.log_prob, packed, row.tobytes())
+        chances = choice.probabilities.tobytes() if self._all_probabilities else b""
+        self._step = _Step(choice.action, choice.log_prob, packed, row.tobytes() + chances)
         self.decisions += 1
         return tuple(choice.action.tolist()) if self._heads > 1 else int(choice.action[0])
 
@@ -274,7 +283,7 @@ class Game:
         """Keep the last step, now that all it brought is known."""
         recording, step = self._recording, self._step
         if step is not None:
-            rest = step.action.tobytes() + step.mask + step.observation
+            rest = step.action.tobytes() + step.mask + step.seen
             row = recording.format.pack(step.flags, step.log_prob, step.reward, rest)
             recording.add(row)
         elif self._early:
@@ -293,7 +302,8 @@ class _Step:
     action: NDArray[np.int32]
     log_prob: float
     mask: bytes
-    observation: bytes
+    seen: bytes
+    """The observation, and the probabilities where they are kept."""
     reward: float = 0.0
     flags: int = 0
 

@@ -36,6 +36,8 @@ class Choice:
     action: NDArray[np.int32]
     """`[heads]`."""
     log_prob: float
+    probabilities: Floats
+    """`[choices]`: of every choice of each head."""
     state: Floats
 
 
@@ -131,7 +133,8 @@ class Decider:
         """Draw an action with `uniforms` `[heads]` in [0, 1); observation and mask are one row."""
         log_probs, state = self._run(observation, mask, state)
         row: NDArray[Any] = log_probs[0]
-        running = np.exp(row.astype(np.float64)).cumsum()
+        probabilities = np.exp(row.astype(np.float64))
+        running = probabilities.cumsum()
         before = np.where(self._starts > 0, running[self._starts - 1], 0.0)
         total = running[self._ends - 1] - before
         if not (total > 0).all():
@@ -140,7 +143,8 @@ class Decider:
         point = before + uniforms * total
         flat = np.searchsorted(running, point, side="right")
         action = (flat - self._starts).astype("<i4")
-        return Choice(action, float(row[flat].sum(dtype=np.float64)), state)
+        log_prob = float(row[flat].sum(dtype=np.float64))
+        return Choice(action, log_prob, probabilities.astype("<f4"), state)
 
 
 def _limits(header: PolicyHeader) -> tuple[NDArray[Any], NDArray[Any]]:

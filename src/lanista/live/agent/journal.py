@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from lanista.live.files.game_file import MOST_BYTES, GameFile
 from lanista.live.files.game_header import (
+    ALL_PROBABILITIES,
+    CHOSEN_ONLY,
     GameFileError,
     GameHeader,
     Layout,
@@ -44,8 +46,9 @@ of the game, end with a result."""
 class Rows:
     """How the steps of games of one layout are put into bytes, and read back."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, layout: Layout, version: int = CHOSEN_ONLY) -> None:
+        self.layout, self.version = layout, version
+        choices = layout.choices if version == ALL_PROBABILITIES else 0
         self.dtype = np.dtype(
             [
                 ("flags", "u1"),
@@ -54,13 +57,15 @@ class Rows:
                 ("action", "<i4", (len(layout.heads),)),
                 ("mask", "u1", (-(-layout.choices // 8),)),
                 ("observation", np.dtype(layout.dtype).newbyteorder("<"), (layout.length,)),
+                ("probabilities", "<f4", (choices,)),
                 ("check", "<u4"),
             ]
         )
         self._blank = b"\0" * (self.dtype.itemsize - _FIXED.size - 4)
 
     def pack(self, flags: int, log_prob: float, reward: float, rest: bytes = b"") -> bytes:
-        """Return a row; `rest` is action, mask and observation, none for a row that is no step."""
+        """Return a row; `rest` is action, mask, observation and, where the version has them,
+        probabilities; none for a row that is no step."""
         row = _FIXED.pack(flags, log_prob, reward) + (rest or self._blank)
         return row + zlib.crc32(row).to_bytes(4, "little")
 
@@ -97,6 +102,11 @@ class Rows:
             rewards=rewards,
             overruled=overruled,
             outcome=rows["reward"][-1:].astype("<f4") if result else np.zeros(0, "<f4"),
+            probabilities=(
+                np.ascontiguousarray(steps["probabilities"])
+                if header.version == ALL_PROBABILITIES
+                else None
+            ),
         )
 
 
@@ -236,7 +246,7 @@ def _game(data: bytes) -> GameFile:
     if magic != _MAGIC or len(encoded_header) != length or zlib.crc32(encoded_header) != check:
         raise GameFileError("its journal has no header")
     header = parse_header(encoded_header)
-    rows = Rows(header.layout)
+    rows = Rows(header.layout, header.version)
     return rows.game(header, rows.unpack(data, _START.size + length))
 
 

@@ -26,12 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.live.files.game_header import (
+    ALL_PROBABILITIES,
     GameFileError,
     GameHeader,
     Layout,
     header_bytes,
     parse_header,
 )
+from lanista.live.files.probabilities import chances_of, refuse_chances, refuse_contradiction
 from lanista.nets.policy_format import PolicyHeader
 from lanista.text import printable
 
@@ -73,6 +75,9 @@ class GameFile:
     """`[N]`: whether the bot's rules played instead of the policy. Such a step is environment."""
     outcome: NDArray[np.float32]
     """`[1]`: how the game ended, above 0 for a win, below 0 for a loss; `[0]` if it was cut off."""
+    probabilities: NDArray[np.float32] | None = None
+    """`[N, choices]`: of every choice of each head, as the policy gave them, also where it was
+    overruled; None in a file of version 1, which has that of the action alone."""
 
     @property
     def legal(self) -> NDArray[np.bool_]:
@@ -88,12 +93,16 @@ class GameFile:
     def content(self) -> str:
         """SHA-256 of all that the file says: copies share it, however they are named or packed."""
         total = hashlib.sha256(header_bytes(self.header))
-        for name in ARRAYS:
+        for name in _shapes(self.header):
             total.update(np.ascontiguousarray(getattr(self, name)).data)
         return total.hexdigest()
 
 
-ARRAYS = tuple(entry.name for entry in fields(GameFile) if entry.name != "header")
+_PROBABILITIES = "probabilities"
+ARRAYS = tuple(
+    entry.name for entry in fields(GameFile) if entry.name not in ("header", _PROBABILITIES)
+)
+"""What every game has."""
 _HEADER = "header.npy"
 
 
@@ -104,7 +113,7 @@ def encode(game: GameFile) -> bytes:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         header_array = np.frombuffer(header_bytes(game.header), np.uint8)
         _add(archive, _HEADER, header_array)
-        for name in ARRAYS:
+        for name in _shapes(game.header):
             _add(archive, f"{name}.npy", getattr(game, name))
     data = packed.getvalue()
     if len(data) > MOST_BYTES or len(header_array) > _MOST_HEADER:
@@ -165,9 +174,8 @@ def _read(file: BinaryIO, policy: PolicyHeader | None) -> GameFile:
     try:
         with zipfile.ZipFile(file) as archive:
             entries = {entry.filename: entry for entry in archive.infolist()}
-            expected_names = {_HEADER, *(f"{name}.npy" for name in ARRAYS)}
-            if set(entries) != expected_names or len(archive.infolist()) != len(expected_names):
-                raise GameFileError("it does not hold the arrays of a game, each once")
+            if _HEADER not in entries:
+                raise GameFileError(_OTHER_ARRAYS)
             header_size = entries[_HEADER].file_size
             if header_size > _MOST_HEADER:
                 raise GameFileError(f"its header has {header_size:,} bytes")
@@ -175,6 +183,9 @@ def _read(file: BinaryIO, policy: PolicyHeader | None) -> GameFile:
             if policy is not None:
                 _refuse_layout(header, policy)
             shapes = _shapes(header)
+            expected_names = {_HEADER, *(f"{name}.npy" for name in shapes)}
+            if set(entries) != expected_names or len(archive.infolist()) != len(expected_names):
+                raise GameFileError(_OTHER_ARRAYS)
             _refuse_sizes(entries, shapes)
             arrays = {
                 name: _array(archive, entries[f"{name}.npy"], *shape)
@@ -210,12 +221,13 @@ def _refuse_directory(file: BinaryIO) -> None:
 
 
 _Shape = tuple[str, tuple[int, ...]]
+_OTHER_ARRAYS = "it does not hold the arrays of a game, each once"
 
 
 def _shapes(header: GameHeader) -> dict[str, _Shape]:
     """Return dtype and shape of every array of a game with this header."""
     layout, steps = header.layout, header.steps
-    return {
+    shapes = {
         "observations": (np.dtype(layout.dtype).newbyteorder("<").str, (steps, layout.length)),
         "masks": ("|u1", (steps, -(-layout.choices // 8))),
         "actions": ("<i4", (steps, len(layout.heads))),
@@ -224,6 +236,9 @@ def _shapes(header: GameHeader) -> dict[str, _Shape]:
         "overruled": ("|b1", (steps,)),
         "outcome": ("<f4", (0,) if header.cut_off else (1,)),
     }
+    if header.version == ALL_PROBABILITIES:
+        shapes[_PROBABILITIES] = ("<f4", (steps, layout.choices))
+    return shapes
 
 
 def _refuse_sizes(entries: dict[str, zipfile.ZipInfo], shapes: dict[str, _Shape]) -> None:
@@ -295,6 +310,8 @@ def _npy_start(file: Any, name: str, dtype: str) -> tuple[int, ...]:
 def _refuse_values(game: GameFile) -> None:
     for name, (dtype, shape) in _shapes(game.header).items():
         array = getattr(game, name)
+        if array is None:
+            raise GameFileError(f"it has no {name}, which its version holds")
         if array.dtype.str != dtype or array.shape != shape:
             raise GameFileError(
                 f"its {name} are {array.dtype.str} {list(array.shape)}, and must be {dtype} "
@@ -315,6 +332,19 @@ def _refuse_values(game: GameFile) -> None:
     if game.rewards[game.overruled].any() or game.log_probs[game.overruled].any():
         raise GameFileError("it has rewards or log_probs at steps that were overruled")
     _refuse_actions(game)
+    if game.probabilities is not None:
+        _refuse_probabilities(game, game.probabilities)
+
+
+def _refuse_probabilities(game: GameFile, probabilities: NDArray[np.float32]) -> None:
+    layout = game.header.layout
+    sizes = np.array([size for _, size in layout.heads], np.int64)
+    for rows in _parts(len(probabilities), layout.choices):
+        legal = _unpacked(game.masks[rows], layout.choices)
+        refuse_chances(probabilities[rows], legal, sizes)
+        own = ~game.overruled[rows]
+        chosen = chances_of(probabilities[rows][own], game.actions[rows][own], sizes)
+        refuse_contradiction(chosen, game.log_probs[rows][own])
 
 
 def _refuse_actions(game: GameFile) -> None:

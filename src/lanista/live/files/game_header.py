@@ -19,7 +19,12 @@ from lanista.errors import LanistaError
 from lanista.nets.policy_format import PolicyHeader
 from lanista.text import quoted
 
-FORMAT, VERSION = "lanista-game", 1
+FORMAT = "lanista-game"
+CHOSEN_ONLY, ALL_PROBABILITIES = 1, 2
+"""Versions: with the probability of what was chosen alone, or with that of every choice."""
+VERSIONS = (CHOSEN_ONLY, ALL_PROBABILITIES)
+MOST_PROBABILITIES = 1024
+"""A layout of more choices than these is kept without all their probabilities."""
 LONGEST_ID = 200
 MOST_STEPS = 1 << 22
 _MOST_NUMBERS = 1 << 20
@@ -74,6 +79,11 @@ class Layout:
         """The length of a legal mask: all heads one after another."""
         return sum(size for _, size in self.heads)
 
+    @property
+    def newest_version(self) -> int:
+        """The version in which games of this layout are written."""
+        return ALL_PROBABILITIES if self.choices <= MOST_PROBABILITIES else CHOSEN_ONLY
+
     def difference(self, other: Layout) -> tuple[str, str, str] | None:
         """Return what differs first, as it is here and as it is there; None if nothing does."""
         for entry in fields(self):
@@ -117,6 +127,8 @@ class GameHeader:
     """Whom the bot played against, if it said so."""
     lanista: str = __version__
     """Version of the package that wrote it."""
+    version: int = CHOSEN_ONLY
+    """Of the file: whether it holds the probabilities of all choices."""
 
 
 _KEYS = tuple(entry.name for entry in fields(GameHeader))
@@ -125,7 +137,7 @@ _LAYOUT_KEYS = tuple(entry.name for entry in fields(Layout))
 
 def header_bytes(header: GameHeader) -> bytes:
     """Return a header as JSON."""
-    return _compact(asdict(header) | {"format": FORMAT, "version": VERSION})
+    return _compact(asdict(header) | {"format": FORMAT})
 
 
 def parse_header(text: bytes) -> GameHeader:
@@ -133,12 +145,13 @@ def parse_header(text: bytes) -> GameHeader:
     value = _json(text)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise GameFileError(f"it does not say {FORMAT!r} as its format, so it is something else")
-    if value.get("version") != VERSION or type(value["version"]) is not int:
+    if value.get("version") not in VERSIONS or type(value["version"]) is not int:
         raise GameFileError(
-            f"it has version {quoted(value.get('version'))}, and this lanista reads {VERSION}"
+            f"it has version {quoted(value.get('version'))}, and this lanista reads "
+            f"{CHOSEN_ONLY} and {ALL_PROBABILITIES}"
         )
     layout = value.pop("layout", None)
-    del value["format"], value["version"]
+    del value["format"]
     if not isinstance(layout, dict) or set(layout) != set(_LAYOUT_KEYS):
         raise GameFileError("its header describes no layout")
     if {*value, "layout"} != set(_KEYS):
@@ -192,6 +205,11 @@ def refuse_nonsense(header: GameHeader) -> None:
     if any(type(flag) is not bool for flag in flags) or (header.crashed and not header.cut_off):
         raise GameFileError("its header holds flags that no game has")
     _refuse_layout(header.layout)
+    if header.version > header.layout.newest_version:
+        raise GameFileError(
+            f"it has the probabilities of {header.layout.choices:,} choices, and "
+            f"{MOST_PROBABILITIES:,} are the most"
+        )
 
 
 def _refuse_layout(layout: Layout) -> None:

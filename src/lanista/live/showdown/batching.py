@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanista.games.bots import Player
 from lanista.games.showdown.game import Sight
@@ -28,6 +29,8 @@ class Answer:
     action: tuple[int, ...]
     log_prob: float | None
     """Of the action; None for players that are no policy."""
+    probabilities: NDArray[np.float32] | None = None
+    """`[choices]`: of every choice; None for players that are no policy."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,9 @@ def _answers(player: Player, sight: Sight) -> list[Answer]:
     if not isinstance(player, PolicyPlayer):
         return [Answer(tuple(action), None) for action in player.act(sight, rows).tolist()]
     chosen = player.actor.choose(sight, rows)
+    probabilities = np.exp(chosen.log_probs).astype("<f4")
+    columns = chosen.action.tolist(), chosen.log_prob.tolist(), probabilities
     return [
-        Answer(tuple(action), log_prob)
-        for action, log_prob in zip(chosen.action.tolist(), chosen.log_prob.tolist(), strict=True)
+        Answer(tuple(action), log_prob, chances)
+        for action, log_prob, chances in zip(*columns, strict=True)
     ]

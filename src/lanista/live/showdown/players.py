@@ -20,7 +20,7 @@ from lanista.live.agent.agent import CLOSE_SECONDS, stream_of
 from lanista.live.agent.game_writer import Writer, Written
 from lanista.live.agent.journal import END, OVERRULED, RESULT, Recording, Rows
 from lanista.live.agent.policy_watcher import Current
-from lanista.live.files.game_header import LONGEST_ID, GameHeader, Layout
+from lanista.live.files.game_header import ALL_PROBABILITIES, LONGEST_ID, GameHeader, Layout
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool, refuse_one_folder
 from lanista.live.showdown.batching import Answer
@@ -102,7 +102,7 @@ class Folder:
         self._greedy, self._temperature = greedy, temperature
         self._session = secrets.token_hex(4)
         self._players: dict[str, PolicyPlayer] = {}
-        self._rows = Rows(layout)
+        self._rows = Rows(layout, layout.newest_version)
         self._writer: Writer | None = None
         if spool is not None:
             refuse_one_folder(Path(spool), Path(policies))
@@ -128,6 +128,7 @@ class Folder:
                 serial=lineup.pointer.serial,
                 candidate=candidate,
                 opponent=printable(opponent, LONGEST_ID),
+                version=self._rows.version,
             )
             hand.recorded = Recorded(header, self._rows, self._writer)
         return hand
@@ -173,7 +174,11 @@ class Recorded:
         mask = np.packbits(question.mask).tobytes()
         action = np.array(answer.action, "<i4").tobytes()
         observation = question.observation.astype(question.observation.dtype.newbyteorder("<"))
-        self._step = 0, answer.log_prob, action + mask + observation.tobytes()
+        seen = observation.tobytes()
+        if self._recording.format.version == ALL_PROBABILITIES:
+            assert answer.probabilities is not None
+            seen += answer.probabilities.tobytes()
+        self._step = 0, answer.log_prob, action + mask + seen
 
     def overrule(self) -> None:
         """Say that the last decision was not played."""
