@@ -29,6 +29,7 @@ GAMES = {
     "connect_four": "openspiel:connect_four",
     "goofspiel": "openspiel:turn_based_simultaneous_game(game=goofspiel("
     "num_cards=4,imp_info=True,points_order=descending))",
+    "leduc": "leduc",
     "arena": "arena",
 }
 TORCH_START = "torch's start"
@@ -129,14 +130,24 @@ ARMS: Mapping[str, Mapping[str, Arm]] = {
         ),
     },
     "goofspiel": {**COMMON, "pulls a third as strong": _pulls(1 / 3)},
+    "leduc": {
+        name: COMMON[name]
+        for name in (
+            "base", "critic on the torso, or apart", "values scaled by their running size",
+        )
+    } | {
+        "critic on the torso, values scaled": _plain(
+            "learning.critic_sees=features", "learning.value_scale=running"
+        ),
+    },
     "arena": ARENA,
-}
-LOWER_IS_BETTER = ("goofspiel",)
+}  # fmt: skip
 JUDGED_BY = {
     "beastybar": "mean score against `distilled` and `outcome`, 2,000 matches each, drawn",
     "connect_four": f"score against OpenSpiel's MCTS with {_MCTS_SIMULATIONS} simulations, "
     "400 matches, drawn",
     "goofspiel": "NashConv, lower is better",
+    "leduc": "NashConv, lower is better",
     "arena": "mean score against `kiter`, `zoner`, `scavenger` and `rusher`, 100 matches each, "
     "drawn",
 }
@@ -150,7 +161,7 @@ def prepare(arm: str) -> None:
 
 def judge(game: str, policy: Path) -> dict[str, float]:
     """Return the numbers of a trained policy; `strength` is the one that arms are compared by."""
-    if game == "goofspiel":
+    if game in ("goofspiel", "leduc"):
         network = load_policy(policy).policy
         return {"strength": exact_nash_conv(GAMES[game], probabilities(network))}
     if game == "connect_four":

@@ -166,13 +166,21 @@ def compared(values: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, fl
 
 def table(rows: Iterable[Row]) -> list[str]:
     """Return the rows of all games as lines of Markdown, a table for each."""
+    from bench.ablation_arms import JUDGED_BY
+
     lines: list[str] = []
     by_game: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         if "strength" in row:
             by_game.setdefault(row["game"], {}).setdefault(row["arm"], []).append(row)
     for game, arms in by_game.items():
-        lines += [f"### {game}", "", "| arm | strength | difference to base | updates | CPU s |"]
+        lines += [
+            f"### {game}",
+            "",
+            f"Judged by: {JUDGED_BY[game]}.",
+            "",
+            "| arm | strength | difference to base | updates | CPU s |",
+        ]
         lines += ["|---|---|---|---|---|"]
         numbers = compared({a: [row["strength"] for row in some] for a, some in arms.items()})
         for arm, (mean, half, difference, width) in numbers.items():

@@ -19,7 +19,7 @@ def test_every_arm_changes_the_settings_of_its_game_to_ones_that_are_accepted(ga
     changed = {arm: apply_overrides(base, words(base)) for arm, words in ARMS[game].items()}
     assert changed.pop("base") == base
     assert changed.pop(TORCH_START, base) == base
-    assert len(changed) > 7
+    assert len(changed) > 2
     assert all(settings != base for settings in changed.values())
     assert JUDGED_BY[game]
 

@@ -92,9 +92,11 @@ def test_the_pull_has_the_same_proportion_to_returns_of_any_scale():
     assert len({str(terms["magnet"]) for terms in weights.values()}) == 1
 
 
-def test_the_critic_sees_what_is_hidden_where_the_game_shows_it():
+def test_the_critic_sees_what_is_hidden_in_short_matches_and_what_the_policy_makes_in_longer_ones():
     assert choose(KUHN, BOTS, SHORT, 1).learning.critic_sees == "privileged"
     assert choose(replace(KUHN, privileged=None), BOTS, SHORT, 1).learning.critic_sees == "seat"
+    longer = replace(SHORT, decisions=24.0)
+    assert choose(KUHN, BOTS, longer, 1).learning.critic_sees == "features"
 
 
 def test_where_all_is_seen_the_critic_sits_on_the_policys_torso():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from lanista.games import registry
 from lanista.games.contract import Spec
@@ -192,6 +192,11 @@ def _network(spec: Spec) -> Network:
     return Network(width=128 if secretive(spec) else 256, layers=2)
 
 
+def _apart(spec: Spec) -> Literal["seat", "privileged"]:
+    """Return what a critic with a network of its own sees."""
+    return "seat" if spec.privileged is None else "privileged"
+
+
 def _learning(spec: Spec, sample: Sample) -> Learning:
     short = sample.decisions <= _SHORT_MATCH
     long = sample.decisions > _LONG_MATCH
@@ -222,7 +227,8 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
         epochs=2,
         minibatches=2,
         normalise_advantages=long,
-        critic_sees="seat" if spec.privileged is None else "privileged",
+        # A critic of its own is worth its time in short matches; in longer ones, more updates are.
+        critic_sees=_apart(spec) if short else "features",
         reference_every=_REFERENCE_EVERY,
         average_share=0.2,
         **common,
