@@ -77,8 +77,10 @@ def _pulls(factor: float) -> Arm:
 
 
 def _other_critic(base: RunSettings) -> list[str]:
-    apart = base.learning.critic_sees != "features"
-    return [f"learning.critic_sees={'features' if apart else 'privileged'}"]
+    if base.learning.critic_sees != "features":
+        return ["learning.critic_sees=features"]
+    spec = registry.spec_of(base.game, **base.game_settings)
+    return [f"learning.critic_sees={'seat' if spec.privileged is None else 'privileged'}"]
 
 
 def _other_advantages(base: RunSettings) -> list[str]:
