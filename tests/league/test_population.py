@@ -2,6 +2,8 @@
 
 from contextlib import ExitStack, closing
 
+from dataclasses import replace
+
 import pytest
 from pipeline_runs import SMALL, killed, last_state, settings_of, untrained
 from pipeline_runs import same as same_state
@@ -75,6 +77,11 @@ def test_a_reset_learner_begins_from_its_target_with_nothing_else_left(target, p
     assert not training.learner.optimiser.state
     assert len(training.replay) == 0
     assert (training.decisions, training.collector.next_match) == (decisions, following)
+    # A policy that plays keeps still while its new critic learns; fresh weights need not.
+    assert training.warm_up == 0  # The run is too short for one.
+    training.settings = replace(training.settings, iterations=60)
+    population.reset("main_exploiter_1", target)
+    assert training.warm_up == (0 if target == "scratch" else 6)
     # The anchor stays the policy that the run began from, whatever a learner begins anew from.
     assert same(training.learner.references.policies["anchor"].state_dict(), anchor)
 

@@ -62,21 +62,27 @@ def take_over(settings: RunSettings, critic: Critic) -> int:
     fits = start is not None and take_critic(
         folder_of(Path(start)), critic, learning.critic_sees, settings.supervised_digest
     )
+    if learning.critic_warm_up is None and (start is None or fits):
+        return 0
+    return warm_up(settings)
+
+
+def warm_up(settings: RunSettings) -> int:
+    """Return for how many updates a critic from nothing learns alone beside a policy that plays."""
+    learning = settings.learning
     if learning.critic_warm_up is not None:
         return learning.critic_warm_up
-    if start is None or fits or not learning.uses("value"):
-        return 0
     # In a run of fewer than ten updates the policy would hardly move, or not at all.
-    return min(_WARM_UP, settings.updates // 10)
+    return min(_WARM_UP, settings.updates // 10) if learning.uses("value") else 0
 
 
-def notice(settings: RunSettings, critic: Critic, warm_up: int) -> str:
-    """Return a sentence about the critic of a run that begins."""
+def notice(settings: RunSettings, critic: Critic, updates: int) -> str:
+    """Return a sentence about the critic of a run that begins, alone for so many `updates`."""
     start, learning = settings.supervised_checkpoint, settings.learning
-    alone = f"the policy stays as it is for {warm_up} updates (learning.critic_warm_up)"
+    alone = f"the policy stays as it is for {updates} updates (learning.critic_warm_up)"
     if start is None:
-        return f"The critic learns first: {alone}." if warm_up else ""
-    after = f"; {alone}" if warm_up else ""
+        return f"The critic learns first: {alone}." if updates else ""
+    after = f"; {alone}" if updates else ""
     if bool(critic.head.weight.any()):  # A new one's are all 0.
         return f"The critic that was trained beside {start} is taken over{after}."
     return (

@@ -46,6 +46,7 @@ from lanista.training.collector_factory import (
     sends,
     worker_settings,
 )
+from lanista.training.critic_file import warm_up
 from lanista.training.training_stats import Chair, fared, game_rows
 
 _MATCHES_EACH = 1 << 34
@@ -188,6 +189,7 @@ class LearnerLoop:
         """
         self.learner.close()
         self.learner = self._learner(start, self.settings.seed + self.number + 1000 * times)
+        self.warm_up = 0 if start is None else warm_up(self.settings)
         following = self.collector.next_match
         self.collector.close()
         self.collector = self._collector()
