@@ -1,7 +1,6 @@
 """A run's learners and players: what a reset leaves, and who stays out."""
 
 from contextlib import ExitStack, closing
-
 from dataclasses import replace
 
 import pytest

@@ -126,8 +126,8 @@ def normalise(
 
     Those of V-trace carry a ratio, `ratio_t`: A = ρ g. They become ρ (g − c), c so that their mean
     is 0. Where ρ is not clipped that leaves the gradient's direction as it is off policy too, since
-    E_μ[ρ ∇ log π] = 0; without ρ the constant pulls away from whatever the older policy did. Sizes below `least` count as
-    `least`, so equal advantages become 0, not noise.
+    E_μ[ρ ∇ log π] = 0; without ρ the constant pulls away from whatever the older policy did.
+    Sizes below `least` count as `least`, so equal advantages become 0, not noise.
     """
     centre = mean_over(advantage_t, valid_t)
     if ratio_t is not None:
