@@ -23,6 +23,12 @@ def test_the_purses_are_shared_out_whole_and_never_bet_on_credit() -> None:
     assert 0 < CAP < 1
 
 
+def first_purses(margin: float) -> list[float]:
+    """Return the first stakes: 1 in all, and none on less than half of the margin."""
+    worth = [part * (effect >= margin / 2) for part, effect in zip(PURSES, EFFECTS, strict=True)]
+    return [float(part / sum(worth)) for part in worth]
+
+
 @dataclass
 class SlowTrial:
     """What a `Trial`, or a `Watch`, must have found after some games."""
@@ -91,7 +97,7 @@ class SlowTrial:
 
     def against(self, sign: int, bound: float, about: str = "score") -> float:
         """Return what was made of a stake of 1 by bets against a claim."""
-        purses = [float(part) for part in PURSES]
+        purses = first_purses(self.rule.margin)
         for facts, games in self.blocks:
             for candidate, score, _ in games:
                 bet = self._bet(facts, candidate, score, about)
@@ -265,7 +271,7 @@ def test_pairs_make_what_a_ledger_of_purses_says() -> None:
     scores = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], 40).tolist()
     test = PairedTrial(STRICT)
     ledger = {"better": (1, 0.0), "worse": (-1, 0.0), "futile": (-1, STRICT.margin)}
-    wealth = {name: [float(part) for part in PURSES] for name in ledger}
+    wealth = {name: first_purses(STRICT.margin) for name in ledger}
     variance = 0.0
     for number, score in enumerate(scores):
         if number == 0 or (number >= 8 and number % 8 == 0 and (number // 8).bit_count() == 1):

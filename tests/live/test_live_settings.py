@@ -60,11 +60,13 @@ def test_numbers_below_one_are_refused(name: str) -> None:
 
 
 def test_what_a_learner_does_that_is_told_nothing() -> None:
-    assert asdict(LiveSettings()) | {"learning": None, "gate": None} == {
-        "learning": None, "gate": None, "batch_games": 10, "least_games": 1, "warm_up": 10,
+    assert asdict(LiveSettings()) | {"learning": None, "gate": None, "replay": None} == {
+        "learning": None, "gate": None, "replay": None, "report_every": 100,
+        "batch_games": 10, "least_games": 1, "warm_up": 10,
         "unroll_length": 512, "staleness": 2000, "distance": 0.5, "outcome_weight": 1.0,
         "reward_weight": 1.0, "keep_checkpoints": 3, "keep_policies": 100, "seed": 0,
     }  # fmt: skip
+    assert LiveSettings().replay.size == 0
     learning = LiveSettings().learning
     assert learning == Learning(policy="vtrace", critic_sees="seat", epochs=2)
     assert WARM_UP == ("value", "upgo")

@@ -12,10 +12,11 @@ from archives import entries_of, kept, npy, packed
 from toy import HERE, LAYOUT, STARTS, agent_of, folder_of, game_of, header_of, only, view
 
 from lanista.live.agent.journal import recovering
-from lanista.live.files.game_file import GameFile, GameFileError, encode, read
+from lanista.live.files.game_file import GameFile, encode, read
 from lanista.live.files.game_header import (
     ALL_PROBABILITIES,
     CHOSEN_ONLY,
+    GameFileError,
     header_bytes,
     refuse_nonsense,
 )

@@ -75,14 +75,14 @@ def made_up_bot(**changes: Any) -> Any:
 SITUATION = Situation(
     minerals=500, gas=250, supply_used=50, supply_cap=66, workers=20, units=25, visible_enemies=2,
     townhalls=2, seconds=120.0, enemy_bases=2, upgrades=2, larvae=3, map_control=3 / 8,
-    army_hp=140, enemy_army_hp=150,
+    army_hp=140, enemy_army_hp=150, enemy_tech=0,
 )  # fmt: skip
 
 
-def test_the_fifteen_features_are_the_situation_divided_by_the_scales():
+def test_the_sixteen_features_are_the_situation_divided_by_the_scales():
     expected = [
         500 / 2000, 250 / 1000, 50 / 200, 66 / 200, 20 / 100, 25 / 100, 2 / 100, 2 / 10,
-        120 / 1000, 2 / 5, 2 / 10, 3 / 20, 3 / 8, 140 / 5000, 150 / 5000,
+        120 / 1000, 2 / 5, 2 / 10, 3 / 20, 3 / 8, 140 / 5000, 150 / 5000, 0,
     ]  # fmt: skip
     seen = features(SITUATION)
     assert seen.dtype == np.float32
@@ -92,7 +92,7 @@ def test_the_fifteen_features_are_the_situation_divided_by_the_scales():
 def test_features_layout_and_scales_name_the_same_things_in_the_same_order():
     names = [entry.name for entry in fields(Situation)]
     assert names == list(SCALES) == [field.name for field in SPEC.observation.fields]
-    assert (SPEC.observation.length, SPEC.choices) == (15, 5)
+    assert (SPEC.observation.length, SPEC.choices) == (16, 5)
     assert SPEC.heads[0].labels == ("economy", "aggressive", "defensive", "tech", "all_in")
 
 
@@ -341,17 +341,43 @@ def test_a_policy_for_something_else_is_refused(bot):
     place = PolicyFolder(bot.macro_policies)
     content = policy_format.read(place.path_of(place.pointer().stable))
     (place.folder / "current.json").unlink()
-    header = replace(content.header, observation_version=2)
+    header = replace(content.header, observation_version=3)
     place.publish(place.add(policy_format.encode(header, content.arrays)))
     bot.begin("one")
     with pytest.raises(LanistaError, match="observation version"):
         bot.macro_strategy()
 
 
+def test_a_policy_of_the_first_observation_plays_on_and_sees_what_it_saw(bot, tmp_path):
+    bot.macro_policies = tmp_path / "older"
+    pointer = first_policy(bot.macro_policies, version=1)
+    bot.enemy_structures = [unit("HIVE")]
+    bot.begin("one")
+    bot.macro_strategy()
+    bot.finish(Result.Victory)
+    game = games_of(bot)["one"]
+    assert (game.header.policy, game.header.layout.observation_version) == (pointer.stable, 1)
+    assert game.observations.shape == (1, 15)
+    assert features(situation_of(bot)).tolist() == [*game.observations[0].tolist(), 1.0]
+
+
+@pytest.mark.parametrize(
+    ("names", "level"),
+    [
+        ([], 0), (["HATCHERY", "SPAWNINGPOOL"], 0), (["SPAWNINGPOOL", "LAIR"], 1),
+        (["CYBERNETICSCORE", "STARGATE", "GATEWAY"], 2), (["FACTORY", "STARPORT"], 2),
+        (["HIVE", "ROACHWARREN"], 3), (["FLEETBEACON"], 3), (["FUSIONCORE", "BARRACKS"], 3),
+    ],
+)  # fmt: skip
+def test_the_enemy_is_as_far_as_its_furthest_structure(names, level):
+    bot = made_up_bot(enemy_structures=[unit(name) for name in names])
+    assert situation_of(bot).enemy_tech == level
+
+
 def test_the_first_policy_holds_all_strategies_alike_and_is_made_once(tmp_path):
     pointer = first_policy(tmp_path)
     policy = load_portable(PolicyFolder(tmp_path).path_of(pointer.stable), SPEC)
-    seen = np.stack([features(SITUATION), np.zeros(15, np.float32)])
+    seen = np.stack([features(SITUATION), np.zeros(16, np.float32)])
     log_probs, _ = policy.log_probs(seen, np.ones((2, 5), bool))
     assert np.allclose(np.exp(log_probs), 0.2)
     newer = always(Strategy.ECONOMY, tmp_path)

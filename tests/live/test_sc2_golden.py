@@ -43,13 +43,13 @@ def test_the_game_is_one_of_two_seats_with_hidden_information_and_chance() -> No
 
 
 def test_each_number_is_divided_by_its_scale_in_the_order_of_a_situation() -> None:
-    scales = [2000, 1000, 200, 200, 100, 100, 100, 10, 1000, 5, 10, 20, 1, 5000, 5000]
+    scales = [2000, 1000, 200, 200, 100, 100, 100, 10, 1000, 5, 10, 20, 1, 5000, 5000, 3]
     assert list(SCALES.values()) == scales
     assert list(SCALES) == [field.name for field in fields(Situation)]
     seen = features(Situation(*(number * scale for number, scale in enumerate(scales))))
-    assert seen.tolist() == list(range(15))
+    assert seen.tolist() == list(range(16))
     with pytest.raises(MacroError, match="not finite"):
-        features(Situation(*[0.0] * 14, float("nan")))
+        features(Situation(*[0.0] * 15, float("nan")))
 
 
 def unit(name: str, health: float, shield: float, can_attack: bool = True) -> Any:

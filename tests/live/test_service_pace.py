@@ -34,7 +34,7 @@ class Pretended:
         monkeypatch.setattr(service.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(service, "statistics", self.statistics)
 
-    def statistics(self, learner: Any) -> Any:
+    def statistics(self, learner: Any, learning: bool = False) -> Any:
         return SimpleNamespace(lines=lambda: ["report"])
 
     def say(self, line: str) -> None:
@@ -131,19 +131,28 @@ def test_memory_is_given_back_every_half_minute(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_learner_is_told_nothing_and_polls_every_five_seconds_on_one_core() -> None:
-    assert asdict(Service()) == {"once": False, "poll": 5.0, "cpu_share": 1.0, "report_every": 100}
+    assert asdict(Service()) == {
+        "once": False,
+        "poll": 5.0,
+        "cpu_share": 1.0,
+        "report_every": 100,
+        "drain": False,
+    }
 
 
-def test_statistics_are_three_lines_for_people() -> None:
+def test_statistics_are_four_lines_for_people() -> None:
     totals = Totals(
         games=1200, learned=1000, stale=150, batches=12, samples=3000, trained=7500,
         loss=0.12346, repeated=7, seconds=1234.56, cpu_seconds=61.24,
     )  # fmt: skip
-    given = Statistics(totals, errors=3, waiting=4, published=2, stable="ab" * 32)
+    given = Statistics(
+        totals, errors=3, waiting=4, published=2, stable="ab" * 32, learning=True, playing=3
+    )
     assert given.lines() == [
         "games 1,200 (learned from 1,000, too old 150, copies 7, refused 3, waiting 4)",
         "batches 12, samples 3,000, passes over each 2.50, average loss 0.1235",
         "time 1,234.6 s (CPU 61.2 s), published 2, stable abababababab",
+        "active workers 1/1, games being played 3",
     ]
     fresh = replace(given, totals=replace(totals, samples=0, loss=None))
     assert "passes over each 0.00, average loss none yet" in fresh.lines()[1]

@@ -22,7 +22,7 @@ from lanista.games.streams import Stream
 from lanista.live.agent.agent import Agent, Report
 from lanista.live.files.game_header import LONGEST_ID
 from lanista.live.files.policy_folder import Pointer, PolicyFolder
-from lanista.nets.policy_format import PolicyHeader, encode
+from lanista.nets.policy_format import PolicyHeader, encode, read_header
 from lanista.nets.settings import Network
 from lanista.text import printable
 
@@ -35,6 +35,28 @@ TOWNHALLS = frozenset(
         "ORBITALCOMMAND", "ORBITALCOMMANDFLYING", "PLANETARYFORTRESS",
     }
 )  # fmt: skip
+TECH_LEVELS: tuple[frozenset[str], ...] = (
+    frozenset(
+        {
+            "LAIR", "ROACHWARREN", "BANELINGNEST", "EVOLUTIONCHAMBER", "FACTORY", "FACTORYFLYING",
+            "ENGINEERINGBAY", "CYBERNETICSCORE", "FORGE",
+        }
+    ),
+    frozenset(
+        {
+            "HYDRALISKDENMP", "HYDRALISKDEN", "LURKERDENMP", "SPIRE", "INFESTATIONPIT",
+            "NYDUSNETWORK", "STARPORT", "STARPORTFLYING", "ARMORY", "TWILIGHTCOUNCIL", "STARGATE",
+            "ROBOTICSFACILITY",
+        }
+    ),
+    frozenset(
+        {
+            "HIVE", "GREATERSPIRE", "ULTRALISKCAVERN", "FUSIONCORE", "GHOSTACADEMY",
+            "TEMPLARARCHIVE", "DARKSHRINE", "FLEETBEACON", "ROBOTICSBAY",
+        }
+    ),
+)  # fmt: skip
+"""Structures by what they make possible: the second, third and last step of each race's tree."""
 WORKERS = frozenset({"DRONE", "DRONEBURROWED", "PROBE", "SCV"})
 
 
@@ -77,6 +99,8 @@ class Situation:
     """Health and shields of own units that can attack, workers not counted."""
     enemy_army_hp: float
     """The same of the enemies in sight."""
+    enemy_tech: float = 0.0
+    """How far the enemy's structures that were seen go: 0 to 3; since version 2."""
 
 
 SCALES: dict[str, float] = {
@@ -95,27 +119,55 @@ SCALES: dict[str, float] = {
     "map_control": 1.0,
     "army_hp": 5000.0,
     "enemy_army_hp": 5000.0,
+    "enemy_tech": 3.0,
 }
 """What each number of a situation is divided by, in the order in which the policy sees them."""
 _DIVISORS = np.array(list(SCALES.values()), np.float64)
-
-SPEC = Spec(
-    name="starcraft2-macro",
-    facts=Facts(seats=2, longest=1 << 16, hidden=True, chance=True, zero_sum=True),
-    # Divided already, so a network has nothing left to scale.
-    observation=Observation(tuple(Field(name) for name in SCALES)),
-    heads=(Head("strategy", len(Strategy), tuple(s.name.lower() for s in Strategy)),),
-    abilities=Abilities(False, False, False, "starcraft2", "any"),
-)
-"""What a policy must have been made for to play here."""
+_NUMBERS = {1: 15, 2: len(SCALES)}
+"""How many of them each version of the observation has."""
 
 
-def features(situation: Situation) -> Floats:
-    """Return the fifteen numbers that the policy sees, `[15]`."""
+def spec_of(version: int) -> Spec:
+    """Return what a policy must have been made for to play with a version of the observation."""
+    facts = Facts(
+        seats=2, longest=1 << 16, hidden=True, chance=True, zero_sum=True,
+        observation_version=version,
+    )  # fmt: skip
+    return Spec(
+        name="starcraft2-macro",
+        facts=facts,
+        # Divided already, so a network has nothing left to scale.
+        observation=Observation(tuple(Field(name) for name in list(SCALES)[: _NUMBERS[version]])),
+        heads=(Head("strategy", len(Strategy), tuple(s.name.lower() for s in Strategy)),),
+        abilities=Abilities(False, False, False, "starcraft2", "any"),
+    )
+
+
+VERSION = 2
+SPEC = spec_of(VERSION)
+"""What new policies are made for."""
+
+
+def features(situation: Situation, version: int = VERSION) -> Floats:
+    """Return the numbers that a policy sees: 16 of them, 15 in version 1."""
     values = np.array(astuple(situation), np.float64) / _DIVISORS
     if not np.isfinite(values).all():
         raise MacroError(f"A situation holds a number that is not finite: {situation}.")
-    return values.astype(np.float32)
+    return values[: _NUMBERS[version]].astype(np.float32)
+
+
+def version_in(folder: str | Path) -> int:
+    """Return the version that the policy in service sees; the newest where it is no such policy."""
+    place = PolicyFolder(folder)
+    header = read_header(place.path_of(place.pointer().stable))
+    same_game = header.game == SPEC.name and header.observation_version in _NUMBERS
+    return header.observation_version if same_game else VERSION
+
+
+def tech_level(structures: Iterable[Any]) -> float:
+    """Return the highest step of the tree that a structure belongs to; 0 for the first."""
+    names = {unit.type_id.name for unit in structures}
+    return float(max((n for n, level in enumerate(TECH_LEVELS, 1) if level & names), default=0))
 
 
 def army_hp(units: Iterable[Any]) -> float:
@@ -149,6 +201,7 @@ def situation_of(bot: Any) -> Situation:
         map_control=share_in_sight(bot.state.visibility.data_numpy, bot.game_info.playable_area),
         army_hp=army_hp(bot.units),
         enemy_army_hp=army_hp(bot.enemy_units),
+        enemy_tech=tech_level(bot.enemy_structures),
     )
 
 
@@ -231,6 +284,7 @@ class MacroAgent:
     _macro_agent: Agent | None = None
     _macro_game: MacroGame | None = None
     _macro_client: Any = None
+    _macro_version: int = VERSION
 
     def macro_strategy(self) -> Strategy:
         """Return the strategy to follow now; asks the policy when the interval is over."""
@@ -270,7 +324,7 @@ class MacroAgent:
         return printable(opponent or "", LONGEST_ID)
 
     def _observe(self) -> Floats:
-        return features(situation_of(self))
+        return features(situation_of(self), self._macro_version)
 
     def _macro(self) -> MacroGame:
         """Return the game being played; a new connection to the program means a new one."""
@@ -281,7 +335,9 @@ class MacroAgent:
             # The last one broke off without an end.
             self._macro_end(None)
         if self._macro_agent is None:
-            self._macro_agent = Agent(self.macro_policies, self.macro_spool, spec=SPEC)
+            self._macro_version = version_in(self.macro_policies)
+            spec = spec_of(self._macro_version)
+            self._macro_agent = Agent(self.macro_policies, self.macro_spool, spec=spec)
         name = self.macro_game_id or secrets.token_hex(16)
         game = self._macro_agent.game(name, opponent=self._macro_opponent)
         self._macro_game = MacroGame(game, self.macro_interval)
@@ -294,7 +350,9 @@ class MacroAgent:
             game.handle.end(outcome)
 
 
-def first_policy(folder: str | Path, seed: int = 0, width: int = 64) -> Pointer:
+def first_policy(
+    folder: str | Path, seed: int = 0, width: int = 64, version: int = VERSION
+) -> Pointer:
     """Publish a policy that has learnt nothing into an empty folder: all strategies alike."""
     place = PolicyFolder(folder)
     pointer = place.found()
@@ -303,12 +361,12 @@ def first_policy(folder: str | Path, seed: int = 0, width: int = 64) -> Pointer:
     network = Network("mlp", width=width, layers=2)
     stream = Stream.keyed(seed, 0, 0, "act")
     arrays: dict[str, Floats] = {}
-    for number, inputs in enumerate((len(SCALES), width)):
+    for number, inputs in enumerate((_NUMBERS[version], width)):
         drawn = [stream.normal() for _ in range(width * inputs)]
         weight = np.array(drawn, np.float32).reshape(width, inputs) * np.sqrt(2 / inputs)
         arrays[f"torso.layers.{number}.weight"] = weight.astype(np.float32)
         arrays[f"torso.layers.{number}.bias"] = np.zeros(width, np.float32)
     arrays["head.weight"] = np.zeros((len(Strategy), width), np.float32)
     arrays["head.bias"] = np.zeros(len(Strategy), np.float32)
-    header = PolicyHeader.of(SPEC, network, name="first")
+    header = PolicyHeader.of(spec_of(version), network, name="first")
     return place.publish(place.add(encode(header, arrays)), "the first policy")

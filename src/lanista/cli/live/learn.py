@@ -39,6 +39,8 @@ class Learn:
     """The folder that says which policy plays; see `lanista policy`."""
     once: Annotated[bool, switch()] = False
     """Learn from the games that are there, and end."""
+    drain: Annotated[bool, switch()] = False
+    """When stopped, learn from the games that wait before ending."""
     config: Annotated[Path | None, optional("FILE")] = None
     """A settings file; without it the settings of the last start, or the usual ones."""
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
@@ -47,8 +49,9 @@ class Learn:
     """Most games of one update; the same as batch_games (10 unless set)."""
     poll: Annotated[float, tyro.conf.arg(metavar="SECONDS")] = 5.0
     """How often to look for games where the system does not tell of new files."""
-    report_every: Annotated[int, number(100)] = 100
-    """Games between two reports on the terminal; 0: only one at the end."""
+    report_every: Annotated[int | None, optional("N")] = None
+    """Games between two reports on the terminal, 0 for one at the end; the same as report_every
+    (5 for StarCraft II, 100 otherwise, unless set)."""
     cpu_share: Annotated[float, tyro.conf.arg(metavar="SHARE")] = 1.0
     """Share of the time that may be spent learning, so that a game beside it is not disturbed."""
     nice: Annotated[int, number(5)] = 5
@@ -67,19 +70,23 @@ class Learn:
 
             print(commented(settings), end="")
             return 0
-        from lanista.live.learner.service import Service, begin, serve, step_back
+        from lanista.live.learner.service import Service, begin, left_over, serve, step_back
 
         step_back(self.nice, self.threads)
         spool_exists = self.spool.exists()
-        with stopping() as stop:
+        with stopping(self.drain) as stop:
             learner = begin(lambda: self._begin(settings, stop), say_on_error, stop, self.poll)
             if learner is None:
                 return 0
             with learner:
                 # A first try on a full disk may have made it, or this one.
                 self._greet(learner, spool_exists and not learner.made_spool)
-                how = Service(self.once, self.poll, self.cpu_share, self.report_every)
+                how = Service(
+                    self.once, self.poll, self.cpu_share, settings.report_every, self.drain
+                )
                 statistics = serve(learner, how, stop)
+                for sentence in left_over(learner):
+                    say_on_error(sentence)
         for line in statistics.lines():
             print(line)
         return 0
@@ -113,7 +120,7 @@ class Learn:
             raise LanistaError(f"--poll is {self.poll}; give seconds above 0.")
         if self.threads < 1:
             raise LanistaError(f"--threads is {self.threads}; give 1 or more.")
-        if self.report_every < 0:
+        if self.report_every is not None and self.report_every < 0:
             raise LanistaError(f"--report-every is {self.report_every}; give 0 or more games.")
         if not 0 <= self.nice <= 19:
             raise LanistaError(f"--nice is {self.nice}; give 0 to 19.")
@@ -128,11 +135,24 @@ class Learn:
 
         saved = self.policy / FOLDER / SETTINGS
         source = self.config or (saved if saved.is_file() else None)
-        settings = LiveSettings() if source is None else load(LiveSettings, source)
+        settings = self._usual() if source is None else load(LiveSettings, source)
         overrides = [text for group in self.settings for text in group]
         if self.max_batch_files is not None:
             overrides.append(f"batch_games={self.max_batch_files}")
+        if self.report_every is not None:
+            overrides.append(f"report_every={self.report_every}")
         return overridden(settings, overrides)
+
+    def _usual(self) -> LiveSettings:
+        """Return the usual settings for what the folder's policy plays."""
+        from lanista.live.files.policy_folder import PolicyFolder
+        from lanista.live.learner.settings import settings_for
+        from lanista.nets.policy_format import read_header
+
+        folder = PolicyFolder(self.policy)
+        pointer = folder.found()
+        game = "" if pointer is None else read_header(folder.path_of(pointer.stable)).game
+        return settings_for(game)
 
     def _keep(self, settings: LiveSettings, home: Path) -> None:
         from lanista.files import write_text
@@ -148,16 +168,19 @@ def say_on_error(sentence: str) -> None:
 
 
 @contextmanager
-def stopping() -> Iterator[threading.Event]:
-    """Let a first interrupt finish and save the batch; a second one ends it at once."""
+def stopping(drain: bool = False) -> Iterator[threading.Event]:
+    """Let a first interrupt finish and save the batch; a second one ends it at once.
+
+    With `drain` somebody goes on with what waits after the first, and is told so.
+    """
     stop = threading.Event()
 
     def caught(number: int, frame: object) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        sentence = "Stopping after this batch, and saving; interrupt again to stop at once."
-        say_in_handler(say_on_error, sentence)
+        first = "Learning from the games that wait" if drain else "Stopping after this batch"
+        say_in_handler(say_on_error, f"{first}, and saving; interrupt again to stop at once.")
 
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, caught) for number in signals]

@@ -39,4 +39,5 @@ def refuse_contradiction(chosen: Floats, log_probs: Floats) -> None:
 
 
 def _starts(sizes: NDArray[Any]) -> NDArray[Any]:
-    return np.cumsum(sizes) - sizes
+    starts: NDArray[Any] = np.cumsum(sizes) - sizes
+    return starts

@@ -84,6 +84,10 @@ class Spool:
         """Return what lies in `new/`, the newest first, so that a flood of old games waits."""
         return [path for path in _entries(self.new, self._seen) if path.name not in self._stuck]
 
+    def playing(self) -> int:
+        """Return how many games have a journal: those being played, and those of the killed."""
+        return sum(1 for _ in self.open.glob(f"*{JOURNAL}"))
+
     def taken(self) -> list[Path]:
         """Return what lies in `work/`, the newest first."""
         return _entries(self.work)

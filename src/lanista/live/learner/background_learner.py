@@ -26,10 +26,10 @@ from lanista.live.learner.experience import TrainingGame, distances, predictions
 from lanista.live.learner.full_disk import is_full
 from lanista.live.learner.intake import Intake, Taken
 from lanista.live.learner.ledger import NAME, BatchRow, GameRow, Ledger
-from lanista.live.learner.settings import WARM_UP, LiveSettings
+from lanista.live.learner.settings import LiveSettings
 from lanista.live.learner.weights import Weights
 from lanista.live.promotion.candidates import Gatekeeper
-from lanista.live.promotion.deployment import Deployment, Verdict
+from lanista.live.promotion.deployment import Deployment, Verdict, score_of
 from lanista.live.promotion.simulator_trial import refuse_unknown_game
 from lanista.lock import holding
 from lanista.nets.policy_format import read_header
@@ -138,6 +138,7 @@ class BackgroundLearner:
         began, cpu = time.monotonic(), time.process_time()
         number = self.number + 1
         rows, samples, log = self._learn([game for _, game in intake_batch.games], number)
+        self.weights.played([score for row in rows if (score := score_of(row)) is not None])
         batch = BatchRow(
             update_number=number,
             games=len(rows),
@@ -195,9 +196,7 @@ class BackgroundLearner:
         if not fresh:
             return rows, 0, {}
         unrolls = unrolls_of(fresh, self.settings, learner)
-        new = learner.update_count < self.settings.warm_up and learner.critic.torso is not None
-        only = WARM_UP if new else None
-        return rows, unrolls.decisions, learner.update(unrolls, only)
+        return rows, unrolls.decisions, self.weights.learn(unrolls)
 
     def _distances(self, training_games: Sequence[TrainingGame]) -> list[float]:
         """Return how far each game's policy is from the weights; 0 for one without decisions.

@@ -8,7 +8,7 @@ game's rewards are; knows nothing of files and of losses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lanista.data.trajectory import Unrolls
 from lanista.learn.batch import Batch
-from lanista.learn.forward import Views
+from lanista.learn.forward import Views, forward
 from lanista.learn.learner import Learner
 from lanista.live.files.game_file import GameFile
 from lanista.live.learner.settings import LiveSettings
@@ -186,6 +186,15 @@ def _memories(
                 out = learner.critic(judged)
                 value[after[step]] = float(learner.critic.value_of(out))
     return {"state": state, "next_value": value}
+
+
+@torch.no_grad()
+def with_values(unrolls: Unrolls, learner: Learner) -> Unrolls:
+    """Return unrolls with what the critic makes of each decision, and of the one after each."""
+    views = Views(Batch(unrolls, learner.device), learner.settings)
+    judged = forward(learner.policy, learner.critic, views, torch.float32)
+    value, next_value = judged.value.cpu().numpy(), judged.next_value.cpu().numpy()
+    return replace(unrolls, value=value, next_value=next_value)
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanista.live.learner.background_learner import BackgroundLearner, Batch
 from lanista.live.learner.full_disk import when_there_is_room
@@ -35,6 +35,8 @@ class Service:
     """Of one core, for learning; the rest of the time is slept."""
     report_every: int = 100
     """Games between two reports; 0: none but the last."""
+    drain: bool = False
+    """When stopped, learn from the games that wait before ending."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class Statistics:
     """Files in `new/`."""
     published: int
     stable: str
+    learning: bool = False
+    """Whether the learner is at work, or has ended or waits."""
+    playing: int = 0
+    """Games that bots play at the moment."""
 
     def lines(self) -> list[str]:
         """Return it for people."""
@@ -62,10 +68,11 @@ class Statistics:
             f"{ratio:.2f}, average loss {loss}",
             f"time {totals.seconds:,.1f} s (CPU {totals.cpu_seconds:,.1f} s), published "
             f"{self.published}, stable {self.stable[:12]}",
+            f"active workers {int(self.learning)}/1, games being played {self.playing:,}",
         ]
 
 
-def statistics(learner: BackgroundLearner) -> Statistics:
+def statistics(learner: BackgroundLearner, learning: bool = False) -> Statistics:
     """Return what a learner has done so far."""
     return Statistics(
         totals=learner.ledger.totals(),
@@ -73,7 +80,23 @@ def statistics(learner: BackgroundLearner) -> Statistics:
         waiting=len(learner.spool.waiting()),
         published=len(learner.ledger.events("published")),
         stable=learner.gatekeeper.deployment.stable,
+        learning=learning,
+        playing=learner.spool.playing(),
     )
+
+
+def left_over(learner: BackgroundLearner) -> list[str]:
+    """Return a sentence on each thing that a learner which ends now leaves for its next start."""
+    waiting, sentences = len(learner.spool.waiting()), []
+    if waiting:
+        sentences.append(
+            f"{waiting:,} games wait in {learner.spool.new} for the next start; --drain learns "
+            "from them before it ends."
+        )
+    test = learner.gatekeeper.deployment.test
+    if test is not None:
+        sentences.append(f"A {test.kind} of {test.games:,} games goes on at the next start.")
+    return sentences
 
 
 def serve(
@@ -83,27 +106,50 @@ def serve(
     report: Callable[[Batch], None] = lambda batch: None,
 ) -> Statistics:
     """Learn until `stop` is set, or what is there is learned from; return the statistics."""
-    games, files, trimmed = 0, 0, time.monotonic()
+    serving = _Serving(learner, how, report)
     # Bots may go on playing: `once` ends after as many files as there were.
     most = len(learner.spool.waiting()) if how.once else math.inf
     for _ in _occasions(learner, how, stop):
-        while files < most and not stop.is_set():
+        serving.work(stop, most)
+    if how.drain and stop.is_set():
+        last = _Serving(learner, replace(how, once=True), report)
+        last.work(threading.Event(), len(learner.spool.waiting()))
+    return statistics(learner)
+
+
+class _Serving:
+    """What is counted while a learner serves."""
+
+    def __init__(
+        self, learner: BackgroundLearner, how: Service, report: Callable[[Batch], None]
+    ) -> None:
+        self.learner, self.how, self.report = learner, how, report
+        self.games = self.files = 0
+        self.trimmed = time.monotonic()
+
+    def work(self, stop: threading.Event, most: float) -> None:
+        """Learn from what waits, `most` files since the beginning."""
+        learner, how = self.learner, self.how
+        while self.files < most and not stop.is_set():
             began = time.monotonic()
             batch = _step(learner, how, stop)
             if batch is None:
                 break
-            report(batch)
-            files += batch.games + batch.repeated + batch.refused
-            before, games = games, games + batch.games
-            if how.report_every and games // how.report_every > before // how.report_every:
-                for line in statistics(learner).lines():
-                    learner.say(line)
-            if time.monotonic() - trimmed > _TRIM_EVERY:
+            self.report(batch)
+            self._count(batch)
+            if time.monotonic() - self.trimmed > _TRIM_EVERY:
                 give_memory_back()
-                trimmed = time.monotonic()
+                self.trimmed = time.monotonic()
             busy = time.monotonic() - began
             stop.wait(busy * (1 / how.cpu_share - 1))
-    return statistics(learner)
+
+    def _count(self, batch: Batch) -> None:
+        every = self.how.report_every
+        self.files += batch.games + batch.repeated + batch.refused
+        before, self.games = self.games, self.games + batch.games
+        if every and self.games // every > before // every:
+            for line in statistics(self.learner, learning=True).lines():
+                self.learner.say(line)
 
 
 def begin(

@@ -1,4 +1,5 @@
-"""What a background learner can be told. Plain values; imports no torch."""
+"""What a background learner can be told, and what it is told for a game unless somebody says
+otherwise. Plain values; imports no torch."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from lanista.errors import LanistaError
 from lanista.learn.schedules import parse_schedule
 from lanista.learn.settings import Learning
 from lanista.live.promotion.sequential_test import Rule
+from lanista.runs.settings import Replay
 
 WARM_UP = ("value", "upgo")
 """The terms that count while the critic is new: upgoing returns follow what was played where it
@@ -78,6 +80,8 @@ class LiveSettings:
     """The losses. `learning.epochs` is how often each decision is gone over, and no game is
     learned from twice, so it caps the ratio of training to data."""
     gate: Gate = field(default_factory=Gate)
+    replay: Replay = field(default_factory=Replay)
+    """Unrolls of earlier games that an update learns from again, beside its own."""
     batch_games: int = 10
     """Most games of one update."""
     least_games: int = 1
@@ -96,6 +100,8 @@ class LiveSettings:
     """What the outcome counts as a reward at a game's last decision."""
     reward_weight: float = 1.0
     """What the bot's own rewards count."""
+    report_every: int = 100
+    """Games between two reports on the terminal; 0: only one at the end."""
     keep_checkpoints: int = 3
     keep_policies: int = 100
     """Policies that the last so many changes of the pointer name stay in the folder."""
@@ -121,6 +127,8 @@ class LiveSettings:
                 f"least_games is {self.least_games} and batch_games {self.batch_games}; an update "
                 "cannot wait for more games than it takes."
             )
+        if self.report_every < 0:
+            raise LanistaError(f"report_every is {self.report_every}; give 0 or more games.")
         if self.warm_up < 0:
             raise LanistaError(f"warm_up is {self.warm_up}; give 0 or more updates.")
         if self.learning.policy != "vtrace":
@@ -150,3 +158,23 @@ class LiveSettings:
                     f"learning.{name} changes over a whole run, and a live learner's has no end; "
                     "give the schedule its steps."
                 )
+
+
+def _starcraft() -> LiveSettings:
+    """Return settings for some 150 games in a night.
+
+    Both policies must show themselves in what is left of them, so the first candidate comes early,
+    the gate bets on large differences alone, and one candidate has the whole night.
+    """
+    rule = Rule(publish=0.05, futile=0, margin=0.3)
+    gate = Gate(every=15, rule=rule, refresh=0, patience=150)
+    learning = Learning(policy="vtrace", critic_sees="seat", epochs=4, lr=0.003, gamma=0.995)
+    return LiveSettings(learning, gate, warm_up=0, report_every=5)
+
+
+_BY_GAME = {"starcraft2-macro": _starcraft}
+
+
+def settings_for(game: str) -> LiveSettings:
+    """Return the usual settings for a game that is played live."""
+    return _BY_GAME.get(game, LiveSettings)()

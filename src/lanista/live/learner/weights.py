@@ -5,14 +5,18 @@ Owns the way from a policy file to a learner and back. Knows nothing of games an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from lanista.data.replay_buffer import ReplayBuffer
+from lanista.data.trajectory import Unrolls, join
 from lanista.learn.learner import Learner
 from lanista.live.files.policy_folder import PolicyFolder
-from lanista.live.learner.settings import LiveSettings
+from lanista.live.learner.experience import with_values
+from lanista.live.learner.settings import WARM_UP, LiveSettings
 from lanista.nets.policy_file import load_policy, policy_bytes, spec_of
 from lanista.nets.policy_format import PolicyFileError
 
@@ -36,6 +40,49 @@ class Weights:
             seed=self.settings.seed,
             start=loaded.policy,
         )
+        self.replay = self._replay()
+        self.scores: list[float] = []
+        """Of games since the learning rate was last told how it goes."""
+
+    def _replay(self) -> ReplayBuffer | None:
+        replay = self.settings.replay
+        if not replay.size:
+            return None
+        return ReplayBuffer(
+            replay.size,
+            minimum=replay.minimum,
+            sampling=replay.sampling,
+            exponent=replay.priority_exponent,
+            reuse=replay.reuse,
+            staleness=replay.staleness,
+            gamma=self.settings.learning.gamma,
+            seed=self.settings.seed,
+        )
+
+    def learn(self, unrolls: Unrolls) -> dict[str, float]:
+        """Learn from new unrolls, and again from some that were kept; return the log."""
+        learner, settings = self.learner, self.settings
+        new = learner.update_count < settings.warm_up and learner.critic.torso is not None
+        only = WARM_UP if new else None
+        if self.replay is None:
+            return learner.update(unrolls, only)
+        pieces = [unrolls]
+        if self.replay.ready(learner.update_count):
+            drawn = self.replay.sample(settings.replay.batch, learner.update_count)
+            # Its critic's values were for its priority; learning asks the critic of now.
+            memory = drawn.next_value if learner.policy.state_size else None
+            pieces.append(replace(drawn, value=None, next_value=memory))
+        self.replay.add(with_values(unrolls, learner))
+        log = learner.update(join(pieces), only)
+        return log | {"replayed": float(sum(piece.decisions for piece in pieces[1:]))}
+
+    def played(self, scores: Sequence[float]) -> None:
+        """Tell schedules on a plateau how games went: the mean of every `gate.every` of them."""
+        self.scores += scores
+        every = self.settings.gate.every
+        while len(self.scores) >= every:
+            self.learner.evaluated(sum(self.scores[:every]) / every)
+            del self.scores[:every]
 
     def return_to(self, digest: str) -> None:
         """Go on from a policy with the optimiser as new; the critic keeps what it knows."""
@@ -64,9 +111,15 @@ class Weights:
 
     def state(self) -> dict[str, Any]:
         """Return all that learning depends on."""
-        return {"base": self.base, "learner": self.learner.state()}
+        kept = {} if self.replay is None else self.replay.save()
+        learner = self.learner.state()
+        return {"base": self.base, "learner": learner, "replay": kept, "scores": self.scores}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` gave."""
         self.begin(state["base"])
         self.learner.load_state(state["learner"])
+        # Checkpoints of before there was a replay have neither.
+        self.scores = [float(score) for score in state.get("scores", ())]
+        if self.replay is not None:
+            self.replay.load(state.get("replay", {}))

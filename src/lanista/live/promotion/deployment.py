@@ -132,11 +132,10 @@ class Deployment:
         expected = self.second if row.candidate else self.stable
         if row.policy != expected:
             return None  # Played under another pointer that had the same number.
-        score = None if row.outcome is None else (1.0, 0.0, 0.5)[_side(row.outcome)]
         # A watch judges the stable policy, which has the larger share.
         new = row.candidate != watching
         share = 1 - self.share if watching else self.share
-        decision = self.test.add(new, score, share)
+        decision = self.test.add(new, score_of(row), share)
         return None if decision is None else self._ended(decision)
 
     def _ended(self, decision: Decision) -> Verdict:
@@ -223,6 +222,8 @@ def facts_of(test: Trial) -> dict[str, Any]:
     }
 
 
-def _side(outcome: float) -> int:
-    """Return 0 for a win, 1 for a loss, 2 for a draw."""
-    return 0 if outcome > 0 else 1 if outcome < 0 else 2
+def score_of(row: GameRow) -> float | None:
+    """Return 1 for a win, ½ for a draw, 0 for a loss; None for a game without a result."""
+    if row.outcome is None:
+        return None
+    return 1.0 if row.outcome > 0 else 0.0 if row.outcome < 0 else 0.5

@@ -75,10 +75,20 @@ def log_factors(claim: Claim, increment: Increment, stake: Values) -> Values:
     return grown
 
 
-def log_evidence(purses: Values) -> Values:
+def purses_for(margin: float) -> Values:
+    """Return how the first stake is shared out where only differences of `margin` are worth
+    waiting for: nothing goes to a purse whose difference is below half of that."""
+    kept = np.where(margin / 2 - 1e-12 <= EFFECTS, PURSES, 0.0)
+    if not kept.any():
+        kept[-1] = 1.0
+    shares: Values = kept / kept.sum()
+    return shares
+
+
+def log_evidence(purses: Values, shares: Values = PURSES) -> Values:
     """Return the logarithm of all purses together, from logarithms `[..., purse]`."""
     top = purses.max(axis=-1, keepdims=True)
-    total: Values = np.log((np.exp(purses - top) * PURSES).sum(axis=-1)) + top[..., 0]
+    total: Values = np.log((np.exp(purses - top) * shares).sum(axis=-1)) + top[..., 0]
     return total
 
 

@@ -25,6 +25,7 @@ from lanista.live.promotion.e_process import (
     Values,
     extreme,
     log_evidence,
+    purses_for,
 )
 
 FORMAT = 1
@@ -43,7 +44,7 @@ class Rule:
     futile: float = 0.05
     """Largest chance that a candidate better by `margin` is given up; 0: never given up."""
     margin: float = 0.05
-    """The least difference of score worth waiting for."""
+    """The least difference of score worth waiting for; no bets are made on less than half of it."""
     limit: int = 20_000
     """After so many games (or pairs) a trial ends without publication, a watch without alarm."""
     missing: float = 0.01
@@ -107,6 +108,7 @@ class Sequential:
         self.decision: Decision | None = None
         self.totals: dict[Key, int] = {}
         self._purses = Purses(len(self.claims), self._factors)
+        self._shares = purses_for(self.rule.margin)
         self._endings = self.endings()
         self._lines = np.full(len(self.claims), math.inf)
         for claim, level, _, _ in self._endings:
@@ -142,7 +144,7 @@ class Sequential:
         reached = path.max(axis=2) >= self._lines
         # All purses together never hold more than the fullest would alone.
         near = reached.any(axis=1)
-        reached[near] = log_evidence(path[near]) >= self._lines
+        reached[near] = log_evidence(path[near], self._shares) >= self._lines
         reached &= self._may_end(keys)
         hit = reached.any(axis=1)
         count = int(hit.argmax()) + 1 if hit.any() else len(keys)
@@ -197,14 +199,14 @@ class Sequential:
         for block in self._purses.blocks:
             for key, count in block.counts.items():
                 logs += count * self._bet(block.facts, key, claim)
-        return float(log_evidence(logs))
+        return float(log_evidence(logs, self._shares))
 
     def _bet(self, facts: Mapping[str, float], key: Key, claim: Claim) -> Values:
         raise NotImplementedError
 
     def evidence(self) -> dict[str, float]:
         """Return what the bets have made for each finding, 1 at the start."""
-        wealth = np.exp(np.minimum(log_evidence(self._purses.logs()), 700.0))
+        wealth = np.exp(np.minimum(log_evidence(self._purses.logs(), self._shares), 700.0))
         return {name: float(won) for name, won in zip(self.claims, wealth, strict=True)}
 
     def save(self) -> dict[str, Any]:
