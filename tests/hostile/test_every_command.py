@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
@@ -249,6 +250,29 @@ def served(world: World, what: str) -> list[object]:
     else:
         world.link("server/server-1/config", world.outside)
     return ["showdown", "serve", "--folder", world.folder / "server", "--port", 0]
+
+
+def checkpoint(world: World) -> object:
+    """Another program's checkpoint, which runs code where it is unpickled."""
+    torch.save({"x": torch.ones(2), "code": Toucher(world.canary)}, world.folder / "c.pt")
+    return world.folder / "c.pt"
+
+
+class Toucher:
+    """Makes a file where somebody unpickles it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> object:
+        return (Path.touch, (self.path,))
+
+
+def imported(world: World, game: str) -> list[object]:
+    mapped = {"game": game, "network": {"width": 8, "layers": 1}, "tensors": {"head.bias": "x"}}
+    (world.folder / "map.yaml").write_text(yaml.safe_dump(mapped))
+    mapping = ["--mapping", world.folder / "map.yaml"]
+    return ["policy", "import", checkpoint(world), *mapping, *output(world)]
 
 
 def seats(world: World, player: object) -> list[object]:
@@ -515,6 +539,18 @@ CASES: dict[str, list[Case]] = {
             "digest that is a path",
             lambda world: ["policy", "rollback", world.policies(), "--to", TRAVERSAL],
         ),
+    ],
+    "policy import": [
+        *named_game("mapping", lambda world, name: imported(world, game=name)),
+        Case("pipe as checkpoint", lambda world: ["policy", "import", world.fifo("pipe.pt")]),
+        Case(
+            "pipe as mapping",
+            lambda world: [
+                *("policy", "import", checkpoint(world), "--mapping", world.fifo("pipe.yaml")),
+                *output(world),
+            ],
+        ),
+        Case("code in the checkpoint", lambda world: imported(world, game="kuhn")),
     ],
     "policy ready": hostile_folders(lambda world, folder: ["policy", "ready", folder]),
     "doctor": [

@@ -17,7 +17,7 @@ from torch import nn
 from lanista.cli.main import main
 from lanista.errors import LanistaError
 from lanista.games import registry
-from lanista.importers.pickle_reading import Call, read_pickle
+from lanista.importers.pickle_reading import Call, PickleReadingError, read_pickle
 from lanista.importers.torch_checkpoint import CheckpointError, TorchCheckpoint
 from lanista.importers.weight_mapping import WeightMapping, mapped_policy, read_mapping
 from lanista.nets.policy import Policy
@@ -126,6 +126,10 @@ def only(suffix: str, make: Any) -> Any:
     return lambda name, data: make(data) if name.endswith(suffix) else data
 
 
+FIVE = b"K\x05\x85"
+MANY = b"\x8a\x05" + (1 << 34).to_bytes(5, "little") + b"\x85"
+SHARED = b")" + b"2\x86" * 200
+"""A tuple of two, both of them the tuple before: nothing may go through all of its parts."""
 LAUGHS = pickle.dumps((lambda row: [row := [row, row] for _ in range(60)][-1])([0]))
 HOSTILE = {
     "no pickle": (only("data.pkl", lambda data: None), "holds no data.pkl"),
@@ -134,7 +138,49 @@ HOSTILE = {
     "no numbers": (only("data/0", lambda data: None), "it lacks 'data/0'"),
     "few numbers": (only("data/0", lambda data: data[:4]), "beyond its own numbers"),
     "many values": (only("data.pkl", lambda data: LAUGHS), "more than 500,000 values"),
+    "a list of itself": (
+        only("data.pkl", lambda data: b"]q\x00(" + b"h\x00" * 9_000 + b"e."),
+        "more than 500,000 values",
+    ),
+    "a parameter of a number": (
+        only("data.pkl", lambda data: calling("_rebuild_parameter", b"K\x05")),
+        "a parameter of it is described in another way",
+    ),
+    "a tensor of a number": (
+        only("data.pkl", lambda data: calling("_rebuild_tensor_v2", b"K\x05")),
+        "a tensor of it is described in another way",
+    ),
+    "a tensor whose shape is nested": (
+        only("data.pkl", lambda data: tensor_of(SHARED + b"\x85", b"K\x00\x85")),
+        "no small numbers",
+    ),
+    "a tensor of many axes": (
+        only("data.pkl", lambda data: tensor_of(b"(" + b"K\x01" * 99 + b"t", b"K\x00\x85")),
+        "99 axes and 1 strides",
+    ),
+    "a tensor whose numbers have a nested name": (
+        only("data.pkl", lambda data: tensor_of(FIVE, FIVE, key=SHARED)),
+        "numbers that lie elsewhere",
+    ),
+    "five numbers repeated without end": (
+        only("data.pkl", lambda data: tensor_of(MANY, b"K\x00\x85")),
+        "repeats 5 numbers",
+    ),
+    "a name of a million letters": (
+        only("data.pkl", lambda data: pickle.dumps({"x" * 10**6: 1})),
+        "name that is too long",
+    ),
 }
+
+
+def calling(function: str, arguments: bytes) -> bytes:
+    """A pickle of a dictionary whose x is what one of torch's functions would make."""
+    return b"}\x8c\x01xctorch._utils\n" + function.encode() + b"\n" + arguments + b"Rs."
+
+
+def tensor_of(shape: bytes, strides: bytes, key: bytes = b"\x8c\x010") -> bytes:
+    storage = b"(\x8c\x07storagectorch\nFloatStorage\n" + key + b"\x8c\x03cpuK\x05tQ"
+    return calling("_rebuild_tensor_v2", b"(" + storage + b"K\x00" + shape + strides + b"t")
 
 
 @pytest.mark.parametrize("case", HOSTILE)
@@ -147,6 +193,15 @@ def test_a_damaged_or_hostile_file_is_refused_in_a_sentence(case: str, tmp_path:
         TorchCheckpoint(tmp_path / "c.pt") as checkpoint,
     ):
         checkpoint.tensor("x")
+
+
+def test_an_entry_that_says_it_is_larger_than_its_file_is_refused(tmp_path: Path) -> None:
+    torch.save({"x": torch.ones(5)}, tmp_path / "c.pt")
+    with TorchCheckpoint(tmp_path / "c.pt") as checkpoint:
+        about = next(one for one in checkpoint._archive.infolist() if "data/0" in one.filename)
+        about.file_size = about.compress_size = 1 << 39
+        with pytest.raises(CheckpointError, match="larger than"):
+            checkpoint.tensor("x")
 
 
 def test_packed_numbers_are_refused(tmp_path: Path) -> None:
@@ -177,6 +232,52 @@ def test_plain_values_come_out_of_a_pickle_as_they_went_in(value: Any, protocol:
         assert isinstance(read["a"][2], Call)
         return
     assert read == value
+
+
+KEYS = {
+    "nested": b")" + b"\x85" * 150_000,
+    "shared": SHARED,
+    "stored": b"K\x01" + b"Q" * 5_000,
+}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_is_not_gone_through(key: str) -> None:
+    # What hashes a nested key leaves Python's own stack, or never ends.
+    (value,) = read_pickle(b"}" + KEYS[key] + b"K\x07s.").values()
+    assert value == 7
+    assert len(read_pickle(b"\x8f(" + KEYS[key] + b"\x90.")) == 1
+
+
+def test_a_key_with_too_many_digits_to_be_written_is_passed_over(tmp_path: Path) -> None:
+    with saved({10**6_000: 1, "x": torch.ones(5)}, tmp_path / "c.pt") as checkpoint:
+        assert checkpoint.shapes == {"x": (5,)}
+
+
+def test_keys_that_are_not_plain_stay_apart() -> None:
+    assert sorted(read_pickle(pickle.dumps({(n, n): n for n in range(99)})).values()) == [
+        *range(99)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (SHARED + b"2\x93.", "something else than two short texts"),
+        (pickle.dumps("x" * 2_000)[:-1] + b"2\x93.", "something else than two short texts"),
+        (b"\x8f" + SHARED + b"2s.", "what is no dictionary"),
+        (b"K\x01t.", "damaged"),
+    ],
+)
+def test_what_no_program_writes_is_refused(data: bytes, sentence: str) -> None:
+    with pytest.raises(PickleReadingError, match=sentence):
+        read_pickle(data)
+
+
+def test_many_marks_over_many_values_are_read_in_one_go() -> None:
+    # Looking through the whole stack for each mark would take 10^11 looks.
+    many = 300_000
+    assert read_pickle(b"(" + b"K\x01" * many + b"(t" * many + b"l.") == [1] * many + [()] * many
 
 
 # A policy from a checkpoint.

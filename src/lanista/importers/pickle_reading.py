@@ -16,6 +16,7 @@ from lanista.errors import LanistaError
 
 MOST_STEPS = 20_000_000
 """Instructions of one pickle; a checkpoint of thousands of tensors has some hundred thousand."""
+_LONGEST_NAME = 1_000
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,10 @@ class _Machine:
             raise PickleReadingError(f"its pickle has the instruction {name}, which is not read")
 
     def since_mark(self) -> list[Any]:
-        at = max(i for i, value in enumerate(self.stack) if value is _MARK)
-        values = self.stack[at + 1 :]
-        del self.stack[at:]
-        return values
+        values: list[Any] = []
+        while (value := self.stack.pop()) is not _MARK:
+            values.append(value)
+        return values[::-1]
 
     def popped(self, count: int) -> tuple[Any, ...]:
         values = tuple(self.stack[-count:])
@@ -110,6 +111,8 @@ class _Machine:
     def set_items(self, pairs: list[Any]) -> None:
         target = self.stack[-1]
         entries = target.entries if isinstance(target, Call) else target
+        if not isinstance(entries, dict):
+            raise TypeError("it sets entries of what is no dictionary")
         entries.update(zip(map(_key, pairs[::2]), pairs[1::2], strict=True))
 
     def extend(self, values: list[Any]) -> None:
@@ -123,6 +126,12 @@ class _Machine:
 
     def remember(self, key: int) -> None:
         self.memo[key] = self.stack[-1]
+
+    def name(self) -> None:
+        words = self.popped(2)
+        if not all(isinstance(word, str) and len(word) <= _LONGEST_NAME for word in words):
+            raise TypeError("it names a class by something else than two short texts")
+        self.stack.append(Name(".".join(words)))
 
     def call(self) -> None:
         function, arguments = self.popped(2)
@@ -139,12 +148,14 @@ class _Machine:
 
 
 def _key(value: Any) -> Any:
-    """Return a key of a dictionary: whatever cannot be one is known by itself."""
-    try:
-        hash(value)
-    except TypeError:
-        return id(value)
-    return value
+    """Return a key of a dictionary: a plain value itself, a mark of its own for all others.
+
+    Nothing nested is ever hashed or compared: that recurses in C, and shared parts would be gone
+    through again and again. A whole number's hash takes time by its length.
+    """
+    plain = value is None or isinstance(value, str | bytes | float | bool)
+    short = isinstance(value, int) and value.bit_length() <= 64
+    return value if plain or short else object()
 
 
 _PUSHES = {
@@ -181,7 +192,7 @@ _STEPS: dict[str, Callable[[_Machine, Any], object]] = {
     "LONG_BINGET": lambda m, key: m.stack.append(m.memo[key]),
     "GET": lambda m, key: m.stack.append(m.memo[int(key)]),
     "GLOBAL": lambda m, words: m.stack.append(Name(words.replace(" ", "."))),
-    "STACK_GLOBAL": lambda m, _: m.stack.append(Name(".".join(map(str, m.popped(2))))),
+    "STACK_GLOBAL": lambda m, _: m.name(),
     "REDUCE": lambda m, _: m.call(),
     "NEWOBJ": lambda m, _: m.call(),
     "NEWOBJ_EX": lambda m, _: m.call_with_keywords(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,11 @@ MOST_PICKLE = 256 << 20
 """Bytes of the pickle in a checkpoint; the tensors' numbers are not in it."""
 MOST_VALUES = 500_000
 """Values of a checkpoint, however often each is named."""
+MOST_REPEATED = 1 << 24
+"""Numbers of a tensor that repeats those it has (torch's expand); others have all of their own."""
 _DEEPEST = 64
+_MOST_AXES = 32
+_LONGEST_NAME = 1_000
 _DTYPES = {
     "FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "BFloat16Storage": "<u2",
     "LongStorage": "<i8", "IntStorage": "<i4", "ShortStorage": "<i2", "CharStorage": "i1",
@@ -42,6 +46,8 @@ class TorchCheckpoint:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        if path.exists() and not path.is_file():  # A pipe would be waited for.
+            raise CheckpointError(f"{str(path)!r} is not a file; name a checkpoint.")
         try:
             self._archive = zipfile.ZipFile(path)
         except FileNotFoundError:
@@ -88,6 +94,7 @@ class TorchCheckpoint:
         except KeyError:
             raise PickleReadingError(f"it lacks {name!r:.80}") from None
         # As torch writes them: what is packed could be larger than any memory.
+        most = min(most, self.path.stat().st_size)
         if about.compress_type != zipfile.ZIP_STORED or about.file_size > most:
             raise PickleReadingError(f"its {name!r:.80} is packed, or larger than {most:,} bytes")
         with self._archive.open(about) as file:
@@ -102,6 +109,11 @@ class TorchCheckpoint:
         numbers = np.frombuffer(data, dtype, len(data) // np.dtype(dtype).itemsize)
         if count > len(numbers):
             raise PickleReadingError(f"its tensor {name!r:.80} lies beyond its own numbers")
+        if math.prod(n or 1 for n in shape) > max(len(numbers), MOST_REPEATED):
+            raise PickleReadingError(
+                f"its tensor {name!r:.80} of shape {list(shape)} repeats {len(numbers):,} numbers, "
+                f"and may come to {MOST_REPEATED:,} by that"
+            )
         size = numbers.itemsize
         steps = [step * size for step in strides]
         view = np.lib.stride_tricks.as_strided(numbers[offset:], shape, steps, writeable=False)
@@ -142,21 +154,31 @@ def _tensors(value: Any) -> Iterator[tuple[str, Call]]:
         name, value, depth = left.pop()
         if depth > _DEEPEST:
             raise PickleReadingError("its values are nested too deeply")
-        if isinstance(value, Call) and value.word in _PARAMETER and value.arguments:
-            left.append((name, value.arguments[0], depth + 1))
+        if len(name) > _LONGEST_NAME:
+            raise PickleReadingError(f"its value {name!r:.80} has a name that is too long")
+        if isinstance(value, Call) and value.word in _PARAMETER:
+            left.append((name, _first(value.arguments), depth + 1))
         elif isinstance(value, Call) and value.word in _TENSOR:
             yield name, value
         else:
-            entries = [
+            entries = _entries(value)
+            if len(left) + len(entries) > MOST_VALUES:
+                break
+            left += [
                 (f"{name}.{key}" if name else str(key), entry, depth + 1)
-                for key, entry in _entries(value).items()
+                for key, entry in reversed(entries.items())
             ]
-            left += reversed(entries)
     # One value may stand in many places.
     raise PickleReadingError(f"it comes to more than {MOST_VALUES:,} values")
 
 
-def _entries(value: Any) -> Mapping[Any, Any]:
+def _first(arguments: Any) -> Any:
+    if not isinstance(arguments, tuple) or not arguments:
+        raise PickleReadingError("a parameter of it is described in another way than torch's")
+    return arguments[0]
+
+
+def _entries(value: Any) -> dict[Any, Any]:
     if isinstance(value, Call):
         # A module that was saved whole keeps its tensors in the state of its object.
         return value.entries or (value.state if isinstance(value.state, dict) else {})
@@ -166,19 +188,19 @@ def _entries(value: Any) -> Mapping[Any, Any]:
 
 
 def _layout(call: Call) -> tuple[Any, int, tuple[int, ...], tuple[int, ...]]:
-    try:
-        storage, offset, shape, strides = call.arguments[:4]
-        numbers = (offset, *shape, *strides)
-        sound = len(shape) == len(strides) and all(
-            type(number) is int and 0 <= number < 1 << 40 for number in numbers
-        )
-    except (TypeError, ValueError) as error:
+    arguments = call.arguments[:4] if isinstance(call.arguments, tuple) else ()
+    match arguments:
+        case (storage, offset, tuple(shape), tuple(strides)):
+            numbers = (offset, *shape, *strides)
+        case _:
+            raise PickleReadingError("a tensor of it is described in another way than torch's")
+    if not all(type(number) is int and 0 <= number < 1 << 40 for number in numbers):
+        raise PickleReadingError("a tensor of it has a shape or strides that are no small numbers")
+    if len(shape) != len(strides) or len(shape) > _MOST_AXES:
         raise PickleReadingError(
-            "a tensor of it is described in another way than torch's"
-        ) from error
-    if not sound or math.prod(shape) > 1 << 34:
-        raise PickleReadingError(f"a tensor of it has the shape {shape!r:.80}")
-    return storage, offset, tuple(shape), tuple(strides)
+            f"a tensor of it has {len(shape):,} axes and {len(strides):,} strides"
+        )
+    return storage, offset, shape, strides
 
 
 def _shape(call: Call) -> tuple[int, ...]:
@@ -188,9 +210,11 @@ def _shape(call: Call) -> tuple[int, ...]:
 def _storage(storage: Any) -> tuple[str, str]:
     """Return the dtype of a storage and its name in the archive."""
     identity = storage.identity if isinstance(storage, Stored) else None
-    if not isinstance(identity, tuple) or len(identity) < 3 or not isinstance(identity[1], Name):
-        raise PickleReadingError("a tensor of it has numbers that lie elsewhere")
-    kind = identity[1].word.rpartition(".")[2]
+    match identity:
+        case (_, Name(word), str(key), *_):
+            kind = word.rpartition(".")[2]
+        case _:
+            raise PickleReadingError("a tensor of it has numbers that lie elsewhere")
     if kind not in _DTYPES:
         raise PickleReadingError(f"a tensor of it has numbers of the kind {kind!r:.80}")
-    return _DTYPES[kind], str(identity[2])
+    return _DTYPES[kind], key
