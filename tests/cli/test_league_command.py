@@ -101,7 +101,8 @@ def test_without_flags_it_is_the_league_of_the_runbook(tmp_path):
 
 
 def test_a_supervised_policy_is_the_start_and_the_anchor(tmp_path):
-    settings = LeagueCommand(tmp_path / "x", supervised_checkpoint="pi_sup.pt")._settings()
+    command = LeagueCommand(tmp_path / "x", game="arena", supervised_checkpoint="pi_sup.pt")
+    settings = command._settings()
     assert settings.supervised_checkpoint == "pi_sup.pt"
     assert settings.learning.terms["anchor_forward"] > 0
 

@@ -12,15 +12,19 @@ from pathlib import Path
 import pytest
 import torch
 import warm_python
+import yaml
 
 from lanista import interrupt
+from lanista.api.settings import run_settings
 from lanista.cli import main as cli
+from lanista.cli.train.league import LeagueCommand
 from lanista.cli.train.rl import RL, with_flags
 from lanista.errors import LanistaError
 from lanista.nets.policy_file import read_header, save_policy
 from lanista.pipeline import budget, defaults
 from lanista.pipeline.recipes import alphastar
 from lanista.runs.folder import folder_of, saved_settings
+from lanista.runs.serialise import plain
 from lanista.runs.settings import load_settings
 from lanista.training.learner_loop import lone_learner
 
@@ -58,6 +62,61 @@ def test_the_runbooks_smoke_command_works_as_written(tmp_path, monkeypatch, caps
     names = {name for _, name, _ in rows("artifacts/alphastar/pi_rl_smoke_test.pt")}
     # The AlphaStar recipe: V-trace, TD(λ), UPGO, KL to the supervised policy.
     assert {"policy/loss", "value/loss", "upgo/loss", "anchor_forward/loss"} <= names
+
+
+SMALL_RUN = [
+    "--iterations", "1", "--actor-rollouts", "1", "--unroll-length", "8", "--batch-size", "1",
+    "--replay-size", "4", "--min-replay-sequences", "1", "--cpu", "--set", "evaluation.matches=2",
+    "evaluation.bots=[random]",
+]  # fmt: skip
+
+
+def clone_of(game, path, **settings):
+    """Write an untrained policy for a game with `settings`."""
+    small = {"game": game, "game_settings": settings, "network": {"width": 8, "layers": 1}}
+    training = lone_learner(load_settings(small), path.parent)
+    save_policy(path, training.learner.policy, training.spec)
+    return str(path)
+
+
+def test_a_run_plays_its_game_as_the_supervised_policy_does(tmp_path):
+    clone = clone_of("arena", tmp_path / "c.pt", observation="classic19", duration=4.0)
+    output = tmp_path / "p.pt"
+    words = ["rl", "--supervised-checkpoint", clone, "--output", str(output), *SMALL_RUN]
+    assert cli.main(words) == 0
+    chosen = saved_settings(folder_of(output)).game_settings
+    assert (chosen["observation"], chosen["duration"]) == ("classic19", 4.0)
+    assert read_header(output).settings == read_header(clone).settings
+    # Settings of a file that say nothing of the game are those of the run, when it is resumed too.
+    config = tmp_path / "same.yaml"
+    values = plain(saved_settings(folder_of(output)))
+    config.write_text(yaml.safe_dump({**values, "game_settings": {}}))
+    Path(clone).unlink()
+    again = ["rl", "--config", str(config), "--resume", "--output", str(output)]
+    assert cli.main([*again, "--iterations", "2"]) == 0
+
+
+def test_only_what_the_user_wrote_contradicts_the_supervised_policy(tmp_path, capsys):
+    clone = clone_of("arena", tmp_path / "c.pt", duration=4.0)
+    words = ["rl", "--supervised-checkpoint", clone, "--output", str(tmp_path / "p.pt")]
+    assert cli.main([*words, *SMALL_RUN, "--set", "game_settings.duration=5.0"]) == 2
+    error = capsys.readouterr().err
+    assert "duration" in error
+    assert error.count("\n") == 1
+    assert cli.main([*words, *SMALL_RUN, "--game", "kuhn"]) == 2
+    assert "kuhn" in capsys.readouterr().err
+
+
+def test_a_supervised_policy_names_the_game(tmp_path):
+    clone = clone_of("kuhn", tmp_path / "c.pt")
+    output = tmp_path / "p.pt"
+    words = ["rl", "--supervised-checkpoint", clone, "--output", str(output), *SMALL_RUN]
+    assert cli.main(words) == 0
+    assert saved_settings(folder_of(output)).game == "kuhn"
+    league = LeagueCommand(tmp_path / "league", supervised_checkpoint=clone)._settings()
+    assert (league.game, league.evaluation.bots) == ("kuhn", ("random",))
+    changes = {"supervised_checkpoint": clone, "iterations": 1}
+    assert run_settings(None, changes, tmp_path / "q.pt").game == "kuhn"
 
 
 def test_flags_reach_the_settings_they_name(tmp_path):

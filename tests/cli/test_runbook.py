@@ -130,7 +130,7 @@ def test_the_commands_work_one_after_the_other_and_make_what_the_page_says(
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    play_live(Path("reports/feedback_training"), game="arena")
+    play_live(Path("reports/feedback_training"), game="arena", duration=120.0)
     append_outcome(Path("reports/live"), "monday", "win", match="m0")
     commands = bash_commands()
     for words in [*commands[:LOOPS], *commands[200:]]:

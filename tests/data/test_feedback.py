@@ -330,15 +330,27 @@ def test_two_streams_of_one_session_are_refused(tmp_path):
     assert "is that of" in summary.broken[0].reason
 
 
-def test_folders_without_feedback_or_reports_are_refused(tmp_path):
-    (tmp_path / "empty").mkdir()
-    play_live(tmp_path / "feedback")
-    with pytest.raises(DatasetError, match="holds no feedback"):
-        read_feedback(tmp_path / "empty")
-    with pytest.raises(DatasetError, match="holds no reports"):
-        read_feedback(tmp_path / "feedback", tmp_path / "empty")
-    with pytest.raises(DatasetError, match="does not exist"):
-        read_feedback(tmp_path / "missing")
+def test_folders_without_feedback_or_reports_are_noted(tmp_path):
+    empty, missing, feedback = (tmp_path / name for name in ("empty", "missing", "feedback"))
+    empty.mkdir()
+    play_live(feedback)
+    for folders, sentences in [
+        ((empty,), [f"Nothing comes from {empty}: it holds no feedback, whose files are called"]),
+        ((missing,), [f"Nothing comes from {missing}: it does not exist."]),
+        ((feedback, empty), [f"Nothing comes from {empty}: it holds no reports, whose files are"]),
+        ((missing, missing), [f"Nothing comes from {missing}: it does not exist."] * 2),
+        ((feedback,), []),
+    ]:
+        summary = read_feedback(*folders)
+        assert len(summary.notices) == len(sentences)
+        for notice, sentence in zip(summary.notices, sentences, strict=True):
+            assert notice.startswith(sentence)
+        assert bool(summary.decisions) == (folders[0] == feedback)
+        assert summary.as_json()["notices"] == summary.notices
+    with pytest.raises(DatasetError, match="is not a folder"):
+        read_feedback(feedback / "monday" / STREAM)
+    with pytest.raises(DemonstrationError, match=r"learn from\. Nothing comes from"):
+        gather(feedback=missing)
 
 
 def test_feedback_is_gathered_with_outcomes_extras_and_unknown_ends(tmp_path):

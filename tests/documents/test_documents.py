@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from contextlib import closing
@@ -14,8 +15,10 @@ import yaml
 from lanista.cli.main import main
 from lanista.games import registry
 from lanista.nets.policy import Policy
+from lanista.nets.policy_file import read_header
 from lanista.nets.settings import Network
 from lanista.runs.database import RunDatabase
+from lanista.runs.folder import saved_settings
 from lanista.runs.schema import MatchmakingRow, MetricRow
 
 HERE = Path(__file__).parent
@@ -78,8 +81,31 @@ def test_the_plan_for_beasty_bar_runs_from_a_foreign_checkpoint_to_a_report(
     assert any(name.startswith("score/distilled_outcome") for name in names)
 
 
+def test_the_runbook_for_the_arena_runs_from_recordings_of_two_minutes_to_a_league(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_script("arena.sh", tmp_path, monkeypatch)
+    output = capsys.readouterr().out
+    for folder in ("reports/feedback_training", "reports/live"):
+        assert f"Nothing comes from {folder}: it does not exist." in output
+    alphastar = tmp_path / "artifacts" / "alphastar"
+    for name in ("pi_sup.pt", "pi_rl_smoke_test.pt", "pi_rl.pt"):
+        assert read_header(alphastar / name).settings["duration"] == 120.0
+    league = tmp_path / "reports" / "league"
+    assert saved_settings(league).game_settings["duration"] == 120.0
+    summary = json.loads((league / "summary.json").read_text())
+    past = [row["player"] for row in summary["players"] if row["category"] == "past"]
+    assert past == ["main/000003"]
+    assert [*summary["exploitability_proxy"]] == ["main", "main_exploiter_1", "league_exploiter_1"]
+    for row in summary["exploitability_proxy"].values():
+        assert (row["opponent"], row["n"]) == ("main/000003", 2)
+    ratings = [row["player"] for row in summary["bradley_terry"]["ratings"]]
+    assert [*summary["elo"]["ratings"]] == ratings
+
+
 def test_lines_are_found_at_all() -> None:
     assert len(lines_of("beastybar.sh")) == 9
+    assert len(lines_of("arena.sh")) == 8
 
 
 @pytest.mark.parametrize("script", sorted(path.name for path in HERE.glob("*.sh")))

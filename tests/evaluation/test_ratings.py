@@ -15,6 +15,8 @@ from lanista.evaluation.ratings import (
     bradley_terry,
     circles,
     elo,
+    in_any_order,
+    mean_elo,
     openskill,
     pairwise,
     unexplained,
@@ -380,3 +382,15 @@ def test_the_likelihood_is_that_of_the_results_and_of_the_draws_everybody_was_gi
     expected = 4 * log_chance(0.5) + 2 * log_chance(-0.5) + 4 * log_chance(0.9)
     expected += prior / 2 * sum(log_chance(t) + log_chance(-t) for t in theta)
     assert ratings._likelihood(table, theta, prior) == pytest.approx(expected)
+
+
+def test_elo_and_openskill_of_a_report_do_not_depend_on_the_order_of_games():
+    better = [(("strong", "weak"), (1, 2))] * 90 + [(("strong", "weak"), (2, 1))] * 10
+    others = [(("strong", "other"), (1, 2))] * 40 + [(("other", "strong"), (1, 2))] * 60
+    games = better + others
+    assert elo(games)["weak"] != elo(games[::-1])["weak"]
+    assert mean_elo(games) == mean_elo(games[::-1]) == mean_elo(others + better)
+    assert openskill(in_any_order(games)) == openskill(in_any_order(games[::-1]))
+    ratings = mean_elo(games)
+    assert ratings["weak"] < ratings["strong"] < ratings["other"]
+    assert sum(ratings.values()) == pytest.approx(3 * 1500)

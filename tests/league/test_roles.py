@@ -131,6 +131,15 @@ def test_a_main_leaves_snapshots_by_decisions_alone():
     assert snapshot_due(Role(snapshot_decisions=0), 10**9, 1.0) == ""
 
 
+def test_without_a_number_a_share_of_the_run_is_enough():
+    for role, decisions, share in [(Role(), 500_000, 0.1), (MainExploiter(), 1_000_000, 0.2)]:
+        assert snapshot_due(role, decisions - 1, None, share - 0.01) == ""
+        assert snapshot_due(role, decisions, None, 0.0) == "decisions"
+        assert snapshot_due(role, 1, None, share) == "share"
+    assert snapshot_due(Role(snapshot_decisions=100), 99, None, 0.9) == ""
+    assert snapshot_due(Role(snapshot_decisions=0), 10**9, None, 0.9) == ""
+
+
 def test_the_score_of_a_snapshot_is_the_lowest_bound_over_all_it_should_beat():
     payoff = fold(
         [Outcome(("x", "a"), ((90, 0, 10),)), Outcome(("b", "x"), ((200, 0, 800),))], math.inf

@@ -147,11 +147,16 @@ def test_the_page_names_every_kind_and_every_setting_of_matchmaking_and_roles():
 
 
 def test_the_page_states_the_defaults_of_the_roles():
-    for name in ("snapshot_decisions", "snapshot_score", "snapshot_minimum", "reset_probability"):
-        (line,) = re.findall(rf"^\| `{name}` \|(.+)\|$", PAGE, re.MULTILINE)
-        stated = [float(cell.replace(",", "").split()[0]) for cell in line.split("|")]
-        roles = (Role(), MainExploiter(), LeagueExploiter())
-        assert stated == [getattr(role, name) for role in roles]
+    roles = (Role(), MainExploiter(), LeagueExploiter())
+    for name in ("snapshot_score", "snapshot_minimum", "reset_probability"):
+        assert stated_on_the_page(name) == [getattr(role, name) for role in roles]
+    assert stated_on_the_page("snapshot_decisions") == [role.usual_decisions for role in roles]
+    assert {role.snapshot_decisions for role in roles} == {None}
+
+
+def stated_on_the_page(name):
+    (line,) = re.findall(rf"^\| `{name}` \|(.+)\|$", PAGE, re.MULTILINE)
+    return [float(cell.replace(",", "").split()[0]) for cell in line.split("|")]
 
 
 def test_the_matchmaker_on_the_page_can_be_asked():
@@ -187,9 +192,9 @@ def test_the_defaults_of_a_league_are_those_that_are_documented():
         "mains": 1,
         "main_exploiters": 0,
         "league_exploiters": 0,
-        "main": role_of("alphastar", 500_000, 0.0, 0, 0.0),
-        "main_exploiter": role_of("main_exploiter", 1_000_000, 0.7, 200_000, 1.0),
-        "league_exploiter": role_of("league_exploiter", 1_000_000, 0.7, 200_000, 0.25),
+        "main": role_of("alphastar", None, 0.0, 0, 0.0),
+        "main_exploiter": role_of("main_exploiter", None, 0.7, 200_000, 1.0),
+        "league_exploiter": role_of("league_exploiter", None, 0.7, 200_000, 0.25),
         "past_members": 0,
         "exploiter_check_interval": 0,
         "exploiter_train_steps": 500_000,

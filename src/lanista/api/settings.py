@@ -13,6 +13,7 @@ from typing import Any
 
 from lanista.pipeline.defaults import default_settings
 from lanista.pipeline.recipes import settings_of
+from lanista.runs import start
 from lanista.runs.folder import folder_of, saved_settings
 from lanista.runs.serialise import SettingsError, plain
 from lanista.runs.settings import RunSettings, apply_overrides, load_settings
@@ -34,9 +35,10 @@ def run_settings(
     elif resume:
         settings = saved_settings(folder_of(output))
     else:
+        game, game_settings = _game(changes)
         settings = default_settings(
-            changes.get("game", "arena"),
-            plain(changes.get("game_settings", {})),
+            game,
+            game_settings,
             vtrace=_VTRACE_GROUPS & changes.keys() != set(),
             anchored=changes.get("supervised_checkpoint") is not None,
             iterations=changes.get("iterations"),
@@ -46,6 +48,15 @@ def run_settings(
     if changes.get("game", settings.game) != settings.game:
         changes = {"game_settings": {}, **changes}
     return apply_overrides(settings, overrides(changes, settings))
+
+
+def _game(changes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the game and its settings, what is not said as the policy to begin from has it."""
+    policy, values = changes.get("supervised_checkpoint"), plain(changes.get("game_settings", {}))
+    if policy is None:
+        return changes.get("game", "arena"), values
+    game = start.game_of(policy, changes.get("game"))
+    return game, start.settings_of(policy, game, values)
 
 
 def _settings(recipe: Recipe) -> RunSettings:

@@ -72,7 +72,7 @@ def gather(
             feedback, reports, game=game, take=reading.stream, progress=progress
         )
         _refuse_broken(summary.broken)
-    return reading.done(), summary
+    return reading.done(summary.notices if summary else ()), summary
 
 
 class _Reading:
@@ -132,14 +132,14 @@ class _Reading:
         except DemonstrationError as problem:
             raise DemonstrationError(f"{printable(file)}: {problem}") from problem
 
-    def done(self) -> Demonstrations:
+    def done(self, notices: Sequence[str]) -> Demonstrations:
         for player in self.players:
             if player not in self.names:
                 raise DemonstrationError(
                     f"No player {player!r} decided anything here; {nearest(player, self.names)}"
                 )
         if self.gathering is None or not self.gathering.decisions:
-            raise DemonstrationError("There is no decision to learn from.")
+            raise DemonstrationError(" ".join(["There is no decision to learn from.", *notices]))
         return self.gathering.done()
 
     def _replay_file(self, file: Path, here: Path) -> None:

@@ -140,17 +140,20 @@ class Evaluator:
         *,
         name: str = "main",
         pool: Sequence[tuple[str, Player]] = (),
+        pool_alone: bool = False,
     ) -> Judgement:
         """Judge a policy, exactly and by play, as far as the settings ask for it.
 
         `first_match` is the first id that no match of the run has. Beside those of the settings,
-        the players of the `pool` are played; who is among both is played once.
+        the players of the `pool` are played; who is among both is played once. With `pool_alone`
+        nothing else is measured.
         """
         values: dict[str, float] = {}
-        if self.exact:
+        named = {} if pool_alone else self.players
+        if self.exact and not pool_alone:
             values["exact/nash_conv"] = exact_nash_conv(self.spec.name, probabilities(policy))
             values["uniform/nash_conv"] = self.uniform_nash_conv
-        met = self.players | {word: player for word, player in pool if word not in self.players}
+        met = named | {word: player for word, player in pool if word not in named}
         if not met:
             return Judgement(values, next_match=first_match)
         data = policy_bytes(policy, self.spec, step=update)
@@ -169,11 +172,9 @@ class Evaluator:
             reading = pool_reading(name, digest, pooled)
             values["pool/lowest"] = reading.value
             values["pool/lowest_low"] = float("nan") if reading.low is None else reading.low
-        reasons = [EVALUATION if word in self.players else POOL for word in met]
+        reasons = [EVALUATION if word in named else POOL for word in met]
         rows = match_rows(results, (name, *met), reasons, self.settings.seed, self.spec, update)
-        scores = [
-            gauntlet.scores[word].value for word in self.players or met if word in gauntlet.scores
-        ]
+        scores = [gauntlet.scores[word].value for word in named or met if word in gauntlet.scores]
         mean = float(np.mean(scores)) if scores else None
         first_match += len(results)
         return Judgement(values, digest, data, *rows, first_match, gauntlet.scores, gauntlet, mean)

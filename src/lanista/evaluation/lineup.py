@@ -17,11 +17,11 @@ from lanista.errors import LanistaError, nearest
 from lanista.games import registry
 from lanista.games.bot_files import bot_from_file, is_bot_file
 from lanista.games.bots import Player
-from lanista.games.contract import GameError, Spec
+from lanista.games.contract import Spec
 from lanista.games.registry import MakeBot
-from lanista.games.trusted_names import policy_game, refuse_settings
 from lanista.nets.champions import is_champion, policy_file
 from lanista.rollout.match_runner import Table
+from lanista.runs import start
 
 MOST_MATCHES = 10_000_000
 """Of one run; each takes some 260 bytes at the end."""
@@ -276,19 +276,10 @@ def is_policy(game: str, word: str) -> bool:
 
 def game_played_by(word: str, game: str | None, values: Values) -> tuple[str, dict[str, Any]]:
     """Return the game that a player plays and its settings: as given, or as its file says."""
-    from lanista.nets.policy_file import read_header
-    from lanista.nets.policy_format import refused
-
     file = policy_file(word if Path(word).is_file() else word.partition("+")[0])
     if file.is_file() and not is_bot_file(word):
-        header, values = read_header(file), _given(values)
-        try:
-            name = game or policy_game(header.game, header.game_path, header.game_file, file.parent)
-            chosen = game_settings(name, values)
-            refuse_settings(name, header.settings, chosen)
-        except GameError as error:
-            raise refused(file, error) from error
-        return name, {**header.settings, **chosen}
+        name = start.game_of(file, game)
+        return name, start.settings_of(file, name, game_settings(name, values))
     if game is not None:
         return game, game_settings(game, values)
     if file.is_dir():

@@ -1,13 +1,14 @@
 """How strong players are, in one number each, and how much of the results such numbers miss.
 
-Elo match by match, openskill match by match, and a Bradley–Terry fit of all results at once with
-intervals. Matches of more than two seats count as the pairwise results of their places. Players
-are names only; knows nothing of where results come from or which of them may be used.
+A Bradley–Terry fit of all results at once with intervals; beside it Elo and openskill, which go
+match by match. Matches of more than two seats count as the pairwise results of their places.
+Players are names only; knows nothing of where results come from or which of them may be used.
 """
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -95,7 +96,7 @@ def elo(
 
     After a match, r += k (result − expected), expected = 1 / (1 + 10^((other − r)/400)), with the
     ratings from before the match; with more than two seats k is shared among the others. The
-    order of matches matters, and the newest weigh most.
+    order of matches matters, and the newest weigh most: see `in_any_order`.
     """
     ratings: dict[str, float] = {}
     for names, places in finishes:
@@ -108,6 +109,25 @@ def elo(
         for name, move in moves.items():
             ratings[name] = ratings.get(name, start) + move
     return ratings
+
+
+def in_any_order(finishes: Iterable[Finish], number: int = 0) -> list[Finish]:
+    """Return matches mixed by `number`: the same list whatever order they were played in.
+
+    Evaluations play one opponent after another, and whoever comes last would weigh most.
+    """
+    mixed = sorted((tuple(names), tuple(places)) for names, places in finishes)
+    random.Random(number).shuffle(mixed)
+    return list(mixed)
+
+
+def mean_elo(finishes: Sequence[Finish], orders: int = 5) -> dict[str, float]:
+    """Return each player's mean Elo rating over several mixed orders of the same matches."""
+    total: dict[str, float] = {}
+    for number in range(orders):
+        for name, rating in elo(in_any_order(finishes, number)).items():
+            total[name] = total.get(name, 0.0) + rating
+    return {name: rating / orders for name, rating in sorted(total.items())}
 
 
 def openskill(finishes: Iterable[Finish]) -> list[Skill]:

@@ -67,6 +67,17 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Projection:
+    """How events of another program become what a game shows and what can be chosen.
+
+    Both give the names of what the game has no place for.
+    """
+
+    observation: Callable[[Spec, Mapping[str, Any]], tuple[list[float], list[str]]]
+    action: Callable[[Mapping[str, Any]], tuple[list[int], list[str]]]
+
+
+@dataclass(frozen=True)
 class Entry:
     """A game as the registry knows it."""
 
@@ -94,6 +105,8 @@ class Entry:
     what there is."""
     animate: Callable[[Spec, Sequence[str]], Animation] | None = None
     """Makes the animation of a match from the names in its seats; None: the game has none."""
+    project: Projection | None = None
+    """Takes a collector's events with named values; None: steps must have the game's layout."""
 
 
 def is_python_file(name: str) -> bool:

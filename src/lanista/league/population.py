@@ -70,12 +70,14 @@ class Population:
         self.roster: dict[str, PlayerRow] = {}
         self.snapshot_at = dict.fromkeys(self.roles, 0)
         """By learner: its decisions at its last snapshot."""
+        self.snapshot_iteration = dict.fromkeys(self.roles, 0)
+        """By learner: the iterations before its last snapshot."""
         self.resets = dict.fromkeys(self.roles, 0)
         self.parents: dict[str, tuple[str, ...]] = {}
         """By learner: what it comes from, its last snapshot or what it was reset to."""
         self.payoffs = {life: Payoff(life) for life in {self._half_life(r) for r in self.roles}}
         self.evaluated = Payoff()
-        """Of each main, its last evaluation alone."""
+        """Of each learner, its last evaluation alone."""
         self.exploited = 0
         """Exploiters that were tested, in runs of their own."""
         self.spent = dict.fromkeys(SPENT, 0.0) if self.league else {}
@@ -164,6 +166,7 @@ class Population:
             self.roster[row.name] = row
             if "learner" in row.body:
                 self.snapshot_at[row.body["learner"]] = int(row.body["decisions"])
+                self.snapshot_iteration[row.body["learner"]] = int(row.body["iteration"])
                 self.parents[row.body["learner"]] = (row.name,)
 
     def find(self, name: str, device: str = "cpu") -> Player:
@@ -338,7 +341,9 @@ class Population:
         for learner, training in self.trainings.items():
             rules = self.league.rules(self.roles[learner])
             since = training.decisions - self.snapshot_at[learner]
-            reason = snapshot_due(rules, since, self._score_low(self.league, learner))
+            share = (self.iteration - self.snapshot_iteration[learner]) / self.settings.iterations
+            low = self._score_low(self.league, learner)
+            reason = snapshot_due(rules, since, low, share)
             if reason:
                 due.append((self.frozen(training), reason))
         return due

@@ -91,17 +91,21 @@ def lowest_bound(learner: str, opponents: Sequence[str], payoff: Payoff) -> floa
     return min(bounds, default=None)
 
 
-def snapshot_due(role: Role, decisions_since: int, score_low: float | None) -> str:
-    """Return why a snapshot is due (score or decisions), or nothing.
+def snapshot_due(
+    role: Role, decisions_since: int, score_low: float | None, share_since: float = 0.0
+) -> str:
+    """Return why a snapshot is due (score, decisions or share of the run), or nothing.
 
-    `score_low` is the lower bound of the learner's score against those it is meant to beat.
+    `score_low` is the lower bound of the learner's score against those it is meant to beat;
+    `share_since` is the share of the run's iterations since the last snapshot.
     """
     passed = score_low is not None and score_low >= role.snapshot_score > 0
     if passed and decisions_since >= role.snapshot_minimum:
         return "score"
-    if 0 < role.snapshot_decisions <= decisions_since:
+    fixed = role.snapshot_decisions
+    if 0 < (role.usual_decisions if fixed is None else fixed) <= decisions_since:
         return "decisions"
-    return ""
+    return "share" if fixed is None and share_since >= role.usual_share else ""
 
 
 def reset_target(

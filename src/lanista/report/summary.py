@@ -19,7 +19,8 @@ from lanista.evaluation.ratings import (
     PairCount,
     bradley_terry,
     circles,
-    elo,
+    in_any_order,
+    mean_elo,
     openskill,
     unexplained,
 )
@@ -134,11 +135,15 @@ def _rated(
         unknown = dict.fromkeys(("elo", "bradley_terry", "openskill", "unexplained", "fit"))
         return {**unknown, "not_rated": str(error)}
     finishes = [(names(m.lineup), m.places) for m in matches if len(m.places) > 1]
-    order = sorted(elo(finishes).items(), key=lambda item: -item[1])
+    elo = mean_elo(finishes)
     missed = unexplained(counts, fit)
     together = linked(pairs, anchor)
     return {
-        "elo": {"k": ELO_K, "start": ELO_START, "ratings": dict(order)},
+        "elo": {
+            "k": ELO_K,
+            "start": ELO_START,
+            "ratings": {r.name: elo[r.name] for r in fit.ratings},
+        },
         "bradley_terry": {
             "anchor": fit.anchor or None,
             "prior_draws": fit.prior,
@@ -156,7 +161,7 @@ def _rated(
         },
         "openskill": [
             {"player": s.name, "mu": s.mu, "sigma": s.sigma, "ordinal": s.ordinal, "n": s.games}
-            for s in openskill(finishes)
+            for s in openskill(in_any_order(finishes))
         ],
         "unexplained": {
             "share": missed.share,

@@ -112,10 +112,14 @@ class Role:
     """Matchmaking, snapshots and resets of a main learner."""
 
     usual: ClassVar[str] = "alphastar"
+    usual_decisions: ClassVar[int] = 500_000
+    usual_share: ClassVar[float] = 0.1
+    """Of a run's iterations, so that a short league has snapshots too."""
     matchmaking: Matchmaking = field(default_factory=Matchmaking)
     """The learner's opponent mix."""
-    snapshot_decisions: int = 500_000
-    """A snapshot joins the league after so many decisions trained; 0: not for that."""
+    snapshot_decisions: int | None = None
+    """A snapshot joins the league after so many decisions trained; 0: not for that; null: after
+    500,000 of them or a tenth of the run's iterations, whichever comes first."""
     snapshot_score: float = 0.0
     """A snapshot joins when the lower bound of the learner's score against everybody it is meant
     to beat reaches this; 0: not for that."""
@@ -134,7 +138,9 @@ class Role:
             object.__setattr__(self, "matchmaking", replace(self.matchmaking, kind=self.usual))
         if self.reset_to not in ("imitation", "main", "scratch"):
             raise LanistaError(f"reset_to is {self.reset_to!r}; give imitation, main or scratch.")
-        _refuse(self, ["snapshot_decisions", "snapshot_minimum"], _not_negative, "0 or more")
+        counts = ["snapshot_minimum"]
+        counts += [] if self.snapshot_decisions is None else ["snapshot_decisions"]
+        _refuse(self, counts, _not_negative, "0 or more")
         _refuse(self, ["snapshot_score", "reset_probability"], _share, "a number from 0 to 1")
 
 
@@ -143,8 +149,11 @@ class MainExploiter(Role):
     """The same for a learner that looks for what beats the current mains."""
 
     usual: ClassVar[str] = "main_exploiter"
-    snapshot_decisions: int = 1_000_000
-    """A snapshot joins the league after so many decisions trained; 0: not for that."""
+    usual_decisions: ClassVar[int] = 1_000_000
+    usual_share: ClassVar[float] = 0.2
+    snapshot_decisions: int | None = None
+    """A snapshot joins the league after so many decisions trained; 0: not for that; null: after
+    1,000,000 of them or a fifth of the run's iterations, whichever comes first."""
     snapshot_score: float = 0.7
     """A snapshot joins when the lower bound of the learner's score against every current main
     reaches this; 0: not for that."""

@@ -15,15 +15,22 @@ from lanista.nets.champions import policy_file
 from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
 from lanista.rollout.trajectory_builder import refuse_draw
+from lanista.runs import start
 from lanista.runs.folder import bot_path, policy_path
 from lanista.runs.players import files_named
 from lanista.runs.settings import RunSettings
 
 
 def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
-    """Return settings with every file named by its digest, and the files that a run keeps."""
+    """Return settings with every file named by its digest, and the files that a run keeps.
+
+    What is not said of the game is as the policy to begin from has it.
+    """
     entry = registry.entry(settings.game)
-    chosen = registry.check_settings(entry, settings.game_settings)
+    values = dict(settings.game_settings)
+    if settings.supervised_checkpoint:
+        values = start.settings_of(settings.supervised_checkpoint, settings.game, values)
+    chosen = registry.check_settings(entry, values)
     spec = registry.spec_of(settings.game, seed=settings.seed, **chosen)
     # The run is the user's own from here on: going on with it needs no leave again.
     remember_run(settings.game, chosen)
@@ -62,11 +69,11 @@ def _with_digests(settings: RunSettings, digests: dict[str, str], spec: Spec) ->
     settings = replace(settings, rollouts=replace(settings.rollouts, opponents=opponents))
     bots = {word: digests[word] for word in settings.evaluation.bots if word in digests}
     settings = replace(settings, evaluation=replace(settings.evaluation, digests=bots))
-    start = settings.supervised_checkpoint
-    if not start:
+    policy = settings.supervised_checkpoint
+    if not policy:
         return settings
-    digest = _same(start, settings.supervised_digest, digests[start])
-    network = _network(settings.network, load_policy(start, spec).policy.network, start)
+    digest = _same(policy, settings.supervised_digest, digests[policy])
+    network = _network(settings.network, load_policy(policy, spec).policy.network, policy)
     return replace(settings, supervised_digest=digest, network=network)
 
 

@@ -183,6 +183,8 @@ class _Work:
         self.folder = folder_of(task.output)
         self.checkpoints = Checkpoints(self.folder / CHECKPOINTS)
         recorded, self.feedback = _recorded(task, progress)
+        for notice in self.feedback.notices if self.feedback else ():
+            progress.observers.message(notice)
         if recorded is None:
             assert task.game is not None
             spec = registry.spec_of(task.game, **task.game_settings)

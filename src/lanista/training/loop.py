@@ -345,8 +345,10 @@ class _Trainer:
         """Promote the newest policies of a league that are not surely worse than before."""
         if self.settings.league is None:
             return
-        for name, judgement in judgements.items():
-            body = self.champion.challenged(judgement)
+        for training in self.population.mains:
+            if (judgement := judgements.get(training.name)) is None:
+                continue
+            name, body = training.name, self.champion.challenged(judgement)
             # What the disk had no room for cannot be promoted.
             if body is not None and policy_path(self.run.folder, judgement.digest).is_file():
                 self._event(self.population.update, "promotion", name, body)
@@ -388,25 +390,27 @@ class _Trainer:
         return iteration % every == 0 or iteration >= self.settings.iterations
 
     def _evaluate(self) -> dict[str, Judgement]:
-        """Judge every main, where that is due; by its name."""
-        every = self.settings.evaluation.every
+        """Judge every learner, where that is due; by its name. Exploiters meet the pool alone."""
+        every, population = self.settings.evaluation.every, self.population
         if not every or not self._due(every):
             return {}
         judgements = {}
-        for training in self.population.mains:
-            learner = training.learner
+        pool = population.pool(self.settings.evaluation.pool)
+        for name, training in population.trainings.items():
+            learner, is_main = training.learner, population.roles[name] == "main"
             judgement = self.evaluator.measure(
                 learner.best,
-                self.population.update,
+                population.update,
                 self.next_match,
-                name=training.name,
-                pool=self.population.pool(self.settings.evaluation.pool),
+                name=name,
+                pool=pool,
+                pool_alone=not is_main,
             )
             self.next_match = judgement.next_match
-            if judgement.score is not None:
+            if is_main and judgement.score is not None:
                 learner.evaluated(judgement.score)
                 judgement.values["evaluation/score"] = judgement.score
-            judgements[training.name] = judgement
+            judgements[name] = judgement
         return judgements
 
     def _keep_matches(

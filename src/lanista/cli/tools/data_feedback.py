@@ -22,6 +22,8 @@ _MOST_UNLINKED = 10
 def show_feedback(console: Console, summary: FeedbackSummary, replays: Summary | None) -> None:
     """Print what streams and manifests hold, and what links them."""
     console.print()
+    for sentence in summary.notices:
+        console.print(sentence, soft_wrap=True)
     if summary.folder is not None:
         console.print(
             f"{printable(summary.folder, 300)}: {len(summary.streams)} sessions, "
@@ -68,6 +70,12 @@ def _show_streams(console: Console, summary: FeedbackSummary) -> None:
     if len(summary.streams) > _MOST_STREAMS:
         console.print(f"  and {len(summary.streams) - _MOST_STREAMS} more sessions")
     for stream in summary.streams:
+        if stream.unknown:
+            names = ", ".join(f"{name} ×{count:,}" for name, count in stream.unknown.items())
+            console.print(
+                f"  {printable(stream.file)}: the game has no place for {printable(names, 300)}",
+                soft_wrap=True,
+            )
         if stream.unfinished:
             console.print(
                 f"  {printable(stream.file)}: its last line has no end and was left out",

@@ -32,9 +32,11 @@ class LeagueCommand:
     """The league's folder; the policy is main.safetensors in it, beside league_state.json,
     matches.jsonl, summary.json and report.html."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None
-    """A game's name, family:NAME, or a Python file; arena unless given."""
+    """A game's name, family:NAME, or a Python file; that of the supervised policy unless given,
+    otherwise arena."""
     supervised_checkpoint: Annotated[str | None, optional("FILE")] = None
-    """A policy file that all learners begin from; exploiters go back to it."""
+    """A policy file that all learners begin from; exploiters go back to it. Settings of the game
+    that are not given are as it has them."""
     rounds: Annotated[int | None, optional("N")] = None
     """How many rounds; before each, matchmaking, snapshots and resets are looked at, and at its end
     the mains meet all bots and the newest of the pool. 20 unless given."""
@@ -159,12 +161,15 @@ class LeagueCommand:
         """
         from lanista.games import registry
         from lanista.pipeline.recipes import alphastar
+        from lanista.runs import start
         from lanista.runs.league_settings import League
         from lanista.runs.settings import Evaluation
 
-        settings = alphastar(anchored=self.supervised_checkpoint is not None)
+        policy = self.supervised_checkpoint
+        game = self.game or (start.game_of(policy) if policy else "arena")
+        settings = alphastar(game, anchored=policy is not None)
         iterations = max(1, self.rl_iterations_per_round or ITERATIONS)
-        bots = tuple(registry.bot_names(registry.entry(self.game or settings.game)))
+        bots = tuple(registry.bot_names(registry.entry(game)))
         return replace(
             settings,
             iterations=ROUNDS * ITERATIONS,

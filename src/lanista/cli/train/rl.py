@@ -40,9 +40,11 @@ class RL:
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
     """Any setting, such as learning.lr=1e-3."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None
-    """A game's name, family:NAME, or a Python file; arena unless given."""
+    """A game's name, family:NAME, or a Python file; that of the supervised policy unless given,
+    otherwise arena."""
     supervised_checkpoint: Annotated[str | None, optional("FILE")] = None
-    """A policy file to begin from, and to which --kl-coef pulls."""
+    """A policy file to begin from, and to which --kl-coef pulls; settings of the game that are not
+    given are as it has them."""
     size: Annotated[Size | None, optional("{s,m,l,xl}")] = None
     """The network's size; the same as network.size."""
     iterations: Annotated[int | None, optional("N")] = None
@@ -158,16 +160,29 @@ class RL:
     def _untuned(self, words: Sequence[str]) -> RunSettings:
         """Return the settings for the game that flags and `words` name."""
         from lanista.pipeline.defaults import default_settings
+        from lanista.runs import start
         from lanista.runs.settings import RunSettings, apply_overrides
 
         about_game = [
-            word for word in words if word.startswith(("game=", "game_settings", "seed="))
+            word
+            for word in words
+            if word.startswith(("game=", "game_settings", "seed=", "supervised_checkpoint="))
         ]
-        flags = RL(self.output, game=self.game, seed=self.seed)
+        flags = RL(
+            self.output,
+            game=self.game,
+            seed=self.seed,
+            supervised_checkpoint=self.supervised_checkpoint,
+        )
         named = apply_overrides(with_flags(RunSettings(), flags), about_game)
+        game, game_settings = named.game, named.game_settings
+        if (policy := named.supervised_checkpoint) is not None:
+            is_named = self.game is not None or any(word.startswith("game=") for word in words)
+            game = start.game_of(policy, game if is_named else None)
+            game_settings = start.settings_of(policy, game, game_settings)
         return default_settings(
-            named.game,
-            named.game_settings,
+            game,
+            game_settings,
             vtrace=self._vtrace,
             anchored=self.supervised_checkpoint is not None,
             iterations=self.iterations,

@@ -7,6 +7,7 @@ layout. Knows nothing of files; docs/reference/feedback.md describes them.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,8 @@ from lanista.data.demonstrations import FULL_VIEW, OUTCOMES, SOURCES
 from lanista.data.lines import ReplayError
 from lanista.data.records import PlayerInfo, player_of
 from lanista.data.values import keys, list_of, settings_of, text, whole, wrong
-from lanista.games.contract import Spec
+from lanista.games.contract import GameError, Spec
+from lanista.games.registry import Projection
 from lanista.text import quoted
 
 FORMAT, VERSION = "lanista-feedback", 1
@@ -93,6 +95,8 @@ class Stream:
     extras: dict[str, list[Extra]] = field(default_factory=dict)
     unfinished: bool = False
     """The last line had no end and was left out: its writer was stopped, or is still at it."""
+    unknown: dict[str, int] = field(default_factory=dict)
+    """By name: in how many events it was said, where the game has no place for it."""
 
     def __len__(self) -> int:
         return len(self.match)
@@ -172,8 +176,9 @@ def name_of(label: str, value: Any) -> str:
 class Steps:
     """Steps as they are read, checked one by one and turned into columns at the end."""
 
-    def __init__(self, header: StreamHeader, spec: Spec) -> None:
-        self.header, self.spec = header, spec
+    def __init__(self, header: StreamHeader, spec: Spec, project: Projection | None = None) -> None:
+        self.header, self.spec, self.project = header, spec, project
+        self.unknown: Counter[str] = Counter()
         self.sizes = [head.size for head in spec.heads]
         self.all_legal = "1" * spec.choices
         self.matches: dict[str, int] = {}
@@ -192,9 +197,10 @@ class Steps:
         match = name_of("match", value["match"])
         seat = whole("seat", value.get("seat", 0), self.spec.seats - 1)
         step = whole("step", value["step"], MOST_STEP)
-        observation = observation_of(self.spec, value["observation"])
+        seen, chosen, unknown = self._projected(value["observation"], value["action"])
+        observation = observation_of(self.spec, seen)
         mask = self._legal(value.get("mask", self.all_legal))
-        action = self._choices(value["action"], mask)
+        action = self._choices(chosen, mask)
         time = _number("time", value["time"])
         extras = _extras("extras", value.get("extras", {}))
         number = self.matches.setdefault(match, len(self.matches))
@@ -204,6 +210,7 @@ class Steps:
                 f"{self.last[number, seat]}; steps of a match must rise."
             )
         self.last[number, seat] = step
+        self.unknown.update(set(unknown))
         self._measure(extras)
         self.place.append((number, seat, step))
         self.time.append(time)
@@ -234,7 +241,30 @@ class Steps:
             action=np.array(self.action, np.int32).reshape(count, len(self.sizes))[order],
             extras=extras,
             unfinished=unfinished,
+            unknown=dict(sorted(self.unknown.items())),
         )
+
+    def _projected(self, observation: Any, action: Any) -> tuple[Any, Any, list[str]]:
+        """Return both in the game's layout, and the names of what it has no place for."""
+        unknown: list[str] = []
+        events = [value for value in (observation, action) if type(value) is dict]
+        if not events:
+            return observation, action, unknown
+        if self.project is None:
+            raise ReplayError(
+                f"it has named values, and {self.spec.name} says nothing of events; write lists "
+                "in its layout."
+            )
+        try:
+            if type(observation) is dict:
+                observation, more = self.project.observation(self.spec, observation)
+                unknown += more
+            if type(action) is dict:
+                action, more = self.project.action(action)
+                unknown += more
+        except GameError as problem:
+            raise ReplayError(str(problem)) from problem
+        return observation, action, unknown
 
     def _measure(self, extras: dict[str, float | str]) -> None:
         for name, value in extras.items():

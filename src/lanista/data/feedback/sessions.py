@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.data.datasets import Broken, DatasetError, find_files
+from lanista.data.datasets import Broken, find_files
 from lanista.data.demonstrations import UNKNOWN
 from lanista.data.feedback.schema import Outcome, Stream
 from lanista.data.feedback.streams import (
@@ -50,6 +50,8 @@ class StreamTally:
     unfinished: bool
     source: str
     """Who saw it: the player itself, or a spectator."""
+    unknown: dict[str, int] = field(default_factory=dict)
+    """By name: in how many events it was said, where the game has no place for it."""
 
     def as_json(self) -> dict[str, Any]:
         return {**vars(self), "file": str(self.file), "extras": list(self.extras)}
@@ -68,6 +70,8 @@ class FeedbackSummary:
     """A sentence on each outcome that belongs to no match here."""
     unfinished_manifests: list[Path] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    """A sentence on each folder that is missing or empty."""
 
     @property
     def decisions(self) -> int:
@@ -94,6 +98,7 @@ class FeedbackSummary:
             "unlinked": len(self.unlinked),
             "unlinked_examples": self.unlinked[:_EXAMPLES],
             "streams": [stream.as_json() for stream in self.streams],
+            "notices": list(self.notices),
             "broken": [{"file": str(one.file), "reason": one.reason} for one in self.broken],
         }
 
@@ -117,17 +122,15 @@ def read_feedback(
 ) -> FeedbackSummary:
     """Read every stream under `feedback` and link the outcomes of every manifest under `reports`.
 
-    `take` is given each sound stream in turn; `progress` is told files done and files in all.
+    `take` is given each sound stream in turn; `progress` is told files done and files in all. A
+    folder that is missing or empty is noted and gives nothing.
     """
     folder = None if feedback is None else Path(feedback)
     summary = FeedbackSummary(folder, None if reports is None else Path(reports))
     outcomes = _read_manifests(summary)
     if folder is None:
         return summary
-    files = find_files(folder, summary.broken, STREAM, "feedback")
-    files = [file for file in files if file.name == STREAM]
-    if not files and not summary.broken:
-        raise DatasetError(f"{printable(folder)} holds no feedback; its files are called {STREAM}.")
+    files = _files(folder, summary, STREAM, "feedback")
     sessions: dict[str, Path] = {}
     for number, file in enumerate(files):
         here = file.relative_to(folder)
@@ -150,16 +153,25 @@ def read_feedback(
     return summary
 
 
+def _files(folder: Path, summary: FeedbackSummary, name: str, content: str) -> list[Path]:
+    """Return the files of one name under a folder; where there are none, note why."""
+    missing = f"it holds no {content}, whose files are called {name}"
+    if not folder.exists():
+        missing = "it does not exist"
+        files = []
+    else:
+        files = find_files(folder, summary.broken, name, content)
+        files = [file for file in files if file.name == name]
+    if not files and not summary.broken:
+        summary.notices.append(f"Nothing comes from {printable(folder)}: {missing}.")
+    return files
+
+
 def _read_manifests(summary: FeedbackSummary) -> dict[str, list[_Told]]:
     """Return what all manifests tell, by the word that names the feedback."""
     if summary.reports is None:
         return {}
-    files = find_files(summary.reports, summary.broken, MANIFEST, "reports")
-    files = [file for file in files if file.name == MANIFEST]
-    if not files and not summary.broken:
-        raise DatasetError(
-            f"{printable(summary.reports)} holds no reports; their files are called {MANIFEST}."
-        )
+    files = _files(summary.reports, summary, MANIFEST, "reports")
     by_feedback: dict[str, list[_Told]] = {}
     for file in files:
         here = file.relative_to(summary.reports)
@@ -251,6 +263,7 @@ def _tally(stream: Stream, file: Path, outcome: NDArray[np.int8]) -> StreamTally
         extras=tuple(sorted(stream.extras)),
         unfinished=stream.unfinished,
         source=stream.header.source,
+        unknown=stream.unknown,
     )
 
 

@@ -33,6 +33,7 @@ from lanista.data.records import PlayerInfo
 from lanista.data.resimulation import set_up
 from lanista.data.values import parse_line
 from lanista.errors import LanistaError
+from lanista.games import registry
 from lanista.games.contract import Spec
 from lanista.text import printable, quoted
 
@@ -159,7 +160,7 @@ def read_stream(path: str | Path, *, game: str | None = None) -> Stream:
         with _at_line(1):
             header = parse_header(parse_line(first))
         spec = _spec_of(header, game)
-        rows = Steps(header, spec)
+        rows = Steps(header, spec, registry.entry(game or header.game).project)
         unfinished = False
         for number, line, whole_line in lines:
             if not whole_line:

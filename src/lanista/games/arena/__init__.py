@@ -2,19 +2,22 @@
 
 rules.pxd is the rules, view.pxd what a seat sees, hidden.pxd what it does not, bots.pyx who plays;
 reference.py says the same in plain Python, for the tests. frames.py is what a picture shows,
-draw.py draws it in a terminal, animation.py as a moving picture.
+draw.py draws it in a terminal, animation.py as a moving picture. action_codec.py and events.py turn
+what other programs say of actions and of a match into this game's numbers.
 """
 
 from collections.abc import Callable
 from functools import partial
 
+from lanista.games.arena.action_codec import Action, decode_action, encode_action
 from lanista.games.arena.animation import ArenaAnimation
 from lanista.games.arena.bots import VERSIONS, ArenaBot
+from lanista.games.arena.events import project_action, project_observation
 from lanista.games.arena.game import Arena
 from lanista.games.arena.layout import OBSERVATIONS
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
-from lanista.games.registry import Entry, Setting
+from lanista.games.registry import Entry, Projection, Setting
 
 
 def _bot(name: str) -> Callable[[Spec, int], Player]:
@@ -35,6 +38,7 @@ ENTRY = Entry(
     },
     bots={name: _bot(name) for name in VERSIONS},
     animate=ArenaAnimation,
+    project=Projection(project_observation, project_action),
 )
 
-__all__ = ["ENTRY", "Arena", "ArenaBot"]
+__all__ = ["ENTRY", "Action", "Arena", "ArenaBot", "decode_action", "encode_action"]
