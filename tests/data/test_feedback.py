@@ -432,18 +432,22 @@ def blocks(kind: str) -> list[str]:
 
 
 def test_the_examples_on_the_page_are_a_stream_and_its_manifest(tmp_path):
-    (stream,), (manifest,) = blocks("json"), blocks("jsonl")
+    (stream, event), (manifest,) = blocks("json"), blocks("jsonl")
+    stream += event
     for path, text in (("feedback/monday/" + STREAM, stream), ("live/" + MANIFEST, manifest)):
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_text(text)
     summary = read_feedback(tmp_path / "feedback", tmp_path / "live")
     assert not summary.broken
-    assert (summary.decisions, summary.outcomes, summary.linked) == (2, 2, 1)
+    assert (summary.decisions, summary.outcomes, summary.linked) == (3, 2, 1)
+    assert summary.streams[0].unknown == {"ping": 1}
 
 
 def test_the_code_on_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (code,) = blocks("python")
-    exec(code, {})
+    codec, stream = blocks("python")
+    exec(codec, {})
+    assert capsys.readouterr().out.startswith("[7, 5, 5, 0, 1, 0, 0] Action(move_x=0.4, ")
+    exec(stream, {})
     assert capsys.readouterr().out == "1 (1, 19) ['ROUND 1']\n"
     assert read_feedback("feedback", "live").linked == 1
