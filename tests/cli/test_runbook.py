@@ -43,6 +43,7 @@ ADDED = {
         for change in (
             "device=cpu", "stages.record.matches=2", "stages.imitate.evaluation_matches=2",
             "stages.imitate.imitation.epochs=1", "stages.imitate.network.size=s",
+            "stages.imitate.imitation.dagger.rounds=1", "stages.imitate.imitation.dagger.matches=2",
             "stages.rl.iterations=1", "stages.rl.rollouts.unrolls=2", "stages.rl.replay.minimum=2",
             "stages.rl.replay.batch=2", "stages.rl.evaluation.matches=2",
             "stages.league.iterations=1", "stages.league.rollouts.unrolls=2",
