@@ -92,3 +92,24 @@ def test_an_update_of_one_step_has_no_kl_to_follow() -> None:
     with pytest.raises(SettingsError, match="several steps"):
         apply_overrides(RunSettings(), words)
     apply_overrides(RunSettings(), [*words, "learning.minibatches=2"])
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        (-1, "comes to -1"),
+        (0, "comes to 0"),
+        ({"kind": "linear", "start": 0.01, "end": -0.01}, "comes to -0.01"),
+        ({"kind": "linear", "start": 0.01, "end": 0, "steps": 10}, "comes to 0"),
+        ({"kind": "delay", "share": 0.5, "then": 0.01}, "comes to 0"),
+        ({"kind": "coupled", "to": "temperature"}, "is coupled"),
+        ({"kind": "on-plateau", "start": 0.01}, "is on-plateau"),
+    ],
+)
+def test_a_target_that_no_kl_can_be_held_to_is_refused(target: object, sentence: str) -> None:
+    with pytest.raises(LanistaError, match=f"target of a follow-kl schedule {sentence}"):
+        parse_schedule({**RULE, "target": target})
+
+
+def test_a_target_may_fall_to_a_number_above_zero() -> None:
+    parse_schedule({**RULE, "target": {"kind": "linear", "start": 0.01, "end": 0.001}})

@@ -58,7 +58,8 @@ def sound() -> RunRecord:
     ("learning", "lag", "told"),
     [
         ("{epochs: 1, minibatches: 1}", 0.0, True),
-        ("{epochs: 1, minibatches: 2, accumulate: 2}", 0.0, True),
+        ("{epochs: 1, minibatches: 2, accumulate: 2}", 0.0, False),
+        ("{epochs: 1, minibatches: 1, accumulate: 2}", 0.0, True),
         ("{epochs: 2, minibatches: 1}", 0.0, False),
         ("{epochs: 1, minibatches: 2}", 0.0, False),
         ("{epochs: 1, minibatches: 1}", 3.0, False),  # Of older weights, so that it says something.

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -90,3 +91,13 @@ def test_a_stage_that_is_not_done_has_no_row(tmp_path):
     (tmp_path / "stages").mkdir()
     (tmp_path / "stages" / "record.json").write_text('{"inputs": {"settings": {}}}')
     assert read_stages(tmp_path).rows == []
+
+
+def test_an_accuracy_that_is_not_known_is_written_as_a_dash(pipeline, tmp_path):
+    shutil.copytree(pipeline, tmp_path / "out")
+    path = tmp_path / "out" / "imitation.safetensors.json"
+    report = json.loads(path.read_text())
+    report["held_out"]["whole_action_accuracy"] = None
+    path.write_text(json.dumps(report))
+    row = next(row for row in read_stages(tmp_path / "out").rows if row["stage"] == "imitate")
+    assert "the likeliest action is theirs in —" in row["result"]

@@ -11,7 +11,7 @@ from lanista.errors import LanistaError
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 from lanista.pipeline.recipes import alphastar, recipe_names, settings_of
-from lanista.runs.serialise import commented, flat, sentences
+from lanista.runs.serialise import SettingsError, commented, flat, sentences
 from lanista.runs.settings import (
     NEWER,
     Checkpoints,
@@ -265,3 +265,16 @@ def test_the_recipe_for_the_arena_is_what_rl_does_without_one():
         "arena", "vtrace", "stream",
     )  # fmt: skip
     assert {"policy", "value", "upgo", "anchor_forward"} <= recipe.learning.terms.keys()
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        {"kind": "coupled", "to": "lr"},
+        {"kind": "warm-up", "steps": 2, "then": {"kind": "coupled", "to": "lr"}},
+        {"kind": "on-plateau", "start": 0.1},
+    ],
+)
+def test_shaping_that_follows_what_playing_does_not_see_is_refused(scale):
+    with pytest.raises(SettingsError, match=r"rollouts\.shaping_scale follows"):
+        Rollouts(shaping_scale=scale)

@@ -15,6 +15,7 @@ from lanista.learn.settings import Learning
 from lanista.nets.policy import Critic
 from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
+from lanista.report.reading import read_run
 from lanista.runs.settings import Checkpoints, Rollouts, RunSettings
 from lanista.training.critic_file import CRITIC, take_critic, write_critic
 from lanista.training.loop import train
@@ -59,7 +60,7 @@ def test_a_critic_of_another_policy_or_another_shape_is_left_alone(tmp_path: Pat
     torch.manual_seed(0)
     trained = Critic(spec, SMALL, features=16)
     torch.nn.init.normal_(trained.head.weight)
-    write_critic(tmp_path, trained, "features", "a" * 64)
+    write_critic(tmp_path, trained, "features", "a" * 64, 1.0)
     fresh = Critic(spec, SMALL, features=16)
     assert not take_critic(tmp_path, fresh, "features", "b" * 64)
     assert not take_critic(tmp_path, fresh, "seat", "a" * 64)
@@ -75,7 +76,7 @@ def test_a_critic_of_another_policy_or_another_shape_is_left_alone(tmp_path: Pat
 @pytest.mark.parametrize("damage", ["cut", "text", "nan"])
 def test_a_damaged_critic_is_as_good_as_none(tmp_path: Path, damage: str) -> None:
     critic = Critic(spec_of("kuhn"), SMALL, features=16)
-    write_critic(tmp_path, critic, "features", "a" * 64)
+    write_critic(tmp_path, critic, "features", "a" * 64, 1.0)
     path = tmp_path / CRITIC
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:-3])
@@ -119,3 +120,18 @@ def test_a_taught_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path) 
     whole, parts = (load_policy(tmp_path / name).policy for name in ("whole", "parts"))
     for name, tensor in whole.state_dict().items():
         assert torch.equal(tensor, parts.state_dict()[name])
+
+
+@pytest.mark.parametrize(
+    ("gamma", "sentence"),
+    [(1.0, "is taken over."), (0.995, "its discount was 1.0 and this run's is 0.995")],
+)
+def test_a_critic_of_another_discount_is_taken_over_and_that_is_said(
+    tmp_path: Path, gamma: float, sentence: str
+) -> None:
+    train(settings_of(2), tmp_path / "first")
+    begun = settings_of(1, tmp_path / "first")
+    begun = replace(begun, learning=replace(begun.learning, gamma=gamma))
+    train(begun, tmp_path / "second")
+    notices = [words for _, words in read_run(tmp_path / "second.run").notices]
+    assert sentence in next(words for words in notices if words.startswith("The critic"))

@@ -236,3 +236,23 @@ def test_a_run_is_evaluated_by_the_mark_alone_about_thirty_times_in_its_budget()
     assert (half.evaluation.bots, half.evaluation.exact) == (("random",), "never")
     # The winner's file has the recipe's own evaluation.
     assert plan.settings({"learning.lr": 0.2}).evaluation == RECIPE.evaluation
+
+
+@pytest.mark.parametrize("name", ["a?b", "a#b%41", "{SCHEMA}"])
+def test_a_folder_of_any_name_holds_its_study(name: str, tmp_path: Path) -> None:
+    with study_in(tmp_path / name) as study:
+        study.enqueue({"learning.lr": 0.1})
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    with study_in(tmp_path / name) as study:
+        assert not study.empty
+
+
+def test_a_study_that_is_damaged_or_not_ours_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "study.db").write_text("no database at all, " * 500)
+    with pytest.raises(LanistaError, match=r"study\.db cannot be read .*move it away"):
+        searched(tmp_path)
+    (tmp_path / "study.db").unlink()
+    with study_in(tmp_path) as study:
+        study.study.tell(study.study.ask(study.distributions), 1.0)
+    with pytest.raises(LanistaError, match=r"Trial 0 in .* was not written by lanista tune"):
+        searched(tmp_path)

@@ -70,7 +70,7 @@ FAMILIES: Mapping[str, Commands] = {
     },
     "Train": {
         "run": Entry("train.run:RunCommand", "Run a whole pipeline from a recipe."),
-        "imitate": Entry("train.imitate:Imitate", "Clone the play of recorded players."),
+        "imitate": Entry("train.imitate:Imitate", "Clone recorded players, or a bot."),
         "rl": Entry("train.rl:RL", "Train a policy by reinforcement learning."),
         "league": Entry("train.league:LeagueCommand", "Train a league with exploiters."),
         "tune": Entry("train.tune:Tune", "Search settings by time to strength."),

@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 from lanista.errors import LanistaError
 
 State = dict[str, float]
+_LONG = 1 << 40
+"""Steps after which any schedule over updates is at its end."""
 
 
 @dataclass(frozen=True)
@@ -294,6 +296,17 @@ class FollowKL(Schedule):
             raise LanistaError(
                 f"A follow-kl schedule needs 0 < lowest ≤ start ≤ highest, got {self.lowest}, "
                 f"{self.start} and {self.highest}."
+            )
+        if self.target.needs() or self.target.initial():
+            raise LanistaError(
+                f"The target of a follow-kl schedule is {self.target.kind}; give a number or a "
+                "schedule over updates."
+            )
+        lowest = min(self.target(step, _LONG) for step in (0, _LONG // 2, _LONG - 1))
+        if lowest <= 0:
+            raise LanistaError(
+                f"The target of a follow-kl schedule comes to {lowest:g}; KL is never below 0, so "
+                "give one that stays above."
             )
 
     def __call__(

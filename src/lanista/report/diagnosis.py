@@ -123,15 +123,14 @@ def _one_step(record: RunRecord) -> bool:
     learning = settings.get("learning") if isinstance(settings, dict) else None
     if not isinstance(learning, dict):
         return False
-    steps = [learning.get(name, 1) for name in ("epochs", "minibatches", "accumulate")]
+    steps = [learning.get(name, 1) for name in ("epochs", "minibatches")]
     if not all(isinstance(number, int) for number in steps):
         return False
-    epochs, minibatches, accumulate = steps
     aged = any(
         value for name, series in record.metrics.items() if name.endswith("lag/mean")
         for _, value in series
     )  # fmt: skip
-    return epochs * minibatches <= accumulate and not aged
+    return steps == [1, 1] and not aged
 
 
 def _facts(record: RunRecord) -> Iterator[str]:

@@ -82,10 +82,11 @@ def _imitated(folder: Path) -> dict[str, str]:
             f"{report['epochs']} epochs over {report['data']['learned_decisions']:,} decisions of "
             f"{teachers}"
         )
+        accuracy = report["held_out"]["whole_action_accuracy"]
         held_out, meetings = report["held_out"], (report["strength"] or {}).get("meetings", [])
         results = [
             f"held out: nll {held_out['nll']:.4f}, the likeliest action is theirs in "
-            f"{held_out['whole_action_accuracy']:.0%}",
+            + ("—" if accuracy is None else f"{accuracy:.0%}"),
             *(
                 f"{met['manner']} against {met['opponent']} "
                 f"{said_estimate(Estimate(**met['clone']['score']))} in {met['clone']['matches']:,}"

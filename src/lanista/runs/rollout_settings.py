@@ -107,10 +107,11 @@ class Rollouts:
                 f"rollouts.stagger is {self.stagger} and rollouts.mode {self.mode}; give at least "
                 "1 with mode stream, or leave it out."
             )
-        if parse_schedule(self.shaping_scale).initial():
+        scale = parse_schedule(self.shaping_scale)
+        if scale.initial() or scale.needs():
             raise SettingsError(
-                "rollouts.shaping_scale follows a score or KL, which playing does not see; give a "
-                "number or a schedule over updates."
+                "rollouts.shaping_scale follows a score, KL or another schedule, which playing "
+                "does not see; give a number or a schedule over updates."
             )
         if self.slots < 0:
             raise SettingsError(f"rollouts.slots is {self.slots}; give 0 or more.")

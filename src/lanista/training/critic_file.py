@@ -23,10 +23,10 @@ _WARM_UP = 20
 """Updates, at most, in which a critic from nothing learns alone; at most a tenth of a run."""
 
 
-def write_critic(folder: Path, critic: Critic, sees: str, digest: str) -> None:
-    """Write the critic of the policy with this digest into its run's folder."""
+def write_critic(folder: Path, critic: Critic, sees: str, digest: str, gamma: float) -> None:
+    """Write the critic of the policy with this digest, and its discount, into its run's folder."""
     tensors = {name: tensor.cpu().contiguous() for name, tensor in critic.state_dict().items()}
-    about = {"policy": digest, "output": critic.output, "sees": sees}
+    about = {"policy": digest, "output": critic.output, "sees": sees, "gamma": str(gamma)}
     write_bytes(folder / CRITIC, save_tensors(tensors, about))
 
 
@@ -37,7 +37,9 @@ def take_critic(folder: Path, critic: Critic, sees: str, digest: str) -> bool:
         return False
     try:
         with safe_open(path, framework="pt") as file:
-            if file.metadata() != {"policy": digest, "output": critic.output, "sees": sees}:
+            about = dict(file.metadata() or {})
+            about.pop("gamma", None)  # Another discount is better than beginning from nothing.
+            if about != {"policy": digest, "output": critic.output, "sees": sees}:
                 return False
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, json.JSONDecodeError):
@@ -51,6 +53,12 @@ def take_critic(folder: Path, critic: Critic, sees: str, digest: str) -> bool:
         return False
     critic.load_state_dict(tensors)
     return True
+
+
+def _gamma(folder: Path) -> str | None:
+    """Return the discount that a critic which was taken over learned with, where its file says."""
+    with safe_open(folder / CRITIC, framework="pt") as file:
+        return (file.metadata() or {}).get("gamma")
 
 
 def take_over(settings: RunSettings, critic: Critic) -> int:
@@ -84,7 +92,13 @@ def notice(settings: RunSettings, critic: Critic, updates: int) -> str:
         return f"The critic learns first: {alone}." if updates else ""
     after = f"; {alone}" if updates else ""
     if bool(critic.head.weight.any()):  # A new one's are all 0.
-        return f"The critic that was trained beside {start} is taken over{after}."
+        gamma = _gamma(folder_of(Path(start)))
+        other = (
+            f"; its discount was {gamma} and this run's is {learning.gamma} (learning.gamma)"
+            if gamma not in (None, str(learning.gamma))
+            else ""
+        )
+        return f"The critic that was trained beside {start} is taken over{other}{after}."
     return (
         f"The critic begins from nothing, since beside {start} there is none that sees "
         f"{learning.critic_sees} (learning.critic_sees) and gives {learning.critic_output} "

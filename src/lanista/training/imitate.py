@@ -233,7 +233,8 @@ class _Work:
         output, spec, step = self.task.output, self.lesson.data.spec, self.cloner.best_epoch
         digest = save_policy(output, policy, spec, step=step, **self._about())
         if critic is not None:
-            write_critic(self.folder, critic, "features", digest)
+            gamma = self.task.imitation.gamma
+            write_critic(self.folder, critic, "features", digest, gamma)
         return digest
 
     def judge(self) -> ImitationReport:

@@ -342,7 +342,7 @@ class _Trainer:
         )
 
     def _promote(self, judgements: dict[str, Judgement]) -> None:
-        """Promote the newest policies of a league that are not surely worse than before."""
+        """Promote the newest policies of a league that are not significantly worse than before."""
         if self.settings.league is None:
             return
         for training in self.population.mains:
@@ -514,7 +514,8 @@ class _Trainer:
         # A head on a policy's features fits the weights it was trained with, and no others.
         learner, sees = training.learner, self.settings.learning.critic_sees
         if policy is learner.policy or sees != "features":
-            write_critic(self.run.folder, learner.critic, sees, digest)
+            gamma = self.settings.learning.gamma
+            write_critic(self.run.folder, learner.critic, sees, digest, gamma)
 
     def _say(self, sentence: str, update: int | None = None) -> None:
         """Tell the user; what belongs to the coming update is taken back with it."""

@@ -104,7 +104,7 @@ def _rank(cost: float, costs: Sequence[float]) -> float:
 
 
 def beats(winner: Arm, defaults: Arm) -> bool:
-    """Whether the winner reaches the mark, and surely sooner."""
+    """Whether the winner reaches the mark, and significantly sooner."""
     reaches = 2 * winner.reached > len(winner.outcomes)
     return reaches and rank_test(winner.costs, defaults.costs) <= LEVEL
 
@@ -132,8 +132,8 @@ def verdict(plan: Plan, winner: Arm | None, defaults: Arm) -> str:
             "give a larger --budget or an easier --mark."
         )
     return (
-        f"No: the winner does not surely beat the defaults: to {plan.mark} it takes {medians} "
-        f"(medians of {plan.confirm} fresh seeds, p = {luck:.3g}); keep the defaults."
+        f"No: the winner does not significantly beat the defaults: to {plan.mark} it takes "
+        f"{medians} (medians of {plan.confirm} fresh seeds, p = {luck:.3g}); keep the defaults."
     )
 
 

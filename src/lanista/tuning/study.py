@@ -7,9 +7,11 @@ business of `search`.
 from __future__ import annotations
 
 import json
+import sqlite3
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -60,17 +62,9 @@ class Study:
     def __init__(self, folder: Path, space: Space, *, seed: int, parallel: bool) -> None:
         """Open the folder's study, or begin one; `parallel`: several trials are out at once."""
         self.optuna = optuna()
-        self.storage = self.optuna.storages.RDBStorage(f"sqlite:///{folder / STUDY}")
+        self.path = folder / STUDY
         self.distributions = {key: _distribution(self.optuna, it) for key, it in space.items()}
-        self.study = self.optuna.create_study(
-            storage=self.storage,
-            study_name="lanista tune",
-            direction="minimize",
-            load_if_exists=True,
-            pruner=self.optuna.pruners.SuccessiveHalvingPruner(
-                min_resource=RUNGS[0], reduction_factor=REDUCTION
-            ),
-        )
+        self.storage, self.study = self._opened()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self.optuna.exceptions.ExperimentalWarning)
             # A search that goes on must not draw again what it drew first.
@@ -79,6 +73,30 @@ class Study:
             )
         self.out: dict[int, Any] = {}
         """Trials that are being run, by number."""
+
+    def _opened(self) -> tuple[Any, Any]:
+        from sqlalchemy.exc import DatabaseError
+
+        # By its path: in a URL some letters of a folder's name mean something else.
+        creator = partial(sqlite3.connect, self.path, check_same_thread=False)
+        try:
+            storage = self.optuna.storages.RDBStorage(
+                f"sqlite:///{STUDY}", engine_kwargs={"creator": creator}
+            )
+            return storage, self.optuna.create_study(
+                storage=storage,
+                study_name="lanista tune",
+                direction="minimize",
+                load_if_exists=True,
+                pruner=self.optuna.pruners.SuccessiveHalvingPruner(
+                    min_resource=RUNGS[0], reduction_factor=REDUCTION
+                ),
+            )
+        except DatabaseError as error:
+            raise LanistaError(
+                f"{self.path} cannot be read as a study of a search ({error.orig}); move it away "
+                "to search anew."
+            ) from error
 
     def close(self) -> None:
         """Let go of the file."""
@@ -89,15 +107,14 @@ class Study:
         """Have these values tried next."""
         self.study.enqueue_trial(dict(values))
 
-    def try_lost_again(self) -> int:
-        """Put what a killed search was running back in the queue; return how many trials."""
+    def try_lost_again(self) -> None:
+        """Put what a killed search was running back in the queue."""
         running = self.study.get_trials(states=(self.optuna.trial.TrialState.RUNNING,))
         for trial in running:
             self.storage.set_trial_user_attr(trial._trial_id, _LOST, True)
             self.study.tell(trial.number, state=self.optuna.trial.TrialState.FAIL)
             if trial.params:
                 self.enqueue(trial.params)
-        return len(running)
 
     @property
     def empty(self) -> bool:
@@ -129,7 +146,7 @@ class Study:
     def records(self) -> list[Record]:
         """Return the trials that have ended, by number; those lost in a kill are left out."""
         return [
-            _record(trial)
+            self._record(trial)
             for trial in self.study.get_trials(deepcopy=False)
             if trial.state.is_finished() and _LOST not in trial.user_attrs
         ]
@@ -139,13 +156,17 @@ class Study:
         whole = [record for record in self.records() if record.state == "done"]
         return min(whole, key=lambda record: record.cost or 0.0, default=None)
 
-
-def _record(trial: Any) -> Record:
-    attributes = trial.user_attrs
-    runs = tuple(json.loads(attributes[_RUNS]))
-    return Record(
-        trial.number, dict(trial.params), attributes[_STATE], trial.value, runs, attributes[_WHY]
-    )
+    def _record(self, trial: Any) -> Record:
+        attributes = trial.user_attrs
+        try:
+            runs = tuple(json.loads(attributes[_RUNS]))
+            state, why = attributes[_STATE], attributes[_WHY]
+        except (KeyError, TypeError, ValueError) as error:
+            raise LanistaError(
+                f"Trial {trial.number} in {self.path} was not written by lanista tune; move the "
+                "file away to search anew."
+            ) from error
+        return Record(trial.number, dict(trial.params), state, trial.value, runs, why)
 
 
 def _distribution(optuna: ModuleType, scope: Range) -> Any:

@@ -34,7 +34,8 @@ class ImitationFlags(Imitation):
 
 @dataclass(frozen=True)
 class Imitate:
-    """Learn from replays and live feedback to play as others did, and say how near it comes."""
+    """Learn from replays, live feedback or a bot that teaches to play as they do, and say how near
+    it comes."""
 
     output: Annotated[Path, tyro.conf.arg(metavar="FILE"), Writes(RunFile(numbers=True))]
     """Where the policy goes; its numbers are FILE.json, its run folder FILE.run."""

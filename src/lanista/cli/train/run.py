@@ -27,9 +27,7 @@ class RunCommand:
     Instead of a recipe, --game has settings chosen for the game: it trains, evaluates and reports.
     What is done is skipped, so the same command, or the folder alone, goes on after a stop."""
 
-    recipe: Annotated[
-        tyro.conf.Positional[str], tyro.conf.arg(metavar="[RECIPE_OR_FOLDER]"), RECIPES
-    ] = ""
+    recipe: Annotated[tyro.conf.Positional[str], optional("[RECIPE_OR_FOLDER]"), RECIPES] = ""
     """A recipe's name, a file, or the folder of a pipeline to go on with; or give --game."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None
     """Instead of a recipe: a game's name, family:NAME, or a Python file."""

@@ -41,7 +41,7 @@ class Tune:
 
     output: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), Writes(TUNING)]
     """Where the search goes: its trials, trials.csv and winner.yaml."""
-    recipe: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[RECIPE]"), RECIPES] = ""
+    recipe: Annotated[tyro.conf.Positional[str], optional("[RECIPE]"), RECIPES] = ""
     """A recipe's name or a settings file; of a pipeline, its stage rl. Or give --game."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None
     """Instead of a recipe: a game's name, family:NAME, or a Python file, with the settings that
@@ -71,8 +71,8 @@ class Tune:
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
     resume: Annotated[bool, switch()] = False
-    """Go on with the search in FOLDER; more --trials may be given, and what is given again must be
-    as it was."""
+    """Go on with the search in FOLDER; more --trials or another --confirm may be given, and what
+    else is given again must be as it was."""
 
     def run(self) -> int:
         """Search, confirm, print the table and the sentence; return 0, or 130 when interrupted."""

@@ -35,7 +35,7 @@ _LOWER = (
 
 
 def score_fell(numbers: LearnerNumbers) -> Finding | None:
-    """The newest evaluation is surely below the first."""
+    """The newest evaluation is significantly below the first."""
     evaluations = numbers.evaluations()
     if len(evaluations) < 2 or numbers.of("exact/nash_conv"):
         return None  # Where NashConv is known, a lower score may be better play.
@@ -47,10 +47,11 @@ def score_fell(numbers: LearnerNumbers) -> Finding | None:
     fallen = [
         word
         for word in both
-        if _surely_below(last[word], first[word], stretch) and _paid_less(numbers, word, began)
+        if _significantly_below(last[word], first[word], stretch)
+        and _paid_less(numbers, word, began)
     ]
     whole = [_mean(scores[word] for word in both) for scores in (first, last)]
-    if _surely_below(whole[1], whole[0], stretch) and fallen:
+    if _significantly_below(whole[1], whole[0], stretch) and fallen:
         many = "s" if len(both) > 1 else ""
         return _fell(numbers, f"the {len(both)} bot{many}", (began, whole[0]), (update, whole[1]))
     fallen = [word for word in fallen if first[word].value - last[word].value >= MATTERS_ALONE]
@@ -79,7 +80,7 @@ def fell_from_peak(numbers: LearnerNumbers) -> Finding | None:
     stretch = _stretch(len(means) * (len(means) - 1) // 2)
     fell = all(
         means[peak].value - means[at].value >= FAR
-        and _surely_below(means[at], means[peak], stretch)
+        and _significantly_below(means[at], means[peak], stretch)
         for at in (before, update)
     )
     if peak not in later or not fell or not any(_paid_less(numbers, word, peak) for word in both):
@@ -198,7 +199,7 @@ def _mean(scores: Iterable[Estimate]) -> Estimate:
     return Estimate(value, max(0.0, value - half), min(1.0, value + half), 0)
 
 
-def _surely_below(last: Estimate, first: Estimate, stretch: float) -> bool:
+def _significantly_below(last: Estimate, first: Estimate, stretch: float) -> bool:
     fall = first.value - last.value
     width = stretch * math.hypot(first.half or 0.0, last.half or 0.0)
     return fall >= MATTERS and fall > width
