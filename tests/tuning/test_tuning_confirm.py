@@ -50,7 +50,7 @@ def test_the_sentence_says_what_came_of_it() -> None:
     assert "3 times as fast (p = 0.05)" in yes
     assert "at least 20 times as fast" in verdict(PLAN, arm(2, 3, 4), arm(70, 71, 72))
     no = verdict(PLAN, arm(2, 9, 4), arm(6, 9, 12))
-    assert no.startswith("No: the winner does not surely beat the defaults")
+    assert no.startswith("No: the winner does not significantly beat the defaults")
     assert "keep the defaults" in no
     assert "neither" in verdict(PLAN, arm(61, 62, 63), arm(70, 71, 72))
     assert "recipe's own were the fastest" in verdict(PLAN, None, arm(1, 2, 3))
