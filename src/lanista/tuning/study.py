@@ -95,7 +95,7 @@ class Study:
         except DatabaseError as error:
             raise LanistaError(
                 f"{self.path} cannot be read as a study of a search ({error.orig}); move it away "
-                "to search anew."
+                "to begin a new search."
             ) from error
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ class Study:
         except (KeyError, TypeError, ValueError) as error:
             raise LanistaError(
                 f"Trial {trial.number} in {self.path} was not written by lanista tune; move the "
-                "file away to search anew."
+                "file away to begin a new search."
             ) from error
         return Record(trial.number, dict(trial.params), state, trial.value, runs, why)
 
