@@ -1,4 +1,4 @@
-"""Which evaluated policy of a league is promoted: the newest that is not surely worse.
+"""Which evaluated policy of a league is promoted: the newest that is not significantly worse.
 
 Promotion reads the worst-case meter: NashConv where it is exact, the lowest score over the pool
 elsewhere. A policy takes over unless the whole interval of its worst case lies on the worse side of

@@ -226,7 +226,9 @@ class _Work:
         if any(trial.faster and trial.why for trial in sweep.trials):
             out.print("Where cores were missing, others used them: what is not faster may yet be.")
         if sweep.taken_back:
-            out.print("All changes together are not surely faster than the recipe: none is kept.")
+            out.print(
+                "All changes together are not significantly faster than the recipe: none is kept."
+            )
         if changed := changed_lines(sweep.first, sweep.now):
             out.print("\n".join(["Found:", *(f"  {line}" for line in changed)]))
             out.print(f"On the command line: --set {as_flags(self.subject, sweep)}")
