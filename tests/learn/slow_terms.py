@@ -53,10 +53,17 @@ class SlowTerms(Slow):
             number = max(1, round(self.count * s.keep_advantages))
             self.kept = set(sorted(range(self.count), key=lambda row: -abs(raw[row]))[:number])
         if s.normalise_advantages:
-            # Those of V-trace carry their ratios, and no mean is taken from them.
-            mean = 0.0 if s.policy == "vtrace" else sum(raw) / self.count
-            deviation = math.sqrt(sum((a - mean) ** 2 for a in raw) / self.count)
-            self.advantage = [(a - mean) / deviation for a in raw]
+            # Those of V-trace carry their ratios, and are centred by them.
+            carried = [1.0] * self.count
+            if s.policy == "vtrace":
+                logs = [
+                    float(log.detach()) - mu for log, mu in zip(self.log_pi, self.mu, strict=True)
+                ]
+                carried = [min(s.pg_rho_clip, math.exp(log)) for log in logs]
+            centre = sum(raw) / sum(carried)
+            centred = [a - ratio * centre for a, ratio in zip(raw, carried, strict=True)]
+            size = math.sqrt(sum(a**2 for a in centred) / self.count)
+            self.advantage = [a / size for a in centred]
 
     # R-NaD: every match in the order of its turns.
 

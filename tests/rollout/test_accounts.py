@@ -98,7 +98,7 @@ def crew_of():
     game = make("kuhn", slots=4, seed=0)
     crew = CollectWorker()
     crew.build(lambda line: Collector(game, actor_of(game.spec), unroll_length=4))
-    return crew, Order("whole_matches", 8, 0, 1.0, 1)
+    return crew, Order("whole_matches", 8, 0, 1.0, 0.0, 1)
 
 
 def test_what_passes_between_two_chunks_is_nobody_s_work():

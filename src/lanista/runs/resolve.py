@@ -27,6 +27,7 @@ def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
     What is not said of the game is as the policy to begin from has it.
     """
     entry = registry.entry(settings.game)
+    files = files_named(settings)
     values = dict(settings.game_settings)
     if settings.supervised_checkpoint:
         values = start.settings_of(settings.supervised_checkpoint, settings.game, values)
@@ -39,7 +40,7 @@ def resolve(settings: RunSettings) -> tuple[RunSettings, dict[str, bytes]]:
     refuse_draw(settings.rollouts.draw, spec)
     digests: dict[str, str] = {}
     data: dict[str, bytes] = {}
-    for word in files_named(settings):
+    for word in files:
         digests[word], name, content = _kept(word, spec, settings.seed)
         data[name] = content
     return _with_digests(settings, digests, spec), data

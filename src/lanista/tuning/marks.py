@@ -6,7 +6,6 @@ Pure functions of what was measured. Knows nothing of runs and files.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +13,6 @@ from typing import Literal
 from lanista.errors import LanistaError
 from lanista.evaluation.score import wilson
 
-_FORM = re.compile(r"\s*(nash_conv|score)(?::\s*(\S.*?))?\s*(<=|>=)\s*([^<>=]+?)\s*")
 _REMEDY = "write it as nash_conv<=0.05, score:BOT>=0.6 or score>=0.6"
 
 
@@ -73,16 +71,17 @@ class Mark:
 
 def parse_mark(text: str) -> Mark:
     """Return the mark that a text such as `score:kiter>=0.6` names; refuse one nobody reaches."""
-    form = _FORM.fullmatch(text)
-    if form is None:
+    sign = next((sign for sign in ("<=", ">=") if sign in text), "")
+    what, _, number = (part.strip() for part in text.partition(sign or "<="))
+    measure, colon, bot = (part.strip() for part in what.partition(":"))
+    if not (sign and number) or measure not in ("nash_conv", "score") or bool(colon) != bool(bot):
         raise LanistaError(f"--mark is {text!r}; {_REMEDY}.")
-    measure, bot, sign, number = form.groups()
     try:
         bound = float(number)
     except ValueError:
         raise LanistaError(f"--mark is {text!r}, and {number!r} is no number; {_REMEDY}.") from None
     if measure == "nash_conv":
-        if bot is not None or sign != "<=":
+        if bot or sign != "<=":
             raise LanistaError(f"--mark is {text!r}; NashConv falls, so {_REMEDY}.")
         if not 0 < bound < math.inf:
             raise LanistaError(
@@ -97,7 +96,7 @@ def parse_mark(text: str) -> Mark:
             f"--mark is {text!r}, and a score's lower bound lies between 0 and 1; give a number "
             "between them."
         )
-    return Mark("score", bot or "", bound)
+    return Mark("score", bot, bound)
 
 
 def refuse_too_few_matches(mark: Mark, matches: int, seats: int) -> None:

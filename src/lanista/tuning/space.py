@@ -7,7 +7,6 @@ where nobody did. Knows nothing of Optuna.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -82,9 +81,9 @@ def parse_range(key: str, text: Any) -> Range:
 
 
 def _numeric(key: str, text: str, kind: str, body: str) -> Range:
-    bounds = re.fullmatch(r"(\S+?)\.\.(\S+)", body.strip())
+    first, _, last = body.partition("..")
     try:
-        low, high = (float(bounds[1]), float(bounds[2])) if bounds else (math.nan, math.nan)
+        low, high = float(first), float(last)
     except ValueError:
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high)):
