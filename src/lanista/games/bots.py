@@ -148,16 +148,22 @@ class PlanningBot(PythonBot):
         """Take what gives copies of the positions it is asked about."""
         self._planner = planner
 
-    def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
+    @property
+    def planner(self) -> Planner:
+        """What gives copies; refused where whoever plays gave none."""
         if self._planner is None:
             raise GameError(
                 f"The bot {self.name!r} looks ahead, and whoever plays here gives no copies of a "
                 "position; play it with lanista play, evaluate or in training."
             )
+        return self._planner
+
+    def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
+        planner = self.planner
         actions = np.empty((len(rows), len(self.spec.heads)), np.int32)
         for i, row in enumerate(rows):
             stream = stream_of(self.seed, decisions, row)
-            copies = self._planner.copies(decisions, row, stream, self.copies)
+            copies = planner.copies(decisions, row, stream, self.copies)
             legal = legal_choices(self.spec, decisions.mask[row])
             actions[i] = self.plan(copies, decisions.observation[row], legal, stream)
         return actions

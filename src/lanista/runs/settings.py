@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
@@ -23,6 +23,9 @@ from lanista.runs.rollout_settings import SELF as SELF
 from lanista.runs.rollout_settings import Opponent as Opponent
 from lanista.runs.rollout_settings import Rollouts as Rollouts
 from lanista.runs.serialise import SettingsError, flat, load, overridden, plain
+
+if TYPE_CHECKING:
+    from lanista.data.replay_buffer import ReplayBuffer
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,21 @@ class Replay:
                 f"replay.minimum is {self.minimum} and replay.size {self.size}, so no update would "
                 "ever begin; give a minimum of at most the size."
             )
+
+    def buffer(self, gamma: float, seed: int) -> ReplayBuffer:
+        """Return an empty buffer of these settings; `gamma` is the learner's."""
+        from lanista.data.replay_buffer import ReplayBuffer  # Commands read settings, and no more.
+
+        return ReplayBuffer(
+            self.size,
+            minimum=self.minimum,
+            sampling=self.sampling,
+            exponent=self.priority_exponent,
+            reuse=self.reuse,
+            staleness=self.staleness,
+            gamma=gamma,
+            seed=seed,
+        )
 
 
 @dataclass(frozen=True)

@@ -211,17 +211,7 @@ class LearnerLoop:
         return learning.policy == "ppo" and not (fresh and once and not learning.rnad)
 
     def _replay(self) -> ReplayBuffer:
-        replay = self.settings.replay
-        return ReplayBuffer(
-            replay.size,
-            minimum=replay.minimum,
-            sampling=replay.sampling,
-            exponent=replay.priority_exponent,
-            reuse=replay.reuse,
-            staleness=replay.staleness,
-            gamma=self.settings.learning.gamma,
-            seed=self.settings.seed,
-        )
+        return self.settings.replay.buffer(self.settings.learning.gamma, self.settings.seed)
 
     def iterate(self) -> Iterator[tuple[int, Values]]:
         """Make experience and learn from it; give the number and the log of each update."""

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.games.bots import PythonBot, stream_of
-from lanista.games.contract import Decisions, GameError, Ints, Spec
-from lanista.games.planning import Planner
+from lanista.games.bots import PlanningBot, stream_of
+from lanista.games.contract import Decisions, Ints, Spec
 
 SIMULATIONS = 100
 EXPLORATION = 2.0
@@ -24,7 +23,7 @@ MEMORY = 64
 """Megabytes that a search may fill."""
 
 
-class TreeSearch(PythonBot):
+class TreeSearch(PlanningBot):
     """Searches from the position of each decision, afresh."""
 
     name = f"mcts-{SIMULATIONS}"
@@ -32,23 +31,14 @@ class TreeSearch(PythonBot):
     def __init__(self, spec: Spec, seed: int, game: Any) -> None:
         super().__init__(spec, seed)
         self._game = game
-        self._planner: Planner | None = None
-
-    def plan_with(self, planner: Planner) -> None:
-        """Take what gives copies of the positions it is asked about."""
-        self._planner = planner
 
     def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
         """Return the move that was visited most, or one that is proved to win."""
-        if self._planner is None:
-            raise GameError(
-                f"The bot {self.name!r} looks ahead, and whoever plays here gives no copies of a "
-                "position; play it with lanista play, evaluate or in training."
-            )
+        planner = self.planner
         moves = np.empty((len(rows), 1), np.int32)
         for i, row in enumerate(rows):
             seed = stream_of(self.seed, decisions, row).below(2**31 - 1)
-            state = self._planner.position(decisions, row).state
+            state = planner.position(decisions, row).state
             moves[i] = self._search(seed).step(state)
         return moves
 

@@ -45,19 +45,10 @@ class Weights:
         """Of games since the learning rate was last told how it goes."""
 
     def _replay(self) -> ReplayBuffer | None:
-        replay = self.settings.replay
-        if not replay.size:
+        settings = self.settings
+        if not settings.replay.size:
             return None
-        return ReplayBuffer(
-            replay.size,
-            minimum=replay.minimum,
-            sampling=replay.sampling,
-            exponent=replay.priority_exponent,
-            reuse=replay.reuse,
-            staleness=replay.staleness,
-            gamma=self.settings.learning.gamma,
-            seed=self.settings.seed,
-        )
+        return settings.replay.buffer(settings.learning.gamma, settings.seed)
 
     def learn(self, unrolls: Unrolls) -> dict[str, float]:
         """Learn from new unrolls, and again from some that were kept; return the log."""
