@@ -54,6 +54,9 @@ def test_the_sentence_says_what_came_of_it() -> None:
     assert "keep the defaults" in no
     assert "neither" in verdict(PLAN, arm(61, 62, 63), arm(70, 71, 72))
     assert "recipe's own were the fastest" in verdict(PLAN, None, arm(1, 2, 3))
+    nobody = verdict(PLAN, None, arm(61, 62, 63))
+    assert "came nearest" in nobody
+    assert "--budget" in nobody
 
 
 def test_an_interval_is_that_of_the_median_over_seeds() -> None:

@@ -111,6 +111,11 @@ def beats(winner: Arm, defaults: Arm) -> bool:
 
 def verdict(plan: Plan, winner: Arm | None, defaults: Arm) -> str:
     """Return whether the winner beats the defaults, in a sentence."""
+    if winner is None and not defaults.reached:
+        return (
+            f"No: of {plan.trials} settings the recipe's own came nearest to {plan.mark}, and on "
+            "fresh seeds they did not reach it; give a larger --budget or an easier --mark."
+        )
     if winner is None:
         return (
             f"No: of {plan.trials} settings the recipe's own were the fastest to {plan.mark}; keep "
