@@ -256,3 +256,24 @@ def test_a_study_that_is_damaged_or_not_ours_is_refused_in_a_sentence(tmp_path: 
         study.study.tell(study.study.ask(study.distributions), 1.0)
     with pytest.raises(LanistaError, match=r"Trial 0 in .* was not written by lanista tune"):
         searched(tmp_path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 0.75])
+def test_a_study_damaged_anywhere_is_refused_before_the_search_goes_on(
+    share: float, tmp_path: Path
+) -> None:
+    with study_in(tmp_path) as study:
+        for _ in range(3):
+            number, values = study.ask()
+            study.end(Record(number, values, "done", 1.0, ()))
+    file = tmp_path / "study.db"
+    page, size = 4096, file.stat().st_size
+    with file.open("r+b") as damaged:
+        damaged.seek(int(size * share) // page * page)
+        damaged.write(b"\xff" * page)
+    with (
+        pytest.raises(LanistaError, match="cannot be read as a study") as refusal,
+        study_in(tmp_path),
+    ):
+        pass
+    assert "\n" not in str(refusal.value)

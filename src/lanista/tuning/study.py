@@ -79,6 +79,7 @@ class Study:
 
         # By its path: in a URL some letters of a folder's name mean something else.
         creator = partial(sqlite3.connect, self.path, check_same_thread=False)
+        self._refuse_damaged()
         try:
             storage = self.optuna.storages.RDBStorage(
                 f"sqlite:///{STUDY}", engine_kwargs={"creator": creator}
@@ -93,10 +94,25 @@ class Study:
                 ),
             )
         except DatabaseError as error:
-            raise LanistaError(
-                f"{self.path} cannot be read as a study of a search ({error.orig}); move it away "
-                "to begin a new search."
-            ) from error
+            raise self._unreadable(error.orig) from error
+
+    def _refuse_damaged(self) -> None:
+        """Read every page: one damaged far inside would end a search in the middle."""
+        connection = sqlite3.connect(self.path)
+        try:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.DatabaseError as error:
+            raise self._unreadable(error) from error
+        finally:
+            connection.close()
+        if verdict != "ok":
+            raise self._unreadable(" ".join(verdict.split()))
+
+    def _unreadable(self, reason: object) -> LanistaError:
+        return LanistaError(
+            f"{self.path} cannot be read as a study of a search ({reason}); move it away to begin "
+            "a new search."
+        )
 
     def close(self) -> None:
         """Let go of the file."""
