@@ -70,6 +70,20 @@ STREAM = {
 }  # fmt: skip
 
 
+SLOW_EXPLOITERS = {
+    **LEAGUE,
+    "league": {
+        **LEAGUE["league"],
+        "main_exploiter": {"snapshot_decisions": 250, "every": 2},
+        "league_exploiter": {"snapshot_decisions": 250, "every": 3},
+    },
+}
+SLOW_STREAM = {
+    **STREAM,
+    "league": {**STREAM["league"], "main_exploiter": {"snapshot_decisions": 100, "every": 2}},
+}
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     output = tmp_path_factory.mktemp("league") / "p.pt"
@@ -101,7 +115,10 @@ def same_weights(one, other):
     )
 
 
-@pytest.mark.parametrize(("values", "update"), [(LEAGUE, 5), (LEAGUE, 8), (STREAM, 11)])
+@pytest.mark.parametrize(
+    ("values", "update"),
+    [(LEAGUE, 5), (LEAGUE, 8), (STREAM, 11), (SLOW_EXPLOITERS, 5), (SLOW_STREAM, 11)],
+)
 def test_killed_between_checkpoints_and_resumed_equals_the_unbroken_league(
     values, update, tmp_path
 ):
@@ -112,6 +129,29 @@ def test_killed_between_checkpoints_and_resumed_equals_the_unbroken_league(
     assert tables(output) == tables(tmp_path / "a" / "p.pt")
     assert same_weights(output, tmp_path / "a" / "p.pt")
     assert output.read_bytes() == (tmp_path / "a" / "p.pt").read_bytes()
+
+
+def test_exploiters_take_part_in_every_so_many_iterations(tmp_path):
+    train(settings_of(SLOW_EXPLOITERS), tmp_path / "p.pt")
+    state = Checkpoints(folder_of(tmp_path / "p.pt") / "checkpoints").newest_good()[1]
+    updates = {name: one["learner"]["update_count"] for name, one in state["learners"].items()}
+    # Of iterations 0 to 7: each, the even ones, and 0, 3 and 6; less where a reset counts from 0.
+    assert updates["main"] == 8
+    played = {
+        learner: sorted(
+            {row[0] for row in rows(tmp_path / "p.pt", "training_games") if row[1] == learner}
+        )
+        for learner in state["learners"]
+    }
+    assert played["main_exploiter_1"] == [1, 3, 5, 7]
+    assert played["league_exploiter_1"] == [1, 4, 7]
+    spent = [row[2] for row in sorted(rows(tmp_path / "p.pt", "metrics")) if row[1] == "decisions"]
+    assert spent == sorted(spent)  # What a resting learner spent is not forgotten.
+
+
+def test_a_main_does_not_rest():
+    with pytest.raises(LanistaError, match=r"league\.main\.every is 2"):
+        settings_of({**LEAGUE, "league": {"main": {"every": 2}}})
 
 
 def test_a_payoff_rebuilt_from_the_tables_is_the_one_that_grew_with_the_run(tmp_path, monkeypatch):

@@ -278,8 +278,10 @@ class Population:
         """
         first = self.update
         logs: dict[int, Values] = {}
+        resting = {learner for learner in self.roles if self._rests(learner)}
         for learner, training in self.trainings.items():
-            for number, (_, values) in enumerate(training.iterate(), start=first + 1):
+            updates = training.rest() if learner in resting else training.iterate()
+            for number, (_, values) in enumerate(updates, start=first + 1):
                 log = logs.setdefault(number, dict(self.spent))
                 for name, value in values.items():
                     if name in SPENT:
@@ -289,6 +291,12 @@ class Population:
                     elif name not in SPENT:
                         log[name] = value
         yield from logs.items()
+
+    def _rests(self, learner: str) -> bool:
+        """Return whether a learner leaves the coming iteration to the others."""
+        if self.league is None:
+            return False
+        return bool(self.iteration % self.league.rules(self.roles[learner]).every)
 
     def games(self) -> list[TrainingGamesRow]:
         """Return this iteration's training games, in the order of the record."""

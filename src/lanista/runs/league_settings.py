@@ -131,6 +131,8 @@ class Role:
     imitation), scratch a fresh network."""
     reset_probability: float = 0.0
     """Probability of a reset after a snapshot."""
+    every: int = 1
+    """The learner takes part in every so many-th iteration of the league; a main in each."""
 
     def __post_init__(self) -> None:
         if self.matchmaking.kind == AS_ROLE:
@@ -141,6 +143,7 @@ class Role:
         counts = ["snapshot_minimum"]
         counts += [] if self.snapshot_decisions is None else ["snapshot_decisions"]
         _refuse(self, counts, _not_negative, "0 or more")
+        _refuse(self, ["every"], lambda value: value >= 1, "at least 1")
         _refuse(self, ["snapshot_score", "reset_probability"], _share, "a number from 0 to 1")
 
 
@@ -161,6 +164,9 @@ class MainExploiter(Role):
     """No snapshot joins for its score before so many decisions since the last one."""
     reset_probability: float = 1.0
     """Probability of a reset after a snapshot."""
+    every: int = 1
+    """The learner takes part in every so many-th iteration of the league: with 4, a main has four
+    times the decisions of its exploiter."""
 
 
 @dataclass(frozen=True)
@@ -223,6 +229,11 @@ class League:
             "stall_evaluations",
         )  # fmt: skip
         _refuse(self, numbers, _not_negative, "0 or more", "league.")
+        if self.main.every != 1:
+            raise LanistaError(
+                f"league.main.every is {self.main.every}, and a main takes part in each iteration; "
+                "give it to exploiters, or leave it out."
+            )
         _refuse(
             self,
             ["exploiter_win_threshold"],

@@ -234,6 +234,13 @@ class LearnerLoop:
         self.iteration += 1
         self._rested = self.collector.rested()
 
+    def rest(self) -> Iterator[tuple[int, Values]]:
+        """Let an iteration of the others pass; give what was spent so far for each update."""
+        self.collector.tally.clear()
+        for _ in range(self.settings.learner_updates):
+            yield self.learner.update_count, self._spent()
+        self.iteration += 1
+
     @property
     def phases(self) -> Phases:
         """Where the time of the thread goes that learns."""
@@ -269,13 +276,16 @@ class LearnerLoop:
             self._experience()
         return self.replay.sample(self.settings.replay.batch, update)
 
-    def _counters(self) -> Values:
-        values: Values = {
+    def _spent(self) -> Values:
+        return {
             "decisions": self.decisions,
             "matches": self.matches,
             "cpu_seconds": self.cpu_seconds,
             "wall_seconds": self.wall_seconds,
         }
+
+    def _counters(self) -> Values:
+        values = self._spent()
         if self.replay is not None:
             values["replay/size"] = len(self.replay)
         if isinstance(self.settings.rollouts.shaping_scale, Mapping):
