@@ -23,13 +23,14 @@ from lanista.learn.batch import Batch, to_device
 from lanista.learn.critic import critic_network, follow_targets, make_critic
 from lanista.learn.forward import Forward, Views, forward
 from lanista.learn.loss_terms import LossInputs, term, weighted
-from lanista.learn.losses import Term
+from lanista.learn.losses import Term, log_ratio
 from lanista.learn.malloc import keep_freed_memory
 from lanista.learn.minibatches import Minibatch, cut, cut_there
 from lanista.learn.optimiser_step import BrokenLossError as BrokenLossError
 from lanista.learn.optimiser_step import Descent, shares_of
 from lanista.learn.references import References
 from lanista.learn.regularisers import behaviour_kl_sampled
+from lanista.learn.returns import mean_over
 from lanista.learn.schedules import (
     initial_states,
     moved_all,
@@ -433,5 +434,15 @@ class Learner:
 @torch.no_grad()
 def _acting(inputs: LossInputs) -> dict[str, Tensor]:
     """Return what is logged of a policy whatever its loss."""
-    kl = behaviour_kl_sampled(inputs.chosen, inputs.behaviour, inputs.everything).loss
-    return {"behaviour_kl": kl, "entropy": inputs.entropy.mean(0)}
+    own = inputs.everything if inputs.frozen is None else ~inputs.frozen
+    numbers = {
+        "behaviour_kl": behaviour_kl_sampled(inputs.chosen, inputs.behaviour, own).loss,
+        "entropy": inputs.entropy.mean(0),
+    }
+    if inputs.weight is not None:
+        numbers["matchup_weight"] = inputs.weight.mean()
+    if inputs.frozen is not None:
+        ratio = log_ratio(inputs.chosen, inputs.behaviour, inputs.frozen).exp()
+        ratio = ratio.clamp(max=inputs.settings.pg_rho_clip)
+        numbers["frozen_ratio"] = mean_over(ratio, inputs.frozen)
+    return numbers
