@@ -52,6 +52,7 @@ from lanista.learn.step_metrics import Readings, mean_of, read
 from lanista.learn.term_table import PULLS, term_entry
 from lanista.learn.update_targets import loss_inputs, scaled, scales
 from lanista.nets.dropout import dropping
+from lanista.nets.normalise import copy_running, observe
 from lanista.nets.policy import Policy, ema_update
 from lanista.nets.settings import Network
 
@@ -191,6 +192,7 @@ class Learner:
         if only is None:
             self._moved(logs[-1]["policy/behaviour_kl"])
         self.update_count += 1
+        self._observe(unrolls)
         self._follow(log)
         log |= {name: values[name] for name in ("lr", "temperature")}
         return log | {f"{name}/weight": weight for name, weight in weights.items()}
@@ -388,6 +390,18 @@ class Learner:
         every = self.settings.term_gradients_every
         return bool(every) and self.update_count % every == 0
 
+    def _observe(self, unrolls: Unrolls) -> None:
+        """Move the running numbers of observations, once the update they were seen in is over.
+
+        So an update begins with the networks that acted, and ratios at 1.
+        """
+        batch = Batch(unrolls, self.device)
+        if not self._frozen and self.network.normalise_observations is not None:
+            observe(self.policy, batch.tensor("observation"))
+        if critic_network(self.network, self.settings).normalise_observations is not None:
+            privileged = self.settings.critic_sees == "privileged"
+            observe(self.critic, batch.tensor("privileged" if privileged else "observation"))
+
     def _follow(self, log: dict[str, float]) -> None:
         """Move the averaged weights, and the scale of values, after an update."""
         self.references.follow(self.policy)
@@ -396,9 +410,11 @@ class Learner:
             log["value/scale"] = float(self.critic.scale)
         if self.slow_critic is not None:
             ema_update(self.slow_critic, self.critic, 1 - self.settings.target_average)
+            copy_running(self.slow_critic, self.critic)
         if self.average is None:
             return
         ema_update(self.average, self.policy, self.settings.average_decay(self.update_count))
+        copy_running(self.average, self.policy)
 
     def state(self) -> dict[str, Any]:
         """Return everything an update depends on, as nested plain values and tensors."""

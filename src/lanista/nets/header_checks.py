@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanista.errors import LanistaError
 from lanista.foreign import is_digest
+from lanista.nets.settings import Network
 from lanista.nets.tensor_shapes import tensor_shapes
 from lanista.nets.tokens import refuse_attention
 from lanista.nets.torso_table import TORSOS
@@ -87,7 +88,11 @@ def refuse_other_tensors(header: PolicyHeader, shapes: Mapping[str, tuple[int, .
     try:
         expected = tensor_shapes(header.observation, header.heads, network)
         if TORSOS[network.kind].attention:
-            counts = [n for name, (n, *_) in expected.items() if name.startswith(_PLACES)]
+            counts = [
+                n
+                for name, (n, *_) in expected.items()
+                if name.replace("inner.", "").startswith(_PLACES)
+            ]
             refuse_attention(sum(counts), network.resolved_attention_heads)
     except LanistaError as error:
         raise PolicyFileError(f"its header is damaged: {error}") from error
@@ -110,6 +115,15 @@ def refuse_other_turns(network_turns: int | None, arrays: Mapping[str, Any]) -> 
             raise PolicyFileError(f"its tensor {name!r} is no permutation")
     if not all(abs(sign) == 1 for row in arrays["torso.signs"].tolist() for sign in row):
         raise PolicyFileError("its tensor 'torso.signs' has other numbers than 1 and -1")
+
+
+def refuse_other_deviations(network: Network, arrays: Mapping[str, Any]) -> None:
+    """Refuse running numbers of observations that nothing can be divided by."""
+    if network.normalise_observations is None:
+        return
+    name = "torso.inner.deviation" if network.symmetry else "torso.deviation"
+    if not (arrays[name] > 0).all():
+        raise PolicyFileError(f"its tensor {name!r} has numbers that are not above 0")
 
 
 def _written(shape: tuple[int, ...] | None) -> str:

@@ -339,7 +339,9 @@ class Collector:
             return
         rows = np.concatenate([answer.rows for answer in kept])
         action = np.concatenate([answer.action for answer in kept])
-        log_prob = np.concatenate([answer.log_prob for answer in kept if answer.log_prob is not None])
+        log_prob = np.concatenate(
+            [answer.log_prob for answer in kept if answer.log_prob is not None]
+        )
         more = self._about(decisions, rows, frozen=True)
         if self.teacher is not None:
             more["teacher"] = np.full_like(action, -1)

@@ -299,7 +299,7 @@ NEWER = dict.fromkeys(
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      "learning.matchup_floor", "learning.matchup_advantages", "rollouts.learn_from_frozen",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
-       for name in ("symmetry", "embedding", "dropout")))
+       for name in ("symmetry", "embedding", "dropout", "normalise_observations")))
 )  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it
 they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:
