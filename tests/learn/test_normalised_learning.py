@@ -20,7 +20,7 @@ def running(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def test_an_update_takes_its_decisions_in_once_its_steps_are_taken() -> None:
-    settings = Learning(epochs=3, minibatches=2, average=0.9, lr=0.0)
+    settings = Learning(epochs=3, average=0.9, lr=0.0)
     learner = Learner(SPEC, NORMAL, settings, updates=4)
     unrolls = unrolls_for(SPEC, 3)
     log = learner.update(unrolls)

@@ -151,7 +151,7 @@ def normalise_by_group(
     Rows of a group that has fewer than `fewest` of them are scaled over all rows together.
     """
     common_t = normalise(advantage_t, unpadded(advantage_t), ratio_t=ratio_t, least=least)
-    groups, group_t = group_t.unique(return_inverse=True)
+    groups, group_t = torch.unique(group_t, return_inverse=True)
     sizes = torch.zeros(len(groups), device=advantage_t.device)
     count = sizes.index_add(0, group_t, torch.ones_like(advantage_t))
 

@@ -109,7 +109,7 @@ def _ppo(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> Lo
 def _vtrace(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
     """V-trace advantages; the critic learns TD(λ), as AlphaStar's does.
 
-    Where an opponent decided, it learns V-trace's own targets: TD(λ) would be those of the opponent.
+    Where an opponent decided, it learns V-trace's own targets: TD(λ) would value the opponent.
     """
     settings, value = inputs.settings, batch.steps(forward.value)
     ratio = batch.steps(inputs.chosen - inputs.behaviour)

@@ -88,11 +88,8 @@ def refuse_other_tensors(header: PolicyHeader, shapes: Mapping[str, tuple[int, .
     try:
         expected = tensor_shapes(header.observation, header.heads, network)
         if TORSOS[network.kind].attention:
-            counts = [
-                n
-                for name, (n, *_) in expected.items()
-                if name.replace("inner.", "").startswith(_PLACES)
-            ]
+            plain = {name.replace("inner.", ""): shape for name, shape in expected.items()}
+            counts = [n for name, (n, *_) in plain.items() if name.startswith(_PLACES)]
             refuse_attention(sum(counts), network.resolved_attention_heads)
     except LanistaError as error:
         raise PolicyFileError(f"its header is damaged: {error}") from error

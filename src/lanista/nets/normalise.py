@@ -6,6 +6,8 @@ Only learning moves them. Categories stay as they are. Knows nothing of how a to
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -79,11 +81,10 @@ class NormalisedTorso(Torso):
 
 
 def observe(network: nn.Module, observation: Tensor) -> None:
-    """Let every normalised torso of a network, seen through its turns, take in views."""
-    torso = getattr(network, "torso", None)
-    turned = getattr(torso, "turned", None)
-    if turned is not None:
-        observation, torso = turned(observation), torso.inner
+    """Let the normalised torso of a policy or critic take in views, turned as it sees them."""
+    torso: Any = network.torso
+    if hasattr(torso, "turned"):
+        observation, torso = torso.turned(observation), torso.inner
     if isinstance(torso, NormalisedTorso):
         torso.observe(observation)
 

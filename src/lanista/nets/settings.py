@@ -93,8 +93,8 @@ class Network:
         bound = self.normalise_observations
         if bound is not None and not 0 < bound <= MOST_DEVIATIONS:
             raise LanistaError(
-                f"Network normalise_observations is {bound}; give the number of deviations beyond "
-                f"which a number is cut off, above 0 and at most {MOST_DEVIATIONS}, or leave it out."
+                f"Network normalise_observations is {bound}; give the deviations beyond which a "
+                f"number is cut off, above 0 and at most {MOST_DEVIATIONS}, or leave it out."
             )
 
     @property

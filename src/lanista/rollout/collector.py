@@ -333,15 +333,15 @@ class Collector:
 
     def _keep_frozen(self, decisions: Decisions, answers: Sequence[Answer]) -> None:
         """Put on the tape what opponents decided whose probabilities are known."""
-        kept = [answer for answer in answers if answer.log_prob is not None]
-        self.left_out += sum(len(answer.rows) for answer in answers if answer.log_prob is None)
+        kept = []
+        for answer in answers:
+            if answer.log_prob is None:
+                self.left_out += len(answer.rows)
+            else:
+                kept.append((answer.rows, answer.action, answer.log_prob))
         if not kept:
             return
-        rows = np.concatenate([answer.rows for answer in kept])
-        action = np.concatenate([answer.action for answer in kept])
-        log_prob = np.concatenate(
-            [answer.log_prob for answer in kept if answer.log_prob is not None]
-        )
+        rows, action, log_prob = map(np.concatenate, zip(*kept, strict=True))
         more = self._about(decisions, rows, frozen=True)
         if self.teacher is not None:
             more["teacher"] = np.full_like(action, -1)

@@ -33,4 +33,5 @@ def _evenly(bot: RandomBot, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Return the log-probability of any legal action of a bot that draws each head evenly."""
     first = np.concatenate([[0], np.cumsum(bot.head_sizes)[:-1]])
     legal = np.add.reduceat(mask, first, axis=1, dtype=np.int64)
-    return -np.log(np.maximum(legal, 1)).sum(1).astype(np.float32)
+    log_prob: NDArray[np.float32] = -np.log(np.maximum(legal, 1)).sum(1).astype(np.float32)
+    return log_prob
