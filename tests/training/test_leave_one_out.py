@@ -52,7 +52,12 @@ BY_MATCHUP = {
     "rollouts": {**STREAM["rollouts"], "opponents": ["self", "rusher", "random"],
                  "learn_from_frozen": True},
 }  # fmt: skip
+BY_NOISE = {
+    **KUHN,
+    "learning": {**KUHN["learning"], "minibatches": 4, "minibatches_by_noise": 6},
+}
 KINDS = {
+    "by noise": BY_NOISE,
     "by matchup": BY_MATCHUP,
     "kuhn": KUHN,
     "responsive": RESPONSIVE,

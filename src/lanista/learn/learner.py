@@ -6,6 +6,7 @@ One object holds all that an update depends on; `state` and `load_state` give an
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from lanista.games.contract import Spec
 from lanista.learn.batch import Batch, to_device
 from lanista.learn.critic import critic_network, follow_targets, make_critic
 from lanista.learn.forward import Forward, Views, forward
+from lanista.learn.gradient_noise import EpochGradients, NoiseScale
 from lanista.learn.loss_terms import LossInputs, term, weighted
 from lanista.learn.losses import Term, log_ratio
 from lanista.learn.malloc import keep_freed_memory
@@ -123,6 +125,9 @@ class Learner:
         self.schedule_states = initial_states(self.schedules)
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
+        self.noise = NoiseScale()
+        self._gradients: EpochGradients | None = None
+        """Of the update's first epoch, while it goes on."""
         self._frozen = False
         """Whether the update under way leaves the policy as it is."""
         self._shard_count = 0
@@ -179,15 +184,22 @@ class Learner:
         self._renew_references(unrolls)
         steps: list[Readings] = []
         stopped: dict[str, float] = {}
+        self._gradients = EpochGradients()
         for epoch in range(settings.epochs):
             minibatches = self._minibatches(unrolls)
             for number, minibatch in enumerate(cut(unrolls, minibatches), start=1):
                 steps.append(self._step(minibatch, weights, measured=number == len(minibatches)))
+            if self._gradients is not None:
+                steps[-1].add("gradient_noise", self._gradients.measured())
+                self._gradients = None
             if settings.target_kl and self._has_moved(steps[-1]):
                 stopped["stopped_after_epoch"] = epoch + 1
                 break
         logs = self._read(steps, weights)
         log = mean_of(logs, [step.rows for step in steps]) | stopped
+        if math.isnan(log.get("policy/frozen_ratio", 0.0)):
+            del log["policy/frozen_ratio"]  # Nobody was frozen.
+        self._follow_noise(log)
         log["lag/mean"], log["lag/max"] = unrolls.age(self.update_count)
         if only is None:
             self._moved(logs[-1]["policy/behaviour_kl"])
@@ -231,9 +243,23 @@ class Learner:
             self.policy, self.update_count, lambda: Views(Batch(unrolls, self.device), settings)
         )
 
+    def _minibatch_count(self, decisions: int) -> int:
+        """Return how many minibatches an epoch has: as set, or by the noise so far."""
+        most = self.settings.minibatches_by_noise
+        if most is None or not self.noise.updates:
+            return self.settings.minibatches
+        return self.noise.minibatches(decisions, most)
+
+    def _follow_noise(self, log: dict[str, float]) -> None:
+        if self.settings.minibatches_by_noise is None or "gradient_noise/trace" not in log:
+            return
+        self.noise.follow(log["gradient_noise/trace"], log["gradient_noise/square"])
+        if math.isfinite(self.noise.decisions):
+            log["gradient_noise/scale"] = self.noise.decisions
+
     def _minibatches(self, unrolls: Unrolls) -> list[Minibatch]:
         """Return the minibatches of an epoch."""
-        count = self.settings.minibatches
+        count = self._minibatch_count(unrolls.decisions)
         if count == 1:
             return [None]
         if self.settings.rnad:  # It needs both seats of a match together.
@@ -266,6 +292,8 @@ class Learner:
         if self._frozen:
             policy = len(list(self.policy.parameters()))
             total = [*[None] * policy, *total[policy:]]
+        if self._gradients is not None and not self.descent.scaler.is_enabled():
+            self._gradients.add(total, unrolls.decisions)
         loss, limit = torch.stack(losses).sum(), self.settings.max_grad_norm
         step_arguments = (total, loss, limit, self.update_count)
         readings.extend(self.descent.step(*step_arguments, measured=measured))
@@ -429,6 +457,7 @@ class Learner:
             "schedules": self.schedule_states,
             "order": self.order.bit_generator.state,
             "update_count": self.update_count,
+            **({"noise": self.noise.state()} if self.settings.minibatches_by_noise else {}),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -445,6 +474,8 @@ class Learner:
         self.schedule_states = state["schedules"]
         self.order.bit_generator.state = state["order"]
         self.update_count = state["update_count"]
+        if self.settings.minibatches_by_noise:
+            self.noise.load_state(state["noise"])
 
 
 @torch.no_grad()
@@ -460,5 +491,6 @@ def _acting(inputs: LossInputs) -> dict[str, Tensor]:
     if inputs.frozen is not None:
         ratio = log_ratio(inputs.chosen, inputs.behaviour, inputs.frozen).exp()
         ratio = ratio.clamp(max=inputs.settings.pg_rho_clip)
-        numbers["frozen_ratio"] = mean_over(ratio, inputs.frozen)
+        mean = mean_over(ratio, inputs.frozen)
+        numbers["frozen_ratio"] = torch.where(inputs.frozen.any(), mean, math.nan)
     return numbers

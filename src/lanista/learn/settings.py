@@ -49,6 +49,10 @@ class Learning:
     """Passes of an update over its decisions."""
     minibatches: int = 1
     """Minibatches of an epoch, each an optimiser step."""
+    minibatches_by_noise: int | None = None
+    """Cut an epoch into as many minibatches as make one about as large as the measured noise scale
+    of gradients: 2 at least, and this many at most. The first update has `minibatches`. None:
+    always `minibatches`."""
     accumulate: int = 1
     """Into how many pieces an optimiser step is cut to save memory."""
     shards: int = 1
@@ -150,6 +154,18 @@ class Learning:
         self._refuse(_CLIPS, lambda value: value > 0, "a number above 0")
         self._refuse(_NOT_NEGATIVE, lambda value: value >= 0, "0 or more")
         self._refuse_matchups()
+        most = self.minibatches_by_noise
+        if most is not None and not 2 <= self.minibatches <= most:
+            raise LanistaError(
+                f"minibatches_by_noise is {most} and minibatches, which the first update has, "
+                f"{self.minibatches}; noise is measured from at least 2 of them, so give 2 or more "
+                "minibatches and no fewer at most."
+            )
+        if most is not None and self.precision == "fp16":
+            raise LanistaError(
+                "minibatches_by_noise needs gradients as they are, and precision fp16 scales them; "
+                "choose bf16 or fp32, or leave it out."
+            )
         if self.critic_warm_up is not None and self.critic_warm_up < 0:
             raise LanistaError(f"critic_warm_up is {self.critic_warm_up}; give 0 or more.")
 
