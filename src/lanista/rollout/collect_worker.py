@@ -7,7 +7,7 @@ changes no number. Knows nothing of where it runs and of learning.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -64,8 +64,8 @@ class Played:
     """CPU seconds by phase."""
     cpu_seconds: float = 0.0
     """Of the worker's own process; 0 where it has none."""
-    measured: Mapping[str, float] = field(default_factory=dict)
-    """What the worker's collector measured."""
+    measured: Mapping[str, float] | None = None
+    """What the worker's collector measured, if anything."""
 
 
 class CollectWorker:
@@ -107,7 +107,7 @@ class CollectWorker:
                 unrolls = actor.lane.send(unrolls)
         ended = collector.tally.rows()
         played = Played(unrolls, ended, collector.next_match, *collector.phases.taken())
-        return replace(played, measured=collector.measured())
+        return replace(played, measured=collector.measured() or None)
 
     def seated(self, _: None) -> set[int]:
         """Return the numbers of those who sit in matches in flight."""

@@ -243,7 +243,7 @@ class ParallelCollector:
         for number, played in enumerate(chunks):
             self.tally.extend(played.ended)
             self.cpu_seconds += played.cpu_seconds
-            for name, value in played.measured.items():
+            for name, value in (played.measured or {}).items():
                 self._measured[name] = self._measured.get(name, 0.0) + value
             for mine, theirs in zip(self.elsewhere[number], (played.wall, played.cpu), strict=True):
                 add_up(mine, theirs)
