@@ -7,7 +7,7 @@ losses and of optimisers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,7 @@ class EpochGradients:
         return {"trace": trace, "square": of_whole - trace / whole}
 
 
-def _square(gradients: Sequence[Tensor]) -> Tensor:
+def _square(gradients: list[Tensor]) -> Tensor:
     return torch.stack(torch._foreach_norm(gradients)).square().sum()
 
 

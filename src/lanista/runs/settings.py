@@ -297,7 +297,8 @@ MAY_CHANGE = (
 NEWER = dict.fromkeys(
     ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger",
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
-     "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages", "rollouts.learn_from_frozen",
+     "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
+     "rollouts.learn_from_frozen",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "normalise_observations")))
 )  # fmt: skip
