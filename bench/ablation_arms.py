@@ -112,6 +112,7 @@ def _past_selves(*words: str, self_share: float = 0.5) -> Arm:
 
 PAST = "V-trace, half against past selves"
 FROZEN = "V-trace, half against past selves, frozen seats learned from"
+POOL = "V-trace, against bots and past selves"
 BOTS = "half against bots"
 PAST_SELVES: dict[str, Arm] = {
     PAST: _past_selves(),
@@ -119,6 +120,7 @@ PAST_SELVES: dict[str, Arm] = {
 }
 COMPARED_WITH = {
     FROZEN: PAST,
+    f"{POOL}, frozen seats learned from": POOL,
     "half against bots, weighted by matchup": BOTS,
     "half against bots, normalised advantages": BOTS,
     "half against bots, advantages by matchup": "half against bots, normalised advantages",
@@ -156,8 +158,11 @@ ARENA: dict[str, Arm] = {
     "γ 0.999": _plain("learning.gamma=0.999"),
     "weighted by matchup": _plain("learning.matchup_floor=0.5"),
     "advantages by matchup": _plain("learning.matchup_advantages=64"),
-    PAST: _past_selves(),
-    FROZEN: _past_selves("rollouts.learn_from_frozen=true"),
+    # Bots are in the pool too, and itself is the dearest opponent there.
+    POOL: _past_selves(self_share=0.15),
+    f"{POOL}, frozen seats learned from": _past_selves(
+        "rollouts.learn_from_frozen=true", self_share=0.15
+    ),
     "first matches staggered over 600 steps": _plain("rollouts.stagger=600"),
     "shaping fades to 0": _plain("rollouts.shaping_scale={kind: linear, start: 1.0, end: 0.0}"),
     "entropy a mean over heads": _plain("learning.entropy_heads=mean"),

@@ -20,19 +20,18 @@ from torch import Tensor
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
+from lanista.learn.acting_metrics import acting_metrics
 from lanista.learn.batch import Batch, to_device
 from lanista.learn.critic import critic_network, follow_targets, make_critic
 from lanista.learn.forward import Forward, Views, forward
 from lanista.learn.gradient_noise import EpochGradients, NoiseScale
 from lanista.learn.loss_terms import LossInputs, term, weighted
-from lanista.learn.losses import Term, log_ratio
+from lanista.learn.losses import Term
 from lanista.learn.malloc import keep_freed_memory
 from lanista.learn.minibatches import Minibatch, cut, cut_there
 from lanista.learn.optimiser_step import BrokenLossError as BrokenLossError
 from lanista.learn.optimiser_step import Descent, shares_of
 from lanista.learn.references import References
-from lanista.learn.regularisers import behaviour_kl_sampled
-from lanista.learn.returns import mean_over
 from lanista.learn.schedules import (
     initial_states,
     moved_all,
@@ -398,7 +397,7 @@ class Learner:
             if measured:
                 readings.add(name, entry.statistics, shares[name])
         if measured:
-            readings.add("policy", _acting(inputs), rows)
+            readings.add("policy", acting_metrics(inputs), rows)
         readings.add("", {"loss": loss})
         if not (self.descent.late or bool(torch.isfinite(loss))):
             self.descent.refuse_broken(read([readings])[0], terms, self.update_count)
@@ -476,21 +475,3 @@ class Learner:
         self.update_count = state["update_count"]
         if self.settings.minibatches_by_noise:
             self.noise.load_state(state["noise"])
-
-
-@torch.no_grad()
-def _acting(inputs: LossInputs) -> dict[str, Tensor]:
-    """Return what is logged of a policy whatever its loss."""
-    own = inputs.everything if inputs.frozen is None else ~inputs.frozen
-    numbers = {
-        "behaviour_kl": behaviour_kl_sampled(inputs.chosen, inputs.behaviour, own).loss,
-        "entropy": inputs.entropy.mean(0),
-    }
-    if inputs.weight is not None:
-        numbers["matchup_weight"] = inputs.weight.mean()
-    if inputs.frozen is not None:
-        ratio = log_ratio(inputs.chosen, inputs.behaviour, inputs.frozen).exp()
-        ratio = ratio.clamp(max=inputs.settings.pg_rho_clip)
-        mean = mean_over(ratio, inputs.frozen)
-        numbers["frozen_ratio"] = torch.where(inputs.frozen.any(), mean, math.nan)
-    return numbers

@@ -8,11 +8,15 @@ played.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+from lanista.data.trajectory import Unrolls
+from lanista.learn.settings import Learning
 
 _PRIOR = 2.0
 """Matches, half of them won, that an opponent begins with."""
@@ -75,6 +79,18 @@ class Matchups:
         # A sum of random numbers tells sets apart, and does not ask for an order.
         drawn = np.random.Generator(np.random.PCG64(0)).integers(1 << 48, size=len(self._scores))
         return _at(drawn, opponents).sum(-1)
+
+    def matched(self, unrolls: Unrolls, learning: Learning) -> Unrolls:
+        """Return unrolls whose rows know their weight and their matchup, where that is wanted."""
+        opponents = unrolls.opponents
+        if opponents is None:
+            return unrolls
+        columns: dict[str, Any] = {"opponents": None}
+        if learning.matchup_floor is not None:
+            columns["weight"] = self.weights(opponents, learning.matchup_floor)
+        if learning.matchup_advantages is not None:
+            columns["matchup"] = self.groups(opponents)
+        return replace(unrolls, **columns)
 
     def state(self) -> dict[str, Any]:
         """Return all that is known, as lists and arrays."""

@@ -5,6 +5,9 @@ Plain arrays, so that torch and NumPy read one layout.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,3 +27,20 @@ def number_scales(observation: Observation) -> NDArray[np.float64]:
             for field in observation.fields
         ]
     )
+
+
+def normaliser(
+    observation: Observation,
+    mean: NDArray[np.float32],
+    deviation: NDArray[np.float32],
+    bound: float,
+) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
+    """Return what normalises the numbers of views in NumPy, as nets/normalise does in torch."""
+    scale = number_scales(observation)
+    number, factor, most = scale > 0, scale.astype(np.float32), np.float32(bound)
+
+    def normal(views: NDArray[Any]) -> NDArray[np.float32]:
+        view = views.astype(np.float32)
+        return np.where(number, np.clip((view - mean) / deviation, -most, most) * factor, view)
+
+    return normal

@@ -17,7 +17,7 @@ from lanista.extensions import located
 from lanista.games.contract import Observation, Spec
 from lanista.nets.boards import KERNEL, board_columns, board_of, channels_of
 from lanista.nets.finite import named, refuse_not_finite
-from lanista.nets.normal_columns import number_scales
+from lanista.nets.normal_columns import normaliser
 from lanista.nets.policy_format import (
     PolicyContent,
     PolicyFileError,
@@ -256,18 +256,12 @@ def _normal(header: PolicyHeader, weights: _Weights) -> _Normal | None:
     bound = header.network.normalise_observations
     if bound is None:
         return None
-    scale = number_scales(header.observation)
-    mean = weights.take("torso.mean", len(scale))
-    deviation = weights.take("torso.deviation", len(scale))
+    length = header.observation.length
+    mean = weights.take("torso.mean", length)
+    deviation = weights.take("torso.deviation", length)
     weights.take("torso.seen", 1)
     weights.rename("torso.inner.", "torso.")
-    number, factor, most = scale > 0, scale.astype(np.float32), np.float32(bound)
-
-    def normal(observation: NDArray[Any]) -> Floats:
-        view = observation.astype(np.float32)
-        return np.where(number, np.clip((view - mean) / deviation, -most, most) * factor, view)
-
-    return normal
+    return normaliser(header.observation, mean, deviation, bound)
 
 
 def _after(normal: _Normal, torso: _Torso) -> _Torso:

@@ -241,7 +241,8 @@ class LearnerLoop:
                 unrolls = self._remembered()
             with self.phases(LEARN):
                 critic_alone = self.learner.update_count < self.warm_up
-                log = self.learner.update(self._matched(unrolls), critic_alone=critic_alone)
+                matched = self.matchups.matched(unrolls, self.settings.learning)
+                log = self.learner.update(matched, critic_alone=critic_alone)
             now_cpu, now_wall = self._cpu(), time.perf_counter()
             self.cpu_seconds += now_cpu - cpu
             self.wall_seconds += now_wall - wall
@@ -286,18 +287,6 @@ class LearnerLoop:
         if self.replay is not None:
             self.replay.add(unrolls)
         return unrolls
-
-    def _matched(self, unrolls: Unrolls) -> Unrolls:
-        """Return unrolls whose rows know their weight and their matchup, where that is wanted."""
-        learning, opponents = self.settings.learning, unrolls.opponents
-        if opponents is None:
-            return unrolls
-        columns: dict[str, Any] = {"opponents": None}
-        if learning.matchup_floor is not None:
-            columns["weight"] = self.matchups.weights(opponents, learning.matchup_floor)
-        if learning.matchup_advantages is not None:
-            columns["matchup"] = self.matchups.groups(opponents)
-        return replace(unrolls, **columns)
 
     def _remembered(self) -> Unrolls:
         assert self.replay is not None
