@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from lanista.errors import LanistaError
 from lanista.foreign import is_digest
-from lanista.nets.settings import Network
 from lanista.nets.tensor_shapes import tensor_shapes
 from lanista.nets.tokens import refuse_attention
 from lanista.nets.torso_table import TORSOS
@@ -18,6 +17,7 @@ from lanista.text import quoted
 
 if TYPE_CHECKING:
     from lanista.nets.policy_format import PolicyHeader
+    from lanista.nets.settings import Network
 
 MOST_HEADER = 1 << 20
 """Bytes of a header, entries of an observation, choices of an action: the most there may be."""
@@ -88,8 +88,7 @@ def refuse_other_tensors(header: PolicyHeader, shapes: Mapping[str, tuple[int, .
     try:
         expected = tensor_shapes(header.observation, header.heads, network)
         if TORSOS[network.kind].attention:
-            plain = {name.replace("inner.", ""): shape for name, shape in expected.items()}
-            counts = [n for name, (n, *_) in plain.items() if name.startswith(_PLACES)]
+            counts = [n for name, (n, *_) in expected.items() if name.startswith(_PLACES)]
             refuse_attention(sum(counts), network.resolved_attention_heads)
     except LanistaError as error:
         raise PolicyFileError(f"its header is damaged: {error}") from error

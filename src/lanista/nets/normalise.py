@@ -13,7 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from lanista.games.contract import Observation
+from lanista.nets import torsos
 from lanista.nets.normal_columns import LEAST, REMEMBERED, number_scales
+from lanista.nets.settings import Network
 from lanista.nets.torsos import Torso
 
 
@@ -78,6 +80,12 @@ class NormalisedTorso(Torso):
         self.mean.copy_(torch.where(self.number, moved, 0.0))
         self.deviation.copy_(torch.where(self.number, deviation, 1.0))
         self.seen.fill_(min(before + count, REMEMBERED))
+
+
+def make_torso(observation: Observation, network: Network) -> Torso:
+    """Return the torso that the settings ask for, normalised where they do."""
+    torso, bound = torsos.make_torso(observation, network), network.normalise_observations
+    return torso if bound is None else NormalisedTorso(torso, observation, bound)
 
 
 def observe(network: nn.Module, observation: Tensor) -> None:

@@ -14,10 +14,10 @@ from lanista.errors import LanistaError
 from lanista.games.contract import Observation, Spec, Symmetry
 from lanista.nets.choices import Choices
 from lanista.nets.distribution import Heads
-from lanista.nets.normalise import NormalisedTorso
+from lanista.nets.normalise import make_torso
 from lanista.nets.settings import Network
 from lanista.nets.symmetry import TurnedChoices, TurnedTorso
-from lanista.nets.torsos import Torso, make_torso
+from lanista.nets.torsos import Torso
 
 CriticOutput = Literal["value", "outcome", "q"]
 
@@ -29,7 +29,7 @@ class Policy(nn.Module):
         super().__init__()
         self.network = network
         self.heads = Heads(tuple(head.size for head in spec.heads))
-        self.torso: Torso = _torso(spec.observation, network)
+        self.torso: Torso = make_torso(spec.observation, network)
         self.head = Choices(self.torso.width, spec.heads)
         if network.symmetry:
             symmetry = _symmetry(spec, network)
@@ -75,7 +75,7 @@ class Critic(nn.Module):
         self.output, self.heads = output, len(spec.heads)
         self.scale: Tensor | None
         self.register_buffer("scale", torch.ones(()) if scaled else None)
-        self.torso = None if features else _torso(observation or spec.observation, network)
+        self.torso = None if features else make_torso(observation or spec.observation, network)
         width = features or (self.torso.width if self.torso else 0)
         self.head = nn.Linear(width, {"value": 1, "outcome": 3, "q": spec.choices}[output])
         _start(self)
@@ -105,11 +105,6 @@ class Critic(nn.Module):
         for parameter in (self.head.weight, self.head.bias):
             parameter.mul_(self.scale / scale)
         self.scale.fill_(scale)
-
-
-def _torso(observation: Observation, network: Network) -> Torso:
-    torso, bound = make_torso(observation, network), network.normalise_observations
-    return torso if bound is None else NormalisedTorso(torso, observation, bound)
 
 
 def _symmetry(spec: Spec, network: Network) -> Symmetry | int:
