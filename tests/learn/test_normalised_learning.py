@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
+from demonstrated import demonstrate
 from made_up_unrolls import OneHead, unrolls_for
 
+from lanista.learn.imitation.cloner import Cloner
+from lanista.learn.imitation.settings import Imitation
 from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
+from lanista.nets.normal_columns import number_scales
 from lanista.nets.settings import Network
 
 SPEC = OneHead().spec
@@ -52,3 +56,16 @@ def test_without_the_setting_nothing_is_added_to_a_network() -> None:
     plain = Learner(SPEC, Network(width=8, layers=1), Learning(), updates=4)
     plain.update(unrolls_for(SPEC, 3))
     assert running(plain.policy) == {}
+
+
+def test_imitation_takes_in_what_it_is_shown() -> None:
+    data = demonstrate(40)
+    cloner = Cloner(data.spec, NORMAL, Imitation(epochs=1, hold_out=0.2))
+    learned, held = data.split(0.2, 0)
+    cloner.train_epoch(data, learned, held)
+    shown = torch.from_numpy(data.observation[data.rows(learned)]).float()
+    numbers = running(cloner.policy)
+    assert float(numbers["torso.seen"]) == len(shown)
+    here = torch.from_numpy(number_scales(data.spec.observation) > 0)
+    assert here.any()
+    torch.testing.assert_close(numbers["torso.mean"][here], shown.mean(0)[here])
