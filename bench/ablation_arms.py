@@ -6,6 +6,7 @@ settings that gives the settings to change.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ import torch
 from lanista import evaluate
 from lanista.evaluation.evaluator import probabilities
 from lanista.games import registry
-from lanista.games.adapters.exact import exact_nash_conv
 from lanista.nets.policy_file import load_policy
 from lanista.nets.policy_format import read_header
 from lanista.rollout.inference.policy_players import policy_player
@@ -87,6 +87,45 @@ def _other_advantages(base: RunSettings) -> list[str]:
     return [f"learning.normalise_advantages={not base.learning.normalise_advantages}".lower()]
 
 
+def _mixed(*words: str) -> Arm:
+    """Return an arm in which half of the matches are against the bots that are judged by."""
+    return _plain("rollouts.opponents=[self=2, heuristic, outcome, distilled]", *words)
+
+
+def _past_selves(*words: str, self_share: float = 0.5) -> Arm:
+    """Return an arm of V-trace against itself and past selves."""
+
+    def arm(base: RunSettings) -> list[str]:
+        # The pull to the policy that acted would be one to an opponent's.
+        terms = {name: value for name, value in base.learning.terms.items() if name != "behaviour"}
+        matchmaking = f"{{kind: alphastar, self_share: {self_share}}}"
+        return [
+            "learning.policy=vtrace",
+            f"learning.terms={json.dumps(terms)}",
+            f"league={{round: 4, past_members: 8, main: {{snapshot_decisions: 50000, "
+            f"matchmaking: {matchmaking}}}}}",
+            *words,
+        ]
+
+    return arm
+
+
+PAST = "V-trace, half against past selves"
+FROZEN = "V-trace, half against past selves, frozen seats learned from"
+POOL = "V-trace, against bots and past selves"
+BOTS = "half against bots"
+PAST_SELVES: dict[str, Arm] = {
+    PAST: _past_selves(),
+    FROZEN: _past_selves("rollouts.learn_from_frozen=true"),
+}
+COMPARED_WITH = {
+    FROZEN: PAST,
+    f"{POOL}, frozen seats learned from": POOL,
+    "half against bots, weighted by matchup": BOTS,
+    "half against bots, normalised advantages": BOTS,
+    "half against bots, advantages by matchup": "half against bots, normalised advantages",
+}
+"""Arms that change one thing of another arm, not of the base."""
 COMMON: dict[str, Arm] = {
     "base": _plain(),
     "lr follows KL": _follow_kl,
@@ -100,6 +139,8 @@ COMMON: dict[str, Arm] = {
     "advantages normalised, or not": _other_advantages,
     "values scaled by their running size": _plain("learning.value_scale=running"),
     "λ 0.8": _plain("learning.lam=0.8"),
+    "observations normalised": _plain("network.normalise_observations=5"),
+    "2 to 32 minibatches by gradient noise": _plain("learning.minibatches_by_noise=32"),
     "network twice as wide": lambda base: [f"network.width={2 * base.network.resolved_width}"],
     TORCH_START: _plain(),
 }  # fmt: skip
@@ -108,8 +149,20 @@ ARENA: dict[str, Arm] = {
     for name in (
         "base", "lr follows KL", "updates a quarter as large", "updates four times as large",
         "critic on the torso, or apart", "values scaled by their running size",
+        "residual torso with LayerNorm", "λ 0.8", "observations normalised",
+        "2 to 32 minibatches by gradient noise",
+        "network twice as wide", TORCH_START,
     )
 } | {
+    "λ 1": _plain("learning.lam=1.0"),
+    "γ 0.999": _plain("learning.gamma=0.999"),
+    "weighted by matchup": _plain("learning.matchup_floor=0.5"),
+    "advantages by matchup": _plain("learning.matchup_advantages=64"),
+    # Bots are in the pool too, and itself is the dearest opponent there.
+    POOL: _past_selves(self_share=0.15),
+    f"{POOL}, frozen seats learned from": _past_selves(
+        "rollouts.learn_from_frozen=true", self_share=0.15
+    ),
     "first matches staggered over 600 steps": _plain("rollouts.stagger=600"),
     "shaping fades to 0": _plain("rollouts.shaping_scale={kind: linear, start: 1.0, end: 0.0}"),
     "entropy a mean over heads": _plain("learning.entropy_heads=mean"),
@@ -118,6 +171,15 @@ ARENA: dict[str, Arm] = {
 ARMS: Mapping[str, Mapping[str, Arm]] = {
     "beastybar": {
         **COMMON,
+        **PAST_SELVES,
+        "λ 1": _plain("learning.lam=1.0"),
+        "γ 0.98": _plain("learning.gamma=0.98"),
+        BOTS: _mixed(),
+        "half against bots, weighted by matchup": _mixed("learning.matchup_floor=0.5"),
+        "half against bots, normalised advantages": _mixed("learning.normalise_advantages=true"),
+        "half against bots, advantages by matchup": _mixed(
+            "learning.normalise_advantages=true", "learning.matchup_advantages=64"
+        ),
         "pulls a third as strong": _pulls(1 / 3),
         "entropy 0.003 in place of pulls, normalised advantages": _plain(
             "learning.terms={policy: 1.0, value: 0.5, entropy: 0.003}",
@@ -131,7 +193,7 @@ ARMS: Mapping[str, Mapping[str, Arm]] = {
             "learning.terms.entropy={kind: exponential, start: 0.017, end: 0.007}"
         ),
     },
-    "goofspiel": {**COMMON, "pulls a third as strong": _pulls(1 / 3)},
+    "goofspiel": {**COMMON, **PAST_SELVES, "pulls a third as strong": _pulls(1 / 3)},
     "leduc": {
         name: COMMON[name]
         for name in (
@@ -164,6 +226,8 @@ def prepare(arm: str) -> None:
 def judge(game: str, policy: Path) -> dict[str, float]:
     """Return the numbers of a trained policy; `strength` is the one that arms are compared by."""
     if game in ("goofspiel", "leduc"):
+        from lanista.games.adapters.exact import exact_nash_conv
+
         network = load_policy(policy).policy
         return {"strength": exact_nash_conv(GAMES[game], probabilities(network))}
     if game == "connect_four":

@@ -142,31 +142,33 @@ def _do(
     print(line, flush=True)
 
 
-def compared(values: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float, float, float]]:
+def compared(
+    values: Mapping[str, Sequence[float]], others: Mapping[str, str] | None = None
+) -> dict[str, tuple[float, float, float, float]]:
     """Return each arm's mean, its 95 % half-width, its difference to `base`, and that one's.
 
-    With a few seeds an arm's own deviation is hardly known, so all arms of a game share one.
+    `others` names another arm in place of `base`, where that was done. With a few seeds an arm's
+    own deviation is hardly known, so all arms of a game share one.
     """
+    others = {arm: other for arm, other in (others or {}).items() if other in values}
     means = {arm: sum(some) / len(some) for arm, some in values.items()}
     squares = sum((v - means[arm]) ** 2 for arm, some in values.items() for v in some)
     freedom = sum(len(some) - 1 for some in values.values())
     # One seed says nothing of how far seeds lie apart.
     spread = t_quantile(freedom) * math.sqrt(squares / freedom) if freedom else math.nan
-    base = len(values["base"])
-    return {
-        arm: (
-            means[arm],
-            spread / math.sqrt(len(some)),
-            means[arm] - means["base"],
-            0.0 if arm == "base" else spread * math.sqrt(1 / len(some) + 1 / base),
-        )
-        for arm, some in values.items()
-    }
+    rows = {}
+    for arm, some in values.items():
+        base = others.get(arm, "base")
+        width = spread * math.sqrt(1 / len(some) + 1 / len(values[base]))
+        difference = means[arm] - means[base]
+        own = spread / math.sqrt(len(some))
+        rows[arm] = means[arm], own, difference, 0.0 if arm == "base" else width
+    return rows
 
 
 def table(rows: Iterable[Row]) -> list[str]:
     """Return the rows of all games as lines of Markdown, a table for each."""
-    from bench.ablation_arms import JUDGED_BY
+    from bench.ablation_arms import COMPARED_WITH, JUDGED_BY
 
     lines: list[str] = []
     by_game: dict[str, dict[str, list[Row]]] = {}
@@ -182,11 +184,14 @@ def table(rows: Iterable[Row]) -> list[str]:
             "| arm | strength | difference to base | updates | CPU s |",
         ]
         lines += ["|---|---|---|---|---|"]
-        numbers = compared({a: [row["strength"] for row in some] for a, some in arms.items()})
+        values = {arm: [row["strength"] for row in some] for arm, some in arms.items()}
+        numbers = compared(values, COMPARED_WITH)
         for arm, (mean, half, difference, width) in numbers.items():
             updates = sum(row["updates"] for row in arms[arm]) / len(arms[arm])
             cpu = sum(row["cpu_seconds"] for row in arms[arm]) / len(arms[arm])
             apart = "" if arm == "base" else f"{difference:+.3f} ± {width:.3f}"
+            if (other := COMPARED_WITH.get(arm)) in arms:
+                apart += f" to “{other}”"
             lines.append(
                 f"| {arm} | {mean:.3f} ± {half:.3f} | {apart} | {updates:.0f} | {cpu:.0f} |"
             )
@@ -200,7 +205,10 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--wall", type=float, default=520.0, help="seconds that all may take")
     parser.add_argument("--seconds", type=float, default=0.0, help="of training; 0: what fits")
-    parser.add_argument("--cores", type=int, default=0, help="0: all of them")
+    parser.add_argument(
+        "--jobs", "--cores", dest="cores", type=int, default=0,
+        help="so many at once, each on a core of its own; 0: as many as there are cores",
+    )  # fmt: skip
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--games", nargs="*", default=[])
@@ -216,14 +224,15 @@ def main() -> None:
     if words.table:
         print("\n".join(table(map(json.loads, (words.table / ROWS).read_text().splitlines()))))
         return
-    from bench.ablation_arms import ARMS
+    from bench.ablation_arms import ARMS, COMPARED_WITH
 
+    wanted = {*words.arms, *(COMPARED_WITH.get(arm, "base") for arm in words.arms), "base"}
     jobs = [
         (game, arm, seed)
         for seed in range(words.first_seed, words.first_seed + words.seeds)
         for game in words.games or ARMS
         for arm in ARMS[game]
-        if not words.arms or arm in (*words.arms, "base")
+        if not words.arms or arm in wanted
     ]
     cores = sorted(os.sched_getaffinity(0))
     sweep(words.folder, jobs, cores[: words.cores or len(cores)], words.wall, words.seconds)

@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from bench.ablation_arms import ARMS, GAMES, JUDGED_BY, TORCH_START
+from bench.ablation_arms import ARMS, COMPARED_WITH, GAMES, JUDGED_BY, TORCH_START
 from bench.ablations import compared, run_job, table
 
 from lanista.pipeline.defaults import default_settings
@@ -32,6 +32,15 @@ def test_arms_are_compared_by_a_deviation_that_all_of_them_share():
     assert numbers["other"] == pytest.approx(
         (6.0, half / math.sqrt(3), 4.0, half * math.sqrt(2 / 3))
     )
+
+
+def test_an_arm_that_changes_another_arm_is_compared_with_that_one():
+    values = {"base": [1.0, 2.0], "mix": [4.0, 5.0], "mix, weighted": [6.0, 8.0]}
+    numbers = compared(values, {"mix, weighted": "mix", "base, weighted": "lost"})
+    assert numbers["mix, weighted"][2] == pytest.approx(2.5)
+    assert numbers["mix"][2] == pytest.approx(3.0)
+    for game, arms in ARMS.items():
+        assert {COMPARED_WITH[arm] for arm in arms if arm in COMPARED_WITH} <= arms.keys(), game
 
 
 def test_a_job_is_trained_and_judged_and_stands_in_the_table():

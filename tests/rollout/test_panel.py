@@ -189,7 +189,10 @@ def test_everybody_answers_their_own_decisions_and_nobody_else_s():
     who = np.random.default_rng(1).integers(0, 6, SLOTS)
     who[who == nothing] = 0
     order, start = np.argsort(who, kind="stable"), np.searchsorted(np.sort(who), range(7)).tolist()
-    answers = np.concatenate(others.answer(decisions, order, start, Phases()))
+    given = others.answer(decisions, order, start, Phases())
+    answers = np.concatenate([answer.action for answer in given])
+    assert np.array_equal(np.concatenate([answer.rows for answer in given]), order[start[1] :])
+    assert all(answer.log_prob is None for answer in given)
     assert len(answers) == SLOTS - start[1]
     for number, each in enumerate(others.players, start=1):
         rows = np.flatnonzero(who == number)

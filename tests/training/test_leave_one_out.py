@@ -44,7 +44,21 @@ RESPONSIVE = {
     },
 }
 STAGGERED = {**STREAM, "rollouts": {**STREAM["rollouts"], "stagger": 500}}
+BY_MATCHUP = {
+    **STREAM,
+    "game_settings": {"duration": 1.0},  # So that some matches end.
+    "network": {**SMALL, "normalise_observations": 5},
+    "learning": {**STREAM["learning"], "matchup_floor": 0.1, "matchup_advantages": 4},
+    "rollouts": {**STREAM["rollouts"], "opponents": ["self", "rusher", "random"],
+                 "learn_from_frozen": True},
+}  # fmt: skip
+BY_NOISE = {
+    **KUHN,
+    "learning": {**KUHN["learning"], "minibatches": 4, "minibatches_by_noise": 6},
+}
 KINDS = {
+    "by noise": BY_NOISE,
+    "by matchup": BY_MATCHUP,
     "kuhn": KUHN,
     "responsive": RESPONSIVE,
     "staggered": STAGGERED,

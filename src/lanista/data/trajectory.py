@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # Columns with one entry for each decision, and with one for each unroll.
 ROWS = (
     "observation", "mask", "action", "log_prob", "log_probs", "value", "reward", "ended",
-    "seat", "match", "turn", "update", "privileged", "teacher",
+    "seat", "match", "turn", "update", "privileged", "teacher", "opponents", "weight", "matchup",
+    "frozen",
 )  # fmt: skip
 LANES = ("next_observation", "next_mask", "next_privileged", "next_value", "goes_on", "state")
 HEAVY = (
@@ -63,6 +64,14 @@ class Unrolls:
     privileged: NDArray[Any] | None = None
     teacher: NDArray[np.int32] | None = None
     """`[N, heads]`: what a teacher would have done; -1 where that says nothing."""
+    opponents: NDArray[np.int32] | None = None
+    """`[N, seats - 1]`: the numbers of those in the other seats, from the next seat on."""
+    weight: NDArray[np.float32] | None = None
+    """`[N]`: how much the policy is to learn from the row."""
+    matchup: NDArray[np.int64] | None = None
+    """`[N]`: equal where the opponents are the same."""
+    frozen: NDArray[np.bool_] | None = None
+    """`[N]`: decided by an opponent that does not learn."""
     next_observation: NDArray[Any] | None = None
     next_mask: NDArray[np.bool_] | None = None
     next_privileged: NDArray[Any] | None = None

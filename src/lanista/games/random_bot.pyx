@@ -25,6 +25,11 @@ cdef class RandomBot:
         self.choices = spec.choices
         self.sizes = np.array([head.size for head in spec.heads], np.int32)
 
+    @property
+    def head_sizes(self):
+        """`[heads]`: how many choices each head has."""
+        return self.sizes
+
     def act(self, decisions, rows):
         """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
         cdef const int64_t[::1] row = np.ascontiguousarray(rows, dtype=np.int64)

@@ -6,6 +6,7 @@ One object holds all that an update depends on; `state` and `load_state` give an
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -19,9 +20,11 @@ from torch import Tensor
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
+from lanista.learn.acting_metrics import acting_metrics
 from lanista.learn.batch import Batch, to_device
 from lanista.learn.critic import critic_network, follow_targets, make_critic
 from lanista.learn.forward import Forward, Views, forward
+from lanista.learn.gradient_noise import EpochGradients, NoiseScale
 from lanista.learn.loss_terms import LossInputs, term, weighted
 from lanista.learn.losses import Term
 from lanista.learn.malloc import keep_freed_memory
@@ -29,7 +32,6 @@ from lanista.learn.minibatches import Minibatch, cut, cut_there
 from lanista.learn.optimiser_step import BrokenLossError as BrokenLossError
 from lanista.learn.optimiser_step import Descent, shares_of
 from lanista.learn.references import References
-from lanista.learn.regularisers import behaviour_kl_sampled
 from lanista.learn.schedules import (
     initial_states,
     moved_all,
@@ -51,6 +53,7 @@ from lanista.learn.step_metrics import Readings, mean_of, read
 from lanista.learn.term_table import PULLS, term_entry
 from lanista.learn.update_targets import loss_inputs, scaled, scales
 from lanista.nets.dropout import dropping
+from lanista.nets.normalise import copy_running, observe
 from lanista.nets.policy import Policy, ema_update
 from lanista.nets.settings import Network
 
@@ -121,6 +124,9 @@ class Learner:
         self.schedule_states = initial_states(self.schedules)
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
+        self.noise = NoiseScale()
+        self._gradients: EpochGradients | None = None
+        """Of the update's first epoch, while it goes on."""
         self._frozen = False
         """Whether the update under way leaves the policy as it is."""
         self._shard_count = 0
@@ -177,19 +183,27 @@ class Learner:
         self._renew_references(unrolls)
         steps: list[Readings] = []
         stopped: dict[str, float] = {}
+        self._gradients = EpochGradients()
         for epoch in range(settings.epochs):
             minibatches = self._minibatches(unrolls)
             for number, minibatch in enumerate(cut(unrolls, minibatches), start=1):
                 steps.append(self._step(minibatch, weights, measured=number == len(minibatches)))
+            if self._gradients is not None:
+                steps[-1].add("gradient_noise", self._gradients.measured())
+                self._gradients = None
             if settings.target_kl and self._has_moved(steps[-1]):
                 stopped["stopped_after_epoch"] = epoch + 1
                 break
         logs = self._read(steps, weights)
         log = mean_of(logs, [step.rows for step in steps]) | stopped
+        if math.isnan(log.get("policy/frozen_ratio", 0.0)):
+            del log["policy/frozen_ratio"]  # Nobody was frozen.
+        self._follow_noise(log)
         log["lag/mean"], log["lag/max"] = unrolls.age(self.update_count)
         if only is None:
             self._moved(logs[-1]["policy/behaviour_kl"])
         self.update_count += 1
+        self._observe(unrolls)
         self._follow(log)
         log |= {name: values[name] for name in ("lr", "temperature")}
         return log | {f"{name}/weight": weight for name, weight in weights.items()}
@@ -228,9 +242,23 @@ class Learner:
             self.policy, self.update_count, lambda: Views(Batch(unrolls, self.device), settings)
         )
 
+    def _minibatch_count(self, decisions: int) -> int:
+        """Return how many minibatches an epoch has: as set, or by the noise so far."""
+        most = self.settings.minibatches_by_noise
+        if most is None or not self.noise.updates:
+            return self.settings.minibatches
+        return self.noise.minibatches(decisions, most)
+
+    def _follow_noise(self, log: dict[str, float]) -> None:
+        if self.settings.minibatches_by_noise is None or "gradient_noise/trace" not in log:
+            return
+        self.noise.follow(log["gradient_noise/trace"], log["gradient_noise/square"])
+        if math.isfinite(self.noise.decisions):
+            log["gradient_noise/scale"] = self.noise.decisions
+
     def _minibatches(self, unrolls: Unrolls) -> list[Minibatch]:
         """Return the minibatches of an epoch."""
-        count = self.settings.minibatches
+        count = self._minibatch_count(unrolls.decisions)
         if count == 1:
             return [None]
         if self.settings.rnad:  # It needs both seats of a match together.
@@ -263,6 +291,8 @@ class Learner:
         if self._frozen:
             policy = len(list(self.policy.parameters()))
             total = [*[None] * policy, *total[policy:]]
+        if self._gradients is not None and not self.descent.scaler.is_enabled():
+            self._gradients.add(total, unrolls.decisions)
         loss, limit = torch.stack(losses).sum(), self.settings.max_grad_norm
         step_arguments = (total, loss, limit, self.update_count)
         readings.extend(self.descent.step(*step_arguments, measured=measured))
@@ -367,7 +397,7 @@ class Learner:
             if measured:
                 readings.add(name, entry.statistics, shares[name])
         if measured:
-            readings.add("policy", _acting(inputs), rows)
+            readings.add("policy", acting_metrics(inputs), rows)
         readings.add("", {"loss": loss})
         if not (self.descent.late or bool(torch.isfinite(loss))):
             self.descent.refuse_broken(read([readings])[0], terms, self.update_count)
@@ -387,6 +417,18 @@ class Learner:
         every = self.settings.term_gradients_every
         return bool(every) and self.update_count % every == 0
 
+    def _observe(self, unrolls: Unrolls) -> None:
+        """Move the running numbers of observations, once the update they were seen in is over.
+
+        So an update begins with the networks that acted, and ratios at 1.
+        """
+        batch = Batch(unrolls, self.device)
+        if not self._frozen and self.network.normalise_observations is not None:
+            observe(self.policy, batch.tensor("observation"))
+        if critic_network(self.network, self.settings).normalise_observations is not None:
+            privileged = self.settings.critic_sees == "privileged"
+            observe(self.critic, batch.tensor("privileged" if privileged else "observation"))
+
     def _follow(self, log: dict[str, float]) -> None:
         """Move the averaged weights, and the scale of values, after an update."""
         self.references.follow(self.policy)
@@ -395,9 +437,11 @@ class Learner:
             log["value/scale"] = float(self.critic.scale)
         if self.slow_critic is not None:
             ema_update(self.slow_critic, self.critic, 1 - self.settings.target_average)
+            copy_running(self.slow_critic, self.critic)
         if self.average is None:
             return
         ema_update(self.average, self.policy, self.settings.average_decay(self.update_count))
+        copy_running(self.average, self.policy)
 
     def state(self) -> dict[str, Any]:
         """Return everything an update depends on, as nested plain values and tensors."""
@@ -412,6 +456,7 @@ class Learner:
             "schedules": self.schedule_states,
             "order": self.order.bit_generator.state,
             "update_count": self.update_count,
+            **({"noise": self.noise.state()} if self.settings.minibatches_by_noise else {}),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -428,10 +473,5 @@ class Learner:
         self.schedule_states = state["schedules"]
         self.order.bit_generator.state = state["order"]
         self.update_count = state["update_count"]
-
-
-@torch.no_grad()
-def _acting(inputs: LossInputs) -> dict[str, Tensor]:
-    """Return what is logged of a policy whatever its loss."""
-    kl = behaviour_kl_sampled(inputs.chosen, inputs.behaviour, inputs.everything).loss
-    return {"behaviour_kl": kl, "entropy": inputs.entropy.mean(0)}
+        if self.settings.minibatches_by_noise:
+            self.noise.load_state(state["noise"])

@@ -49,6 +49,12 @@ class LossInputs:
     kept_share: float | None = None
     """How much of all a step's valid rows these are; None where every row is valid."""
     advantage: Tensor | None = None
+    weight: Tensor | None = None
+    """`[N]`: how much the policy is to learn from each row; None: from all alike."""
+    matchup: Tensor | None = None
+    """`[N]`: equal where the opponents are the same."""
+    frozen: Tensor | None = None
+    """`[N]`: decided by an opponent that does not learn."""
     value_target: Tensor | None = None
     old_value: Tensor | None = None
     value_scale: Tensor | None = None
@@ -86,11 +92,20 @@ def policy(inputs: LossInputs) -> Term:
             threshold=settings.neurd_threshold,
             clip=settings.neurd_clip,
         )
-    assert inputs.advantage is not None
+    advantage = inputs.advantage
+    assert advantage is not None
+    if settings.matchup_floor is not None:
+        if inputs.weight is None:
+            raise LanistaError(
+                "learning.matchup_floor needs to know who the opponents were, and the data does "
+                "not say; leave it out."
+            )
+        # Both losses are in proportion to a positive factor of the advantage.
+        advantage = inputs.weight * advantage
     if settings.policy == "vtrace":
-        return losses.policy_gradient(inputs.chosen, inputs.advantage, inputs.valid)
+        return losses.policy_gradient(inputs.chosen, advantage, inputs.valid)
     return losses.ppo_clip(
-        inputs.chosen, inputs.behaviour, inputs.advantage, inputs.valid, clip=settings.clip
+        inputs.chosen, inputs.behaviour, advantage, inputs.valid, clip=settings.clip
     )
 
 
@@ -128,6 +143,7 @@ def upgo(inputs: LossInputs) -> Term:
         inputs.upgo,
         inputs.valid,
         rho_clip=inputs.settings.pg_rho_clip,
+        weight_t=inputs.weight,
     )
 
 

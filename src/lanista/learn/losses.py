@@ -90,14 +90,17 @@ def upgo_loss(
     valid_t: Tensor,
     *,
     rho_clip: float = 1.0,
+    weight_t: Tensor | None = None,
 ) -> Term:
-    """Return −E[ρ (G − V) log π(a)], ρ = min(`rho_clip`, π/μ) (Vinyals et al. 2019).
+    """Return −E[w ρ (G − V) log π(a)], ρ = min(`rho_clip`, π/μ) (Vinyals et al. 2019).
 
-    `upgo_t` are the upgoing returns G of `returns.upgo`.
+    `upgo_t` are the upgoing returns G of `returns.upgo`; w is `weight_t`, 1 if not given.
     """
     _same(valid_t, log_prob_t, behaviour_log_prob_t, value_t, upgo_t)
     ratio_t = log_ratio(log_prob_t, behaviour_log_prob_t, valid_t).detach().exp()
     advantage_t = ratio_t.clamp(max=rho_clip) * (upgo_t - value_t).detach()
+    if weight_t is not None:
+        advantage_t = weight_t * advantage_t
     loss = -mean_over(advantage_t * kept(log_prob_t, valid_t), valid_t)
     return Term(loss, lambda: {"upgo_advantage": _mean(advantage_t, valid_t)})
 

@@ -138,6 +138,35 @@ def normalise(
 
 
 @torch.no_grad()
+def normalise_by_group(
+    advantage_t: Tensor,
+    group_t: Tensor,
+    fewest: int,
+    *,
+    ratio_t: Tensor | None = None,
+    least: float = 1e-6,
+) -> Tensor:
+    """Return advantages `[N]` that `normalise` has scaled within each group of rows.
+
+    Rows of a group that has fewer than `fewest` of them are scaled over all rows together.
+    """
+    common_t = normalise(advantage_t, unpadded(advantage_t), ratio_t=ratio_t, least=least)
+    groups, group_t = torch.unique(group_t, return_inverse=True)
+    sizes = torch.zeros(len(groups), device=advantage_t.device)
+    count = sizes.index_add(0, group_t, torch.ones_like(advantage_t))
+
+    def mean_of(values_t: Tensor) -> Tensor:
+        return sizes.index_add(0, group_t, values_t) / count
+
+    centre_t = mean_of(advantage_t)[group_t]
+    if ratio_t is not None:
+        centre_t = centre_t / mean_of(ratio_t).clamp(min=least)[group_t] * ratio_t
+    centred_t = advantage_t - centre_t
+    size_t = mean_of(centred_t.square()).sqrt().clamp(min=least)[group_t]
+    return torch.where(count[group_t] >= fewest, centred_t / size_t, common_t)
+
+
+@torch.no_grad()
 def keep_largest(advantage_t: Tensor, valid_t: Tensor, share: float) -> Tensor:
     """Return a valid mask with only the `share` of valid steps that have the largest |advantage|.
 

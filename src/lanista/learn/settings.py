@@ -49,6 +49,10 @@ class Learning:
     """Passes of an update over its decisions."""
     minibatches: int = 1
     """Minibatches of an epoch, each an optimiser step."""
+    minibatches_by_noise: int | None = None
+    """Cut an epoch into as many minibatches as make one about as large as the measured noise scale
+    of gradients: 2 at least, and this many at most. The first update has `minibatches`. None:
+    always `minibatches`."""
     accumulate: int = 1
     """Into how many pieces an optimiser step is cut to save memory."""
     shards: int = 1
@@ -74,6 +78,12 @@ class Learning:
     """V-trace: clip of the ratio that lets later differences through."""
     normalise_advantages: bool = True
     """Bring the advantages of ppo and vtrace to mean 0 and deviation 1."""
+    matchup_advantages: int | None = None
+    """Normalise advantages within each matchup, where a step has at least so many decisions against
+    the same opponents; the others share the step's common scale. None: all together."""
+    matchup_floor: float | None = None
+    """Decisions count in the policy loss by how even their matchup is: fully at a score of one
+    half, so much (such as 0.5) where every match is won or lost. None: all alike."""
     keep_advantages: float = 1.0
     """Learn only from this share of decisions, those with the largest advantages."""
     critic_sees: Literal["features", "seat", "privileged"] = "features"
@@ -143,8 +153,41 @@ class Learning:
         self._refuse(_SHARES, lambda value: 0 <= value <= 1, "a number from 0 to 1")
         self._refuse(_CLIPS, lambda value: value > 0, "a number above 0")
         self._refuse(_NOT_NEGATIVE, lambda value: value >= 0, "0 or more")
+        self._refuse_matchups()
+        most = self.minibatches_by_noise
+        if most is not None and not 2 <= self.minibatches <= most:
+            raise LanistaError(
+                f"minibatches_by_noise is {most} and minibatches, which the first update has, "
+                f"{self.minibatches}; noise is measured from at least 2 of them, so give 2 or more "
+                "minibatches and no fewer at most."
+            )
+        if most is not None and self.precision == "fp16":
+            raise LanistaError(
+                "minibatches_by_noise needs gradients as they are, and precision fp16 scales them; "
+                "choose bf16 or fp32, or leave it out."
+            )
         if self.critic_warm_up is not None and self.critic_warm_up < 0:
             raise LanistaError(f"critic_warm_up is {self.critic_warm_up}; give 0 or more.")
+
+    def _refuse_matchups(self) -> None:
+        for name in ("matchup_floor", "matchup_advantages"):
+            if getattr(self, name) is not None and self.policy not in ("ppo", "vtrace"):
+                raise LanistaError(
+                    f"{name} goes with ppo or vtrace, which have one advantage a decision, not "
+                    f"{self.policy}; leave it out."
+                )
+        if self.matchup_floor is not None and not 0 <= self.matchup_floor <= 1:
+            raise LanistaError(
+                f"matchup_floor is {self.matchup_floor}; give a number from 0 to 1, or leave it "
+                "out."
+            )
+        fewest = self.matchup_advantages
+        if fewest is not None and not (fewest >= 2 and self.normalise_advantages):
+            raise LanistaError(
+                f"matchup_advantages is {fewest} and normalise_advantages "
+                f"{str(self.normalise_advantages).lower()}; give at least 2 decisions with "
+                "normalise_advantages on, or leave it out."
+            )
 
     def _refuse(self, names: Iterable[str], fits: Callable[[float], bool], remedy: str) -> None:
         for name in names:
@@ -155,6 +198,11 @@ class Learning:
     def rnad(self) -> bool:
         """Whether R-NaD regularises the reward towards moving references."""
         return self.eta > 0
+
+    @property
+    def by_matchup(self) -> bool:
+        """Whether it matters against whom a decision was made."""
+        return self.matchup_floor is not None or self.matchup_advantages is not None
 
     @property
     def scheduled(self) -> list[Any]:

@@ -67,6 +67,9 @@ def loss_inputs(
         valid=everything,
         everything=everything,
         teacher=None if unrolls.teacher is None else batch.tensor("teacher").long(),
+        weight=None if unrolls.weight is None else batch.tensor("weight"),
+        matchup=None if unrolls.matchup is None else batch.tensor("matchup"),
+        frozen=None if unrolls.frozen is None else batch.tensor("frozen"),
         value=forward.value,
         references=references,
         weights=weights,
@@ -104,7 +107,10 @@ def _ppo(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> Lo
 
 
 def _vtrace(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
-    """V-trace advantages; the critic learns TD(λ), as AlphaStar's does."""
+    """V-trace advantages; the critic learns TD(λ), as AlphaStar's does.
+
+    Where an opponent decided, it learns V-trace's own targets: TD(λ) would value the opponent.
+    """
     settings, value = inputs.settings, batch.steps(forward.value)
     ratio = batch.steps(inputs.chosen - inputs.behaviour)
     estimates = returns.vtrace(
@@ -121,6 +127,8 @@ def _vtrace(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) ->
     target = returns.td_lambda(
         value, steps.reward, steps.discount, forward.next_value, lam=settings.lam
     )
+    if inputs.frozen is not None:
+        target = torch.where(batch.steps(inputs.frozen), estimates.target, target)
     return replace(
         inputs, advantage=batch.rows(estimates.advantage), value_target=batch.rows(target)
     )
@@ -247,6 +255,19 @@ def _ratio(settings: Learning, pieces: list[LossInputs]) -> Tensor | None:
     return log_ratio.exp().clamp(max=settings.pg_rho_clip)
 
 
+def _normalised(settings: Learning, pieces: list[LossInputs], advantage: Tensor) -> Tensor:
+    ratio, fewest = _ratio(settings, pieces), settings.matchup_advantages
+    if fewest is None:
+        return returns.normalise(advantage, returns.unpadded(advantage), ratio_t=ratio)
+    matchup = [piece.matchup for piece in pieces if piece.matchup is not None]
+    if not matchup:
+        raise LanistaError(
+            "learning.matchup_advantages needs to know who the opponents were, and the data does "
+            "not say; leave it out."
+        )
+    return returns.normalise_by_group(advantage, torch.cat(matchup), fewest, ratio_t=ratio)
+
+
 @torch.no_grad()
 def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
     """Return the pieces of one step, advantages chosen and normalised over all their rows."""
@@ -258,7 +279,7 @@ def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
     if settings.keep_advantages < 1:
         valid = returns.keep_largest(advantage, everything, settings.keep_advantages)
     if settings.normalise_advantages:
-        advantage = returns.normalise(advantage, everything, ratio_t=_ratio(settings, pieces))
+        advantage = _normalised(settings, pieces, advantage)
     sizes = [len(piece.valid) for piece in pieces]
     masks = torch.split(valid, sizes)
     counts = sizes

@@ -17,6 +17,7 @@ from lanista.text import quoted
 
 if TYPE_CHECKING:
     from lanista.nets.policy_format import PolicyHeader
+    from lanista.nets.settings import Network
 
 MOST_HEADER = 1 << 20
 """Bytes of a header, entries of an observation, choices of an action: the most there may be."""
@@ -110,6 +111,15 @@ def refuse_other_turns(network_turns: int | None, arrays: Mapping[str, Any]) -> 
             raise PolicyFileError(f"its tensor {name!r} is no permutation")
     if not all(abs(sign) == 1 for row in arrays["torso.signs"].tolist() for sign in row):
         raise PolicyFileError("its tensor 'torso.signs' has other numbers than 1 and -1")
+
+
+def refuse_other_deviations(network: Network, arrays: Mapping[str, Any]) -> None:
+    """Refuse running numbers of observations that nothing can be divided by."""
+    if network.normalise_observations is None:
+        return
+    name = "torso.inner.deviation" if network.symmetry else "torso.deviation"
+    if not (arrays[name] > 0).all():
+        raise PolicyFileError(f"its tensor {name!r} has numbers that are not above 0")
 
 
 def _written(shape: tuple[int, ...] | None) -> str:

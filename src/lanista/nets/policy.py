@@ -14,9 +14,10 @@ from lanista.errors import LanistaError
 from lanista.games.contract import Observation, Spec, Symmetry
 from lanista.nets.choices import Choices
 from lanista.nets.distribution import Heads
+from lanista.nets.normalise import make_torso
 from lanista.nets.settings import Network
 from lanista.nets.symmetry import TurnedChoices, TurnedTorso
-from lanista.nets.torsos import Torso, make_torso
+from lanista.nets.torsos import Torso
 
 CriticOutput = Literal["value", "outcome", "q"]
 

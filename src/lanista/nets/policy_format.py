@@ -29,6 +29,7 @@ from lanista.nets.header_checks import (
     MOST_HEADER,
     PolicyFileError,
     refuse_nonsense,
+    refuse_other_deviations,
     refuse_other_tensors,
     refuse_other_turns,
 )
@@ -183,6 +184,7 @@ def read(path: str | Path) -> PolicyContent:
         if _start_of_file(header, arrays) != start:
             raise PolicyFileError("it is damaged: its content does not have the SHA-256 it names")
         refuse_other_turns(header.network.symmetry, arrays)
+        refuse_other_deviations(header.network, arrays)
         return PolicyContent(header, arrays, total.hexdigest())
 
 

@@ -17,6 +17,7 @@ from lanista.extensions import located
 from lanista.games.contract import Observation, Spec
 from lanista.nets.boards import KERNEL, board_columns, board_of, channels_of
 from lanista.nets.finite import named, refuse_not_finite
+from lanista.nets.normal_columns import normaliser
 from lanista.nets.policy_format import (
     PolicyContent,
     PolicyFileError,
@@ -42,7 +43,10 @@ class PortablePolicy:
         self._label = named(content.digest, content.header.name)
         weights = _Weights(content.arrays)
         turns = _turns(self.header, weights)
+        normal = _normal(self.header, weights)
         self._torso: _Torso = _runner(self.header.network.kind)(self.header, weights)
+        if normal is not None:
+            self._torso = _after(normal, self._torso)
         self._head = _choices(self.header, weights)
         if turns is not None:
             self._torso, self._head = turns.around(self._torso, self._head)
@@ -136,6 +140,7 @@ def load_portable(path: str | Path, spec: Spec | None = None) -> PortablePolicy:
 
 
 _Layer = Callable[[Floats], Floats]
+_Normal = Callable[[NDArray[Any]], Floats]
 _Torso = Callable[[NDArray[Any], Floats], tuple[Floats, Floats]]
 
 
@@ -244,6 +249,23 @@ class _Turns:
 def _turns(header: PolicyHeader, weights: _Weights) -> _Turns | None:
     turns = header.network.symmetry
     return None if turns is None else _Turns(header, weights, turns)
+
+
+def _normal(header: PolicyHeader, weights: _Weights) -> _Normal | None:
+    """Return what normalises the numbers of views, as nets/normalise does; None: nothing."""
+    bound = header.network.normalise_observations
+    if bound is None:
+        return None
+    length = header.observation.length
+    mean = weights.take("torso.mean", length)
+    deviation = weights.take("torso.deviation", length)
+    weights.take("torso.seen", 1)
+    weights.rename("torso.inner.", "torso.")
+    return normaliser(header.observation, mean, deviation, bound)
+
+
+def _after(normal: _Normal, torso: _Torso) -> _Torso:
+    return lambda observation, state: torso(normal(observation), state)
 
 
 def _relu(x: Floats) -> Floats:

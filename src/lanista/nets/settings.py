@@ -16,6 +16,7 @@ Size = Literal["s", "m", "l", "xl"]
 MOST = {"width": 16384, "layers": 256, "attention_heads": 16384}
 MOST_EMBEDDING = 16384
 MOST_TURNS = 1024
+MOST_DEVIATIONS = 1000
 """The largest numbers a network may have; beyond them lies a slip or a damaged file."""
 
 
@@ -42,6 +43,10 @@ class Network:
     32, or the width where that is less."""
     dropout: float | None = None
     """Probability with which a unit is dropped while learning; who plays drops none. None: 0."""
+    normalise_observations: float | None = None
+    """Numbers of a view less their running mean over the decisions learned from, divided by their
+    running deviation, and cut off beyond this bound, such as 5; categories stay as they are. None:
+    numbers are divided by the scale that the game states."""
 
     def __post_init__(self) -> None:
         TORSOS.refuse_unknown(self.kind, where="network.kind")
@@ -85,6 +90,12 @@ class Network:
             )
         if rate is not None and not 0 <= rate < 1:
             raise LanistaError(f"Network dropout is {rate}; give a number from 0 to below 1.")
+        bound = self.normalise_observations
+        if bound is not None and not 0 < bound <= MOST_DEVIATIONS:
+            raise LanistaError(
+                f"Network normalise_observations is {bound}; give the deviations beyond which a "
+                f"number is cut off, above 0 and at most {MOST_DEVIATIONS}, or leave it out."
+            )
 
     @property
     def resolved_width(self) -> int:

@@ -38,11 +38,17 @@ class TurnedTorso(Torso):
 
     def forward(self, observation: Tensor) -> Tensor:
         turn = self._turn_of(observation)
-        columns = self.columns.long()[turn]
-        turned = observation.gather(-1, columns) * self.signs.to(observation.dtype)[turn]
-        features = self.inner(turned)
+        features = self.inner(self._turned(observation, turn))
         which = nn.functional.one_hot(turn, self.turns).to(features.dtype)
         return torch.cat([features, which], -1)
+
+    def turned(self, observation: Tensor) -> Tensor:
+        """Return every view in the turn that the inner torso sees."""
+        return self._turned(observation, self._turn_of(observation))
+
+    def _turned(self, observation: Tensor, turn: Tensor) -> Tensor:
+        columns = self.columns.long()[turn]
+        return observation.gather(-1, columns) * self.signs.to(observation.dtype)[turn]
 
     def _turn_of(self, observation: Tensor) -> Tensor:
         """Return the turn `[N]` in which the view has the largest sum along `direction`."""

@@ -26,13 +26,22 @@ def tensor_shapes(
     choices, part_rows = sum(head.size for head in heads), sum(sum(head.parts) for head in heads)
     torso, layers = TORSOS[network.kind], network.resolved_layers
     shapes = torso.shapes(observation, width, layers, network.embedding)
+    if network.normalise_observations is not None:
+        shapes = _inside(shapes)
+        shapes |= dict.fromkeys(("torso.mean", "torso.deviation"), (observation.length,))
+        shapes |= {"torso.seen": (1,)}
     if turns := network.symmetry:
-        shapes = {name.replace("torso.", "torso.inner.", 1): size for name, size in shapes.items()}
+        shapes = _inside(shapes)
         table = (turns, observation.length)
         shapes |= {"torso.columns": table, "torso.signs": table}
         shapes |= {"torso.direction": (observation.length,), "head.permutation": (turns, choices)}
     shapes |= {"head.weight": (choices, width), "head.bias": (choices,)}
     return shapes | ({"head.parts": (part_rows, width)} if part_rows else {})
+
+
+def _inside(shapes: dict[str, Shape]) -> dict[str, Shape]:
+    """Return the tensors of a torso that another one is put around."""
+    return {name.replace("torso.", "torso.inner.", 1): size for name, size in shapes.items()}
 
 
 def _layer(name: str, inputs: int, outputs: int) -> Named:

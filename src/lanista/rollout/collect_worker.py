@@ -7,7 +7,7 @@ changes no number. Knows nothing of where it runs and of learning.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -64,6 +64,8 @@ class Played:
     """CPU seconds by phase."""
     cpu_seconds: float = 0.0
     """Of the worker's own process; 0 where it has none."""
+    measured: Mapping[str, float] | None = None
+    """What the worker's collector measured, if anything."""
 
 
 class CollectWorker:
@@ -104,7 +106,8 @@ class CollectWorker:
             with collector.phases(TRANSFER):
                 unrolls = actor.lane.send(unrolls)
         ended = collector.tally.rows()
-        return Played(unrolls, ended, collector.next_match, *collector.phases.taken())
+        played = Played(unrolls, ended, collector.next_match, *collector.phases.taken())
+        return replace(played, measured=collector.measured() or None)
 
     def seated(self, _: None) -> set[int]:
         """Return the numbers of those who sit in matches in flight."""

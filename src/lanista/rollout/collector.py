@@ -19,10 +19,10 @@ from lanista.errors import LanistaError
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Game, Saved
 from lanista.games.python_game import PythonGame
-from lanista.rollout.inference.actor import Actor
+from lanista.rollout.inference.actor import Actor, Choice
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lanes
-from lanista.rollout.inference.opponent_batch import Others
+from lanista.rollout.inference.opponent_batch import Answer, Others
 from lanista.rollout.outcome_counts import Tally
 from lanista.rollout.player_hooks import PlayerHooks
 from lanista.rollout.rows import by_player
@@ -63,8 +63,14 @@ class Collector:
         teacher: Teacher | None = None,
         first_match: int = 0,
         stagger: int = 0,
+        keep_opponents: bool = False,
+        keep_frozen: bool = False,
     ) -> None:
-        """`stagger`: over so many steps the first matches of a stream begin."""
+        """`stagger`: over so many steps the first matches of a stream begin.
+
+        `keep_opponents`: rows say who sat in the other seats. `keep_frozen`: what opponents decide
+        whose probabilities are known is kept too.
+        """
         self.game, self.actor = game, actor
         self.phases = actor.phases
         if isinstance(game, PythonGame):
@@ -77,6 +83,9 @@ class Collector:
         self.next_match = first_match
         self.update = 0
         self.keep_privileged = keep_privileged
+        self.keep_opponents, self.keep_frozen = keep_opponents, keep_frozen
+        self.left_out = 0
+        """Decisions of opponents since the last `measured` whose probabilities nobody knows."""
         self.teacher = teacher
         refuse_draw(draw, game.spec)
         self.tape = TrajectoryBuilder(
@@ -115,8 +124,9 @@ class Collector:
         return set(self.seated.ravel().tolist())
 
     def measured(self) -> dict[str, float]:
-        """Return nothing: all that is measured here the learner's thread measures itself."""
-        return {}
+        """Return how many decisions of opponents could not be kept; none where none were to be."""
+        left_out, self.left_out = self.left_out, 0
+        return {"frozen/left_out": float(left_out)} if self.keep_frozen else {}
 
     def worker_times(self) -> list[tuple[dict[str, float], dict[str, float]]]:
         """Return nothing: there is no other worker."""
@@ -282,10 +292,14 @@ class Collector:
             phases.switch(OPPONENTS)
             if self._hooks.planning:
                 self._hooks.asked(decisions, self.seated[decisions.slot, decisions.seat])
-            answers = self._others.answer(decisions, order, start, phases)
+            keep = self.keep_frozen
+            answered = self._others.answer(decisions, order, start, phases, log_probs=keep)
             phases.switch(BATCH)
+            answers = [answer.action for answer in answered]
             if mine := start[1]:
                 answers.insert(0, self._own(decisions, order[:mine]))
+            if keep:
+                self._keep_frozen(decisions, answered)
             actions = np.empty((len(order), len(game.spec.heads)), np.int32)
             if answers:
                 actions[order] = np.concatenate(answers)
@@ -301,18 +315,53 @@ class Collector:
 
     def _own(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.int32]:
         """Return what the learner answers at `rows`, which are put on the tape."""
-        privileged = None
-        if self.keep_privileged:
-            with self.phases(OBSERVE):
-                privileged = self.game.privileged().take(rows, 0)
+        privileged = self._privileged(rows)
         choice = self.actor.choose(decisions, rows, privileged)
-        action, labels = choice.action, None
+        action, more = choice.action, self._about(decisions, rows, frozen=False)
         if self.teacher is not None:
             with self.phases(OPPONENTS):
-                labels = self.teacher.labels(decisions, rows)
-                action = self.teacher.mixed(decisions, rows, action, labels)
-        self.tape.write(decisions, rows, choice, privileged, self.update, labels)
+                more["teacher"] = self.teacher.labels(decisions, rows)
+                action = self.teacher.mixed(decisions, rows, action, more["teacher"])
+        self.tape.write(decisions, rows, choice, privileged, self.update, more)
         return action
+
+    def _privileged(self, rows: NDArray[Any]) -> NDArray[Any] | None:
+        if not self.keep_privileged:
+            return None
+        with self.phases(OBSERVE):
+            return self.game.privileged().take(rows, 0)
+
+    def _keep_frozen(self, decisions: Decisions, answers: Sequence[Answer]) -> None:
+        """Put on the tape what opponents decided whose probabilities are known."""
+        kept = []
+        for answer in answers:
+            if answer.log_prob is None:
+                self.left_out += len(answer.rows)
+            else:
+                kept.append((answer.rows, answer.action, answer.log_prob))
+        if not kept:
+            return
+        rows, action, log_prob = map(np.concatenate, zip(*kept, strict=True))
+        more = self._about(decisions, rows, frozen=True)
+        if self.teacher is not None:
+            more["teacher"] = np.full_like(action, -1)
+        choice = Choice(action, log_prob, log_prob, None, None)
+        self.tape.write(decisions, rows, choice, self._privileged(rows), self.update, more)
+
+    def _about(
+        self, decisions: Decisions, rows: NDArray[Any], *, frozen: bool
+    ) -> dict[str, NDArray[Any]]:
+        """Return what the rows say of who decided and against whom, where it is to be kept."""
+        more: dict[str, NDArray[Any]] = {}
+        if self.keep_frozen:
+            more["frozen"] = np.full(len(rows), frozen)
+        if self.keep_opponents:
+            slot, seat = decisions.slot.take(rows)[:, None], decisions.seat.take(rows)[:, None]
+            seats = self.game.spec.seats
+            met = self.seated[slot, (seat + np.arange(1, seats)) % seats]
+            # A matchup is as even from either side: it is named after who is not the learner.
+            more["opponents"] = np.where(met == LEARNER, self.seated[slot, seat], met)
+        return more
 
     def _refuse_swapped(self) -> None:
         if tuple(map(_digest, self.opponents)) == self.digests:

@@ -70,6 +70,8 @@ class ParallelCollector:
         """By worker: chunks that were played and not asked for yet."""
         self._under_way = 0
         """Chunks under way with every worker."""
+        self._measured: dict[str, float] = {}
+        """What the workers measured, summed, since it was last asked for."""
         self._version = 0
         self._streaming = False
         self.shaping_scale = 0.0
@@ -185,8 +187,9 @@ class ParallelCollector:
         return sentences
 
     def measured(self) -> dict[str, float]:
-        """Return metrics of central inference since the last call; none where there is none."""
-        return {} if self._central is None else self._central.measured()
+        """Return metrics of central inference, and of the workers, since the last call."""
+        measured, self._measured = self._measured, {}
+        return measured if self._central is None else measured | self._central.measured()
 
     def _start(self) -> None:
         if self._workers:
@@ -240,6 +243,8 @@ class ParallelCollector:
         for number, played in enumerate(chunks):
             self.tally.extend(played.ended)
             self.cpu_seconds += played.cpu_seconds
+            for name, value in (played.measured or {}).items():
+                self._measured[name] = self._measured.get(name, 0.0) + value
             for mine, theirs in zip(self.elsewhere[number], (played.wall, played.cpu), strict=True):
                 add_up(mine, theirs)
         return join([played.unrolls for played in chunks])
@@ -284,8 +289,11 @@ def _to_state(played: Played) -> dict[str, Any]:
         "unrolls": to_arrays(played.unrolls),
         "ended": dict(played.ended),
         "next_match": played.next_match,
+        **({"measured": dict(played.measured)} if played.measured else {}),
     }
 
 
 def _from_state(state: Mapping[str, Any]) -> Played:
-    return Played(from_arrays(state["unrolls"]), state["ended"], int(state["next_match"]), {}, {})
+    measured = {name: float(value) for name, value in state.get("measured", {}).items()}
+    unrolls, following = from_arrays(state["unrolls"]), int(state["next_match"])
+    return Played(unrolls, state["ended"], following, {}, {}, measured=measured)

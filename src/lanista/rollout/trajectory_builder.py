@@ -19,6 +19,8 @@ from lanista.rollout.inference.actor import Choice
 from lanista.rollout.linking import link
 from lanista.rollout.rows import copy_rows
 
+_NOTHING: Mapping[str, NDArray[Any]] = {}
+
 
 def refuse_draw(draw: float | None, spec: Spec) -> None:
     """Refuse to say what a draw is worth where equal places need not mean that nobody won."""
@@ -67,10 +69,14 @@ class TrajectoryBuilder:
         choice: Choice,
         privileged: NDArray[Any] | None,
         update: int,
-        teacher: NDArray[np.int32] | None = None,
+        more: Mapping[str, NDArray[Any]] = _NOTHING,
     ) -> None:
-        """Add decisions, and settle what came of each seat's decision before."""
-        self._grow(len(mine), decisions, choice, privileged, teacher)
+        """Add decisions, and settle what came of each seat's decision before.
+
+        `more` columns travel along: the same ones at every call.
+        """
+        beside = {**more} if privileged is None else {"privileged": privileged, **more}
+        self._grow(len(mine), choice, beside)
         columns, first, lanes = self.columns, self.rows, self.lanes
         reward = self._reward(...)
         link_arguments = (self.last, columns, first, lanes, self.length, update)
@@ -87,10 +93,7 @@ class TrajectoryBuilder:
             pairs.append((choice.log_probs, columns["log_probs"]))
         if choice.value is not None:
             pairs.append((choice.value, columns["value"]))
-        if privileged is not None:
-            pairs.append((privileged, columns["privileged"]))
-        if teacher is not None:
-            pairs.append((teacher, columns["teacher"]))
+        pairs += [(column, columns[name]) for name, column in beside.items()]
         copy_rows(pairs, None, first)
         self.rows += len(mine)
 
@@ -197,13 +200,11 @@ class TrajectoryBuilder:
 
     def _grow(
         self,
-        more: int,
-        decisions: Decisions,
+        count: int,
         choice: Choice,
-        privileged: NDArray[Any] | None,
-        teacher: NDArray[np.int32] | None,
+        beside: Mapping[str, NDArray[Any]],
     ) -> None:
-        needed = self.rows + more
+        needed = self.rows + count
         if self.columns and needed <= len(self.columns["lane"]):
             return
         size = max(needed, 2 * self.rows, self._usual)
@@ -227,10 +228,8 @@ class TrajectoryBuilder:
             shapes["log_probs"] = ((spec.choices,), np.float32)
         if choice.value is not None:
             shapes["value"] = ((), np.float32)
-        if privileged is not None:
-            shapes["privileged"] = (privileged.shape[1:], privileged.dtype)
-        if teacher is not None:
-            shapes["teacher"] = ((len(spec.heads),), np.int32)
+        for name, column in beside.items():
+            shapes[name] = (column.shape[1:], column.dtype)
         for name, (shape, dtype) in shapes.items():
             grown = np.empty((size, *shape), dtype)
             if name in self.columns:

@@ -88,6 +88,10 @@ class Rollouts:
     teacher: str | None = None
     """A bot of the game that says what it would do at each of the learner's decisions; the term
     `teacher` imitates it (DAgger)."""
+    learn_from_frozen: bool | None = None
+    """V-trace: learn also from what opponents decide that do not learn, past policies above all,
+    with the probabilities they had. Opponents whose probabilities nobody knows (scripted bots but
+    `random`, greedy policies) are left out and counted. None: only from the learner's own seats."""
     shaping_scale: Any = 0.0
     """Weight of the game's reward shaping: a number, or a schedule over updates, by which it
     fades; 0: not used."""

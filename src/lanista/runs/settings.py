@@ -205,6 +205,7 @@ class RunSettings:
                 "learning.critic_output outcome reads who won off the rewards, which "
                 "rollouts.shaping_scale would blur; set that to 0, or critic_output to value."
             )
+        self._refuse_frozen()
         learners = 1 if self.league is None else len(self.league.learners)
         if learners > 1 and not self.rollouts.alone:
             raise SettingsError(
@@ -230,6 +231,29 @@ class RunSettings:
             )
         _refuse_bounds("lr", self.learning.lr, lambda number: number >= 0, "0 or more")
         _refuse_bounds("temperature", self.learning.temperature, lambda n: n > 0, "numbers above 0")
+
+    def _refuse_frozen(self) -> None:
+        """Refuse to learn from others' decisions where nothing corrects for them."""
+        if not self.rollouts.learn_from_frozen:
+            return
+        if self.learning.policy != "vtrace":
+            raise SettingsError(
+                "rollouts.learn_from_frozen needs a loss that corrects for what others decided, "
+                f"which learning.policy {self.learning.policy} does not; set it to vtrace, or "
+                "leave learn_from_frozen out."
+            )
+        # Each of these reads what only the learner's own networks say while playing.
+        unfit = {
+            "network.kind": self.network.kind if self.network.recurrent else None,
+            "replay.sampling": "prioritised" if self.replay.sampling == "prioritised" else None,
+            "learning.terms.behaviour": self.learning.terms.get("behaviour"),
+        }
+        for name, value in unfit.items():
+            if value:
+                raise SettingsError(
+                    f"{name} is {value}, for which an opponent's decisions lack what the learner's "
+                    "own have; change it, or leave rollouts.learn_from_frozen out."
+                )
 
     @property
     def opponents(self) -> tuple[str, ...]:
@@ -273,8 +297,10 @@ MAY_CHANGE = (
 NEWER = dict.fromkeys(
     ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger",
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
+     "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
+     "rollouts.learn_from_frozen",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
-       for name in ("symmetry", "embedding", "dropout")))
+       for name in ("symmetry", "embedding", "dropout", "normalise_observations")))
 )  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it
 they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:

@@ -95,6 +95,8 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         teacher=teacher,
         first_match=first_match,
         stagger=rollouts.stagger or 0,
+        keep_opponents=learning.by_matchup,
+        keep_frozen=bool(rollouts.learn_from_frozen),
     )
 
 

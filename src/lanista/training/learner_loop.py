@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ import torch
 
 from lanista.data.replay_buffer import ReplayBuffer
 from lanista.data.trajectory import Unrolls
+from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.league.matchmaking import Meeting
 from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError, Learner
+from lanista.learn.matchups import Matchups
 from lanista.learn.schedules import parse_schedule
 from lanista.nets.policy import Policy
 from lanista.rollout.collector import LEARNER, Seating
@@ -47,7 +50,7 @@ from lanista.training.collector_factory import (
     worker_settings,
 )
 from lanista.training.critic_file import warm_up
-from lanista.training.training_stats import Chair, fared, game_rows
+from lanista.training.training_stats import Chair, fared, game_rows, points_by_opponent
 
 _MATCHES_EACH = 1 << 34
 """Match ids that each learner of a run has for itself."""
@@ -79,6 +82,10 @@ class LearnerLoop:
         self.own_reason = ""
         self.collector = self._collector()
         self.replay = self._replay() if settings.replay.size else None
+        self._refuse_lone_seat()
+        self.matchups = Matchups()
+        self.frozen_decisions = 0
+        """Of this iteration, made by opponents that do not learn."""
         self._shaping = parse_schedule(settings.rollouts.shaping_scale)
         self._rested: dict[str, Any] | None = None
         """What the collector goes on from after the last complete iteration; None: the learner has
@@ -90,6 +97,13 @@ class LearnerLoop:
         self.matches = 0
         self.cpu_seconds = 0.0
         self.wall_seconds = 0.0
+
+    def _refuse_lone_seat(self) -> None:
+        if self.settings.learning.by_matchup and self.spec.seats < 2:
+            raise LanistaError(
+                f"{self.spec.name} has one seat, so there is nobody to be matched with; leave out "
+                "learning.matchup_floor and learning.matchup_advantages."
+            )
 
     def _learner(self, start: Policy | None, seed: int) -> Learner:
         settings = self.settings
@@ -195,6 +209,7 @@ class LearnerLoop:
         self.collector = self._collector()
         self.collector.next_match = following
         self.chairs = []
+        self.matchups = Matchups()
         if self.replay is not None:
             self.replay = self._replay()
 
@@ -218,6 +233,7 @@ class LearnerLoop:
         cpu, wall = self._cpu(), time.perf_counter()
         self.collector.tally.clear()
         self._rested = self.collector.rested()
+        self.frozen_decisions = 0
         unrolls = self._experience()
         self._rested = None
         for _ in range(self.settings.learner_updates):
@@ -225,12 +241,16 @@ class LearnerLoop:
                 unrolls = self._remembered()
             with self.phases(LEARN):
                 critic_alone = self.learner.update_count < self.warm_up
-                log = self.learner.update(unrolls, critic_alone=critic_alone)
+                matched = self.matchups.matched(unrolls, self.settings.learning)
+                log = self.learner.update(matched, critic_alone=critic_alone)
             now_cpu, now_wall = self._cpu(), time.perf_counter()
             self.cpu_seconds += now_cpu - cpu
             self.wall_seconds += now_wall - wall
             yield self.learner.update_count, log | self._counters()
             cpu, wall = self._cpu(), time.perf_counter()
+        if self.settings.learning.by_matchup:
+            counts = self.collector.tally.counts()
+            self.matchups.add(points_by_opponent(counts, self.chairs))
         self.iteration += 1
         self._rested = self.collector.rested()
 
@@ -265,6 +285,12 @@ class LearnerLoop:
             unrolls = collector.whole_matches(rollouts.matches)
         self.decisions += unrolls.decisions
         self.matches += collector.tally.matches - before
+        if unrolls.frozen is not None:
+            self.frozen_decisions += int(unrolls.frozen.sum())
+        if unrolls.opponents is not None:
+            names = [opponent for opponent, _ in self.chairs]
+            opponents = self.matchups.renumbered(unrolls.opponents, names)
+            unrolls = replace(unrolls, opponents=opponents)
         if self.replay is not None:
             self.replay.add(unrolls)
         return unrolls
@@ -290,6 +316,8 @@ class LearnerLoop:
             values["replay/size"] = len(self.replay)
         if isinstance(self.settings.rollouts.shaping_scale, Mapping):
             values["shaping_scale"] = self.collector.shaping_scale
+        if self.settings.rollouts.learn_from_frozen:
+            values["frozen/decisions"] = self.frozen_decisions
         values |= self.collector.measured()
         counts = self.collector.tally.counts()
         return values | fared(counts, self.name, self.chairs, self.categories)
@@ -340,6 +368,8 @@ class LearnerLoop:
             # Matches in flight know their players by number, and a league gives new ones. Before
             # the first iteration there are none, and no record yet that players are found by.
             state["chairs"] = [list(chair) for chair in self.chairs]
+        if self.settings.learning.by_matchup:
+            state["matchups"] = self.matchups.state()
         if self.warm_up:
             state["warm_up"] = self.warm_up
         return state if self.replay is None else state | {"replay": self.replay.save()}
@@ -350,6 +380,8 @@ class LearnerLoop:
             setattr(self, name, int(state[name]))
         self.cpu_seconds, self.wall_seconds = state["cpu_seconds"], state["wall_seconds"]
         self.warm_up = int(state.get("warm_up", 0))
+        if self.settings.learning.by_matchup:
+            self.matchups.load_state(state["matchups"])
         learner, fresh = dict(state["learner"]), self.learner.state()
         learner["optimiser"] = {**fresh["optimiser"], "state": learner["optimiser"]}
         anchors = {k: v for k, v in fresh["references"]["policies"].items() if k == "anchor"}

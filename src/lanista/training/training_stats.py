@@ -48,6 +48,26 @@ def fared(
     }
 
 
+def points_by_opponent(
+    counts: Iterable[Count], chairs: Sequence[Chair]
+) -> dict[str, tuple[float, float]]:
+    """Return the points of the learner's seats against each opponent, and their matches.
+
+    A seat has a point for each match in which its place is better, half of one at an equal place.
+    """
+    results: dict[str, tuple[float, float]] = {}
+    for count in counts:
+        for seat, number in enumerate(count.seating):
+            for other, met in enumerate(count.seating):
+                if number != LEARNER or met == LEARNER:
+                    continue
+                won, drawn, _ = _pair(count, seat, other)
+                points, matches = results.get(chairs[met - 1][0], (0.0, 0.0))
+                points, matches = points + won + drawn / 2, matches + count.matches
+                results[chairs[met - 1][0]] = points, matches
+    return results
+
+
 def game_rows(
     counts: Iterable[Count],
     name: str,

@@ -26,6 +26,7 @@ from lanista.learn.imitation.settings import Imitation
 from lanista.learn.learner import BrokenLossError
 from lanista.learn.losses import imitation, outcome_loss, value_loss
 from lanista.nets.dropout import dropping
+from lanista.nets.normalise import observe
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
 
@@ -221,6 +222,9 @@ class Cloner:
         if self.settings.max_grad_norm:
             nn.utils.clip_grad_norm_(self.parameters, self.settings.max_grad_norm)
         self.optimiser.step()
+        if self.policy.network.normalise_observations is not None:
+            device = next(self.policy.parameters()).device
+            observe(self.policy, to_tensor(data.observation[rows], device))
         names = ("nll", "value") if self.critic is not None else ("nll",)
         return {name: float(terms[name].detach()) for name in names}
 

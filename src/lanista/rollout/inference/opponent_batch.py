@@ -8,6 +8,7 @@ blocks, so for training, which is not replayed. Knows nothing of how seats are d
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
 from lanista.nets.finite import refuse_not_finite
 from lanista.rollout.inference.actor import gather_drawn, seen_of
+from lanista.rollout.inference.behaviour import act_with_log_prob
 from lanista.rollout.inference.device_transfer import STEP, Found, Lane, Lanes, Records, Rows
 from lanista.rollout.inference.policy_players import PolicyPlayer
 from lanista.rollout.inference.stacked_networks import Stacked, shape_of
@@ -61,10 +63,16 @@ class OpponentBatch:
         one = self._stacked is not None or len(self.policies) == 1
         self._recorded = Records(self._work, lane) if record and one else None
 
-    @torch.no_grad()
     def act(self, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]) -> Ints:
         """Return the actions, `[rows, heads]`; the first of `sizes` rows are the first policy's,
         and so on."""
+        return self.choose(decisions, rows, sizes)[0]
+
+    @torch.no_grad()
+    def choose(
+        self, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]
+    ) -> tuple[Ints, NDArray[np.float32]]:
+        """Return the actions and, until the next call, their log-probabilities `[rows]`."""
         most = max(sizes)
         room = most * len(sizes)
         wide = room > _MOST_ROOM * len(rows)
@@ -73,18 +81,19 @@ class OpponentBatch:
         if self._stacked is None or wide:
             action, log_prob = self._answers(decisions, rows, partial(self._in_turn, sizes))
             self._refuse_not_finite(log_prob, sizes)
-            return action
+            return action, log_prob
         # What fills the others up to the one with the most rows is answered and not looked at.
         real = np.arange(most) < np.array(sizes)[:, None]
         filled = np.zeros(real.shape, np.int64)
         filled[real] = rows
         action, log_prob = self._answers(decisions, filled.ravel(), self._at_once)
-        self._refuse_not_finite(log_prob[real.ravel()], sizes)
-        return action[real.ravel()]
+        log_prob = log_prob[real.ravel()]
+        self._refuse_not_finite(log_prob, sizes)
+        return action[real.ravel()], log_prob
 
     def _replayed(
         self, records: Records, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]
-    ) -> Ints:
+    ) -> tuple[Ints, NDArray[np.float32]]:
         lane, shown = self._lane, seen_of(decisions)
         kinds = {name: (column.shape[1:], column.dtype) for name, column in shown.items()}
         if self.seed is not None:
@@ -105,8 +114,9 @@ class OpponentBatch:
         begins = self._begins(recorded.rows)
         by_policy = [recorded.numbers[at : at + n] for at, n in zip(begins, sizes, strict=True)]
         numbers = np.concatenate(by_policy)
-        self._refuse_not_finite(numbers[:, -1].view(np.float32), sizes)
-        return np.ascontiguousarray(numbers[:, :-1])
+        log_prob = numbers[:, -1].view(np.float32)
+        self._refuse_not_finite(log_prob, sizes)
+        return np.ascontiguousarray(numbers[:, :-1]), log_prob
 
     def _refuse_not_finite(self, log_prob: NDArray[np.float32], sizes: Sequence[int]) -> None:
         if not np.isfinite(log_prob).all():
@@ -155,6 +165,17 @@ class OpponentBatch:
         return back["action"].copy(), back["log_prob"]
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What some players answered."""
+
+    rows: NDArray[Any]
+    """Of the decisions."""
+    action: Ints
+    log_prob: NDArray[np.float32] | None = None
+    """`[rows]`: of the actions, where it was asked for and is known."""
+
+
 class Others:
     """Everybody at a table but the learner, numbered from 1 so that a panel's are in a row."""
 
@@ -184,21 +205,33 @@ class Others:
         self._phases = [f"{OPPONENTS}/{player.name}" for player in self.apart]
 
     def answer(
-        self, decisions: Decisions, order: NDArray[Any], start: Sequence[int], phases: Phases
-    ) -> list[Ints]:
+        self,
+        decisions: Decisions,
+        order: NDArray[Any],
+        start: Sequence[int],
+        phases: Phases,
+        *,
+        log_probs: bool = False,
+    ) -> list[Answer]:
         """Return what they answer, one after another; the rows of a number begin at its `start` in
-        `order`. Leaves a phase of its own behind."""
+        `order`. Leaves a phase of its own behind. `log_probs`: with those that are known."""
         answers = []
         for number, player in enumerate(self.apart, start=1):
             if start[number] < start[number + 1]:
                 phases.switch(self._phases[number - 1])
-                answers.append(player.act(decisions, order[start[number] : start[number + 1]]))
+                rows = order[start[number] : start[number + 1]]
+                if log_probs:
+                    answers.append(Answer(rows, *act_with_log_prob(player, decisions, rows)))
+                else:
+                    answers.append(Answer(rows, player.act(decisions, rows)))
         phases.switch(OPPONENTS)
         for numbers, panel in self.panels:
             rows = order[start[numbers.start] : start[numbers.stop]]
             if len(rows):
                 sizes = [start[number + 1] - start[number] for number in numbers]
-                answers.append(panel.act(decisions, rows, sizes))
+                action, log_prob = panel.choose(decisions, rows, sizes)
+                sampled = log_probs and panel.seed is not None
+                answers.append(Answer(rows, action, log_prob.copy() if sampled else None))
         return answers
 
 

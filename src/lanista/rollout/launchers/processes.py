@@ -219,7 +219,7 @@ def launch(plan: Plan) -> Launched:
     return launched
 
 
-def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, Any, Any, float]) -> Played:
+def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, Any, Any, float, Any]) -> Played:
     """Return a chunk of its own: the shared memory will be written again."""
     own = {name: array.copy() for name, array in arrays.items()}
     ended = {name.removeprefix(_ENDED): own.pop(name) for name in arrays if name[:6] == _ENDED}
@@ -286,7 +286,7 @@ def _answer(
         return {}, (False, (LanistaError, message))
     arrays = to_arrays(played.unrolls) | {f"{_ENDED}{k}": v for k, v in played.ended.items()}
     spent = time.process_time() - began
-    rest = (played.next_match, played.wall, played.cpu, spent)
+    rest = (played.next_match, played.wall, played.cpu, spent, played.measured)
     return arrays, (True, rest)
 
 
