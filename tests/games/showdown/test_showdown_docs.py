@@ -55,7 +55,19 @@ def test_the_page_names_every_format_every_pool_and_every_bot():
     found = entry("showdown")
     known = {*bot_names(found), *found.missing_bots}
     assert {*re.findall(r"`(\w+)`", table)} == known
-    assert len([*BUILT_IN["held-out"].glob(PATTERN)]) == 12
+    for name in ("held-out", "final"):
+        assert len([*BUILT_IN[name].glob(PATTERN)]) == 12
+    species = {name: _species(folder) for name, folder in BUILT_IN.items()}
+    final = species["final"]
+    shared = [len(final & species[name]) for name in ("held-out", "two")]
+    assert (
+        f"its {len(final)} species, {shared[0]} are in `held-out` and {shared[1]} in `two`" in PAGE
+    )
+
+
+def _species(folder: Path) -> set[str]:
+    texts = (path.read_text(encoding="utf-8") for path in folder.glob(PATTERN))
+    return {species for text in texts for species in re.findall(r"^(.+) @ ", text, re.MULTILINE)}
 
 
 def test_the_page_counts_choices_and_what_is_seen():

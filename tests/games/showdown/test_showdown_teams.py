@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.sim.battles import Battles
 from lanista.games.showdown.teams.pool import BUILT_IN, EXAMPLES, Pool, Team, load_pool, pool_folder
 from lanista.games.streams import Stream
+
+RECIPES = Path(__file__).parents[3] / "recipes"
+NAMES_THE_FINAL_POOL = re.compile(
+    r"""\w*_pool\w*["']?\s*[:=]\s*["']?final\b|\bfinal_teams\b""", re.IGNORECASE
+)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +56,13 @@ def test_an_unknown_mode_or_format_is_refused() -> None:
 
 
 @needs_simulator
-@pytest.mark.parametrize("format", ["gen9vgc2024regg", "gen9vgc2025regi"])
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        *((name, "gen9vgc2025regi") for name in BUILT_IN),
+        *((name, "gen9vgc2024regg") for name in ("two", "held-out")),
+    ],
+)
 def test_the_teams_that_come_along_are_legal(battles: Battles, name: str, format: str) -> None:
     folder = pool_folder(name)
     found = load_pool(folder, format, battles)
@@ -60,10 +71,28 @@ def test_the_teams_that_come_along_are_legal(battles: Battles, name: str, format
     assert all(team.packed.count("]") == 5 for team in found.teams)
 
 
-def test_no_held_out_team_is_among_the_two_and_each_has_four_moves_and_an_item() -> None:
-    texts = {path.stem: path.read_text() for path in pool_folder("held-out").glob("*.txt")}
-    assert len(texts) >= 10
-    assert not set(texts) & {path.stem for path in pool_folder("two").glob("*.txt")}
+def texts_of(name: str) -> dict[str, str]:
+    return {path.stem: path.read_text() for path in pool_folder(name).glob("*.txt")}
+
+
+def sets_of(name: str) -> list[str]:
+    return [entry for text in texts_of(name).values() for entry in text.strip().split("\n\n")]
+
+
+def species_of(name: str) -> set[str]:
+    return {entry.split(" @ ")[0] for entry in sets_of(name)}
+
+
+@pytest.mark.parametrize(
+    ("name", "others"), [("held-out", ["two"]), ("final", ["two", "held-out"])]
+)
+def test_teams_for_judging_are_twelve_of_their_own_with_six_species_items_and_four_moves(
+    name: str, others: list[str]
+) -> None:
+    texts = texts_of(name)
+    assert len(texts) == 12
+    for other in others:
+        assert not set(texts) & set(texts_of(other))
     for text in texts.values():
         sets = text.strip().split("\n\n")
         heads = [each.split("\n")[0].split(" @ ") for each in sets]
@@ -75,10 +104,34 @@ def test_no_held_out_team_is_among_the_two_and_each_has_four_moves_and_an_item()
     assert len(leads) == len(texts)
 
 
+def test_the_final_pool_repeats_no_set_and_few_species_of_the_other_pools() -> None:
+    final = species_of("final")
+    for other in ("two", "held-out"):
+        assert not set(sets_of("final")) & set(sets_of(other))
+        assert len(final & species_of(other)) <= len(final) / 6
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["team_pool_path: final", "team_pool_path: 'final'", "- game_settings.team_pool_path=final",
+     "belief_pool: final", "team_pool_path: src/lanista/games/showdown/final_teams"],
+)  # fmt: skip
+def test_a_recipe_that_named_the_final_pool_would_be_noticed(line: str) -> None:
+    assert NAMES_THE_FINAL_POOL.search(f"game: showdown\n  {line}\nseed: 0\n")
+    assert not NAMES_THE_FINAL_POOL.search("team_pool_path: teams # the final stage\n")
+
+
+def test_no_recipe_names_the_final_pool() -> None:
+    recipes = [*RECIPES.rglob("*.yaml")]
+    assert RECIPES / "showdown-vgc.yaml" in recipes
+    naming = [path.name for path in recipes if NAMES_THE_FINAL_POOL.search(path.read_text())]
+    assert naming == []
+
+
 def test_a_pool_is_a_folder_or_the_name_of_one_that_comes_along(tmp_path: Path) -> None:
     assert pool_folder("") == pool_folder("two") == EXAMPLES
     assert pool_folder(str(tmp_path)) == tmp_path
-    with pytest.raises(GameError, match=r"no team pool 'heldout'; .* two, held-out"):
+    with pytest.raises(GameError, match=r"no team pool 'heldout'; .* two, held-out, final"):
         pool_folder("heldout")
 
 

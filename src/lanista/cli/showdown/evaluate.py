@@ -44,7 +44,8 @@ class Evaluate:
     team: Annotated[Path | None, optional("FILE")] = None
     """The team that both bring, a PokePaste file."""
     team_pool: Annotated[str | None, optional("DIR")] = None
-    """A folder of teams instead, or a pool that comes along (two, held-out); two unless given."""
+    """A folder of teams instead, or a pool that comes along (two, held-out, final); two unless
+    given."""
     belief_pool: Annotated[str | None, optional("DIR")] = None
     """The teams that the player takes others' to come from; unless given, those that the policy
     learnt with."""

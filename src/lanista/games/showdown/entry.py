@@ -18,7 +18,8 @@ ENTRY = Entry(
         "format": Setting(DEFAULT_FORMAT, "The simulator's format.", choices=tuple(FORMATS)),
         "team_pool_path": Setting(
             "",
-            "A folder of PokePaste files, or a pool that comes along: two (also empty), held-out.",
+            "A folder of PokePaste files, or a pool that comes along: two (also empty), held-out, "
+            "final.",
             in_files=("", *BUILT_IN),
         ),
         "mode": Setting(

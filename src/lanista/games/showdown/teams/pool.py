@@ -14,11 +14,17 @@ from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.sim.battles import Battles
 from lanista.games.streams import Stream
 
-EXAMPLES = Path(__file__).parents[1] / "example_teams"
-BUILT_IN = {"two": EXAMPLES, "held-out": Path(__file__).parents[1] / "held_out_teams"}
-"""Pools that come along, all of them legal in `gen9vgc2024regg` and `gen9vgc2025regi`.
+_SHOWDOWN = Path(__file__).parents[1]
+EXAMPLES = _SHOWDOWN / "example_teams"
+BUILT_IN = {
+    "two": EXAMPLES,
+    "held-out": _SHOWDOWN / "held_out_teams",
+    "final": _SHOWDOWN / "final_teams",
+}
+"""Pools that come along: all legal in `gen9vgc2025regi`, the first two in `gen9vgc2024regg` too.
 
-A player that was trained on `two` can be judged with teams that it never had on `held-out`.
+A player that was trained on `two` can be judged with teams that it never had on `held-out`. Whoever
+chooses settings by `held-out` judges the outcome once, at the end, on `final`.
 """
 MODES = ("mirror", "cross")
 PATTERN = "*.txt"
