@@ -101,9 +101,7 @@ def test_the_next_update_has_the_minibatches_that_the_noise_asks_for() -> None:
 
 
 def test_a_bound_below_the_first_updates_minibatches_is_refused() -> None:
-    with pytest.raises(
-        LanistaError, match="minibatches_by_noise is 3 and minibatches.* 4; give no"
-    ):
+    with pytest.raises(LanistaError, match="give no fewer at most than at first"):
         Learning(minibatches_by_noise=3, minibatches=4)
     with pytest.raises(LanistaError, match="precision fp16 scales them"):
         Learning(minibatches_by_noise=3, precision="fp16")
