@@ -140,7 +140,7 @@ COMMON: dict[str, Arm] = {
     "values scaled by their running size": _plain("learning.value_scale=running"),
     "λ 0.8": _plain("learning.lam=0.8"),
     "observations normalised": _plain("network.normalise_observations=5"),
-    "2 to 32 minibatches by gradient noise": _plain("learning.minibatches_by_noise=32"),
+    "1 to 32 minibatches by gradient noise": _plain("learning.minibatches_by_noise=32"),
     "network twice as wide": lambda base: [f"network.width={2 * base.network.resolved_width}"],
     TORCH_START: _plain(),
 }  # fmt: skip
@@ -150,7 +150,7 @@ ARENA: dict[str, Arm] = {
         "base", "lr follows KL", "updates a quarter as large", "updates four times as large",
         "critic on the torso, or apart", "values scaled by their running size",
         "residual torso with LayerNorm", "λ 0.8", "observations normalised",
-        "2 to 32 minibatches by gradient noise",
+        "1 to 32 minibatches by gradient noise",
         "network twice as wide", TORCH_START,
     )
 } | {

@@ -1,13 +1,13 @@
-"""How noisy gradients are: the simple noise scale, from an epoch's minibatches and their sum.
+"""How noisy gradients are: the simple noise scale, from the parts of a step and their sum.
 
 B = tr(Σ) / |G|² (McCandlish et al. 2018), in decisions: G is the true gradient, Σ the covariance of
-one decision's. The drift of the weights within the epoch is taken for noise. Knows nothing of
-losses and of optimisers.
+one decision's. Parts of one step have the same weights; minibatches do not, and the steps between
+them would be taken for noise. Knows nothing of losses and of optimisers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,46 +18,30 @@ from lanista.learn.shards import Gradients
 
 _REMEMBERED = 20
 """Updates over which both parts of the scale are averaged; alone, either is mostly noise."""
-FEWEST = 2
-"""Minibatches that it takes to measure anything."""
+PARTS = 4
+"""Into how many an update's first step is cut where the noise is asked for."""
+FEWEST = 1
+"""Minibatches at least."""
 
 
-class EpochGradients:
-    """The gradients of an epoch's minibatches: their squares, and their sum."""
-
-    def __init__(self) -> None:
-        self._sum: list[Tensor] = []
-        self._squares: list[Tensor] = []
-        self._rows: list[int] = []
-
-    def add(self, gradients: Gradients, rows: int) -> None:
-        """Take in the mean gradient of a minibatch of so many decisions, before it is clipped."""
-        present = [gradient for gradient in gradients if gradient is not None]
-        self._squares.append(_square(present))
-        self._rows.append(rows)
-        if self._sum:
-            torch._foreach_add_(self._sum, present, alpha=rows)
-        else:
-            self._sum = [gradient * rows for gradient in present]
-
-    def measured(self) -> dict[str, Tensor]:
-        """Return unbiased estimates of tr(Σ), `trace`, and of |G|², `square`.
-
-        The mean gradient of b decisions has E|g|² = |G|² + tr(Σ)/b; minibatches and the whole epoch
-        are two such b.
-        """
-        if len(self._rows) < FEWEST:
-            return {}
-        whole = sum(self._rows)
-        of_whole = _square(self._sum) / whole**2
-        of_minibatches = torch.stack(self._squares).mean()
-        share = sum(1 / rows for rows in self._rows) / len(self._rows)
-        trace = (of_minibatches - of_whole) / (share - 1 / whole)
-        return {"trace": trace, "square": of_whole - trace / whole}
+def square_of(gradients: Gradients) -> Tensor:
+    """Return the squared norm of all gradients together, `[]`."""
+    present = [gradient for gradient in gradients if gradient is not None]
+    return torch.stack(torch._foreach_norm(present)).square().sum()
 
 
-def _square(gradients: list[Tensor]) -> Tensor:
-    return torch.stack(torch._foreach_norm(gradients)).square().sum()
+def noise_of(squares: Sequence[Tensor], rows: Sequence[int], whole: Tensor) -> dict[str, Tensor]:
+    """Return unbiased estimates of tr(Σ), `trace`, and of |G|², `square`.
+
+    A step's gradient, whose square is `whole`, is the sum of its parts' gradients, which have these
+    `squares`: their own mean gradients times their share of the step's `rows`. The mean gradient g
+    of b decisions has E|g|² = |G|² + tr(Σ)/b, and parts and whole are two such b.
+    """
+    count = sum(rows)
+    squares = [square * (count / number) ** 2 for square, number in zip(squares, rows, strict=True)]
+    inverse = sum(1 / number for number in rows) / len(rows)
+    trace = (torch.stack(squares).mean() - whole) / (inverse - 1 / count)
+    return {"trace": trace, "square": whole - trace / count}
 
 
 @dataclass

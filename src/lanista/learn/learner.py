@@ -24,7 +24,7 @@ from lanista.learn.acting_metrics import acting_metrics
 from lanista.learn.batch import Batch, to_device
 from lanista.learn.critic import critic_network, follow_targets, make_critic
 from lanista.learn.forward import Forward, Views, forward
-from lanista.learn.gradient_noise import EpochGradients, NoiseScale
+from lanista.learn.gradient_noise import PARTS, NoiseScale, noise_of, square_of
 from lanista.learn.loss_terms import LossInputs, term, weighted
 from lanista.learn.losses import Term
 from lanista.learn.malloc import keep_freed_memory
@@ -125,8 +125,8 @@ class Learner:
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
         self.noise = NoiseScale()
-        self._gradients: EpochGradients | None = None
-        """Of the update's first epoch, while it goes on."""
+        self._first_step = False
+        """Whether the step under way is an update's first."""
         self._frozen = False
         """Whether the update under way leaves the policy as it is."""
         self._shard_count = 0
@@ -183,14 +183,11 @@ class Learner:
         self._renew_references(unrolls)
         steps: list[Readings] = []
         stopped: dict[str, float] = {}
-        self._gradients = EpochGradients()
+        self._first_step = True
         for epoch in range(settings.epochs):
             minibatches = self._minibatches(unrolls)
             for number, minibatch in enumerate(cut(unrolls, minibatches), start=1):
                 steps.append(self._step(minibatch, weights, measured=number == len(minibatches)))
-            if self._gradients is not None:
-                steps[-1].add("gradient_noise", self._gradients.measured())
-                self._gradients = None
             if settings.target_kl and self._has_moved(steps[-1]):
                 stopped["stopped_after_epoch"] = epoch + 1
                 break
@@ -276,7 +273,11 @@ class Learner:
         """
         readings, total, losses = Readings(unrolls.decisions), Gradients(), []
         own: dict[str, Gradients] = {}
+        squares: list[Tensor] = []
         pieces = self._pieces(unrolls)
+        sizes = [shard.decisions for piece in pieces for shard in piece]
+        # The parts of a step have the same weights, so they tell how noisy gradients are.
+        noisy = self._first_step and len(sizes) > 1 and not self.descent.scaler.is_enabled()
         learned = partial(self._learned, weights, measured)
         for shards, inputs_by_shard in zip(pieces, self._loss_inputs(pieces, weights), strict=True):
             # A shard's means count by how many of the step's rows they were taken over.
@@ -284,15 +285,18 @@ class Learner:
             for result in self.threads.map(learned, inputs_by_shard, rows):
                 readings.extend(result.readings)
                 losses.append(result.loss)
+                if noisy:
+                    squares.append(square_of(result.gradients))
                 total = added(total, result.gradients)
                 own = {name: added(own.get(name, []), mine) for name, mine in result.own.items()}
         if own:
             readings.add("", shares_of(own, self.device))
+        if noisy:
+            readings.add("gradient_noise", noise_of(squares, sizes, square_of(total)))
+        self._first_step = False
         if self._frozen:
             policy = len(list(self.policy.parameters()))
             total = [*[None] * policy, *total[policy:]]
-        if self._gradients is not None and not self.descent.scaler.is_enabled():
-            self._gradients.add(total, unrolls.decisions)
         loss, limit = torch.stack(losses).sum(), self.settings.max_grad_norm
         step_arguments = (total, loss, limit, self.update_count)
         readings.extend(self.descent.step(*step_arguments, measured=measured))
@@ -301,6 +305,8 @@ class Learner:
     def _pieces(self, unrolls: Unrolls) -> list[list[Unrolls]]:
         """Cut a step into pieces, to save memory, and each into shards, to share the work."""
         accumulate, shards = self.settings.accumulate, self.settings.shards
+        if self._first_step and self.settings.minibatches_by_noise:
+            shards = max(shards, PARTS)
         if accumulate == shards == 1:
             return [[unrolls]]
         pieces = [None] if accumulate == 1 else by_matches(unrolls, accumulate)
@@ -349,7 +355,7 @@ class Learner:
         It keeps those for all threads together and drops them when any of these is done, so how a
         gradient is rounded would depend on who is faster.
         """
-        if self.settings.shards == 1:
+        if self.settings.shards == 1 and not self.settings.minibatches_by_noise:
             return nullcontext()
         return torch.autocast(self.device.type, enabled=False, cache_enabled=False)
 

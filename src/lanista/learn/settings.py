@@ -51,8 +51,8 @@ class Learning:
     """Minibatches of an epoch, each an optimiser step."""
     minibatches_by_noise: int | None = None
     """Cut an epoch into as many minibatches as make one about as large as the measured noise scale
-    of gradients: 2 at least, and this many at most. The first update has `minibatches`. None:
-    always `minibatches`."""
+    of gradients, and this many at most. The first update has `minibatches`. None: always
+    `minibatches`."""
     accumulate: int = 1
     """Into how many pieces an optimiser step is cut to save memory."""
     shards: int = 1
@@ -155,11 +155,10 @@ class Learning:
         self._refuse(_NOT_NEGATIVE, lambda value: value >= 0, "0 or more")
         self._refuse_matchups()
         most = self.minibatches_by_noise
-        if most is not None and not 2 <= self.minibatches <= most:
+        if most is not None and most < self.minibatches:
             raise LanistaError(
                 f"minibatches_by_noise is {most} and minibatches, which the first update has, "
-                f"{self.minibatches}; noise is measured from at least 2 of them, so give 2 or more "
-                "minibatches and no fewer at most."
+                f"{self.minibatches}; give no fewer at most than at first."
             )
         if most is not None and self.precision == "fp16":
             raise LanistaError(

@@ -222,7 +222,7 @@ class LearnerLoop:
         # In an update of one step the learner's own values are those of the weights that acted.
         rollouts = settings.rollouts
         fresh = not (rollouts.streaming or rollouts.lag or settings.replay.size)
-        once = learning.epochs * learning.minibatches == 1
+        once = learning.epochs * (learning.minibatches_by_noise or learning.minibatches) == 1
         return learning.policy == "ppo" and not (fresh and once and not learning.rnad)
 
     def _replay(self) -> ReplayBuffer:
