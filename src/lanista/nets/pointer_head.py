@@ -66,7 +66,7 @@ class PointerChoices(nn.Module):
             nn.init.normal_(self.absent)
         nn.init.orthogonal_(self.score, 0.01)
         if self.pairs is not None:
-            nn.init.orthogonal_(self.pairs.weight[:RANK], 0.01)
+            nn.init.orthogonal_(self.pairs.weight[:RANK], 0.001)
         if self.by_number is not None:
             self.by_number.start()
 
