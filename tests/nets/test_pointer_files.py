@@ -11,9 +11,10 @@ import pytest
 import torch
 from described_games import DISCARD, MOOD, PAIR, POINTER, eager, layout, spec, views
 
+from lanista.games import registry
 from lanista.games.contract import Group, Head, References, Role
 from lanista.nets import pointers
-from lanista.nets.export import TOLERANCE, onnx_bytes
+from lanista.nets.export import TOLERANCE, export_policy, onnx_bytes
 from lanista.nets.onnx_runtime import onnx_runner
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import PolicyFileError, load_policy, policy_bytes, save_policy
@@ -122,3 +123,14 @@ def test_a_game_that_describes_its_choices_otherwise_is_refused(tmp_path: Path) 
         for load in (load_policy, load_portable):
             with pytest.raises(PolicyFileError, match="describes them otherwise now"):
                 load(tmp_path / "p", another)
+
+
+@pytest.mark.parametrize("target", ["numpy", pytest.param("onnx", marks=pytest.mark.slow)])
+def test_an_export_says_the_same_on_real_play_of_beasty_bar(tmp_path: Path, target: Any) -> None:
+    game = registry.make("beastybar", slots=64)
+    policy = eager(game.spec)
+    save_policy(tmp_path / "p", policy, game.spec)
+    loaded = load_policy(tmp_path / "p", game.spec)
+    exported = export_policy(tmp_path / "out", loaded, game, target)
+    assert exported.positions >= 1000
+    assert exported.difference <= TOLERANCE
