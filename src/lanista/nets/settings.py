@@ -47,6 +47,9 @@ class Network:
     """Numbers of a view less their running mean over the decisions learned from, divided by their
     running deviation, and cut off beyond this bound, such as 5; categories stay as they are. None:
     numbers are divided by the scale that the game states."""
+    readout: Literal["pointer"] | None = None
+    """pointer: a choice is scored by the tokens that the game says it is about (a transformer, in
+    a game that describes its choices). None: by its number, from the mean of all tokens."""
 
     def __post_init__(self) -> None:
         TORSOS.refuse_unknown(self.kind, where="network.kind")
@@ -70,6 +73,7 @@ class Network:
                 "ones; leave it out, or take another kind."
             )
         self._refuse_embedding_and_dropout()
+        self._refuse_readout()
         if self._torso.attention and self.resolved_width % self.resolved_attention_heads:
             raise LanistaError(
                 f"A {self.kind} {self.resolved_width} wide cannot have "
@@ -95,6 +99,24 @@ class Network:
             raise LanistaError(
                 f"Network normalise_observations is {bound}; give the deviations beyond which a "
                 f"number is cut off, above 0 and at most {MOST_DEVIATIONS}, or leave it out."
+            )
+
+    def _refuse_readout(self) -> None:
+        if self.readout is None:
+            return
+        if self.readout != "pointer":
+            raise LanistaError(
+                f"Network readout is {self.readout!r:.80}; give 'pointer', or leave it out."
+            )
+        if not self._torso.shows_tokens:
+            raise LanistaError(
+                f"Network readout is 'pointer', and a {self.kind} has no tokens to point at; take "
+                "the kind transformer, or leave it out."
+            )
+        if self.symmetry:
+            raise LanistaError(
+                "Network readout is 'pointer', and symmetry turns choices by their numbers; leave "
+                "one of them out."
             )
 
     @property
