@@ -3,15 +3,13 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 from contextlib import contextmanager
-from pathlib import Path
 
+import live_sessions
 import pytest
-import warm_python
+from live_sessions import on_linux, players, until
+from live_sessions import took_effect as taken_in
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError
@@ -29,7 +27,6 @@ LIVELY = [
     "least_games=5", "warm_up=0",
 ]  # fmt: skip
 """A policy is published after every ten games, so that seconds are enough to see it."""
-on_linux = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs /proc")
 
 
 def demo_of(folder, seed=0, opponent="kiter"):
@@ -61,51 +58,12 @@ def words(folder, *more):
     return ["live-demo", "--output", str(folder), *more, *LIVELY]
 
 
-def players(folder):
-    """Return the ids of the processes that play in a folder."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (place / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue  # It ended meanwhile.
-        if b"lanista.live.players.arena" in command and str(folder / "policy").encode() in command:
-            found.append(int(place.name))
-    return found
-
-
-def until(true):
-    last = time.monotonic() + 900
-    while not true():
-        assert time.monotonic() < last
-        time.sleep(0.05)
-
-
 def book(folder):
     return folder / "policy" / "learner" / "learn.db"
 
 
-def taken_in(folder):
-    """Return how many games took effect."""
-    return len(list((folder / "spool" / "archive").rglob("*.npz")))
-
-
-@contextmanager
 def running(folder, *more):
-    """Run the command beside the tests, in a group of its own."""
-    process = warm_python.Popen(
-        [sys.executable, "-m", "lanista", *words(folder, "--minutes", "10", *more)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    return live_sessions.running(*words(folder, "--minutes", "10", *more))
 
 
 @contextmanager

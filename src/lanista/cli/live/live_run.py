@@ -77,7 +77,7 @@ class LiveRun:
         import torch
 
         from lanista.cli.common.paths import refuse_unwritable_folder
-        from lanista.pipeline.live_run.session import facts_of, kept_settings, prepare
+        from lanista.pipeline.live_run.session import facts_of, kept_settings, prepare, refuse
         from lanista.pipeline.live_run.venue import Setup
         from lanista.pipeline.live_run.venues import venue_named
         from lanista.runs.serialise import overridden
@@ -89,6 +89,7 @@ class LiveRun:
         setup = Setup(folder, self.players or _PLAYERS[self.game], facts, self.policy)
         overrides = [text for group in self.settings for text in group]
         settings = overridden(kept_settings(setup) or venue.settings(setup.seed), overrides)
+        refuse(venue, setup)
         refuse_unwritable_folder("--output", folder)
         prepare(venue, setup, say_on_error)
         say_on_error(f"{self._plan(setup)}; Ctrl-C stops it, and nothing is lost.")

@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def opponent_of(word: str, who: Who) -> Who:
-    """Return who is met: a bot of Showdown, a Python file, a policy; in the policy's own format."""
+    """Return the opponent: a bot of Showdown, a Python file or a policy, in the same format."""
     opponent = who_is(word, who.format.name)
     if opponent.kind == "folder":
         raise LanistaError(f"--opponent is {word!r}, a policy folder; name a bot or a policy file.")

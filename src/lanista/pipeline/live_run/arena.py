@@ -63,7 +63,7 @@ class Arena:
             return clone.read_bytes(), f"a clone of {TEACHER}"
 
     def words(self, setup: Setup, number: int) -> list[str]:
-        """Return whom it meets, and what hints count."""
+        """Return the opponent, and what hints count."""
         return ["--opponent", setup.opponent, "--hints", str(HINTS)]
 
     def ground(self, setup: Setup, say: Say) -> Iterator[Ground]:

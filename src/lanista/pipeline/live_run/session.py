@@ -67,8 +67,8 @@ def _saved(folder: Path) -> Facts:
     return {}
 
 
-def prepare(venue: Venue, setup: Setup, say: Say) -> None:
-    """Publish the first policy, unless there is one."""
+def refuse(venue: Venue, setup: Setup) -> None:
+    """Refuse what cannot be played, and a folder of another game, before anything is made."""
     folder = PolicyFolder(setup.policy)
     pointer = folder.found()
     if pointer is not None:
@@ -81,7 +81,12 @@ def prepare(venue: Venue, setup: Setup, say: Say) -> None:
     elif setup.first is not None:
         _refuse_game(venue, policy_file(setup.first), setup.first, "policy")
     venue.refuse(setup)
-    if pointer is not None:
+
+
+def prepare(venue: Venue, setup: Setup, say: Say) -> None:
+    """Publish the first policy, unless there is one."""
+    folder = PolicyFolder(setup.policy)
+    if folder.found() is not None:
         return
     setup.folder.mkdir(parents=True, exist_ok=True)
     write_text(setup.folder / FACTS, json.dumps(setup.facts) + "\n")

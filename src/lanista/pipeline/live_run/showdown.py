@@ -54,7 +54,7 @@ class Showdown:
         return policy_file(CHAMPION).read_bytes(), CHAMPION
 
     def words(self, setup: Setup, number: int) -> list[str]:
-        """Return whom it meets, and with which teams."""
+        """Return the opponent, and the teams."""
         pool = setup.facts["team-pool"]
         teams = [] if pool is None else ["--team-pool", str(pool)]
         return ["--opponent", setup.opponent, "--number", str(number), *teams]

@@ -66,7 +66,7 @@ class Starcraft:
             return place.path_of(digest).read_bytes(), "the first policy"
 
     def words(self, setup: Setup, number: int) -> list[str]:
-        """Return whom it meets, with which bot, and where."""
+        """Return the opponents, the bot, and where they play."""
         flags = ("opponent", "bot", "map", "difficulty", "race")
         given = {flag: setup.facts[flag] for flag in flags if setup.facts[flag] is not None}
         return [word for flag, value in given.items() for word in (f"--{flag}", str(value))]
