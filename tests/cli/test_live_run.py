@@ -149,6 +149,11 @@ def test_a_folder_goes_on_with_what_it_was_begun_with(
     assert main(["live", "run", "arena", "--output", str(folder), "--opponent", "kiter"]) == 2
     assert "--opponent is kiter, and" in (err := capsys.readouterr().err)
     assert "was begun with rusher; give that, or another --output." in err
+    for text, wrong in (('{"seed": "x"}', "says that seed is 'x'"), ("[1]", "cannot be read")):
+        (folder / "live.json").write_text(text)
+        assert main(["live", "run", "arena", "--output", str(folder)]) == 2
+        assert wrong in (err := capsys.readouterr().err)
+        assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from lanista.nets.champions import policy_file
 from lanista.nets.policy_format import read_header
 from lanista.pipeline.live_run.venue import Facts, Ground, Say, Setup, Venue, started
 from lanista.runs.serialise import commented, load
+from lanista.text import quoted
 
 FACTS, OLD_FACTS = "live.json", "demo.json"
 """What a folder was begun with; the second was written by `lanista live-demo` once."""
@@ -45,6 +46,10 @@ def facts_of(venue: Venue, folder: Path, given: Mapping[str, str | int | None]) 
     facts = dict(venue.defaults)
     for name, usual in venue.defaults.items():
         value, before = given.get(name), saved.get(name, usual)
+        if type(before) not in ((int,) if isinstance(usual, int) else (str, type(None))):
+            raise LanistaError(
+                f"{folder} says that {name} is {quoted(before)}; name another --output."
+            )
         if value is not None and saved and value != before:
             raise LanistaError(
                 f"--{name} is {value}, and {folder} was begun with {before}; give that, or another "
