@@ -22,11 +22,13 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes, write_text
 from lanista.foreign import refuse_unsafe_folder
 from lanista.live.files.game_header import Layout
+from lanista.live.files.pointer import Pointer
 from lanista.live.files.sealed_json import SealError, read_sealed, sealed
 from lanista.lock import holding
 from lanista.nets import policy_format
 from lanista.text import printable, quoted
 
+__all__ = ["PATIENCE", "POINTER", "Change", "Pointer", "PolicyFolder", "PolicyFolderError"]
 POINTER = "current.json"
 PATIENCE = 10.0
 """Seconds that a change waits for another writer; one takes milliseconds."""
@@ -36,45 +38,6 @@ _ENTRY = re.compile(r"([0-9]{8,19})\.json")
 
 class PolicyFolderError(LanistaError):
     """A policy folder does not say which policy plays, or says nonsense."""
-
-
-@dataclass(frozen=True)
-class Pointer:
-    """Which policies play."""
-
-    stable: str
-    """Digest of the policy that is trusted."""
-    candidate: str | None = None
-    """Digest of the one that is tried, if any."""
-    share: float = 0.0
-    """Of games that the candidate plays, from 0 to 1; of several, all together."""
-    serial: int = 0
-    """Grows with every change."""
-    others: tuple[str, ...] = ()
-    """Digests of further candidates, which play as many games as the first."""
-
-    @property
-    def candidates(self) -> tuple[str, ...]:
-        """All that are tried, the one that came first before the others."""
-        return () if self.candidate is None else (self.candidate, *self.others)
-
-    def chosen(self, game_id: str) -> str | None:
-        """Return the candidate whose game it is, None: the stable policy's.
-
-        The same for all who ask, and drawn again where the candidates are others. The draw is a
-        number from 0 to 1 by the SHA-256 of the candidates and the game's id; what is below the
-        share is cut into equal parts, one for each.
-        """
-        names = self.candidates
-        drawn = hashlib.sha256(f"{','.join(names)}/{game_id}".encode()).digest()
-        number, limit = int.from_bytes(drawn[:8], "big"), self.share * 2.0**64
-        if not names or number >= limit:
-            return None
-        return names[min(int(number / limit * len(names)), len(names) - 1)]
-
-    def gives_candidate(self, game_id: str) -> bool:
-        """Whether a game is a candidate's."""
-        return self.chosen(game_id) is not None
 
 
 @dataclass(frozen=True)
