@@ -15,7 +15,7 @@ import pytest
 
 from lanista.live.files import game_file
 from lanista.live.files.policy_folder import PolicyFolder
-from lanista.live.sc2 import Strategy, features, first_policy, situation_of
+from lanista.live.sc2 import INTERVAL, Strategy, features, first_policy, situation_of
 from lanista.nets import policy_format
 
 pytest.importorskip("sc2", reason="burnysc2 is not installed")
@@ -63,6 +63,8 @@ class Plain(example.ZergBot):
 
 class Learning(example.MyBot):
     """The example's bot with the mix-in, which writes down what it shows the policy."""
+
+    macro_interval = INTERVAL  # More decisions in a game than the example's own.
 
     def __init__(self, folder):
         super().__init__()
