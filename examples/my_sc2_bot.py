@@ -152,6 +152,8 @@ class MyBot(MacroAgent, ZergBot):
 
     macro_policies = "sc2/policies"
     macro_spool = "sc2/spool"
+    # Few choices that last are easier to learn from in few games than many short ones.
+    macro_interval = 15.0
 
     async def on_step(self, iteration):
         strategy = self.macro_strategy()

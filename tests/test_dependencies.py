@@ -9,6 +9,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Mapping
 from importlib.metadata import packages_distributions, requires, version
 from pathlib import Path
 
@@ -21,7 +22,9 @@ FILE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = FILE["project"]
 TEST, TORCH = ROOT / "requirements" / "test.txt", ROOT / "requirements" / "torch.txt"
 TESTED = ("dev", "openspiel", "environments", "onnx", "showdown", "tune")
-ABSENT = {"jpype": "JPype1", "sc2": "burnysc2", "s2clientprotocol": "burnysc2"}
+ABSENT = {"jpype": "JPype1"} | dict.fromkeys(
+    ("sc2", "s2clientprotocol", "aiohttp", "loguru"), "burnysc2"
+)
 """Modules of extras that need not be installed, and what brings them."""
 
 
@@ -47,6 +50,10 @@ def imported(folder: Path) -> set[str]:
     return names - set(sys.stdlib_module_names) - {"lanista"}
 
 
+def _brought_by(name: str, brings: Mapping[str, list[str]]) -> list[str]:
+    return [ABSENT[name]] if name in ABSENT else brings.get(name, [name])
+
+
 def locked() -> dict[str, str]:
     lines = [*TEST.read_text("utf-8").splitlines(), *TORCH.read_text("utf-8").splitlines()]
     pins = [line.split()[0].split("==") for line in lines if line[:1].isalnum()]
@@ -61,8 +68,7 @@ def test_everything_that_the_package_imports_is_declared() -> None:
     undeclared = {
         name
         for name in names
-        if not {canonicalize_name(each) for each in brings.get(name, [ABSENT.get(name, name)])}
-        & allowed
+        if not {canonicalize_name(each) for each in _brought_by(name, brings)} & allowed
     }
     assert undeclared == set()
 

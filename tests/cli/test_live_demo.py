@@ -3,36 +3,38 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 from contextlib import contextmanager
-from pathlib import Path
 
+import live_sessions
 import pytest
-import warm_python
+from live_sessions import on_linux, players, until
+from live_sessions import took_effect as taken_in
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError
-from lanista.live import demo_player
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
 from lanista.live.learner.ledger import reading
+from lanista.live.players import arena as arena_player
 from lanista.nets.policy_format import read_header
-from lanista.pipeline import live_demo
-from lanista.pipeline.live_demo import Demo, prepare
+from lanista.pipeline.live_run import arena, session
+from lanista.pipeline.live_run.arena import Arena
+from lanista.pipeline.live_run.venue import Ground, Setup
 
 LIVELY = [
     "--set", "gate.kind=open", "gate.every=10", "gate.watch_share=0", "batch_games=5",
     "least_games=5", "warm_up=0",
 ]  # fmt: skip
 """A policy is published after every ten games, so that seconds are enough to see it."""
-on_linux = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs /proc")
 
 
 def demo_of(folder, seed=0, opponent="kiter"):
-    return Demo(folder, opponent, players=2, seed=seed, hints=1.0)
+    return Setup(folder, players=2, facts={"opponent": opponent, "seed": seed})
+
+
+def prepare(setup, say):
+    session.prepare(Arena(), setup, say)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,7 @@ def clone(tmp_path_factory):
     """A first policy from few matches, for all tests."""
     folder = tmp_path_factory.mktemp("first")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(live_demo, "_RECORDED", 40)
+        patch.setattr(arena, "_RECORDED", 40)
         prepare(demo_of(folder), print)
     return (folder / "first.safetensors").read_bytes()
 
@@ -56,51 +58,12 @@ def words(folder, *more):
     return ["live-demo", "--output", str(folder), *more, *LIVELY]
 
 
-def players(folder):
-    """Return the ids of the processes that play in a folder."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (place / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue  # It ended meanwhile.
-        if b"lanista.live.demo_player" in command and str(folder / "policy").encode() in command:
-            found.append(int(place.name))
-    return found
-
-
-def until(true):
-    last = time.monotonic() + 900
-    while not true():
-        assert time.monotonic() < last
-        time.sleep(0.05)
-
-
 def book(folder):
     return folder / "policy" / "learner" / "learn.db"
 
 
-def taken_in(folder):
-    """Return how many games took effect."""
-    return len(list((folder / "spool" / "archive").rglob("*.npz")))
-
-
-@contextmanager
 def running(folder, *more):
-    """Run the command beside the tests, in a group of its own."""
-    process = warm_python.Popen(
-        [sys.executable, "-m", "lanista", *words(folder, "--minutes", "10", *more)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    return live_sessions.running(*words(folder, "--minutes", "10", *more))
 
 
 @contextmanager
@@ -200,7 +163,7 @@ def test_a_player_that_cannot_play_says_why_in_its_last_line(folder, capsys):
     given = ["--policy", str(demo.policy), "--spool", str(demo.spool), "--opponent", "nobody"]
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     try:
-        assert demo_player.main(given) == 2
+        assert arena_player.main(given) == 2
     finally:
         for number, handler in zip((signal.SIGTERM, signal.SIGINT), handlers, strict=True):
             signal.signal(number, handler)
@@ -208,7 +171,7 @@ def test_a_player_that_cannot_play_says_why_in_its_last_line(folder, capsys):
     (folder / "player-0.log").write_text("of an earlier start")
     why = r"code 2: arena has no bot 'nobody'.*\(see .*\)\."
     with (
-        live_demo.playing(demo_of(folder, opponent="nobody")) as alive,
+        session.playing(Arena(), demo_of(folder, opponent="nobody"), Ground()) as alive,
         pytest.raises(LanistaError, match=why),
     ):
         until(alive)
@@ -254,7 +217,7 @@ def test_a_folder_with_a_policy_for_another_game_is_refused(tmp_path, capsys):
 
 
 def test_the_first_policy_is_the_same_file_for_the_same_seed(tmp_path, clone, monkeypatch):
-    monkeypatch.setattr(live_demo, "_RECORDED", 40)
+    monkeypatch.setattr(arena, "_RECORDED", 40)
     made = {}
     for name, seed in (("again", 0), ("other", 1)):
         prepare(demo_of(tmp_path / name, seed), print)
@@ -263,9 +226,10 @@ def test_the_first_policy_is_the_same_file_for_the_same_seed(tmp_path, clone, mo
     folder = PolicyFolder(tmp_path / "again" / "policy")
     header = read_header(folder.path_of(folder.pointer().stable))
     assert header.game == "arena"
-    assert dict(header.settings).items() >= live_demo.GAME_SETTINGS.items()
+    assert dict(header.settings).items() >= arena.GAME_SETTINGS.items()
     # Made anew it would be published anew; once there, it stays.
     prepare(demo_of(tmp_path / "again", 0), print)
     assert folder.pointer().serial == 1
     with pytest.raises(LanistaError, match=r"--seed is 1, and .* was begun with 0; give that"):
-        prepare(demo_of(tmp_path / "again", 1), print)
+        session.facts_of(Arena(), tmp_path / "again", {"seed": 1})
+    assert session.facts_of(Arena(), tmp_path / "again", {}) == {"opponent": "kiter", "seed": 0}

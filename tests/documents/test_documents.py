@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shlex
 import shutil
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
+from live_sessions import on_linux, players
+from pipeline_runs import untrained
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
+
+from showdown_play import needs_simulator
 
 from lanista.cli.main import main
 from lanista.games import registry
@@ -21,6 +29,9 @@ from lanista.runs.database import RunDatabase
 from lanista.runs.folder import saved_settings
 from lanista.runs.schema import MatchmakingRow, MetricRow
 
+needs_poke_env = pytest.mark.skipif(
+    importlib.util.find_spec("poke_env") is None, reason="poke-env is not installed"
+)
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SMALL = Network("transformer", width=16, layers=1, attention_heads=2, embedding=4, dropout=0.1)
@@ -103,7 +114,42 @@ def test_the_runbook_for_the_arena_runs_from_recordings_of_two_minutes_to_a_leag
     assert [*summary["elo"]["ratings"]] == ratings
 
 
+@needs_simulator
+@needs_poke_env
+def test_the_guide_for_showdown_runs_from_a_configuration_to_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(ROOT / "tests" / "importers" / "plan_fast_test.yaml", tmp_path / "fast_test.yaml")
+    cloned = tmp_path / "data" / "models" / "bc_action_model.pt"
+    cloned.parent.mkdir(parents=True)
+    network = {"kind": "mlp", "width": 8, "layers": 1}
+    untrained({"game": "showdown", "network": network}, cloned)
+    run_script("showdown.sh", tmp_path, monkeypatch)
+    output = capsys.readouterr().out
+    assert "next: lanista rl --config fast.yaml --output artifacts/main.safetensors" in output
+    assert "real server" in output
+    assert (tmp_path / "runs" / "vgc" / "report" / "report.html").is_file()
+    settings = saved_settings(tmp_path / "artifacts" / "main.safetensors.run")
+    assert settings.iterations == 3
+    assert json.loads((tmp_path / "results.json").read_text())["made_by"] == "lanista profile"
+
+
+@on_linux
+def test_background_training_runs_in_one_command_and_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sc2", reason="burnysc2 is not installed")
+    run_script("background.sh", tmp_path, monkeypatch)
+    output = capsys.readouterr().out
+    assert output.count("took effect.") >= 2
+    assert "active workers 0/1" in output
+    assert players(tmp_path / "sc2") == []
+    assert (tmp_path / "report" / "report.html").is_file()
+
+
 def test_lines_are_found_at_all() -> None:
+    assert len(lines_of("showdown.sh")) == 9
+    assert len(lines_of("background.sh")) == 6
     assert len(lines_of("beastybar.sh")) == 9
     assert len(lines_of("arena.sh")) == 8
 

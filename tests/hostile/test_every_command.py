@@ -394,6 +394,15 @@ CASES: dict[str, list[Case]] = {
             lambda world: learn(world, world.policies(), "--config", world.fifo("pipe.yaml")),
         ),
     ],
+    "live run": [
+        *named_game(
+            "policy",
+            lambda world, name: (
+                world.policies(name, "demo/policy"),
+                ["live", "run", "arena", *output(world, "demo"), "--minutes", 0.01],
+            )[1],
+        ),
+    ],
     "live-demo": [
         *named_game(
             "policy",

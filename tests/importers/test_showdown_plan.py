@@ -24,6 +24,7 @@ from lanista.importers.beastybar_plan import BEASTYBAR
 from lanista.importers.formats import plan_of
 from lanista.importers.key_mapping import Imported, import_plan
 from lanista.importers.showdown_plan import SHOWDOWN, UPDATES
+from lanista.nets.settings import Network
 from lanista.runs.serialise import SettingsError, flat
 from lanista.runs.settings import load_settings
 
@@ -57,7 +58,8 @@ def test_the_minimal_plan_becomes_a_league_of_its_own_past_with_one_reference() 
     expect(
         imported,
         game="showdown",
-        game_settings_workers=2,
+        rollouts_workers=2,
+        rollouts_launcher="processes",
         game_settings_mode="cross",
         iterations=10_000,
         supervised_checkpoint="data/models/bc_action_model.pt",
@@ -81,7 +83,8 @@ def test_the_production_plan_becomes_a_portfolio_and_exploiters_on_its_teams() -
     imported = read(plan(PRODUCTION))
     expect(
         imported,
-        game_settings_workers=4,
+        rollouts_workers=4,
+        rollouts_launcher="processes",
         game_settings_team_pool_path="data/teams/gen9vgc2023regulationc",
         game_settings_format="gen9vgc2023regc",
         iterations=UPDATES,
@@ -104,14 +107,14 @@ def test_the_production_plan_becomes_a_portfolio_and_exploiters_on_its_teams() -
 
 NOTICED = {
     "team_pool_path": "gen9vgc2023regc",
-    "num_workers": "4: so many Node processes",
+    "num_workers": "4: so many processes play",
     "players_per_worker": "24 battles",
     "train_batch_size": "48 whole battles",
     "use_mixed_precision": "bf16",
     "ref_update_interval": "the portfolio takes the reference's place",
     "checkpoint_interval": "480,000 decisions",
     "exploiter_train_steps": "decisions of the exploiter",
-    "save_dir": "data/models/production/rnad_advanced_v1.safetensors",
+    "save_dir": "--output data/models/production/rnad_advanced_v1.safetensors",
     "wandb_run_name": "rnad_advanced_v1",
     "use_wandb": "--wandb elitefurretai-production",
     "wandb_project": "--wandb elitefurretai-production",
@@ -184,6 +187,30 @@ def test_what_cannot_be_read_is_refused_with_the_nearest(
         read(values)
 
 
+def test_where_a_run_lies_and_what_mirrors_it_become_the_flags_of_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    flags = read(plan(PRODUCTION)).flags
+    output = "data/models/production/rnad_advanced_v1.safetensors"
+    assert flags == {"--output": output, "--wandb": "elitefurretai-production"}
+    assert read({}).flags == {"--output": "artifacts/main.safetensors"}
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["config", "import", str(PRODUCTION), "--output", "ours.yaml"]) == 0
+    (line,) = [row for row in capsys.readouterr().out.splitlines() if row.startswith("next: ")]
+    command = cli.parse(shlex.split(line)[2:])
+    assert (command.output, command.wandb) == (Path(output), "elitefurretai-production")
+    assert f"# Train with: {line.removeprefix('next: ')}" in Path("ours.yaml").read_text()
+
+
+def test_without_a_policy_to_begin_from_the_network_is_a_transformer() -> None:
+    imported = read({})
+    assert (imported.settings.network.kind, imported.settings.network.size) == ("transformer", "s")
+    (sentence,) = said_of(imported, "checkpoint_path")
+    assert "a transformer of size s" in sentence
+    # With one it is that policy's.
+    assert read(plan(FAST)).settings.network == Network()
+
+
 def test_keys_of_what_is_switched_off_are_named() -> None:
     imported = read({"max_portfolio_size": 3, "exploiter_train_steps": 9, "wandb_project": "p"})
     assert "without use_portfolio_regularization" in said_of(imported, "max_portfolio_size")[0]
@@ -240,7 +267,7 @@ def test_the_page_names_every_key() -> None:
 
 SMALL = {"kind": "mlp", "width": 8, "layers": 1}
 TINY = [
-    "--set", "iterations=2", "rollouts.matches=2", "rollouts.slots=2", "game_settings.workers=1",
+    "--set", "iterations=2", "rollouts.matches=2", "rollouts.slots=2",
     "league.round=1", "league.main.snapshot_decisions=10", "learning.reference_every=1",
 ]  # fmt: skip
 
@@ -274,7 +301,7 @@ def test_the_page_s_commands_turn_the_minimal_plan_into_a_run_that_is_resumed_an
     for line, more in zip(lines, small, strict=True):
         assert cli.main([*shlex.split(line)[1:], *more]) == 0, line
     head = (folder / "showdown.yaml").read_text().split("\n\n")[0]
-    assert "# num_workers 2: so many Node processes" in head
+    assert "# num_workers 2: so many processes play" in head
     output = folder / "artifacts" / "showdown" / "main.safetensors"
     assert load_settings(folder / f"{output}.run" / "config.yaml").iterations == 3
     met = {category for (category,) in rows(output, "SELECT category FROM players")}

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 from sc2.data import AIBuild, Result
-from sc2_stand_in import StandIn
 from test_sc2_games import Learning, play
 
 from lanista.cli.main import main as lanista
@@ -26,6 +25,7 @@ from lanista.evaluation.score import Estimate, mean_score
 from lanista.live.files import game_file
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.sc2 import Strategy, first_policy
+from lanista.live.sc2_stand_in.server import StandIn
 
 BUILDS = ("Timing", "Macro", "Air")
 """Against each of them one strategy wins and others lose."""

@@ -12,11 +12,11 @@ import asyncio
 import itertools
 
 from sc2.data import AIBuild, Result
-from sc2_computer import BUILDS
-from sc2_stand_in import StandIn
 from test_sc2_games import Plain, play
 
 from lanista.live.sc2 import Strategy
+from lanista.live.sc2_stand_in.computer import BUILDS
+from lanista.live.sc2_stand_in.server import StandIn
 
 LETTERS = {Result.Victory: "W", Result.Defeat: "L", Result.Tie: "D"}
 

@@ -15,7 +15,7 @@ from practice import policy_of, published
 from lanista.live.files.policy_folder import Pointer, PolicyFolder
 from lanista.live.learner.ledger import GameRow
 from lanista.live.learner.settings import Gate
-from lanista.live.promotion.deployment import Deployment
+from lanista.live.promotion.deployment import Deployment, Verdict
 from lanista.live.promotion.gate import Trial, Watch
 from lanista.live.promotion.sequential_test import Rule
 from lanista.lock import is_held
@@ -48,11 +48,16 @@ def row(found: Deployment, candidate: bool, outcome: float | None, **given: Any)
     return replace(ROW, candidate=candidate, outcome=outcome, **told)
 
 
+def only(verdicts: tuple[Verdict, ...]) -> Verdict | None:
+    assert len(verdicts) <= 1
+    return verdicts[0] if verdicts else None
+
+
 def play(found: Deployment, second: float, stable: float, most: int = 200) -> Any:
     """Let both policies play in turn until there is a verdict."""
     for number in range(most):
         candidate = number % round(1 / found.share) == 0
-        verdict = found.take(row(found, candidate, second if candidate else stable))
+        verdict = only(found.take(row(found, candidate, second if candidate else stable)))
         if verdict is not None:
             return verdict
     return None
@@ -64,12 +69,12 @@ def deployed(watch: bool, number: int, limit: int) -> Any:
     second = hashlib.sha256(f"policy {number}".encode()).hexdigest()
     pointer = Pointer("ab" * 32, second, gate.watch_share if watch else gate.share, serial=7)
     found = Deployment(gate, pointer)
-    found.second, found.share = second, pointer.share
-    found.test = test = Watch(gate.watch) if watch else Trial(gate.rule)
+    test = Watch(gate.watch) if watch else Trial(gate.rule)
+    found.tests, found.share = {second: test}, pointer.share
     drawn, verdict = np.random.default_rng([3, number]), None
     while verdict is None:
         mine = pointer.gives_candidate(f"game {test.games}")
-        verdict = found.take(row(found, mine, 1.0 if drawn.random() < 0.8 else -1.0))
+        verdict = only(found.take(row(found, mine, 1.0 if drawn.random() < 0.8 else -1.0)))
     return verdict, test
 
 
@@ -137,7 +142,7 @@ def test_games_that_are_not_what_they_claim_make_a_trial_void(folder: PolicyFold
     found, digest = trying(folder, replace(GATE, rule=Rule(limit=400)))
     verdict = None
     for _ in range(100):
-        verdict = verdict or found.take(row(found, True, 0))
+        verdict = verdict or only(found.take(row(found, True, 0)))
     assert verdict is not None
     assert (verdict.kind, verdict.digest) == ("void", digest)
     found.carry_out(folder)
@@ -150,7 +155,8 @@ def test_a_candidate_whose_games_get_lost_is_blamed(folder: PolicyFolder) -> Non
     verdict = None
     for number in range(400):
         if verdict is None:
-            verdict = found.take(row(found, number % 2 == 0, None if number % 2 == 0 else -1))
+            score = None if number % 2 == 0 else -1
+            verdict = only(found.take(row(found, number % 2 == 0, score)))
     assert verdict is not None
     assert (verdict.kind, verdict.decision.reason) == ("rejected", "missing")
 
@@ -164,7 +170,7 @@ def test_games_of_another_serial_or_another_policy_do_not_count(folder: PolicyFo
         {"policy": "ab" * 32},
     ):
         for candidate in (True, False):
-            assert found.take(row(found, candidate, 1, **given)) is None
+            assert found.take(row(found, candidate, 1, **given)) == ()
     assert found.test.games == 0
     found.take(row(found, True, 1))
     assert found.test.games == 1

@@ -56,7 +56,7 @@ def taken(found: Deployment, games: int, score: float = 0.0) -> None:
             ROW, candidate=candidate, outcome=score if candidate else 0.0, policy=policy,
             serial=found.serial,
         )  # fmt: skip
-        assert found.take(row) is None
+        assert found.take(row) == ()
 
 
 def trying(folder: PolicyFolder, gate: Gate) -> Deployment:

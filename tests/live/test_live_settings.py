@@ -74,7 +74,7 @@ def test_what_a_learner_does_that_is_told_nothing() -> None:
 
 def test_what_a_gate_does_that_is_told_nothing() -> None:
     assert asdict(Gate()) | {"rule": None, "watch": None} == {
-        "kind": "live", "every": 200, "share": 0.5, "rule": None, "refresh": 200,
+        "kind": "live", "every": 200, "share": 0.5, "candidates": 1, "rule": None, "refresh": 200,
         "patience": 1000, "watch_share": 0.2, "watch": None, "opponents": (), "options": (),
     }  # fmt: skip
     assert Gate().rule == Rule(futile=0)

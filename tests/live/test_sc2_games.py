@@ -15,7 +15,7 @@ import pytest
 
 from lanista.live.files import game_file
 from lanista.live.files.policy_folder import PolicyFolder
-from lanista.live.sc2 import Strategy, features, first_policy, situation_of
+from lanista.live.sc2 import INTERVAL, Strategy, features, first_policy, situation_of
 from lanista.nets import policy_format
 
 pytest.importorskip("sc2", reason="burnysc2 is not installed")
@@ -28,7 +28,8 @@ from sc2.data import AIBuild, Difficulty, Race, Result
 from sc2.main import _play_game, _setup_host_game
 from sc2.maps import Map
 from sc2.player import Bot, Computer
-from sc2_stand_in import Session, StandIn
+
+from lanista.live.sc2_stand_in.server import Session, StandIn
 
 # burnysc2 tells of every change of status, and of crashes that are meant here.
 logger.disable("sc2")
@@ -62,6 +63,8 @@ class Plain(example.ZergBot):
 
 class Learning(example.MyBot):
     """The example's bot with the mix-in, which writes down what it shows the policy."""
+
+    macro_interval = INTERVAL  # More decisions in a game than the example's own.
 
     def __init__(self, folder):
         super().__init__()
@@ -124,10 +127,10 @@ def test_an_unmodified_bot_plays_whole_games_and_wins_and_loses():
     )
     assert results == [Result.Victory, Result.Defeat]
     for session in sessions:
-        assert set(session.asked) == REQUESTS
-        steps = session.asked.count("step")
-        assert session.asked.count("game_info") >= steps > 100
-        assert session.asked[-2:] == ["leave_game", "quit"]
+        assert set(session.requests) == REQUESTS
+        steps = session.requests.count("step")
+        assert session.requests.count("game_info") >= steps > 100
+        assert session.requests[-2:] == ["leave_game", "quit"]
 
 
 def test_the_mix_in_saves_each_game_and_takes_up_the_policy_of_the_next(tmp_path):

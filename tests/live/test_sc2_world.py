@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from sc2_computer import PLANS, play_out
-from sc2_kinds import KINDS
-from sc2_world import LONGEST, SECOND, World
+
+from lanista.live.sc2_stand_in.computer import PLANS, play_out
+from lanista.live.sc2_stand_in.kinds import KINDS
+from lanista.live.sc2_stand_in.world import LONGEST, SECOND, World
 
 SEEDS = (0, 1)
 

@@ -49,6 +49,13 @@ POLICY = Group(
     },
 )
 
+LIVE = Group(
+    "Run live bots and the learner beside them in one command.",
+    {
+        "run": Entry("live.live_run:LiveRun", "Run live bots and their learner together."),
+    },
+)
+
 SHOWDOWN = Group(
     "Install Pokémon Showdown's simulator and run real servers on this machine.",
     {
@@ -88,6 +95,7 @@ FAMILIES: Mapping[str, Commands] = {
     },
     "Live": {
         "learn": Entry("live.learn:Learn", "Learn from live games in the background."),
+        "live": LIVE,
         "live-demo": Entry("live.live_demo:LiveDemo", "Show live learning in one command."),
         "policy": POLICY,
     },

@@ -39,6 +39,8 @@ class Import:
     values: dict[str, Any] = field(default_factory=dict)
     """Our settings so far."""
     notices: list[str] = field(default_factory=list)
+    flags: dict[str, str] = field(default_factory=dict)
+    """Of the command that trains, for what is no setting."""
 
     def put(self, to: str, value: Any) -> None:
         """Set one of our settings by its dotted key."""
@@ -77,6 +79,8 @@ class Imported:
     settings: RunSettings
     notices: tuple[str, ...]
     """What became of every key that is no setting of ours, a sentence each."""
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """What the plan says that is no setting of a run, as flags of `lanista rl`."""
 
 
 def import_plan(values: object, plan: Plan, *, done: int = 0) -> Imported:
@@ -92,7 +96,7 @@ def import_plan(values: object, plan: Plan, *, done: int = 0) -> Imported:
             work.notices.append(f"{name} {value}: {key.instead}")
     for step in plan.together:
         step(work)
-    return Imported(build(RunSettings, work.values), tuple(work.notices))
+    return Imported(build(RunSettings, work.values), tuple(work.notices), work.flags)
 
 
 def length_from(key: str, usual: int | None = None) -> Callable[[Import], None]:

@@ -25,6 +25,8 @@ _STRATEGIES = ("diverse", "best", "recent")
 _JUDGES = ("random", "max_power", "heuristic")
 _PORTFOLIO = ("max_portfolio_size", "portfolio_update_strategy", "portfolio_add_interval")
 _EXPLOITERS = ("exploiter_check_interval", "exploiter_train_steps", "exploiter_win_threshold")
+_NETWORK = {"kind": "transformer", "size": "s"}
+"""The recipe's."""
 _OLD_FORMAT = re.compile(r"(gen9vgc\d{4}reg)ulation([a-z])")
 
 
@@ -47,9 +49,16 @@ def _beginning(work: Import) -> None:
 
 
 def _start(work: Import) -> None:
-    """Say so where the policy to begin from is not there yet: the run would be refused."""
+    """Set the network of a run from nothing; say so where the policy to begin from is not there
+    yet, since the run would be refused."""
     path = work.plan_values.get("checkpoint_path")
-    if path is not None and not Path(path).is_file():
+    if path is None:
+        work.put("network", dict(_NETWORK))
+        work.notices.append(
+            "checkpoint_path is left out: the run begins from a transformer of size s that has "
+            "learnt nothing; give a policy with --supervised-checkpoint."
+        )
+    elif not Path(path).is_file():
         work.notices.append(
             f"checkpoint_path {path}: there is no such file yet; make one with `lanista imitate`, "
             "or give another with --supervised-checkpoint."
@@ -85,9 +94,12 @@ def _teams(work: Import) -> None:
 def _workers(work: Import) -> None:
     workers, players = (work.plan_values.get(key) for key in ("num_workers", "players_per_worker"))
     if workers is not None:
-        work.put("game_settings.workers", workers)
+        work.put("rollouts.workers", workers)
+        if workers > 1:
+            work.put("rollouts.launcher", "processes")
         work.notices.append(
-            f"num_workers {workers}: so many Node processes run the battles; no server is needed."
+            f"num_workers {workers}: so many processes play, each with a simulator of its own and "
+            "the policy on the CPU; no server is needed."
         )
     if players is not None:
         slots = players * (workers or 1)
@@ -180,21 +192,20 @@ def _exploiters(work: Import) -> None:
 
 
 def _output(work: Import) -> None:
-    """Say where the plan's folder, project and name go: they are flags, and no settings."""
+    """Make flags of the plan's folder, project and name: they are no settings of a run."""
     folder, name = (work.plan_values.get(key) for key in ("save_dir", "wandb_run_name"))
-    if folder is not None or name is not None:
-        output = PurePath(folder or "artifacts") / f"{name or 'main'}.safetensors"
-        for key in ("save_dir", "wandb_run_name"):
-            work.unused(
-                [key], f"a run lies where --output says, and is named by it; give {output}."
-            )
+    output = PurePath(folder or "artifacts") / f"{name or 'main'}.safetensors"
+    work.flags["--output"] = str(output)
+    for key in ("save_dir", "wandb_run_name"):
+        work.unused([key], f"the flag --output {output}; a run has the name of its file.")
     if not work.plan_values.get("use_wandb", False):
         work.unused(["use_wandb"], "nothing is mirrored there unless --wandb PROJECT is given.")
         work.unused(["wandb_project"], "it changes nothing without use_wandb.")
         return
     project = work.plan_values.get("wandb_project", "PROJECT")
+    work.flags["--wandb"] = str(project)
     for key in ("use_wandb", "wandb_project"):
-        work.unused([key], f"give lanista rl the flag --wandb {project}.")
+        work.unused([key], f"the flag --wandb {project}.")
 
 
 SHOWDOWN = Plan(

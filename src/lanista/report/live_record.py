@@ -47,6 +47,8 @@ class LiveRecord:
     game: str
     stable: str
     candidate: str | None
+    others: tuple[str, ...]
+    """Further candidates."""
     share: float
     games: Sequence[GameRow]
     events: Sequence[Event]
@@ -101,6 +103,7 @@ def read_live(folder: Path) -> LiveRecord:
             game=_game(policies, pointer.stable),
             stable=pointer.stable,
             candidate=pointer.candidate,
+            others=pointer.others,
             share=pointer.share,
             # Of a backlog the newest games took effect first; the pointer's number tells when.
             games=sorted(games, key=lambda row: row.serial),

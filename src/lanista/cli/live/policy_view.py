@@ -63,6 +63,8 @@ class ChangeLine:
     share: float
     before: str | None
     reason: str
+    others: tuple[str, ...] = ()
+    """Further candidates."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class FolderView:
     place."""
     policies: tuple[PolicyLine, ...]
     history: tuple[ChangeLine, ...]
+    others: tuple[str, ...] = ()
+    """Further candidates, which share the games with the first."""
 
 
 def look(path: Path) -> FolderView:
@@ -88,14 +92,15 @@ def look(path: Path) -> FolderView:
     pointer, history = folder.pointer(), folder.history()
     watched = any(one.pointer.serial == pointer.serial and one.watched for one in history)
     roles = {pointer.stable: "stable"}
-    if pointer.candidate is not None:
-        roles.setdefault(pointer.candidate, "compared with" if watched else "on trial")
+    for digest in pointer.candidates:
+        roles.setdefault(digest, "compared with" if watched else "on trial")
     played = _played(path / "learner" / NAME)
     return FolderView(
         folder=str(path),
         serial=pointer.serial,
         stable=pointer.stable,
         candidate=pointer.candidate,
+        others=pointer.others,
         share=pointer.share,
         watched=watched,
         policies=tuple(
@@ -108,6 +113,7 @@ def look(path: Path) -> FolderView:
                 at=one.at,
                 stable=one.pointer.stable,
                 candidate=one.pointer.candidate,
+                others=one.pointer.others,
                 share=one.pointer.share,
                 before=one.before,
                 reason=one.reason,
@@ -138,7 +144,7 @@ def _order(
     named = [
         digest
         for change in reversed(history)
-        for digest in (change.pointer.stable, change.pointer.candidate, change.before)
+        for digest in (change.pointer.stable, *change.pointer.candidates, change.before)
         if digest is not None
     ]
     files = sorted(path.stem for path in folder.policies.glob("*.safetensors"))
@@ -197,7 +203,7 @@ def show(out: Console, view: FolderView) -> None:
             str(one.serial),
             _when(one.at),
             one.stable[:_SHORT],
-            _short(one.candidate),
+            " ".join(map(_short, (one.candidate, *one.others))),
             printable(one.reason, 200),
             f"{one.share:g}" if one.candidate else UNKNOWN,
         ]
@@ -218,6 +224,10 @@ def _who(view: FolderView) -> str:
             f"{stable} is new and watched; {candidate}, which was stable before, plays "
             f"{view.share:.0%} of the games to compare it with"
         )
+    if view.others:
+        names = ", ".join(map(_short, (view.candidate, *view.others)))
+        own = view.share / (1 + len(view.others))
+        return f"{stable} plays, and the candidates {names} in {own:.0%} of the games each"
     return f"{stable} plays, and the candidate {candidate} in {view.share:.0%} of the games"
 
 

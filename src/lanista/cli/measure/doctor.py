@@ -27,7 +27,7 @@ class Doctor:
     """
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
-    """A spool, a policy folder, a run, or what `lanista live-demo` made."""
+    """A spool, a policy folder, a run, or what `lanista live run` made."""
     policy: Annotated[Path | None, optional("FOLDER")] = None
     """The policy folder that belongs to a spool."""
     spool: Annotated[Path | None, optional("FOLDER")] = None

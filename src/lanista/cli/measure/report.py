@@ -30,7 +30,7 @@ class Report:
         tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="RUN", help_behavior_hint="")
     ] = None
     """A run's folder, a policy file with its .run folder beside it, a pipeline's folder, the
-    policy folder of a live bot, or what `lanista live-demo` made."""
+    policy folder of a live bot, or what `lanista live run` made."""
     output_dir: Annotated[Path | None, optional("FOLDER"), Writes(REPORT)] = None
     """Where the files go; RUN/report unless given."""
     league_state: Annotated[Path | None, optional("FILE")] = None

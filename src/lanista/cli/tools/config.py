@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -90,11 +91,16 @@ class Config:
         except SettingsError as error:
             raise SettingsError(f"{plan}: {error}") from error
         notices = "".join(f"# {' '.join(sentence.split())}\n" for sentence in imported.notices)
-        head = f"# Settings from {plan.name}. What became of its other keys:\n{notices}\n"
+        words = [word for flag in imported.flags.items() for word in flag]
+        command = shlex.join(["lanista", "rl", "--config", str(self.output), *words])
+        train = f"# Train with: {command}\n" if words else ""
+        head = f"# Settings from {plan.name}. What became of its other keys:\n{notices}{train}\n"
         write_text(self.output, head + commented(imported.settings), NEW)
         for sentence in imported.notices:
             print(sentence)
         print(f"settings: {self.output}")
+        if words:
+            print(f"next: {command}")
         return 0
 
     def _diff(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,14 +31,18 @@ class Lineup:
 
     pointer: Pointer
     stable: Decider
-    candidate: Decider | None
-    """None also where the candidate was refused: then the stable policy plays its games."""
+    candidates: Mapping[str, Decider]
+    """By digest. One that was refused is missing: then the stable policy plays its games."""
+
+    @property
+    def candidate(self) -> Decider | None:
+        """The first candidate, if there is one that can play."""
+        return self.candidates.get(self.pointer.candidate or "")
 
     def choose(self, game_id: str) -> tuple[Decider, bool]:
-        """Return who plays a game, and whether that is the candidate."""
-        if self.candidate is not None and self.pointer.gives_candidate(game_id):
-            return self.candidate, True
-        return self.stable, False
+        """Return who plays a game, and whether that is a candidate."""
+        decider = self.candidates.get(self.pointer.chosen(game_id) or "")
+        return (self.stable, False) if decider is None else (decider, True)
 
 
 class Current:
@@ -54,7 +59,7 @@ class Current:
         pointer = folder.pointer()
         stable = self._load(pointer.stable)
         self._layout = stable.layout
-        self._lineup = Lineup(pointer, stable, self._candidate(pointer, None))
+        self._lineup = Lineup(pointer, stable, self._candidates(pointer, None))
         self._turn = threading.Condition()
         self._requested = self._answered = 0
         self._closing = False
@@ -101,7 +106,7 @@ class Current:
         for _ in range(_TRIES):
             pointer = self._folder.pointer()
             before = self._lineup
-            if pointer == before.pointer and (pointer.candidate is None or before.candidate):
+            if pointer == before.pointer and len(before.candidates) == len(pointer.candidates):
                 return
             try:
                 stable = self._ready(pointer.stable, before)
@@ -110,21 +115,21 @@ class Current:
                 if self._folder.pointer() == pointer:
                     raise
                 continue
-            self._lineup = Lineup(pointer, stable, self._candidate(pointer, before))
+            self._lineup = Lineup(pointer, stable, self._candidates(pointer, before))
             return
 
-    def _candidate(self, pointer: Pointer, before: Lineup | None) -> Decider | None:
-        if pointer.candidate is None:
-            return None
-        try:
-            return self._ready(pointer.candidate, before)
-        except (LanistaError, OSError) as error:
-            self._refuse(str(error))
-            return None
+    def _candidates(self, pointer: Pointer, before: Lineup | None) -> dict[str, Decider]:
+        ready = {}
+        for digest in pointer.candidates:
+            try:
+                ready[digest] = self._ready(digest, before)
+            except (LanistaError, OSError) as error:
+                self._refuse(str(error))
+        return ready
 
     def _ready(self, digest: str, before: Lineup | None) -> Decider:
-        for decider in (before.stable, before.candidate) if before is not None else ():
-            if decider is not None and decider.digest == digest:
+        for decider in (before.stable, *before.candidates.values()) if before is not None else ():
+            if decider.digest == digest:
                 return decider
         return self._load(digest)
 

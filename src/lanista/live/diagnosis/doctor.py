@@ -187,10 +187,10 @@ def _facts_of_games(traffic: Traffic, service: Service | None) -> Iterator[str]:
 
 def _facts_of_service(service: Service) -> Iterator[str]:
     if service.pointer is not None:
-        second = service.pointer.candidate
+        second = ", ".join(map(short, service.pointer.candidates))
         yield (
             f"Policy folder {service.folder}: {short(service.pointer.stable)} is stable"
-            + (f", {short(second)} plays {service.pointer.share:.0%}" if second else "")
+            + (f", {second} plays {service.pointer.share:.0%}" if second else "")
             + f"; its learner is {'running' if service.learner_running else 'not running'}."
         )
     if service.book is None:

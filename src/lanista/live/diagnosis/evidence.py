@@ -75,9 +75,10 @@ class Service:
     def known_policies(self) -> frozenset[str]:
         """Digests of all policies that this folder or its learner ever named."""
         named = {change.pointer.stable for change in self.history}
-        named |= {change.pointer.candidate or "" for change in self.history}
+        for change in self.history:
+            named |= {*change.pointer.candidates}
         if self.pointer is not None:
-            named |= {self.pointer.stable, self.pointer.candidate or ""}
+            named |= {self.pointer.stable, *self.pointer.candidates}
         update_by_policy = self.book.update_by_policy if self.book is not None else {}
         return frozenset(named - {""}) | self.files | frozenset(update_by_policy)
 

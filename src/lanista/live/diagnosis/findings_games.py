@@ -27,7 +27,7 @@ def other_policy(games: Sequence[Recorded], service: Service) -> Finding | None:
     if pointer is None or len(games) < FEW:
         return None
     strangers = [game for game in games if game.header.policy not in service.known_policies]
-    playing = {pointer.stable, pointer.candidate}
+    playing = {pointer.stable, *pointer.candidates}
     since = [game for game in games if game.written > service.pointed]
     late = [game for game in since if game.header.policy not in playing]
     if len(strangers) >= max(1, len(games) // 20):

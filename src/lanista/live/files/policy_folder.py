@@ -12,7 +12,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -22,11 +22,13 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_bytes, write_text
 from lanista.foreign import refuse_unsafe_folder
 from lanista.live.files.game_header import Layout
+from lanista.live.files.pointer import Pointer
 from lanista.live.files.sealed_json import SealError, read_sealed, sealed
 from lanista.lock import holding
 from lanista.nets import policy_format
 from lanista.text import printable, quoted
 
+__all__ = ["PATIENCE", "POINTER", "Change", "Pointer", "PolicyFolder", "PolicyFolderError"]
 POINTER = "current.json"
 PATIENCE = 10.0
 """Seconds that a change waits for another writer; one takes milliseconds."""
@@ -36,27 +38,6 @@ _ENTRY = re.compile(r"([0-9]{8,19})\.json")
 
 class PolicyFolderError(LanistaError):
     """A policy folder does not say which policy plays, or says nonsense."""
-
-
-@dataclass(frozen=True)
-class Pointer:
-    """Which policies play."""
-
-    stable: str
-    """Digest of the policy that is trusted."""
-    candidate: str | None = None
-    """Digest of the one that is tried, if any."""
-    share: float = 0.0
-    """Of games that the candidate plays, from 0 to 1."""
-    serial: int = 0
-    """Grows with every change."""
-
-    def gives_candidate(self, game_id: str) -> bool:
-        """Whether a game is the candidate's; the same for all who ask, and new for a new one."""
-        if self.candidate is None:
-            return False
-        drawn = hashlib.sha256(f"{self.candidate}/{game_id}".encode()).digest()
-        return int.from_bytes(drawn[:8], "big") < self.share * 2.0**64
 
 
 @dataclass(frozen=True)
@@ -166,20 +147,36 @@ class PolicyFolder:
                 return self._change(pointer, before, reason, watched=True)
             return self._change(Pointer(digest), before, reason)
 
-    def try_out(self, digest: str, share: float, reason: str = "candidate") -> Pointer:
-        """Let a candidate play a share of the games beside the stable policy."""
+    def try_out(
+        self,
+        digest: str,
+        share: float,
+        reason: str = "candidate",
+        beside: Sequence[str] = (),
+    ) -> Pointer:
+        """Let a candidate play a share of the games beside the stable policy.
+
+        Candidates `beside` it, which were there before, share it with the new one.
+        """
         _refuse_share(share)
         with self.changing():
             now = self.pointer()
             self._refuse_other(digest, now.stable)
-            pointer = Pointer(now.stable, digest, float(share))
+            first, *others = (*beside, digest)
+            pointer = Pointer(now.stable, first, float(share), others=tuple(others))
             return self._change(pointer, self._before(now), reason)
 
-    def withdraw(self, reason: str = "withdrawn") -> Pointer:
-        """Let the stable policy play alone."""
+    def withdraw(
+        self, reason: str = "withdrawn", keep: Sequence[str] = (), share: float = 0.0
+    ) -> Pointer:
+        """Let the stable policy play alone, or beside the candidates `keep` alone."""
+        _refuse_share(share)
         with self.changing():
             now = self.pointer()
-            return self._change(Pointer(now.stable), self._before(now), reason)
+            first, *others = keep or (None,)
+            left = float(share) if keep else 0.0
+            pointer = Pointer(now.stable, first, left, others=tuple(map(str, others)))
+            return self._change(pointer, self._before(now), reason)
 
     def roll_back(self, reason: str = "rolled back", to: str | None = None) -> Pointer:
         """Return to the policy that was stable before this one; again, to the one before that.
@@ -238,9 +235,9 @@ class PolicyFolder:
         with self.changing():
             changes = self.history()
             now = self.pointer()
-            named = {now.stable, now.candidate, self._before(now), *spared}
+            named = {now.stable, *now.candidates, self._before(now), *spared}
             for change in changes[-keep:] if keep > 0 else []:
-                named |= {change.pointer.stable, change.pointer.candidate, change.before}
+                named |= {change.pointer.stable, *change.pointer.candidates, change.before}
             gone = [path for path in self.policies.glob("*.safetensors") if path.stem not in named]
             for path in gone:
                 path.unlink(missing_ok=True)
@@ -271,8 +268,10 @@ class PolicyFolder:
         policy_format.read_header(self.path_of(pointer.stable))
         now = self._last()
         serial = 1 if now is None else now.serial + 1
-        pointer = Pointer(pointer.stable, pointer.candidate, pointer.share, serial)
+        pointer = replace(pointer, serial=serial)
         pointer_values: dict[str, Any] = asdict(pointer)
+        if not pointer.others:
+            del pointer_values["others"]  # So that bots of earlier versions can read it.
         line = pointer_values | {"before": before, "reason": printable(reason, 400)}
         line |= {"at": time.time(), "watched": watched}
         write_text(self._entry_path(serial), sealed(line))
@@ -311,9 +310,14 @@ _KEYS = {entry.name for entry in fields(Pointer)}
 
 
 def _pointer(value: dict[str, Any], path: Path) -> Pointer:
-    if set(value) != _KEYS:
+    if set(value) | {"others"} != _KEYS:
         raise _refused(path, "it does not hold what a pointer does")
-    pointer = Pointer(**value)
+    others = value.get("others", [])
+    if type(others) is not list or not all(_is_digest(other) for other in others):
+        raise _refused(path, f"its other candidates are {quoted(others)}")
+    pointer = Pointer(**value | {"others": tuple(others)})
+    if others and (pointer.candidate is None or len({*pointer.candidates}) <= len(others)):
+        raise _refused(path, "its candidates are not different ones")
     for digest in (pointer.stable, pointer.candidate):
         if not (_is_digest(digest) or (digest is None and pointer.stable is not None)):
             raise _refused(path, f"it names {quoted(digest)}, which is no digest")

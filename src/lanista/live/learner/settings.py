@@ -4,7 +4,7 @@ otherwise. Plain values; imports no torch."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from lanista.errors import LanistaError
@@ -41,7 +41,11 @@ class Gate:
     every: int = 200
     """Games to learn from before the next candidate is offered."""
     share: float = 0.5
-    """Of the games, played by the candidate while it is tried."""
+    """Of the games, played by the candidate while it is tried; of several, what each plays of the
+    games that are its own or the stable policy's."""
+    candidates: int = 1
+    """How many candidates are tried at the same time, each against the policy in service; the
+    rule's chances `publish` and `share` are divided by it. For a live gate."""
     rule: Rule = field(default_factory=_trial)
     """Error rates of the trial. `futile` is 0 unless set: a candidate that is not ahead makes room
     for newer weights, while a rejection would send them back to the stable policy."""
@@ -66,10 +70,31 @@ class Gate:
         for name in ("patience", "refresh"):
             if getattr(self, name) < 0:
                 raise LanistaError(f"gate.{name} is {getattr(self, name)}; give 0 or more games.")
+        if self.candidates < 1:
+            raise LanistaError(f"gate.candidates is {self.candidates}; give 1 or more.")
+        if self.candidates > 1 and self.kind != "live":
+            raise LanistaError(
+                f"gate.candidates is {self.candidates} and gate.kind {self.kind}; several are "
+                "tried by a live gate alone."
+            )
         if not 0 < self.share < 1:
             raise LanistaError(f"gate.share is {self.share}; give a share between 0 and 1.")
         if not 0 <= self.watch_share < 1:
             raise LanistaError(f"gate.watch_share is {self.watch_share}; give 0 to below 1.")
+
+    @property
+    def trial_rule(self) -> Rule:
+        """The rule of one trial: with several at once, chances that any errs stay the rule's."""
+        if self.candidates == 1:
+            return self.rule
+        publish, share = self.rule.publish / self.candidates, self.rule.share / self.candidates
+        return replace(self.rule, publish=publish, share=share)
+
+    def share_of(self, candidates: int) -> float:
+        """Return what so many candidates play together, each to the stable policy as one alone."""
+        if candidates <= 1:
+            return self.share * candidates
+        return candidates * self.share / (1 - self.share + candidates * self.share)
 
 
 @dataclass(frozen=True)

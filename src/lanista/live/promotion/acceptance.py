@@ -124,10 +124,10 @@ def played_since(rows: Sequence[GameRow], pointer: Pointer, history: Sequence[Ch
         if change.pointer.stable != pointer.stable:
             break
         since = change.pointer.serial
-    named = {pointer.stable, pointer.candidate}
+    named = {pointer.stable, *pointer.candidates}
     for change in history:
         if change.pointer.serial >= since:
-            named |= {change.pointer.stable, change.pointer.candidate}
+            named |= {change.pointer.stable, *change.pointer.candidates}
     inside = [i for i, row in enumerate(rows) if row.serial >= since]
     counts = Counter(rows[i].policy for i in inside)
     late = sum(row.serial < since for row in rows[inside[0] :]) if inside else 0

@@ -24,6 +24,7 @@ _SAID = {
     "void": "is withdrawn: the games are not what they claim",
     "kept": "is kept: it is not worse than the one before",
     "rolled_back": "is worse than the one before, which is stable again",
+    "superseded": "is withdrawn",
 }
 
 
@@ -50,7 +51,7 @@ class Gatekeeper:
         What follows from it is done by `carry_out`, once the update is on the disk.
         """
         self.deployment.learned += sum(row.use == "learned" for row in rows)
-        verdicts = [verdict for row in rows if (verdict := self.deployment.take(row)) is not None]
+        verdicts = [verdict for row in rows for verdict in self.deployment.take(row)]
         for verdict in verdicts:
             self._note(verdict, number)
         old = any(row.use == "stale" and row.policy == self.deployment.stable for row in rows)
@@ -104,7 +105,8 @@ class Gatekeeper:
             f"The policy {verdict.digest[:12]} {clause} ({decision.reason}, after "
             f"{decision.games:,} games)."
         )
-        if verdict.kind in ("rejected", "rolled_back"):
+        # The weights are near the newest candidate: an older one says little about them.
+        if verdict.kind == "rolled_back" or (verdict.kind == "rejected" and verdict.newest):
             due = self.deployment.due
             self._return_to(due.digest if due else self.deployment.stable, number)
 
@@ -135,13 +137,21 @@ class Gatekeeper:
             self.say(f"The candidate {digest[:12]} is not tried. {opinion.reason}")
             self._return_to(stable, number)
             return
-        share = gate.share if gate.kind == "live" else 0.0
         self._supersede(number)
-        facts: dict[str, Any] = {"digest": digest, "stable": stable, "share": share, **about}
-        self.ledger.add_event(number, "candidate", **facts)
         if gate.kind == "live":
             self.deployment.try_out(digest, f"candidate of update {number}")
-            self.say(f"The candidate {digest[:12]} plays {share:.0%} of the games from now on.")
+        due = self.deployment.due
+        beside = [] if due is None else [*due.candidates[:-1]]
+        share = 0.0 if due is None else due.share / (1 + len(beside))
+        facts: dict[str, Any] = {"digest": digest, "stable": stable, "share": share, **about}
+        self.ledger.add_event(
+            number, "candidate", **facts, **({"beside": beside} if beside else {})
+        )
+        if gate.kind == "live":
+            also = f", as {len(beside)} beside it do" if beside else ""
+            self.say(
+                f"The candidate {digest[:12]} plays {share:.0%} of the games from now on{also}."
+            )
         elif gate.kind == "open":
             self.ledger.add_event(number, "published", digest=digest, reason="untested")
             self.deployment.publish(digest, "published untested")
@@ -150,8 +160,9 @@ class Gatekeeper:
             self._simulate(digest, number)
 
     def _supersede(self, number: int) -> None:
-        if self.deployment.test is not None:
-            facts = {"digest": self.deployment.second, **facts_of(self.deployment.test)}
+        outlasted = self.deployment.outlasted
+        if outlasted is not None:
+            facts = {"digest": outlasted, **facts_of(self.deployment.tests[outlasted])}
             self.ledger.add_event(number, "superseded", **facts)
 
     def _simulate(self, digest: str, number: int) -> None:

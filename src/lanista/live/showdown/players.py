@@ -146,7 +146,7 @@ class Folder:
         if digest not in self._players:
             loaded = load_policy(self._folder.path_of(digest))
             # Battles that still play an older policy hold it themselves.
-            self._players = dict([*self._players.items()][-3:])
+            self._players = dict([*self._players.items()][-7:])
             self._players[digest] = policy_player(
                 loaded,
                 self._spec,

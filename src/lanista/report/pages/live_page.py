@@ -87,6 +87,7 @@ def live_summary(record: LiveRecord) -> dict[str, Any]:
         "game": record.game,
         "stable": record.stable,
         "candidate": record.candidate,
+        "others": list(record.others),
         "share": record.share,
         "games": record.totals.games,
         "learned": record.totals.learned,
@@ -164,7 +165,7 @@ def _marked(record: LiveRecord, figure: Figure) -> int:
 
 
 def _policies(record: LiveRecord) -> Section:
-    shown = {record.stable, record.candidate}
+    shown = {record.stable, record.candidate, *record.others}
     served = [
         service for service in record.services if service.published or service.digest in shown
     ]
@@ -185,7 +186,7 @@ _COLUMNS = ("policy", "made after update", "score in service", "score as second"
 
 def _row(service: Service, record: LiveRecord) -> list[str]:
     mark = " (stable)" if service.digest == record.stable else ""
-    mark = " (second)" if service.digest == record.candidate else mark
+    mark = " (second)" if service.digest in (record.candidate, *record.others) else mark
     return [
         f"{service.digest[:12]}{mark}",
         "–" if service.update is None else f"{service.update:,}",

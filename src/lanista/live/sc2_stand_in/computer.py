@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sc2_kinds import KINDS, UPGRADES
-from sc2_world import BASES, LONGEST, SIZE, Place, Thing, World
+from lanista.live.sc2_stand_in.kinds import KINDS, UPGRADES
+from lanista.live.sc2_stand_in.world import BASES, LONGEST, SIZE, Place, Thing, World
 
 BEAT = 22
 """Loops between two looks at the world."""

@@ -11,10 +11,9 @@ from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
 
-from sc2_fights import fight
-from sc2_kinds import KINDS, UPGRADES, Kind
-
 from lanista.games.streams import Stream
+from lanista.live.sc2_stand_in.fights import fight
+from lanista.live.sc2_stand_in.kinds import KINDS, UPGRADES, Kind
 
 SECOND = 22.4
 """Game loops in a second."""
@@ -215,7 +214,8 @@ class World:
     def _income(self, side: int, dt: float) -> None:
         fields, gas = 0, Counter[int]()
         for drone in self.own(side, "DRONE"):
-            source = self.things.get(drone.target) if drone.verb == "gather" else None
+            target = drone.target if drone.verb == "gather" else None
+            source = self.things.get(target) if isinstance(target, int) else None
             if source is None or drone.distance((source.x, source.y)) > 3:
                 continue
             if source.kind.name == "EXTRACTOR":

@@ -1,4 +1,4 @@
-"""A bot that plays on and on with a live agent: `python -m lanista.live.demo_player`.
+"""A bot that plays on and on with a live agent: `python -m lanista.live.players.arena`.
 
 A process of its own, as a bot in the wild would be: it shares two folders with the learner, and
 ends when the process that it was started for does. Rewards are the game's own hints, outcomes its
@@ -8,47 +8,30 @@ results. The game is the policy's, of two seats that act at the same time.
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Game
 from lanista.games.trusted_names import installed_name, refuse_settings
 from lanista.live.agent.agent import Agent
 from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.players.process import Over, parser_of, play_until_over
 from lanista.nets.policy_format import read_header
-from lanista.text import without_controls
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Play until told to stop, or until the process that wants it is gone."""
-    options = _parser().parse_args(arguments)
-    stopped: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, frame: stopped.append(number))
-
-    def over() -> bool:
-        # A process whose parent ends gets another one.
-        return bool(stopped) or (options.parent is not None and os.getppid() != options.parent)
-
-    try:
-        play_on(options, over)
-    except LanistaError as error:
-        print(without_controls(str(error)), file=sys.stderr)
-        return error.exit_code
-    return 0
+    return play_until_over(_parser().parse_args(arguments), play_on)
 
 
-def play_on(options: argparse.Namespace, over: Callable[[], bool]) -> None:
+def play_on(options: argparse.Namespace, over: Over) -> None:
     """Play match after match until `over` says so."""
     folder = PolicyFolder(options.policy)
     header = read_header(folder.path_of(folder.pointer().stable))
@@ -63,9 +46,7 @@ def play_on(options: argparse.Namespace, over: Callable[[], bool]) -> None:
                 play(agent, game, bot, match, options.hints, over)
 
 
-def play(
-    agent: Agent, game: Game, bot: Player, match: int, hints: float, stop: Callable[[], bool]
-) -> None:
+def play(agent: Agent, game: Game, bot: Player, match: int, hints: float, stop: Over) -> None:
     """Play one match, in one seat or the other by turns; broken off if `stop` says so."""
     seat = match % 2
     game.start([0], [match])
@@ -98,13 +79,9 @@ def _matches() -> Iterator[int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--policy", required=True)
-    parser.add_argument("--spool", required=True)
+    parser = parser_of(__doc__.splitlines()[0])
     parser.add_argument("--opponent", default="kiter")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hints", type=float, default=1.0)
-    parser.add_argument("--parent", type=int, help="the process with which this one ends")
     return parser
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from sc2_world import Thing, World
+    from lanista.live.sc2_stand_in.world import Thing, World
 
 NOTICE = 8.0
 """How far a fighter looks for enemies that it was not sent to."""

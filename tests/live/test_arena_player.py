@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanista.live import demo_player
-from lanista.live.demo_player import _matches, _parser, play
+from lanista.live.players import arena as demo_player
+from lanista.live.players.arena import _matches, _parser, play
 
 
 class Scripted:

@@ -15,8 +15,9 @@ from sc2.data import ActionResult
 from sc2.ids.ability_id import AbilityId
 from sc2.ids.unit_typeid import UnitTypeId
 from sc2.ids.upgrade_id import UpgradeId
-from sc2_kinds import KINDS, UPGRADES, Kind
-from sc2_world import SECOND, SIZE, Place, Thing, World
+
+from lanista.live.sc2_stand_in.kinds import KINDS, UPGRADES, Kind
+from lanista.live.sc2_stand_in.world import SECOND, SIZE, Place, Thing, World
 
 STRUCTURE = data_pb2.Structure
 VISIBLE, SNAPSHOT = 1, 2
@@ -139,7 +140,7 @@ def _unit_type(kind: Kind) -> data_pb2.UnitTypeData:
     return entry
 
 
-def _image(grid: NDArray[np.generic], bits: bool) -> common.ImageData:
+def _image(grid: NDArray[np.bool_ | np.uint8], bits: bool) -> common.ImageData:
     data = np.packbits(grid) if bits else grid.astype(np.uint8)
     image = common.ImageData(bits_per_pixel=1 if bits else 8, data=data.tobytes())
     image.size.x = image.size.y = SIZE

@@ -1,6 +1,6 @@
 """A stand-in for the StarCraft II program: its protocol over a websocket on loopback.
 
-What answers is the small world of sc2_world, not StarCraft, and what is measured on it is said to
+What answers is the small world of `world`, not StarCraft, and what is measured on it is said to
 be of the stand-in. One participant of race Zerg plays against the stand-in's own player; the
 setup's AI build chooses that player's schedule and the difficulty its income.
 """
@@ -14,8 +14,10 @@ from types import TracebackType
 import numpy as np
 from aiohttp import WSMsgType, web
 from s2clientprotocol import sc2api_pb2 as api
-from sc2_computer import BEAT, BUILDS, Computer
-from sc2_messages import (
+
+from lanista.games.streams import Stream
+from lanista.live.sc2_stand_in.computer import BEAT, BUILDS, Computer
+from lanista.live.sc2_stand_in.messages import (
     ORDERS,
     ability_of,
     answer_of,
@@ -26,9 +28,7 @@ from sc2_messages import (
     upgrade_numbers,
     visibility,
 )
-from sc2_world import Place, World
-
-from lanista.games.streams import Stream
+from lanista.live.sc2_stand_in.world import Place, World
 
 LAUNCHED, INIT_GAME, IN_GAME, ENDED, QUIT = 1, 2, 3, 5, 6
 ZERG = 2
@@ -51,7 +51,7 @@ class Session:
         self.setup = api.RequestCreateGame()
         self.world = World(0)
         self.computer: Computer | None = None
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         """The kinds of all requests, in order."""
         self._explored = np.zeros((0, 0), bool)
         self._met: set[int] = set()
@@ -59,7 +59,7 @@ class Session:
     def answer(self, request: api.Request) -> api.Response:
         """Return the response to a request, with the status after it."""
         kind = str(request.WhichOneof("request"))
-        self.asked.append(kind)
+        self.requests.append(kind)
         response = api.Response(id=request.id)
         try:
             if kind not in ANSWERS:
@@ -172,11 +172,11 @@ class Session:
 
     def query(self, request: api.Request, response: api.Response) -> None:
         query, world = request.query, self.world
-        for asked in query.pathing:
-            here: Place | None = (asked.start_pos.x, asked.start_pos.y)
-            if asked.HasField("unit_tag"):
-                here = world.place_of(asked.unit_tag)
-            there = (asked.end_pos.x, asked.end_pos.y)
+        for path in query.pathing:
+            here: Place | None = (path.start_pos.x, path.start_pos.y)
+            if path.HasField("unit_tag"):
+                here = world.place_of(path.unit_tag)
+            there = (path.end_pos.x, path.end_pos.y)
             # The ground is open everywhere; 0 means that there is no way.
             response.query.pathing.add(distance=dist(here, there) if here else 0.0)
         for placed in query.placements:

@@ -1,0 +1,1 @@
+"""Bots that play on and on in processes of their own, for `lanista live run`."""

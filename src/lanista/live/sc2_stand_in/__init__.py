@@ -1,0 +1,1 @@
+"""A stand-in for the StarCraft II program: a small game of ours behind the program's protocol."""
