@@ -15,7 +15,23 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.errors import LanistaError
+from lanista.games.references import (
+    GameError as GameError,
+)
+from lanista.games.references import (
+    Group as Group,
+)
+from lanista.games.references import (
+    References as References,
+)
+from lanista.games.references import (
+    Role as Role,
+)
+from lanista.games.references import (
+    refuse_groups,
+    refuse_lengths,
+    refuse_missing_tokens,
+)
 from lanista.games.streams import Stream
 
 Ints = NDArray[np.int32]
@@ -25,10 +41,6 @@ Options = Mapping[str, int | Sequence[int] | NDArray[Any]]
 """What `start` takes beside match ids: one number for all matches, or one for each."""
 Saved = dict[str, NDArray[Any]]
 """Slots put away as plain arrays, fit for an npz file without objects."""
-
-
-class GameError(LanistaError):
-    """A game was asked for something its contract does not allow."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,17 @@ class Observation:
 
     fields: tuple[Field, ...]
     dtype: str = "float32"
+    groups: tuple[Group, ...] = field(default=(), compare=False)
+    """What networks that point at tokens know of groups; one that is not named here is in order,
+    each entry at a place of its own."""
+
+    def __post_init__(self) -> None:
+        refuse_groups(self.group_sizes, self.groups)
+
+    @cached_property
+    def group_sizes(self) -> dict[str, int]:
+        """How many entries each group has."""
+        return {field.group: field.size for field in self.fields if field.group}
 
     @cached_property
     def length(self) -> int:
@@ -94,8 +117,12 @@ class Head:
     only_with: tuple[str, int] | None = field(default=None, compare=False)
     """The head, and its choice, without which this one changes nothing; none: it always counts.
     What a teacher chose there is not imitated."""
+    references: tuple[References, ...] = field(default=(), compare=False)
+    """What the choices are about: one for the head, or one for each of its parts. A network with
+    `readout` pointer scores a choice by the tokens it refers to; none: by its number alone."""
 
     def __post_init__(self) -> None:
+        refuse_lengths(self.name, self.parts or (self.size,), self.references)
         if self.parts and math.prod(self.parts) != self.size:
             raise GameError(
                 f"The head {self.name} has {self.size} choices, and parts {self.parts} make "
@@ -187,6 +214,10 @@ class Spec:
     """SHA-256 of the Python file that the game comes from; empty: from an installed package."""
     game_path: str = field(default="", compare=False)
     """That file as it was named, `my_game.py` or `my_game.py:Class`."""
+
+    def __post_init__(self) -> None:
+        for head in self.heads:
+            refuse_missing_tokens(head.name, head.references, self.observation.group_sizes)
 
     @property
     def seats(self) -> int:
