@@ -11,7 +11,7 @@ from showdown_play import MAIN_FORMATS, Told, needs_simulator, play, setups
 
 from lanista.games.contract import Observation
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.observation.description import observation_of
 from lanista.games.showdown.observation.fields import (
     ABSENT,
     BENCH,

@@ -17,7 +17,7 @@ from showdown_play import needs_simulator, setups
 
 from lanista.games.showdown.actions.orders import orders_of, preview_text
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.observation.description import observation_of
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.sim.battles import Battles, Setup

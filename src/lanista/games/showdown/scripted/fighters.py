@@ -111,7 +111,7 @@ def _like(type: str, category: int) -> Move:
 
 
 def _screens(battle: Known, side: int) -> frozenset[str]:
-    return SCREENS & battle.sides[side].conditions.keys()
+    return SCREENS.intersection(battle.sides[side].conditions)
 
 
 def _fallen(party: list[OwnMon]) -> int:
