@@ -82,7 +82,8 @@ class Observation:
     each entry at a place of its own."""
 
     def __post_init__(self) -> None:
-        refuse_groups(self.group_sizes, self.groups)
+        if self.groups:
+            refuse_groups(self.group_sizes, self.groups)
 
     @cached_property
     def group_sizes(self) -> dict[str, int]:
@@ -217,7 +218,8 @@ class Spec:
 
     def __post_init__(self) -> None:
         for head in self.heads:
-            refuse_missing_tokens(head.name, head.references, self.observation.group_sizes)
+            if head.references:
+                refuse_missing_tokens(head.name, head.references, self.observation.group_sizes)
 
     @property
     def seats(self) -> int:

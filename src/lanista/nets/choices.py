@@ -25,6 +25,10 @@ class Choices(nn.Linear):
         count = sum(sum(head.parts) for head in heads)
         self.parts = nn.Parameter(torch.zeros(count, width)) if count else None
 
+    def start(self) -> None:
+        """Draw first weights with which every choice has about the same probability."""
+        nn.init.orthogonal_(self.weight, 0.01)
+
     def forward(self, features: Tensor) -> Tensor:
         return linear(features, self.whole(), self.bias)
 

@@ -127,27 +127,41 @@ class TokenEncoder(nn.Module):
     and its own place; tokens.py says which entries those are.
     """
 
-    def __init__(self, observation: Observation, width: int, embedding: int | None = None) -> None:
+    def __init__(
+        self,
+        observation: Observation,
+        width: int,
+        embedding: int | None = None,
+        readout: str | None = None,
+    ) -> None:
         super().__init__()
-        layout, depth = layout_of(observation), depth_of(width, embedding)
+        layout, depth = layout_of(observation, readout), depth_of(width, embedding)
         # One table below the other, so that all categories of a token are looked up at once.
         self.embedding = nn.Embedding(layout.rows, depth) if layout.rows else None
         self.inputs = nn.ModuleList(nn.Linear(kind.inputs(depth), width) for kind in layout.kinds)
         self.places = nn.ParameterList(
-            nn.Parameter(nn.init.normal_(torch.empty(kind.count, width), std=0.1))
+            nn.Parameter(nn.init.normal_(torch.empty(kind.distinct_places, width), std=0.1))
             for kind in layout.kinds
         )
+        self._shared = [kind.distinct_places < kind.count for kind in layout.kinds]
         for number, kind in enumerate(layout.kinds):
-            for name in ("categories", "rows", "numbers", "scale"):
+            for name in ("categories", "rows", "numbers", "scale", "places"):
                 buffer = torch.from_numpy(getattr(kind, name)).to("cpu")
                 self.register_buffer(f"{name}{number}", buffer, False)
 
     def forward(self, observation: Tensor) -> Tensor:
         tokens = [
-            into(self._token_inputs(observation, number)) + place
-            for number, (into, place) in enumerate(zip(self.inputs, self.places, strict=True))
+            into(self._token_inputs(observation, number)) + self._place(number)
+            for number, into in enumerate(self.inputs)
         ]
         return torch.cat(tokens, -2)
+
+    def _place(self, number: int) -> Tensor:
+        """Return the places of the tokens of one kind, `[tokens, width]`."""
+        place: Tensor = self.places[number]
+        if not self._shared[number]:
+            return place
+        return place.index_select(0, self.get_buffer(f"places{number}"))
 
     def _token_inputs(self, observation: Tensor, number: int) -> Tensor:
         """Return `[N, tokens, inputs]`: what the tokens of one kind are made of."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from lanista.errors import LanistaError
 from lanista.foreign import is_digest
+from lanista.games.references import refuse_missing_tokens
 from lanista.nets.tensor_shapes import tensor_shapes
-from lanista.nets.tokens import refuse_attention
+from lanista.nets.tokens import refuse_attention, token_count
 from lanista.nets.torso_table import TORSOS
 from lanista.text import quoted
 
@@ -25,7 +26,6 @@ MOST_DIMENSIONS = 8
 _MOST_SEATS = 1 << 16
 _NO_SETTINGS = frozenset({"name", "slots", "seed"})
 """What a game is made with beside its settings; a file that names one would decide about it."""
-_PLACES = "torso.encoder.places."
 _DTYPES = ("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
 
 
@@ -50,6 +50,9 @@ def refuse_nonsense(header: PolicyHeader) -> None:
     ]
     texts += [text for f in header.observation.fields for text in (f.name, f.group, f.table)]
     texts += [head.name for head in header.heads]
+    described = [part for head in header.heads for part in head.references]
+    texts += [text for part in described for role in part.roles for text in (role.name, role.group)]
+    texts += [kind for part in described for kind in {*part.kinds}]
     scales = [f.scale for f in header.observation.fields]
     sound = (
         (header.game_file == "" or is_digest(header.game_file))
@@ -65,6 +68,9 @@ def refuse_nonsense(header: PolicyHeader) -> None:
     )
     if not sound:
         raise PolicyFileError("its header holds values that no policy has")
+    for head in header.heads:
+        if head.references:
+            refuse_missing_tokens(head.name, head.references, header.observation.group_sizes)
     for name, value in header.settings.items():
         if name in _NO_SETTINGS or not _within_64_bits(value):
             raise PolicyFileError(
@@ -87,8 +93,8 @@ def refuse_other_tensors(header: PolicyHeader, shapes: Mapping[str, tuple[int, .
     try:
         expected = tensor_shapes(header.observation, header.heads, network)
         if TORSOS[network.kind].attention:
-            counts = [n for name, (n, *_) in expected.items() if name.startswith(_PLACES)]
-            refuse_attention(sum(counts), network.resolved_attention_heads)
+            tokens = token_count(header.observation)
+            refuse_attention(tokens, network.resolved_attention_heads)
     except LanistaError as error:
         raise PolicyFileError(f"its header is damaged: {error}") from error
     for name in sorted({*expected, *shapes}):

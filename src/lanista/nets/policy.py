@@ -14,6 +14,7 @@ from lanista.errors import LanistaError
 from lanista.games.contract import Observation, Spec, Symmetry
 from lanista.nets.choices import Choices
 from lanista.nets.distribution import Heads
+from lanista.nets.pointer_head import PointerChoices
 from lanista.nets.settings import Network
 from lanista.nets.symmetry import TurnedChoices, TurnedTorso
 from lanista.nets.torsos import Torso, make_torso
@@ -22,21 +23,21 @@ CriticOutput = Literal["value", "outcome", "q"]
 
 
 class Policy(nn.Module):
-    """A torso and one linear layer with all heads' choices."""
+    """A torso and a head with all choices: one linear layer, or one that points at tokens."""
 
     def __init__(self, spec: Spec, network: Network) -> None:
         super().__init__()
         self.network = network
         self.heads = Heads(tuple(head.size for head in spec.heads))
         self.torso: Torso = make_torso(spec.observation, network)
-        self.head = Choices(self.torso.width, spec.heads)
+        self.head: Choices | PointerChoices = _head(spec, network, self.torso.width)
         if network.symmetry:
             symmetry = _symmetry(spec, network)
             self.torso = TurnedTorso(self.torso, symmetry, spec.observation.length)
             self.head = TurnedChoices(self.torso.width, spec.heads, symmetry)
         _start(self)
         # A policy that starts near uniform explores everything the rules allow.
-        nn.init.orthogonal_(self.head.weight, 0.01)
+        self.head.start()
 
     @property
     def state_size(self) -> int:
@@ -82,7 +83,9 @@ class Critic(nn.Module):
 
     def forward(self, view: Tensor) -> Tensor:
         """Return `[N]` for V, `[N, 3]` for win/draw/loss logits, `[N, choices]` for Q."""
-        out: Tensor = self.head(view if self.torso is None else self.torso(view))
+        features = view if self.torso is None else self.torso(view)
+        # A torso that shows its tokens has them after its features.
+        out: Tensor = self.head(features[..., : self.head.in_features])
         return out.squeeze(-1) if self.output == "value" else out
 
     def value_of(self, out: Tensor, probabilities: Tensor | None = None) -> Tensor:
@@ -104,6 +107,12 @@ class Critic(nn.Module):
         for parameter in (self.head.weight, self.head.bias):
             parameter.mul_(self.scale / scale)
         self.scale.fill_(scale)
+
+
+def _head(spec: Spec, network: Network, width: int) -> Choices | PointerChoices:
+    if network.readout is None:
+        return Choices(width, spec.heads)
+    return PointerChoices(width, spec.observation, spec.heads)
 
 
 def _symmetry(spec: Spec, network: Network) -> Symmetry | int:

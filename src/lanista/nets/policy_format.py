@@ -10,7 +10,7 @@ import hashlib
 import json
 import stat
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from lanista.errors import LanistaError
 from lanista.files import Kind
 from lanista.games import trust
-from lanista.games.contract import Field, Head, Observation, Spec
+from lanista.games.contract import Head, Observation, Spec
 from lanista.nets.champions import policy_file
 from lanista.nets.header_checks import (
     MOST_DIMENSIONS,
@@ -31,6 +31,12 @@ from lanista.nets.header_checks import (
     refuse_nonsense,
     refuse_other_tensors,
     refuse_other_turns,
+)
+from lanista.nets.layout_format import (
+    head_as_json,
+    head_from,
+    observation_as_json,
+    observation_from,
 )
 from lanista.nets.settings import Network, network_from
 from lanista.text import printable, quoted
@@ -94,8 +100,8 @@ class PolicyHeader:
             seats=spec.seats,
             rules_version=spec.facts.rules_version,
             observation_version=spec.facts.observation_version,
-            observation=spec.observation,
-            heads=tuple(Head(head.name, head.size, parts=head.parts) for head in spec.heads),
+            observation=_observation(spec.observation, network),
+            heads=tuple(_head(head, network) for head in spec.heads),
             network=network.resolved,
             game_file=spec.game_file,
             game_path=spec.game_path,
@@ -146,6 +152,25 @@ class PolicyHeader:
             heads = ", ".join(f"{head.name} {head.size}" for head in self.heads)
             needed = ", ".join(f"{head.name} {head.size}" for head in other.heads)
             raise PolicyFileError(f"it chooses {heads}, and {self.game} asks for {needed}")
+        pairs = zip(self.heads, other.heads, strict=True)
+        described = all(own.references == theirs.references for own, theirs in pairs)
+        if not described or mine.groups != shown.groups:
+            raise PolicyFileError(
+                f"it points at tokens as {self.game} described its choices once, and it describes "
+                "them otherwise now; train a policy for this game"
+            )
+
+
+def _observation(observation: Observation, network: Network) -> Observation:
+    """Return as much of an observation as such a network is built from."""
+    groups = observation.groups if network.readout else ()
+    return Observation(observation.fields, observation.dtype, groups)
+
+
+def _head(head: Head, network: Network) -> Head:
+    """Return as much of a head as such a network is built from."""
+    references = head.references if network.readout else ()
+    return Head(head.name, head.size, parts=head.parts, references=references)
 
 
 _OF_FILE = ("game_file", "game_path")
@@ -338,43 +363,15 @@ def _as_json(header: PolicyHeader) -> dict[str, Any]:
     # What is None is left out, as for the game's file.
     network = asdict(header.network)
     about["network"] = {name: value for name, value in network.items() if value is not None}
-    about["heads"] = [_head_as_json(head) for head in header.heads]
-    about["observation"] = {
-        "dtype": header.observation.dtype,
-        "fields": [_field_as_json(field) for field in header.observation.fields],
-    }
+    about["heads"] = [head_as_json(head) for head in header.heads]
+    about["observation"] = observation_as_json(header.observation)
     about |= {name: value for name in _OF_FILE if (value := getattr(header, name))}
     return about | {"format": FORMAT}
-
-
-def _head_as_json(head: Head) -> list[Any]:
-    return [head.name, head.size, *([list(head.parts)] if head.parts else [])]
-
-
-def _field_as_json(field: Field) -> list[Any]:
-    entries = [field.name, field.size, field.classes, field.scale, field.group]
-    if field.planes:
-        return [*entries, field.table, list(field.planes)]
-    return [*entries, field.table] if field.table else entries
-
-
-def _field(*entry: Any) -> Field:
-    # Planes, where there are any, come after six plain values.
-    return Field(*entry[:6], planes=tuple(entry[6])) if len(entry) == 7 else Field(*entry)
 
 
 def _shown(settings: Mapping[str, Any], name: str) -> str:
     value = settings.get(name)
     return printable(value) if isinstance(value, str) else quoted(value)
-
-
-def _head(name: str, size: int, sizes: Sequence[int] = ()) -> Head:
-    # Before they are multiplied, which takes long where there are thousands.
-    if len(sizes) > MOST_DIMENSIONS:
-        raise PolicyFileError(
-            f"its head {quoted(name)} has {len(sizes):,} parts, and {MOST_DIMENSIONS} are the most"
-        )
-    return Head(name, size, parts=tuple(sizes))
 
 
 def _header(about: Any) -> PolicyHeader:
@@ -387,10 +384,8 @@ def _header(about: Any) -> PolicyHeader:
     try:
         values = {name: about[name] for name in _FIELDS}
         values |= {name: about.get(name, "") for name in _OF_FILE}
-        layout = values["observation"]
-        entries = tuple(_field(*entry) for entry in layout["fields"])
-        values["observation"] = Observation(entries, layout["dtype"])
-        values["heads"] = tuple(_head(*entry) for entry in values["heads"])
+        values["observation"] = observation_from(values["observation"])
+        values["heads"] = tuple(head_from(*entry) for entry in values["heads"])
         values["network"] = network_from(values["network"])
         values["parents"] = tuple(values["parents"])
         values["settings"], values["extra"] = dict(values["settings"]), dict(values["extra"])

@@ -42,6 +42,9 @@ class Network:
     32, or the width where that is less."""
     dropout: float | None = None
     """Probability with which a unit is dropped while learning; who plays drops none. None: 0."""
+    readout: Literal["pointer"] | None = None
+    """pointer: a choice is scored by the tokens that the game says it is about (a transformer, in
+    a game that describes its choices). None: by its number, from the mean of all tokens."""
 
     def __post_init__(self) -> None:
         TORSOS.refuse_unknown(self.kind, where="network.kind")
@@ -65,6 +68,7 @@ class Network:
                 "ones; leave it out, or take another kind."
             )
         self._refuse_embedding_and_dropout()
+        self._refuse_readout()
         if self._torso.attention and self.resolved_width % self.resolved_attention_heads:
             raise LanistaError(
                 f"A {self.kind} {self.resolved_width} wide cannot have "
@@ -85,6 +89,24 @@ class Network:
             )
         if rate is not None and not 0 <= rate < 1:
             raise LanistaError(f"Network dropout is {rate}; give a number from 0 to below 1.")
+
+    def _refuse_readout(self) -> None:
+        if self.readout is None:
+            return
+        if self.readout != "pointer":
+            raise LanistaError(
+                f"Network readout is {self.readout!r:.80}; give 'pointer', or leave it out."
+            )
+        if not self._torso.shows_tokens:
+            raise LanistaError(
+                f"Network readout is 'pointer', and a {self.kind} has no tokens to point at; take "
+                "the kind transformer, or leave it out."
+            )
+        if self.symmetry:
+            raise LanistaError(
+                "Network readout is 'pointer', and symmetry turns choices by their numbers; leave "
+                "one of them out."
+            )
 
     @property
     def resolved_width(self) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from lanista.games.contract import Head, Observation
 from lanista.nets.boards import KERNEL, board_of, channels_of
+from lanista.nets.pointers import RANK, pointer_sizes, refuse_undescribed, undescribed
 from lanista.nets.settings import Network
 from lanista.nets.tokens import depth_of, token_sizes
 from lanista.nets.torso_table import TORSOS
@@ -23,16 +24,40 @@ def tensor_shapes(
 ) -> dict[str, Shape]:
     """Return the shape of every tensor of such a policy, by name."""
     width = network.resolved_width
-    choices, part_rows = sum(head.size for head in heads), sum(sum(head.parts) for head in heads)
     torso, layers = TORSOS[network.kind], network.resolved_layers
-    shapes = torso.shapes(observation, width, layers, network.embedding)
+    shapes = torso.shapes(observation, width, layers, network.embedding, network.readout)
+    if network.readout:
+        return shapes | dict(pointer(heads, width))
     if turns := network.symmetry:
         shapes = {name.replace("torso.", "torso.inner.", 1): size for name, size in shapes.items()}
         table = (turns, observation.length)
         shapes |= {"torso.columns": table, "torso.signs": table}
+        choices = sum(head.size for head in heads)
         shapes |= {"torso.direction": (observation.length,), "head.permutation": (turns, choices)}
-    shapes |= {"head.weight": (choices, width), "head.bias": (choices,)}
-    return shapes | ({"head.parts": (part_rows, width)} if part_rows else {})
+    return shapes | dict(_choices("head", heads, width))
+
+
+def _choices(name: str, heads: Sequence[Head], width: int) -> Named:
+    yield from _layer(name, width, sum(head.size for head in heads))
+    if part_rows := sum(sum(head.parts) for head in heads):
+        yield f"{name}.parts", (part_rows, width)
+
+
+def pointer(heads: Sequence[Head], width: int) -> Named:
+    """Yield the tensors of a head that points at tokens."""
+    refuse_undescribed(heads)
+    sizes = pointer_sizes(heads)
+    yield from _norm("head.norm", width)
+    yield "head.roles", (sizes.roles, width, width)
+    if sizes.absent:
+        yield "head.absent", (sizes.absent, width)
+    yield "head.kinds", (sizes.kinds, width)
+    yield from _layer("head.whole", width, width)
+    yield "head.score", (1, width)
+    if sizes.has_pairs:
+        yield from _layer("head.pairs", width, 2 * RANK)
+    if by_number := undescribed(heads):
+        yield from _choices("head.by_number", by_number, width)
 
 
 def _layer(name: str, inputs: int, outputs: int) -> Named:
@@ -91,10 +116,14 @@ def lstm(observation: Observation, width: int, layers: int) -> Named:
 
 
 def transformer(
-    observation: Observation, width: int, layers: int, embedding: int | None = None
+    observation: Observation,
+    width: int,
+    layers: int,
+    embedding: int | None = None,
+    readout: str | None = None,
 ) -> Named:
     depth = depth_of(width, embedding)
-    rows, kinds = token_sizes(observation, depth)
+    rows, kinds = token_sizes(observation, depth, readout)
     if rows:
         yield "torso.encoder.embedding.weight", (rows, depth)
     for number, (count, inputs) in enumerate(kinds):

@@ -36,6 +36,12 @@ class Tokens:
     """`[count, numbers]`: the entries that are numbers."""
     scale: NDArray[np.float32]
     """`[numbers]`: what each of them is multiplied by."""
+    places: NDArray[np.int64]
+    """`[count]`: the place of each token; tokens of one place are interchangeable."""
+
+    @property
+    def distinct_places(self) -> int:
+        return int(self.places.max()) + 1
 
     def inputs(self, depth: int) -> int:
         """Return how many numbers a token is made of, with embeddings of `depth`."""
@@ -56,17 +62,41 @@ def depth_of(width: int, embedding: int | None) -> int:
     return embedding or min(DEPTH, width)
 
 
-def token_sizes(observation: Observation, depth: int) -> tuple[int, list[tuple[int, int]]]:
-    """Return the rows of the embedding, and of each kind how many tokens and how many inputs.
+def token_sizes(
+    observation: Observation, depth: int, readout: str | None = None
+) -> tuple[int, list[tuple[int, int]]]:
+    """Return the rows of the embedding, and of each kind how many places and how many inputs.
 
     What `layout_of` comes to, in whole numbers alone: nothing is allocated for it.
     """
     placed = _placed(observation)
     _, rows = _tables(placed)
+    shared = _shared_places(observation, readout)
     return rows, [
-        (kind[0][2], sum(field.size // n * (depth if field.classes else 1) for _, field, n in kind))
-        for kind in _kinds(placed)
+        (
+            len({*shared[name]}) if name in shared else kind[0][2],
+            sum(field.size // n * (depth if field.classes else 1) for _, field, n in kind),
+        )
+        for name, kind in _kinds(placed).items()
     ]
+
+
+def token_ranges(observation: Observation) -> dict[str, tuple[int, int]]:
+    """Return the first token of each kind, by its group, and how many there are."""
+    kinds = _kinds(_placed(observation))
+    counts = [kind[0][2] for kind in kinds.values()]
+    starts = accumulate(counts, initial=0)
+    return dict(zip(kinds, zip(starts, counts, strict=False), strict=False))
+
+
+def token_count(observation: Observation) -> int:
+    """Return how many tokens an observation has."""
+    return sum(count for _, count in token_ranges(observation).values())
+
+
+def _shared_places(observation: Observation, readout: str | None) -> dict[str, tuple[int, ...]]:
+    """Return the places of each group that has its own; networks that do not point have none."""
+    return {group.name: group.places for group in observation.groups} if readout else {}
 
 
 def refuse_attention(tokens: int, heads: int) -> None:
@@ -79,8 +109,8 @@ def refuse_attention(tokens: int, heads: int) -> None:
         )
 
 
-def layout_of(observation: Observation) -> Layout:
-    """Return the tokens of an observation."""
+def layout_of(observation: Observation, readout: str | None = None) -> Layout:
+    """Return the tokens of an observation, for a network with such a readout."""
     placed = _placed(observation)
     first, rows = _tables(placed)
     rows_of = {
@@ -88,7 +118,9 @@ def layout_of(observation: Observation) -> Layout:
         for number, (start, field) in enumerate(placed)
         if field.classes
     }
-    return Layout(tuple(_tokens(kind, rows_of) for kind in _kinds(placed)), rows)
+    shared = _shared_places(observation, readout)
+    kinds = _kinds(placed).items()
+    return Layout(tuple(_tokens(kind, rows_of, shared.get(name)) for name, kind in kinds), rows)
 
 
 def _placed(observation: Observation) -> list[tuple[int, Field]]:
@@ -113,8 +145,8 @@ def _table(number: int, field: Field) -> str:
     return field.table or f"#{number}"
 
 
-def _kinds(placed: Sequence[tuple[int, Field]]) -> list[list[tuple[int, Field, int]]]:
-    """Return the kinds of token, each as (start, field, step from token to token)."""
+def _kinds(placed: Sequence[tuple[int, Field]]) -> dict[str, list[tuple[int, Field, int]]]:
+    """Return the kinds of token, each as (start, field, how many tokens)."""
     kinds: dict[str, list[tuple[int, Field, int]]] = {}
     grouped = any(field.group for _, field in placed)
     for start, field in placed:
@@ -129,10 +161,12 @@ def _kinds(placed: Sequence[tuple[int, Field]]) -> list[list[tuple[int, Field, i
     for number, (start, field) in enumerate(placed):
         if not field.group:
             kinds.setdefault("" if grouped else f"#{number}", []).append((start, field, 1))
-    return list(kinds.values())
+    return kinds
 
 
-def _tokens(kind: Sequence[tuple[int, Field, int]], rows_of: dict[int, int]) -> Tokens:
+def _tokens(
+    kind: Sequence[tuple[int, Field, int]], rows_of: dict[int, int], places: Sequence[int] | None
+) -> Tokens:
     count = kind[0][2]
     entries: dict[bool, list[NDArray[np.int64]]] = {True: [], False: []}
     rows: list[int] = []
@@ -151,4 +185,5 @@ def _tokens(kind: Sequence[tuple[int, Field, int]], rows_of: dict[int, int]) -> 
         np.array(rows, np.int64),
         np.concatenate([nothing, *entries[False]], 1),
         np.array(scale, np.float32),
+        np.arange(count) if places is None else np.array(places, np.int64),
     )

@@ -25,7 +25,8 @@ class TorsoKind(Entry):
     """Width and layers of s, m, l and xl, about four times apart in cost."""
     tensors: Any = None
     """A function `(observation, width, layers)` that gives the name and shape of every tensor. One
-    with attention takes `embedding` too, where settings give one."""
+    with attention takes `embedding` too, where settings give one, and one that shows its tokens
+    `readout`."""
     numpy: Any = None
     """A function `(header, weights)` that gives the same torso in NumPy; none: torch alone runs
     it, so a live bot cannot."""
@@ -33,6 +34,9 @@ class TorsoKind(Entry):
     """Each seat carries a state of 2 · width · layers numbers through its match."""
     attention: bool = False
     """Has attention over the observation's tokens."""
+    shows_tokens: bool = False
+    """Where settings have a `readout`, the tokens follow the features, so that choices can be read
+    from them; they are those of nets/tokens, and groups share places as it says."""
     fast_in_numpy: bool = False
     """NumPy runs it as fast as ONNX Runtime, for a row or a few."""
 
@@ -44,10 +48,16 @@ class TorsoKind(Entry):
             )
 
     def shapes(
-        self, observation: Any, width: int, layers: int, embedding: int | None = None
+        self,
+        observation: Any,
+        width: int,
+        layers: int,
+        embedding: int | None = None,
+        readout: str | None = None,
     ) -> dict[str, tuple[int, ...]]:
         """Return the shape of every tensor of such a torso, by name."""
-        further = {} if embedding is None else {"embedding": embedding}
+        settings = {"embedding": embedding, "readout": readout}
+        further = {name: value for name, value in settings.items() if value is not None}
         return dict(located(self.tensors)(observation, width, layers, **further))
 
 
@@ -84,7 +94,7 @@ TORSOS: Table[TorsoKind] = Table(
         ),
         "transformer": _ours(
             "self-attention over the observation's tokens", "Transformer", "transformer",
-            (64, 2), (128, 3), (256, 4), (384, 6), attention=True,
+            (64, 2), (128, 3), (256, 4), (384, 6), attention=True, shows_tokens=True,
         ),
     },
 )  # fmt: skip

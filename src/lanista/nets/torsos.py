@@ -16,7 +16,7 @@ from lanista.nets.boards import KERNEL, channels_of
 from lanista.nets.dropout import Dropout
 from lanista.nets.encoders import BoardEncoder, FlatEncoder, TokenEncoder
 from lanista.nets.settings import Network
-from lanista.nets.tokens import refuse_attention
+from lanista.nets.tokens import refuse_attention, token_count
 from lanista.nets.torso_table import TORSOS
 
 _FEW_TOKENS = 32
@@ -27,6 +27,7 @@ class Torso(nn.Module):
     """Base: `forward(observation [N, length])` gives features `[N, width]`."""
 
     width: int
+    """Of the features; those of a torso that shows its tokens begin with so many."""
     state_size: int = 0
     """Numbers of recurrent state a seat carries through its match."""
 
@@ -168,14 +169,17 @@ def plain_attention(
 
 
 class Transformer(Torso):
-    """Self-attention over the observation's tokens; features are the mean token."""
+    """Self-attention over the observation's tokens; features are the mean token.
+
+    With a readout that points at tokens, all tokens follow it: `[N, width + tokens · width]`.
+    """
 
     def __init__(self, observation: Observation, network: Network) -> None:
         super().__init__()
         self.width = network.resolved_width
-        self.encoder = TokenEncoder(observation, self.width, network.embedding)
-        tokens = sum(len(place) for place in self.encoder.places)
-        refuse_attention(tokens, network.resolved_attention_heads)
+        refuse_attention(token_count(observation), network.resolved_attention_heads)
+        self.encoder = TokenEncoder(observation, self.width, network.embedding, network.readout)
+        self.shows_tokens = network.readout is not None
         self.blocks = nn.ModuleList(
             Block(self.width, network.resolved_attention_heads, network.dropout)
             for _ in range(network.resolved_layers)
@@ -187,7 +191,7 @@ class Transformer(Torso):
         for block in self.blocks:
             tokens = block(tokens)
         features: Tensor = self.out(tokens.mean(-2))
-        return features
+        return torch.cat([features, tokens.flatten(-2)], -1) if self.shows_tokens else features
 
 
 class LSTM(Torso):

@@ -41,7 +41,7 @@ def test_references_and_groups_are_no_part_of_equality() -> None:
 @pytest.mark.parametrize("entry", [3, -2, 1.0, True, "1"])
 def test_a_role_that_refers_to_no_entry_is_refused(entry: object) -> None:
     role = Role("card", "hand", (0, 1, 2, entry))  # type: ignore[arg-type]
-    with pytest.raises(GameError, match="'card' of the head 'play' refers to entry .* which has 3"):
+    with pytest.raises(GameError, match=r"'card' of the head 'play' refers to entry .* which has 3"):
         _spec(replace(PLAY, references=(References((role,)),)))
 
 

@@ -1,0 +1,151 @@
+"""A head that points: each choice is scored by the tokens that it is about.
+
+With t_e the normalised token e, p the features, and for a choice c its kind k and the entries e_r
+of its roles r:
+
+    h(c) = relu( W p + b + kind_k + Σ_r (R_r t_{e_r}, or absent_r where it has none) )
+    s(c) = w · h(c)
+
+A head without parts has the logits s(c). One with parts, whose choice is (c_1, c_2, …), has
+
+    Σ_i s(c_i) + Σ_{i<j} ( u(c_i) · v(c_j) + v(c_i) · u(c_j) )        u, v linear in h
+
+so that each part is scored once, and choices of two parts can want or shun each other. Nothing
+depends on where an entry stands, so exchanging entries of one place exchanges the choices that are
+about them and changes nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import torch
+from torch import Tensor, nn
+
+from lanista.games.contract import Head, Observation
+from lanista.nets.choices import Choices
+from lanista.nets.pointers import RANK, part_sizes, pointers_of, undescribed
+
+_AT_ONCE = 1 << 22
+"""Numbers of the hidden layer that are kept at once where nobody learns: what stays in a cache."""
+
+
+class PointerChoices(nn.Module):
+    """Features and tokens `[N, width + tokens · width]` to a logit for every choice."""
+
+    index: Tensor
+    counts: Tensor | None
+
+    def __init__(self, width: int, observation: Observation, heads: Sequence[Head]) -> None:
+        super().__init__()
+        pointers = pointers_of(observation, heads)
+        sizes, self.width = pointers.sizes, width
+        self.tokens = pointers.tokens
+        self.norm = nn.LayerNorm(width)
+        self.roles = nn.Parameter(torch.empty(sizes.roles, width, width))
+        self.absent = nn.Parameter(torch.empty(sizes.absent, width)) if sizes.absent else None
+        self.kinds = nn.Parameter(torch.empty(sizes.kinds, width))
+        self.whole = nn.Linear(width, width)
+        self.score = nn.Parameter(torch.empty(1, width))
+        self.pairs = nn.Linear(width, 2 * RANK) if sizes.has_pairs else None
+        by_number = undescribed(heads)
+        self.by_number = Choices(width, by_number) if by_number else None
+        self.heads = [(head.size, bool(head.references), part_sizes(head)) for head in heads]
+        # Given by the layout, so not in files; on the CPU as those of the encoders are.
+        counts = None if pointers.counts is None else torch.from_numpy(pointers.counts).to("cpu")
+        self.register_buffer("counts", counts, False)
+        self.register_buffer("index", torch.from_numpy(pointers.index).to("cpu"), False)
+
+    def start(self) -> None:
+        """Draw first weights with which every choice has about the same probability."""
+        for role in self.roles.unbind():
+            nn.init.orthogonal_(role)
+        nn.init.normal_(self.kinds)
+        if self.absent is not None:
+            nn.init.normal_(self.absent)
+        nn.init.orthogonal_(self.score, 0.01)
+        if self.pairs is not None:
+            nn.init.orthogonal_(self.pairs.weight[:RANK], 0.001)
+        if self.by_number is not None:
+            self.by_number.start()
+
+    def forward(self, features: Tensor) -> Tensor:
+        rows = max(1, _AT_ONCE // (len(self.index) * self.width))
+        split = features.device.type == "cpu" and not torch.is_grad_enabled()
+        if not split or torch.compiler.is_compiling() or len(features) <= rows:
+            return self._logits(features)
+        return torch.cat([self._logits(piece) for piece in torch.split(features, rows)])
+
+    def _logits(self, features: Tensor) -> Tensor:
+        hidden = self._hidden(features)
+        scores = (hidden @ self.score.mT).squeeze(-1)
+        if self.pairs is None and self.by_number is None:
+            return scores
+        numbered = self._numbered(features)
+        logits, at = [], 0
+        for _, described, sizes in self.heads:
+            if not described:
+                logits.append(numbered.pop(0))
+                continue
+            ends = at + sum(sizes)
+            part_scores = torch.split(scores[:, at:ends], list(sizes), 1)
+            if len(sizes) > 1:
+                parts = torch.split(hidden[:, at:ends], list(sizes), 1)
+                logits.append(self._joint(part_scores, parts))
+            else:
+                logits.append(part_scores[0])
+            at = ends
+        return torch.cat([piece.to(scores.dtype) for piece in logits], -1)
+
+    def _hidden(self, features: Tensor) -> Tensor:
+        """Return h of every choice of every part of the described heads, `[N, choices, width]`."""
+        whole = self.whole(features[:, : self.width])
+        tokens = self.norm(features[:, self.width :].reshape(len(features), -1, self.width))
+        rows = [
+            tokens[:, first : first + count] @ role.mT
+            for role, (first, count) in zip(self.roles, self.tokens, strict=True)
+        ]
+        constant = self.kinds if self.absent is None else torch.cat([self.absent, self.kinds])
+        constant = constant.expand(len(features), -1, -1).to(whole.dtype)
+        table = torch.cat([*rows, constant, whole.unsqueeze(1)], 1)
+        # In place: its gradient is read from what it returns.
+        return self._sums(table).relu_()
+
+    def _sums(self, table: Tensor) -> Tensor:
+        """Add up, for each choice, its rows of the table `[N, rows, width]`."""
+        if self.counts is not None:
+            return self.counts.to(table.dtype) @ table
+        table = torch.cat([table, torch.zeros_like(table[:, :1])], 1)
+        columns = self.index.unbind(1)
+        sums = table.index_select(1, columns[0])
+        for column in columns[1:]:
+            sums = sums + table.index_select(1, column)
+        return sums
+
+    def _joint(self, scores: Sequence[Tensor], hidden: Sequence[Tensor]) -> Tensor:
+        """Return the logits of choices that are made of parts, an axis for each."""
+        assert self.pairs is not None
+        count = len(scores)
+        answers = [self.pairs(part) for part in hidden]
+        joint = sum(_along(score, (axis,), count) for axis, score in enumerate(scores))
+        for first, second in combinations(range(count), 2):
+            # u and v of one part beside v and u of the other.
+            turned = answers[second].roll(RANK, -1)
+            joint = joint + _along(answers[first] @ turned.mT, (first, second), count)
+        assert isinstance(joint, Tensor)
+        return joint.flatten(1)
+
+    def _numbered(self, features: Tensor) -> list[Tensor]:
+        """Return the logits of the heads that are read by number."""
+        if self.by_number is None:
+            return []
+        sizes = [size for size, described, _ in self.heads if not described]
+        return list(torch.split(self.by_number(features[:, : self.width]), sizes, -1))
+
+
+def _along(values: Tensor, axes: tuple[int, ...], count: int) -> Tensor:
+    """Return `[N, …]` with its dimensions at `axes` of `count`, to be broadcast along others."""
+    sizes = iter(values.shape[1:])
+    shape = [next(sizes) if axis in axes else 1 for axis in range(count)]
+    return values.view(-1, *shape)
