@@ -184,6 +184,7 @@ class Evaluation:
             batcher=Batcher(),
             report=report,
             troubles=self.troubles,
+            observation=self.who.observation,
         )
         await play_bouts(setting, self.bouts, self.command.concurrency)
 

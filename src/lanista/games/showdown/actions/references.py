@@ -2,7 +2,8 @@
 
 An order of a place is about the Pokémon that stands there, the move it uses, at whom, or whom it
 makes room for; a team preview about the two that lead and the two that follow. Numbers are those of
-orders.py. Knows nothing of networks.
+orders.py. The kind of an order says which foe it is aimed at, since a move's token has what it does
+to each of them by number. Knows nothing of networks.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def _doubles_order(place: int, order: int) -> Order:
     move, target = rest // 5, rest % 5 - 2
     foe = target - 1 if target > 0 else NONE
     own = -target - 1 if target < 0 else NONE
-    return MOVES * place + move, foe, own, NONE, TURNS if tera else USES
+    aim = f" at foe {target}" if target > 0 else " at an own place" if target else ""
+    return MOVES * place + move, foe, own, NONE, (TURNS if tera else USES) + aim
 
 
 def _singles_order(order: int) -> Order:
