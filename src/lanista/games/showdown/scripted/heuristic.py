@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lanista.games.contract import Ints
 from lanista.games.showdown.actions.options import MOVE, SWITCH, Option, options_of
 from lanista.games.showdown.protocol.battle_state import FOE, OWN, Place
 from lanista.games.showdown.protocol.requests import FORCED
@@ -19,6 +20,8 @@ from lanista.games.showdown.scripted.bot_view import Standing, foes, ground_of, 
 from lanista.games.showdown.scripted.bots import Damage, Values
 from lanista.games.showdown.scripted.damage import Fighter
 from lanista.games.showdown.scripted.fighters import pace, threat
+from lanista.games.showdown.scripted.ties import preferred
+from lanista.games.streams import Stream
 
 GUARDS = frozenset(
     ("protect", "detect", "spikyshield", "kingsshield", "banefulbunker", "silktrap", "obstruct")
@@ -43,8 +46,15 @@ class Heuristic(Damage):
     """Weighs damage against what its Pokémon stand to lose."""
 
     name = "heuristic"
+    version = 2
+    tera_cost = 0.05
+    """What turning is worth later: it is done for more than that, and not in passing."""
+    tera_shield = 0.5
+    """What the HP is worth that turning saves in this turn."""
 
-    tera_cost = 0.0
+    def choose(self, tracker: Tracker, equals: Ints, stream: Stream) -> int:
+        """Return the one of equal value that ties.py prefers: the same again, however written."""
+        return preferred(tracker, equals.tolist())
 
     def value_slot(self, tracker: Tracker, slot: int, worth: Values, harm: Values) -> None:
         """Correct what damage alone would say."""
@@ -58,6 +68,8 @@ class Heuristic(Damage):
                 if around.is_late(option.move):
                     harm[option.order] *= LATE
                 worth[option.order] += _aside(option, around)
+                if option.tera:
+                    worth[option.order] += self.tera_shield * around.shielded_by(option.tera)
 
     def _switch(self, tracker: Tracker, option: Option, around: _Around) -> float:
         """Return what bringing one in is worth: little by choice, for it costs the turn."""
@@ -91,6 +103,11 @@ class _Around:
             for foe in self.standing
             if foe.place is not None and foe.place.mon is not None
         )
+
+    def shielded_by(self, tera: str) -> float:
+        """Return the share of its HP that a Pokémon keeps in this turn by turning."""
+        left = self.fighter.hp
+        return min(self.danger, left) - min(self.threat(self.fighter.turned(tera)), left)
 
     def is_late(self, move: str) -> bool:
         """Return whether a move may never come about."""
