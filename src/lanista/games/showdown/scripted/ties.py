@@ -53,10 +53,11 @@ def _preview_rank(tracker: Tracker, choice: int) -> Rank:
 
 def _rank(tracker: Tracker, place: int, option: Option) -> Rank:
     """Return: keeps its type, harm beyond what is left, surety, then what it is by number."""
+    actor = -_species(tracker.own.party[place].species)
     if option.kind == SWITCH:
-        return 0.0, 0.0, 0.0, -_species(tracker.own.party[option.party].species)
+        return 0.0, 0.0, 0.0, -_species(tracker.own.party[option.party].species), actor
     if option.kind != MOVE:
-        return 0.0, 0.0, 0.0, 0.0
+        return 0.0, 0.0, 0.0, 0.0, actor
     user, standing, ground = own_fighter(tracker, place), foes(tracker), ground_of(tracker)
     if option.tera:
         user = user.turned(option.tera)
@@ -72,7 +73,7 @@ def _rank(tracker: Tracker, place: int, option: Option) -> Rank:
     # Rounded: what differs by a hair would be told apart by the order of sums.
     return (
         *(kept, round(harm, 6), round(surety, 6)),
-        *(-dex().move_of(option.move).number, -aimed, float(not option.ally)),
+        *(-dex().move_of(option.move).number, -aimed, float(not option.ally), actor),
     )
 
 
