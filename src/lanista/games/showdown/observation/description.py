@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,11 @@ def describe(
     format: Format, mode: str, team_pool_path: str, version: str, observation: int = 1
 ) -> Spec:
     """Return the game's spec; how many workers there are changes no match and is left out."""
-    settings = {"format": format.name, "team_pool_path": team_pool_path, "mode": mode}
+    settings: dict[str, Any] = {
+        "format": format.name,
+        "team_pool_path": team_pool_path,
+        "mode": mode,
+    }
     if observation != 1:
         settings |= {"observation": observation}
     return Spec(

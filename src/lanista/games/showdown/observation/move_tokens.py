@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.games.showdown.observation.fields import MOVES
 from lanista.games.showdown.observation.matchups import (
     LEAST_ROLL,
     Foe,
@@ -21,7 +22,7 @@ from lanista.games.showdown.observation.matchups import (
     priority_of,
 )
 from lanista.games.showdown.observation.mon_traits import SPREADS
-from lanista.games.showdown.observation.token_fields import MOVES, TARGETS, move_columns
+from lanista.games.showdown.observation.token_fields import TARGETS, move_columns
 from lanista.games.showdown.protocol.battle_state import Place
 from lanista.games.showdown.protocol.requests import OwnMon
 from lanista.games.showdown.protocol.traits import traits
