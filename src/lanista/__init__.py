@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     from lanista.games.contract import Facts as Facts
     from lanista.games.contract import Field as Field
     from lanista.games.contract import Game as Game
+    from lanista.games.contract import Group as Group
     from lanista.games.contract import Head as Head
+    from lanista.games.contract import References as References
+    from lanista.games.contract import Role as Role
     from lanista.games.contract import Spec as Spec
     from lanista.games.python_game import PythonGame as PythonGame
     from lanista.games.python_game import Step as Step
@@ -61,7 +64,9 @@ _HOMES = {
     "lanista.evaluation.score": ("Estimate",),
     "lanista.games.bots": ("PythonBot",),
     "lanista.games.check": ("check_game",),
-    "lanista.games.contract": ("Decisions", "Facts", "Field", "Game", "Head", "Spec"),
+    "lanista.games.contract": (
+        *("Decisions", "Facts", "Field", "Game", "Group", "Head", "References", "Role", "Spec"),
+    ),
     "lanista.games.python_game": ("PythonGame", "Step", "View"),
     "lanista.live.agent": ("Agent",),
     "lanista.nets.champions": ("champion_names",),

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from lanista.games import make
+from lanista.games.beastybar.animals import SPECIES
 from lanista.games.contract import (
     Facts,
     Field,
@@ -41,7 +43,9 @@ def test_references_and_groups_are_no_part_of_equality() -> None:
 @pytest.mark.parametrize("entry", [3, -2, 1.0, True, "1"])
 def test_a_role_that_refers_to_no_entry_is_refused(entry: object) -> None:
     role = Role("card", "hand", (0, 1, 2, entry))  # type: ignore[arg-type]
-    with pytest.raises(GameError, match=r"'card' of the head 'play' refers to entry .* which has 3"):
+    with pytest.raises(
+        GameError, match=r"'card' of the head 'play' refers to entry .* which has 3"
+    ):
         _spec(replace(PLAY, references=(References((role,)),)))
 
 
@@ -84,3 +88,19 @@ def test_a_group_that_no_field_has_is_refused() -> None:
 def test_a_group_is_described_once() -> None:
     with pytest.raises(GameError, match="described twice"):
         Observation(HAND.fields, "uint8", HAND.groups * 2)
+
+
+@pytest.mark.parametrize("rules", [{}, {"kangaroo_may_stay": True, "parrot_may_decline": True}])
+def test_plays_of_beasty_bar_differ_in_what_they_are_about(rules: dict[str, bool]) -> None:
+    (head,) = make("beastybar", **rules).spec.heads
+    (part,) = head.references
+    card, copy, target = (role.entries for role in part.roles)
+    assert len({*zip(card, copy, target, part.kinds, strict=True)}) == head.size
+    for label, *entries in zip(head.labels, card, copy, target, strict=True):
+        words = label.split()
+        assert words[0] == SPECIES[entries[0]]
+        copied = SPECIES[entries[1]] if entries[1] >= 0 else None
+        assert copied == (words[2] if "as" in words else None)
+        # A parrot's number is a place in line; a kangaroo's is how far it jumps.
+        sent_off = words[-1] if "parrot" in words[-2:] and words[-1].isdigit() else "-1"
+        assert str(entries[2]) == sent_off

@@ -70,7 +70,8 @@ def eager(spec: Spec, network: Network = POINTER, seed: int = 0) -> Policy:
     torch.manual_seed(seed)
     policy = Policy(spec, network)
     for parameter in policy.head.parameters():
-        nn.init.normal_(parameter, std=0.5)
+        nn.init.normal_(parameter, std=0.25)
+    nn.init.ones_(policy.head.norm.weight)  # type: ignore[union-attr]
     return policy
 
 

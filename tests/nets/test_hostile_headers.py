@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 import torch
 from positions import GAMES, IDS, KINDS, eager_policy, small, spec_of
 
-from lanista.games.contract import Facts, Field, Head, Observation, Spec
+from lanista.games.contract import Facts, Field, Group, Head, Observation, References, Role, Spec
 from lanista.nets.encoders import FlatEncoder
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import PolicyFileError, load_policy, policy_bytes, read_header
@@ -43,6 +44,15 @@ SPEC = Spec(
     (Head("order", 6, parts=(2, 3)), Head("aim", 3)),
     settings={"deck": 6, "named": {"list": [1, 2.5, None, True, "text"]}},
 )
+
+LINE = References((Role("moved", "line", (0, 2)),), ("march", "rest"))
+AIM = References((Role("aimed at", "line", (1, -1, 2)), Role("moved", "line", (-1, 0, 1))))
+DESCRIBED = replace(
+    SPEC,
+    observation=replace(SPEC.observation, groups=(Group("line", (0, 0, 1)),)),
+    heads=(Head("order", 6, parts=(2, 3), references=(LINE, AIM)), Head("aim", 3)),
+)
+POINTER = Network("transformer", width=8, layers=1, readout="pointer")
 
 NUMBERS: list[Any] = [
     *(10**6, 10**9, 10**10, 10**12, 10**18, 2**31, 2**63 - 1, 2**63, 10**400),
@@ -100,14 +110,17 @@ def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
 
 def mutants(kind: str) -> Iterator[bytes]:
     """Return files in which one number of the header or of the table says something else."""
-    about, table, data = opened(policy_bytes(eager_policy(SPEC, small(kind)), SPEC, name="toy"))
-    assert sealed(about, table, data) == policy_bytes(
-        eager_policy(SPEC, small(kind)), SPEC, name="toy"
-    )
+    file = policy_bytes(eager_policy(SPEC, small(kind)), SPEC, name="toy")
+    yield from changed_files(file, ("head.weight", "head.bias"))
+
+
+def changed_files(file: bytes, tensors: tuple[str, ...]) -> Iterator[bytes]:
+    about, table, data = opened(file)
+    assert sealed(about, table, data) == file
     for place in places(about):
         for number in NUMBERS:
             yield sealed(changed(about, place, number), table, data)
-    for name in ("head.weight", "head.bias"):
+    for name in tensors:
         for number in (*NUMBERS, [1] * 100, [1] * 100_000, [2] * 5000):
             other = changed(table, (name, "shape"), number)
             yield sealed(about, other, data)
@@ -160,6 +173,8 @@ print(taken, refused)
 def _loaded_in_a_small_child(folder: Path, step: int) -> None:
     plain = policy_bytes(eager_policy(SPEC, small("mlp")), SPEC)
     every = [data for kind in KINDS for data in mutants(kind)]
+    pointing = policy_bytes(Policy(DESCRIBED, POINTER), DESCRIBED, name="toy")
+    every += changed_files(pointing, ("head.roles", "head.score"))
     # The step is no divisor of how many values there are, so that every place meets some of them.
     files = [plain, *every[::step]]
     packed = b"".join(struct.pack("<Q", len(data)) + data for data in files)
@@ -193,8 +208,8 @@ def test_whatever_any_header_says_a_load_works_or_is_refused_and_takes_little_me
 def test_shapes_worked_out_from_a_header_are_those_of_the_network(
     kind: str, name: str, settings: dict[str, Any]
 ) -> None:
-    for spec in (spec_of(name, **settings), SPEC):
-        network = small(kind)
+    for spec in (spec_of(name, **settings), SPEC, DESCRIBED):
+        network = POINTER if spec is DESCRIBED else small(kind)
         with torch.device("meta"):
             state = Policy(spec, network).state_dict()
         assert tensor_shapes(spec.observation, spec.heads, network) == {
@@ -211,9 +226,10 @@ def test_a_shape_of_a_hundred_dimensions_is_refused_in_a_sentence(tmp_path: Path
             load(tmp_path / "p")
 
 
-def _calls(spec: Spec, path: Path) -> int:
+def _calls(spec: Spec, path: Path, readout: Any = None) -> int:
     """Return how many calls of functions it takes to load a transformer for such a game."""
-    path.write_bytes(policy_bytes(Policy(spec, Network("transformer", width=2, layers=1)), spec))
+    network = Network("transformer", width=2, layers=1, readout=readout)
+    path.write_bytes(policy_bytes(Policy(spec, network), spec))
     count = 0
 
     def counted(*_: object) -> None:
@@ -296,3 +312,58 @@ def test_settings_that_are_none_or_that_no_game_can_take_are_refused(
     for load in (read_header, load_policy, load_portable):
         with pytest.raises(PolicyFileError, match=f"its setting '{next(iter(settings))}' is"):
             load(tmp_path / "p")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("heads", 0, 3, 0, 0, 0, 2, 0), 3, "'moved' of the head 'order' refers to entry 3"),
+        (("heads", 0, 3, 0, 0, 0, 2, 0), -2, "refers to entry -2"),
+        (("heads", 0, 3, 0, 0, 0, 2, 0), 10**30, "refers to entry 1000"),
+        (("heads", 0, 3, 0, 0, 0, 2), [0], "has 1 entries for 2 choices"),
+        (("heads", 0, 3, 0, 0, 0, 1), "turn", "refers to the group 'turn'"),
+        (("heads", 0, 3, 0, 2, 0), 2, "a choice is of kind 2, and 2 kinds are named"),
+        (("heads", 0, 3), [], "parts of it are missing|no head of this game has references"),
+        (("observation", "groups", 0, 1, 2), 2, "'line' has 3 entries and the places"),
+        (("observation", "groups", 0, 1, 2), 0, "has shape"),
+        (("observation", "groups", 0, 0), "turn", "no field is of it"),
+        (("network", "readout"), "points", "readout is 'points'"),
+    ],
+    ids=str,
+)
+def test_references_that_no_game_has_are_refused(
+    tmp_path: Path, place: tuple[Any, ...], value: Any, reason: str
+) -> None:
+    about, table, data = opened(policy_bytes(Policy(DESCRIBED, POINTER), DESCRIBED))
+    (tmp_path / "p").write_bytes(sealed(changed(about, place, value), table, data))
+    for load in (read_header, load_policy, load_portable):
+        with pytest.raises(PolicyFileError, match=reason):
+            load(tmp_path / "p")
+
+
+def test_more_rows_than_memory_is_kept_for_are_refused() -> None:
+    roles = tuple(Role(f"r{number}", "line", (0,)) for number in range(2100))
+    heads = (
+        Head("one", 1, references=(References(roles),)),
+        Head("many", 2000, references=(References(()),)),
+    )
+    with pytest.raises(Exception, match="would add up 2,001 choices of 2,102 rows"):
+        Policy(replace(DESCRIBED, heads=heads), POINTER)
+
+
+def test_the_work_of_a_load_grows_with_the_roles_and_not_with_their_square(
+    tmp_path: Path,
+) -> None:
+    def wide(count: int) -> Spec:
+        fields = tuple(Field(f"f{number}", 1, group=f"g{number}") for number in range(count))
+        groups = tuple(Group(f"g{number}", (0,)) for number in range(count))
+        heads = tuple(
+            Head(
+                f"h{at}", 1, references=(References((Role("r", f"g{at % 9}", (0,)),), (f"{at}",)),)
+            )
+            for at in range(count)
+        )
+        return Spec("toy", Facts(2, 1), Observation(fields, "uint8", groups), heads)
+
+    once, twice = (_calls(wide(n), tmp_path / "p", "pointer") for n in (200, 400))
+    assert twice < 2.2 * once

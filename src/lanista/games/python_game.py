@@ -29,6 +29,7 @@ from lanista.games.contract import (
     Facts,
     Field,
     GameError,
+    Group,
     Head,
     Ints,
     Observation,
@@ -70,6 +71,8 @@ class PythonGame(Results):
     """The length of an observation, or its named fields."""
     moves: int | tuple[Head, ...]
     """The number of moves, or the heads of an action."""
+    groups: tuple[Group, ...] = ()
+    """Groups of fields, and which of their entries are interchangeable."""
     dtype: str = "float32"
     privileged_fields: tuple[Field, ...] = ()
     abilities: Abilities = Abilities()
@@ -133,7 +136,7 @@ class PythonGame(Results):
         return Spec(
             name=self.name or type(self).__name__.lower(),
             facts=self.facts,
-            observation=Observation(fields, self.dtype),
+            observation=Observation(fields, self.dtype, self.groups),
             heads=heads,
             abilities=self.abilities,
             settings=dict(settings),

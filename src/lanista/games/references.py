@@ -59,9 +59,11 @@ class References:
 
 def refuse_groups(sizes: Mapping[str, int], groups: Sequence[Group]) -> None:
     """Refuse facts of groups that the fields do not have, or of other sizes."""
-    for number, group in enumerate(groups):
-        if group.name in [other.name for other in groups[:number]]:
+    described: set[str] = set()
+    for group in groups:
+        if group.name in described:
             raise GameError(f"The group {group.name!r:.80} is described twice; describe it once.")
+        described.add(group.name)
         size, places = sizes.get(group.name), group.places
         if size is None:
             raise GameError(

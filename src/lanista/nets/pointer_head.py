@@ -27,7 +27,7 @@ from lanista.games.contract import Head, Observation
 from lanista.nets.choices import Choices
 from lanista.nets.pointers import RANK, part_sizes, pointers_of, undescribed
 
-_AT_ONCE = 1 << 22
+_AT_ONCE = 1 << 20
 """Numbers of the hidden layer that are kept at once where nobody learns: what stays in a cache."""
 
 
@@ -71,11 +71,11 @@ class PointerChoices(nn.Module):
             self.by_number.start()
 
     def forward(self, features: Tensor) -> Tensor:
-        rows = max(1, _AT_ONCE // (len(self.index) * self.width))
-        split = features.device.type == "cpu" and not torch.is_grad_enabled()
-        if not split or torch.compiler.is_compiling() or len(features) <= rows:
+        if torch.compiler.is_compiling() or torch.is_grad_enabled() or features.is_cuda:
             return self._logits(features)
-        return torch.cat([self._logits(piece) for piece in torch.split(features, rows)])
+        rows = max(1, _AT_ONCE // (len(self.index) * self.width))
+        pieces = [self._logits(piece) for piece in torch.split(features, rows)]
+        return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def _logits(self, features: Tensor) -> Tensor:
         hidden = self._hidden(features)
@@ -101,13 +101,14 @@ class PointerChoices(nn.Module):
     def _hidden(self, features: Tensor) -> Tensor:
         """Return h of every choice of every part of the described heads, `[N, choices, width]`."""
         whole = self.whole(features[:, : self.width])
-        tokens = self.norm(features[:, self.width :].reshape(len(features), -1, self.width))
+        count = features.shape[1] // self.width - 1
+        tokens = self.norm(features[:, self.width :].reshape(-1, count, self.width))
         rows = [
             tokens[:, first : first + count] @ role.mT
             for role, (first, count) in zip(self.roles, self.tokens, strict=True)
         ]
         constant = self.kinds if self.absent is None else torch.cat([self.absent, self.kinds])
-        constant = constant.expand(len(features), -1, -1).to(whole.dtype)
+        constant = constant.expand(features.shape[0], -1, -1).to(whole.dtype)
         table = torch.cat([*rows, constant, whole.unsqueeze(1)], 1)
         # In place: its gradient is read from what it returns.
         return self._sums(table).relu_()

@@ -21,10 +21,11 @@ from lanista.nets.tokens import token_ranges
 
 RANK = 16
 """Numbers with which an order of one part answers those of another, each way."""
-MOST_ENTRIES = 1 << 24
+MOST_ENTRIES = 1 << 22
 """The most rows that all choices together may add up."""
 _DENSE = 32
 """Adding up by one product is faster than by looking up, to so many rows for each one added."""
+_MOST_COUNTS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Pointers:
     @cached_property
     def counts(self) -> NDArray[np.float32] | None:
         """`[choices, rows]`: how often each choice adds each row; none: look them up instead."""
-        if self.rows > _DENSE * self.index.shape[1]:
+        choices, columns = self.index.shape
+        if self.rows > _DENSE * columns or self.rows * choices > _MOST_COUNTS:
             return None
         counts = np.zeros((len(self.index), self.rows + 1), np.float32)
         np.add.at(counts, (np.arange(len(self.index))[:, None], self.index), 1)

@@ -6,7 +6,7 @@ are read by policy_format. Knows nothing of training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,13 @@ from lanista.nets.policy_format import (
     read,
     refused,
 )
+from lanista.nets.portable_heads import head_of
+from lanista.nets.portable_weights import Floats, Layer, Weights, relu
 from lanista.nets.tokens import depth_of, layout_of
 from lanista.nets.torso_table import TORSOS
 
-Floats = NDArray[np.float32]
 ILLEGAL = np.float32(-1e9)
 """The log-probability of an illegal choice, as in nets/distribution."""
-_EPSILON = np.float32(1e-5)
 
 
 class PortablePolicy:
@@ -40,10 +40,10 @@ class PortablePolicy:
         self.header: PolicyHeader = content.header
         self.digest: str = content.digest
         self._label = named(content.digest, content.header.name)
-        weights = _Weights(content.arrays)
+        weights = Weights(content.arrays)
         turns = _turns(self.header, weights)
         self._torso: _Torso = _runner(self.header.network.kind)(self.header, weights)
-        self._head = _choices(self.header, weights)
+        self._head = head_of(self.header, weights)
         if turns is not None:
             self._torso, self._head = turns.around(self._torso, self._head)
         weights.refuse_rest()
@@ -135,85 +135,13 @@ def load_portable(path: str | Path, spec: Spec | None = None) -> PortablePolicy:
         raise refused(path, error) from error
 
 
-_Layer = Callable[[Floats], Floats]
 _Torso = Callable[[NDArray[Any], Floats], tuple[Floats, Floats]]
-
-
-class _Weights:
-    """A file's tensors by name and shape, each given once."""
-
-    def __init__(self, arrays: Mapping[str, Floats]) -> None:
-        self.remaining = dict(arrays)
-
-    def take(self, name: str, *shape: int) -> Floats:
-        array = self.remaining.pop(name, None)
-        if array is None or array.shape != shape:
-            actual = None if array is None else array.shape
-            raise PolicyFileError(f"its tensor {name!r} has shape {actual}, and {shape} is needed")
-        return array
-
-    def layer(self, name: str, inputs: int, outputs: int) -> _Layer:
-        weight = self.take(f"{name}.weight", outputs, inputs).T
-        bias = self.take(f"{name}.bias", outputs)
-
-        def layer(x: Floats) -> Floats:
-            out: Floats = x @ weight + bias
-            return out
-
-        return layer
-
-    def norm(self, name: str, width: int) -> _Layer:
-        weight, bias = self.take(f"{name}.weight", width), self.take(f"{name}.bias", width)
-
-        def norm(x: Floats) -> Floats:
-            centred = x - x.mean(-1, keepdims=True)
-            spread = np.sqrt((centred * centred).mean(-1, keepdims=True) + _EPSILON)
-            out: Floats = centred / spread * weight + bias
-            return out
-
-        return norm
-
-    def rename(self, former: str, present: str) -> None:
-        """Give tensors whose names begin with `former` names that begin with `present`."""
-        self.remaining = {
-            present + name.removeprefix(former) if name.startswith(former) else name: array
-            for name, array in self.remaining.items()
-        }
-
-    def refuse_rest(self) -> None:
-        if self.remaining:
-            raise PolicyFileError(f"its tensor {next(iter(self.remaining))!r:.80} belongs nowhere")
-
-
-def _choices(header: PolicyHeader, weights: _Weights) -> _Layer:
-    """Return the layer of all choices; weights of parts are added up once and for all."""
-    width = _width(header)
-    own = weights.take("head.weight", sum(head.size for head in header.heads), width).copy()
-    count = sum(sum(head.parts) for head in header.heads)
-    part_weights = weights.take("head.parts", count, width) if count else None
-    bias = weights.take("head.bias", len(own))
-    start = at = 0
-    for head in header.heads:
-        for axis, size in enumerate(head.parts):
-            assert part_weights is not None
-            piece = own[start : start + head.size].reshape(*head.parts, width)
-            shape = [size if axis == other else 1 for other in range(len(head.parts))]
-            piece += part_weights[at : at + size].reshape(*shape, width)
-            at += size
-        start += head.size
-    weight = own.T
-
-    def layer(x: Floats) -> Floats:
-        out: Floats = x @ weight + bias
-        return out
-
-    return layer
 
 
 class _Turns:
     """Turns views before a torso sees them and choices back, as nets/symmetry does."""
 
-    def __init__(self, header: PolicyHeader, weights: _Weights, turns: int) -> None:
+    def __init__(self, header: PolicyHeader, weights: Weights, turns: int) -> None:
         length = header.observation.length
         self.columns = weights.take("torso.columns", turns, length).astype(np.int64)
         self.signs = weights.take("torso.signs", turns, length)
@@ -224,7 +152,7 @@ class _Turns:
         np.put_along_axis(self.weights, self.columns, direction * self.signs, -1)
         weights.rename("torso.inner.", "torso.")
 
-    def around(self, torso: _Torso, head: _Layer) -> tuple[_Torso, _Layer]:
+    def around(self, torso: _Torso, head: Layer) -> tuple[_Torso, Layer]:
         """Return a torso and a head that take and give what is not turned."""
 
         def turned_torso(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
@@ -241,13 +169,9 @@ class _Turns:
         return turned_torso, turned_head
 
 
-def _turns(header: PolicyHeader, weights: _Weights) -> _Turns | None:
+def _turns(header: PolicyHeader, weights: Weights) -> _Turns | None:
     turns = header.network.symmetry
     return None if turns is None else _Turns(header, weights, turns)
-
-
-def _relu(x: Floats) -> Floats:
-    return np.maximum(x, np.float32(0))
 
 
 def _sigmoid(x: Floats) -> Floats:
@@ -292,16 +216,16 @@ class _Flat:
         return np.concatenate([*hot, numbers], -1)
 
 
-def _runner(kind: str) -> Callable[[PolicyHeader, _Weights], _Torso]:
+def _runner(kind: str) -> Callable[[PolicyHeader, Weights], _Torso]:
     """Return what makes a torso of this kind run in NumPy."""
     place = TORSOS[kind].numpy
     if place is None:
         raise PolicyFileError(f"its torso {kind!r} is run by torch alone, and NumPy was asked for")
-    runner: Callable[[PolicyHeader, _Weights], _Torso] = located(place)
+    runner: Callable[[PolicyHeader, Weights], _Torso] = located(place)
     return runner
 
 
-def mlp(header: PolicyHeader, weights: _Weights) -> _Torso:
+def mlp(header: PolicyHeader, weights: Weights) -> _Torso:
     encoder, width = _Flat(header.observation), _width(header)
     layers = [
         weights.layer(f"torso.layers.{i}", encoder.width if i == 0 else width, width)
@@ -311,13 +235,13 @@ def mlp(header: PolicyHeader, weights: _Weights) -> _Torso:
     def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
         x = encoder(observation)
         for layer in layers:
-            x = _relu(layer(x))
+            x = relu(layer(x))
         return x, state
 
     return run
 
 
-def residual(header: PolicyHeader, weights: _Weights) -> _Torso:
+def residual(header: PolicyHeader, weights: Weights) -> _Torso:
     encoder, width = _Flat(header.observation), _width(header)
     into = weights.layer("torso.into", encoder.width, width)
     blocks = []
@@ -331,13 +255,13 @@ def residual(header: PolicyHeader, weights: _Weights) -> _Torso:
     def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
         x = into(encoder(observation))
         for norm, first, second in blocks:
-            x = x + second(_relu(first(norm(x))))
-        return _relu(out(x)), state
+            x = x + second(relu(first(norm(x))))
+        return relu(out(x)), state
 
     return run
 
 
-def convolution(header: PolicyHeader, weights: _Weights) -> _Torso:
+def convolution(header: PolicyHeader, weights: Weights) -> _Torso:
     flat, width = _Flat(header.observation), _width(header)
     on_board, beside_board = board_columns(header.observation)
     planes, rows, columns = board_of(header.observation)
@@ -356,16 +280,16 @@ def convolution(header: PolicyHeader, weights: _Weights) -> _Torso:
         y = into(board.transpose(0, 2, 3, 1))
         if beside is not None:
             y = y + beside(x[:, beside_board])[:, None, None, :]
-        y = _relu(y)
+        y = relu(y)
         for first, second in blocks:
-            y = _relu(y + second(_relu(first(y))))
+            y = relu(y + second(relu(first(y))))
         # Channels first, as the layer over all was learned.
-        return _relu(out(y.transpose(0, 3, 1, 2).reshape(len(y), -1))), state
+        return relu(out(y.transpose(0, 3, 1, 2).reshape(len(y), -1))), state
 
     return run
 
 
-def _kernels(weights: _Weights, name: str, inputs: int, outputs: int) -> _Layer:
+def _kernels(weights: Weights, name: str, inputs: int, outputs: int) -> Layer:
     """Return a convolution over `[N, rows, columns, channels]` that keeps rows and columns."""
     kernels = weights.take(f"{name}.weight", outputs, inputs, KERNEL, KERNEL)
     bias = weights.take(f"{name}.bias", outputs)
@@ -384,7 +308,7 @@ def _kernels(weights: _Weights, name: str, inputs: int, outputs: int) -> _Layer:
     return convolution
 
 
-def lstm(header: PolicyHeader, weights: _Weights) -> _Torso:
+def lstm(header: PolicyHeader, weights: Weights) -> _Torso:
     encoder, width = _Flat(header.observation), _width(header)
     into = weights.layer("torso.into", encoder.width, width)
     cells = []
@@ -396,7 +320,7 @@ def lstm(header: PolicyHeader, weights: _Weights) -> _Torso:
         cells.append(sides)
 
     def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
-        x = _relu(into(encoder(observation)))
+        x = relu(into(encoder(observation)))
         before, after = np.split(state, 2 * len(cells), -1), []
         for number, ((w_in, b_in), (w_on, b_on)) in enumerate(cells):
             hidden, memory = before[2 * number : 2 * number + 2]
@@ -410,7 +334,7 @@ def lstm(header: PolicyHeader, weights: _Weights) -> _Torso:
     return run
 
 
-def transformer(header: PolicyHeader, weights: _Weights) -> _Torso:
+def transformer(header: PolicyHeader, weights: Weights) -> _Torso:
     width = _width(header)
     tokens_of = _tokens(header, weights)
     heads = header.network.resolved_attention_heads
@@ -424,12 +348,15 @@ def transformer(header: PolicyHeader, weights: _Weights) -> _Torso:
         tokens = tokens_of(observation)
         for block in blocks:
             tokens = block(tokens)
-        return out(tokens.mean(-2)), state
+        features = out(tokens.mean(-2))
+        if header.network.readout is None:
+            return features, state
+        return np.concatenate([features, tokens.reshape(len(tokens), -1)], -1), state
 
     return run
 
 
-def _block(name: str, width: int, heads: int, weights: _Weights) -> _Layer:
+def _block(name: str, width: int, heads: int, weights: Weights) -> Layer:
     before_mixing = weights.norm(f"{name}.before_mixing", width)
     projected = weights.layer(f"{name}.queries_keys_values", width, 3 * width)
     mixed = weights.layer(f"{name}.mixed", width, width)
@@ -446,15 +373,16 @@ def _block(name: str, width: int, heads: int, weights: _Weights) -> _Layer:
         likeness = np.exp(likeness - likeness.max(-1, keepdims=True))
         attended = likeness / likeness.sum(-1, keepdims=True) @ value
         tokens = tokens + mixed(attended.swapaxes(1, 2).reshape(rows, count, width))
-        return tokens + down(_relu(up(before_layers(tokens))))
+        return tokens + down(relu(up(before_layers(tokens))))
 
     return block
 
 
-def _tokens(header: PolicyHeader, weights: _Weights) -> Callable[[NDArray[Any]], Floats]:
+def _tokens(header: PolicyHeader, weights: Weights) -> Callable[[NDArray[Any]], Floats]:
     """Return what makes tokens of observations, as nets/encoders does."""
     width = _width(header)
-    layout, depth = layout_of(header.observation), depth_of(width, header.network.embedding)
+    layout = layout_of(header.observation, header.network.readout)
+    depth = depth_of(width, header.network.embedding)
     table = np.zeros((0, depth), np.float32)
     if layout.rows:
         table = weights.take("torso.encoder.embedding.weight", layout.rows, depth)
@@ -462,7 +390,9 @@ def _tokens(header: PolicyHeader, weights: _Weights) -> Callable[[NDArray[Any]],
         (
             kind,
             weights.layer(f"torso.encoder.inputs.{number}", kind.inputs(depth), width),
-            weights.take(f"torso.encoder.places.{number}", kind.count, width),
+            weights.take(f"torso.encoder.places.{number}", kind.distinct_places, width)[
+                kind.places
+            ],
         )
         for number, kind in enumerate(layout.kinds)
     ]

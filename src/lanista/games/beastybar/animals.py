@@ -6,7 +6,10 @@ what an animal does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from lanista.games.references import NOTHING, References, Role
 
 SPECIES = (
     "skunk",
@@ -50,10 +53,9 @@ class Play:
         words = [SPECIES[self.species]]
         if self.copy is not None:
             words += ["as", SPECIES[self.copy]]
-        acting = self.species if self.copy is None else self.copy
         if self.choice is not None:
             words.append(str(self.choice))
-        elif acting in (PARROT, CHAMELEON):
+        elif _acting(self) in (PARROT, CHAMELEON):
             words.append("none")
         return " ".join(words)
 
@@ -78,3 +80,29 @@ NUMBER = {play: number for number, play in enumerate(ACTIONS)}
 def action_count(kangaroo_may_stay: bool = False, parrot_may_decline: bool = False) -> int:
     """Return the size of the action head under these rules: 33 or 35."""
     return 35 if kangaroo_may_stay or parrot_may_decline else 33
+
+
+def references_of(plays: Sequence[Play]) -> References:
+    """Return what plays are about: the card, the species it copies, the animal a parrot sends off.
+
+    How far a kangaroo jumps is the kind of a play.
+    """
+    copies = (NOTHING if play.copy is None else play.copy for play in plays)
+    targets = (
+        play.choice if play.choice is not None and _acting(play) == PARROT else NOTHING
+        for play in plays
+    )
+    kinds = (f"jump {play.choice}" if _acting(play) == KANGAROO else "" for play in plays)
+    return References(
+        (
+            Role("card", "animal", tuple(play.species for play in plays)),
+            Role("copy", "animal", tuple(copies)),
+            Role("target", "line", tuple(targets)),
+        ),
+        tuple(kinds),
+    )
+
+
+def _acting(play: Play) -> int:
+    """Return the species whose action a play takes."""
+    return play.species if play.copy is None else play.copy

@@ -11,7 +11,7 @@ from lanista.games.compiled cimport CompiledGame, pairwise_returns
 from lanista.games.streams cimport below
 
 from lanista.games.beastybar import draw as drawing
-from lanista.games.beastybar.animals import ACTIONS, SPECIES
+from lanista.games.beastybar.animals import ACTIONS, SPECIES, references_of
 from lanista.games.beastybar.observation import layout, privileged_layout
 from lanista.games.contract import Facts, GameError, Head, Option, Spec
 from lanista.games.given import read_cards
@@ -41,7 +41,12 @@ cdef class BeastyBar(CompiledGame):
             name="beastybar",
             facts=Facts(seats=seats, longest=12 * seats, hidden=True, chance=True, zero_sum=True),
             observation=layout(seats),
-            heads=(Head("play", len(actions), tuple(action.label for action in actions)),),
+            heads=(
+                Head(
+                    "play", len(actions), tuple(action.label for action in actions),
+                    references=(references_of(actions),),
+                ),
+            ),
             settings=settings,
             options=(Option("first", 0, -1, seats - 1, "the seat that starts; -1: drawn"),),
             privileged=privileged_layout(seats),
