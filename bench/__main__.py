@@ -16,6 +16,7 @@ from bench import (
     learning,
     live,
     microrts,
+    readouts,
     showdown,
     showdown_server,
 )
@@ -24,7 +25,7 @@ from bench.strength import command
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league,
-    blocks.blocks, live.live, microrts.microrts, showdown.showdown,
+    blocks.blocks, readouts.readouts, live.live, microrts.microrts, showdown.showdown,
     showdown_server.showdown_server, command.strength,
 )  # fmt: skip
 

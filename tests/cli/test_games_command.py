@@ -84,3 +84,10 @@ def test_a_single_broken_game_is_an_error_when_it_is_asked_for(monkeypatch):
     monkeypatch.setattr(registry, "entry", broken)
     with pytest.raises(ImportError):
         games.paragraph("kuhn", refuse=True)
+
+
+def test_a_game_that_describes_its_choices_says_so(capsys):
+    main(["games", "beastybar"])
+    assert "readout pointer" in capsys.readouterr().out
+    main(["games", "kuhn"])
+    assert "readout" not in capsys.readouterr().out

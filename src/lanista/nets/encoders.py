@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from lanista.games.contract import Observation
 from lanista.nets import rowwise
@@ -161,7 +162,7 @@ class TokenEncoder(nn.Module):
         place: Tensor = self.places[number]
         if not self._shared[number]:
             return place
-        return place.index_select(0, self.get_buffer(f"places{number}"))
+        return functional.embedding(self.get_buffer(f"places{number}"), place)
 
     def _token_inputs(self, observation: Tensor, number: int) -> Tensor:
         """Return `[N, tokens, inputs]`: what the tokens of one kind are made of."""

@@ -77,6 +77,8 @@ def facts(spec: Spec) -> str:
     ]
     if spec.symmetry is not None:
         words.append(f"symmetry {len(spec.symmetry)}")
+    if any(head.references for head in spec.heads):
+        words.append("readout pointer")
     return " · ".join(words)
 
 
