@@ -39,7 +39,7 @@ from lanista.games.showdown.observation.description import (
     whole_action,
     wrong_head,
 )
-from lanista.games.showdown.observation.privileged import write_other_side
+from lanista.games.showdown.observation.privileged import privileged_views
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.sim.battles import NOTHING, Battles, Setup, simulator_seed
 from lanista.games.showdown.sim.deals import Dealer
@@ -168,16 +168,8 @@ class Showdown:
 
     def privileged(self) -> NDArray[Any]:
         """Return each row's observation with the other seat's own team and request beside it."""
-        if self.spec.privileged is None:
-            raise GameError(
-                f"{self.spec.name} has no privileged view with observation 1; set it to 2."
-            )
-        out = np.zeros((len(self._rows), self.spec.privileged.length), self.spec.privileged.dtype)
-        for row, (slot, seat, match, _) in zip(out, self._rows, strict=True):
-            seen = self._tables.observation[slot, seat]
-            row[: len(seen)] = seen
-            write_other_side(match.trackers[1 - seat], row[len(seen) :])
-        return out
+        rows = [(slot, seat, match.trackers[1 - seat]) for slot, seat, match, _ in self._rows]
+        return privileged_views(self.spec, self._tables.observation, rows)
 
     def resample_hidden(self, slot: int, seat: int, stream: Stream) -> None:
         """Redraw what `seat` has not been told of the opponent's team, and the dice to come."""

@@ -6,13 +6,15 @@ choose from, written by the same writer from the other seat's tracker.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from lanista.games.contract import Group, Observation
+from lanista.games.contract import GameError, Group, Observation, Spec
 from lanista.games.showdown.formats import Format
 from lanista.games.showdown.observation.token_encoding import token_writer_of
 from lanista.games.showdown.observation.token_fields import (
@@ -53,7 +55,24 @@ def _layout(places: int) -> Observation:
     return Observation((*seen.fields, *beside), seen.dtype, (*seen.groups, *groups))
 
 
-def write_other_side(tracker: Tracker, out_row: NDArray[Any]) -> None:
+def privileged_views(
+    spec: Spec, observations: NDArray[Any], rows: Sequence[tuple[int, int, Tracker]]
+) -> NDArray[Any]:
+    """Return the view of each row: its slot, its seat, and what the other seat knows.
+
+    `observations` are what seats see, `[slots, seats, length]`.
+    """
+    if spec.privileged is None:
+        raise GameError(f"{spec.name} has no privileged view with observation 1; set it to 2.")
+    views = np.zeros((len(rows), spec.privileged.length), spec.privileged.dtype)
+    seen = spec.observation.length
+    for view, (slot, seat, other) in zip(views, rows, strict=True):
+        view[:seen] = observations[slot, seat]
+        _write_other_side(other, view[seen:])
+    return views
+
+
+def _write_other_side(tracker: Tracker, out_row: NDArray[Any]) -> None:
     """Write the other seat's own party, moves and request."""
     places = len(tracker.battle.sides[0].places)
     token_writer_of(places).write_own(tracker.battle, tracker.own, out_row[:-1])
