@@ -148,7 +148,8 @@ def test_an_opponent_of_whom_nothing_is_known_has_a_prior() -> None:
     tracker = asked()
     for mon in tracker.battle.sides[1].mons:
         chances = likely(mon, None)
-        assert sum(chances.items.values()) == pytest.approx(1)
+        # Some sets hold nothing.
+        assert sum(chances.items.values()) == pytest.approx(1, abs=0.01)
         assert sum(chances.moves.values()) == pytest.approx(4, abs=0.01)
     assert seen(tracker, "foe.likely_move_chance1", GHOLDENGO) > 500
     # A species that no set is known of.

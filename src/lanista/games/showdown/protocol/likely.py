@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from lanista.games.showdown.protocol.battle_state import Mon
@@ -19,6 +20,8 @@ from lanista.games.showdown.teams.sets import Set
 MOVES = 4
 PRIOR_SETS = 8
 """How many sets of a pool the prior counts as much as."""
+SURPRISE = {"items": 0.4, "abilities": 0.05, "teras": 0.5, "moves": 0.2}
+"""How much of the prior is what any species brings: people build other sets than a generator."""
 Shares = Mapping[str, float]
 _REMEMBERED: dict[tuple[str | None, ...], Any] = {}
 
@@ -47,14 +50,36 @@ def likely(mon: Mon, belief: Belief | None) -> Likely:
 
 def _likely(seen: tuple[str | None, ...], agreeing: Sequence[Set]) -> Likely:
     species, base, item, _, ability, tera, *moves = seen
-    prior = traits().usage_of(str(species), str(base))
-    mixed = _mixed(prior, agreeing)
+    mixed = _mixed(_prior(str(species), str(base)), agreeing)
     return Likely(
         {str(item): 1.0} if item else {} if item is not None else _sorted(mixed.items),
         {ability: 1.0} if ability else _sorted(_possible(str(species), mixed.abilities)),
         {tera: 1.0} if tera else _sorted(mixed.teras),
         _unseen(mixed.moves, frozenset(str(move) for move in moves)),
     )
+
+
+@lru_cache(maxsize=1 << 10)
+def _prior(species: str, base: str) -> Usage:
+    """Return what a species brings, and with some chance what any does."""
+    usual, general = traits().usage_of(species, base), traits().any_usage
+    return Usage(
+        _blend(usual.items, general.items, SURPRISE["items"]),
+        _blend(usual.abilities, _even(dex().species_of(species).abilities), SURPRISE["abilities"]),
+        _blend(usual.teras, general.teras, SURPRISE["teras"]),
+        _blend(usual.moves, general.moves, SURPRISE["moves"]),
+    )
+
+
+def _blend(usual: Shares, general: Shares, surprise: float) -> Shares:
+    blended = {name: (1 - surprise) * share for name, share in usual.items()}
+    for name, share in general.items():
+        blended[name] = blended.get(name, 0.0) + surprise * share
+    return blended
+
+
+def _even(names: Sequence[str]) -> Shares:
+    return {name: 1 / len(names) for name in names}
 
 
 def _mixed(prior: Usage, agreeing: Sequence[Set]) -> Usage:

@@ -19,6 +19,8 @@ from lanista.games.showdown.protocol.vocabulary import dex
 TRAITS = Path(__file__).parents[1] / "traits.json"
 MOVE_UNIT = 100
 CERTAIN = 1000
+COMMON = 24
+"""How many of the commonest names stand for all where a species says nothing."""
 Row = tuple[int, ...]
 
 
@@ -111,7 +113,9 @@ def _mean_of(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
     for one in shares:
         for name, share in one.items():
             total[name] = total.get(name, 0.0) + share / len(shares)
-    return total
+    commonest = sorted(total, key=lambda name: (-total[name], name))[:COMMON]
+    factor = sum(total.values()) / sum(total[name] for name in commonest)
+    return {name: min(1.0, factor * total[name]) for name in commonest}
 
 
 def _even(names: Iterable[str]) -> dict[str, float]:
