@@ -87,4 +87,4 @@ def _names(table: str) -> dict[int, str]:
         "type": tables.types,
     }[table]
     # Cosmetic formes share a number with what they look like, which comes first.
-    return {number: name for name, number in reversed(numbers.items())}
+    return {number: name for name, number in reversed(list(numbers.items()))}
