@@ -41,7 +41,7 @@ class PointerChoices(nn.Module):
         super().__init__()
         pointers = pointers_of(observation, heads)
         sizes, self.width = pointers.sizes, width
-        self.tokens = pointers.tokens
+        self.token_kinds, self.role_kinds = list(pointers.token_kinds), pointers.role_kinds
         self.norm = nn.LayerNorm(width)
         self.roles = nn.Parameter(torch.empty(sizes.roles, width, width))
         self.absent = nn.Parameter(torch.empty(sizes.absent, width)) if sizes.absent else None
@@ -52,6 +52,9 @@ class PointerChoices(nn.Module):
         by_number = undescribed(heads)
         self.by_number = Choices(width, by_number) if by_number else None
         self.heads = [(head.size, bool(head.references), part_sizes(head)) for head in heads]
+        self._part_sizes = [
+            size for _, described, sizes in self.heads if described for size in sizes
+        ]
         # Given by the layout, so not in files; on the CPU as those of the encoders are.
         counts = None if pointers.counts is None else torch.from_numpy(pointers.counts).to("cpu")
         self.register_buffer("counts", counts, False)
@@ -78,40 +81,37 @@ class PointerChoices(nn.Module):
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def _logits(self, features: Tensor) -> Tensor:
-        hidden = self._hidden(features)
-        scores = (hidden @ self.score.mT).squeeze(-1)
+        # Split once and whole, here and below: a slice's gradient is filled up with zeros.
+        whole, tokens = torch.split(features, [self.width, features.shape[1] - self.width], 1)
+        hidden = self._hidden(whole, tokens)
         if self.pairs is None and self.by_number is None:
-            return scores
-        numbered = self._numbered(features)
-        logits, at = [], 0
+            return self._scored(hidden)
+        parts = list(torch.split(hidden, self._part_sizes, 1))
+        numbered = self._numbered(whole)
+        logits = []
         for _, described, sizes in self.heads:
             if not described:
                 logits.append(numbered.pop(0))
                 continue
-            ends = at + sum(sizes)
-            part_scores = torch.split(scores[:, at:ends], list(sizes), 1)
-            if len(sizes) > 1:
-                parts = torch.split(hidden[:, at:ends], list(sizes), 1)
-                logits.append(self._joint(part_scores, parts))
-            else:
-                logits.append(part_scores[0])
-            at = ends
-        return torch.cat([piece.to(scores.dtype) for piece in logits], -1)
+            own, parts = parts[: len(sizes)], parts[len(sizes) :]
+            logits.append(self._joint(own) if len(own) > 1 else self._scored(own[0]))
+        return torch.cat([piece.to(hidden.dtype) for piece in logits], -1)
 
-    def _hidden(self, features: Tensor) -> Tensor:
+    def _scored(self, hidden: Tensor) -> Tensor:
+        return (hidden @ self.score.mT).squeeze(-1)
+
+    def _hidden(self, whole: Tensor, tokens: Tensor) -> Tensor:
         """Return h of every choice of every part of the described heads, `[N, choices, width]`."""
-        whole = self.whole(features[:, : self.width])
-        count = features.shape[1] // self.width - 1
-        tokens = self.norm(features[:, self.width :].reshape(-1, count, self.width))
+        tokens = self.norm(tokens.reshape(-1, sum(self.token_kinds), self.width))
+        kinds = torch.split(tokens, self.token_kinds, 1)
         rows = [
-            tokens[:, first : first + count] @ role.mT
-            for role, (first, count) in zip(self.roles, self.tokens, strict=True)
+            kinds[kind] @ role.mT for role, kind in zip(self.roles, self.role_kinds, strict=True)
         ]
+        row = self.whole(whole).unsqueeze(1)
         constant = self.kinds if self.absent is None else torch.cat([self.absent, self.kinds])
-        constant = constant.expand(features.shape[0], -1, -1).to(whole.dtype)
-        table = torch.cat([*rows, constant, whole.unsqueeze(1)], 1)
+        constant = constant.expand(row.shape[0], -1, -1).to(row.dtype)
         # In place: its gradient is read from what it returns.
-        return self._sums(table).relu_()
+        return self._sums(torch.cat([*rows, constant, row], 1)).relu_()
 
     def _sums(self, table: Tensor) -> Tensor:
         """Add up, for each choice, its rows of the table `[N, rows, width]`."""
@@ -124,25 +124,29 @@ class PointerChoices(nn.Module):
             sums = sums + table.index_select(1, column)
         return sums
 
-    def _joint(self, scores: Sequence[Tensor], hidden: Sequence[Tensor]) -> Tensor:
-        """Return the logits of choices that are made of parts, an axis for each."""
+    def _joint(self, parts: Sequence[Tensor]) -> Tensor:
+        """Return the logits of choices that are made of parts, from h of each part's choices."""
         assert self.pairs is not None
-        count = len(scores)
-        answers = [self.pairs(part) for part in hidden]
-        joint = sum(_along(score, (axis,), count) for axis, score in enumerate(scores))
+        count = len(parts)
+        # u, v and s at once: each part's numbers are read once, and its gradient is made once.
+        weight = torch.cat([self.pairs.weight, self.score])
+        spoken = [torch.split(part @ weight.mT, [2 * RANK, 1], -1) for part in parts]
+        answers = [answer + self.pairs.bias for answer, _ in spoken]
+        joint = _along(spoken[0][1].squeeze(-1), (0,), count)
+        for axis, (_, score) in enumerate(spoken[1:], 1):
+            joint = joint + _along(score.squeeze(-1), (axis,), count)
         for first, second in combinations(range(count), 2):
             # u and v of one part beside v and u of the other.
             turned = answers[second].roll(RANK, -1)
             joint = joint + _along(answers[first] @ turned.mT, (first, second), count)
-        assert isinstance(joint, Tensor)
         return joint.flatten(1)
 
-    def _numbered(self, features: Tensor) -> list[Tensor]:
+    def _numbered(self, whole: Tensor) -> list[Tensor]:
         """Return the logits of the heads that are read by number."""
         if self.by_number is None:
             return []
         sizes = [size for size, described, _ in self.heads if not described]
-        return list(torch.split(self.by_number(features[:, : self.width]), sizes, -1))
+        return list(torch.split(self.by_number(whole), sizes, -1))
 
 
 def _along(values: Tensor, axes: tuple[int, ...], count: int) -> Tensor:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
 from lanista.games.contract import Head, Observation, References
-from lanista.nets.tokens import token_ranges
+from lanista.nets.tokens import token_counts_of
 
 RANK = 16
 """Numbers with which an order of one part answers those of another, each way."""
@@ -44,8 +44,10 @@ class Sizes:
 class Pointers:
     """The rows of the table, and those that each choice adds up."""
 
-    tokens: tuple[tuple[int, int], ...]
-    """For each role the first token of its group, and how many there are."""
+    token_kinds: tuple[int, ...]
+    """How many tokens of each kind there are, in their order."""
+    role_kinds: tuple[int, ...]
+    """For each role the kind of token that it sees."""
     sizes: Sizes
     index: NDArray[np.int64]
     """`[choices, columns]`: the rows of each choice of each part of each described head. Columns
@@ -54,7 +56,7 @@ class Pointers:
     @property
     def rows(self) -> int:
         """How many rows the table has."""
-        counts = sum(count for _, count in self.tokens)
+        counts = sum(self.token_kinds[kind] for kind in self.role_kinds)
         return counts + self.sizes.absent + self.sizes.kinds + 1
 
     @cached_property
@@ -100,9 +102,9 @@ def pointers_of(observation: Observation, heads: Sequence[Head]) -> Pointers:
     """Return the table's layout and the rows of every choice."""
     refuse_undescribed(heads)
     sizes, roles, kinds = pointer_sizes(heads), _roles(heads), _kinds(heads)
-    ranges = token_ranges(observation)
-    tokens = tuple(ranges[group] for _, group in roles)
-    starts = np.cumsum([0, *(count for _, count in tokens)])
+    token_counts = token_counts_of(observation)
+    role_kinds = tuple(list(token_counts).index(group) for _, group in roles)
+    starts = np.cumsum([0, *(token_counts[group] for _, group in roles)])
     lacked = _lacked(heads)
     absent_keys = [key for key in roles if key in lacked]
     absent = {key: at for at, key in enumerate(absent_keys, int(starts[-1]))}
@@ -113,7 +115,8 @@ def pointers_of(observation: Observation, heads: Sequence[Head]) -> Pointers:
         for head in heads
         for part, size in zip(head.references, part_sizes(head), strict=False)
     ]
-    return Pointers(tokens, sizes, _stacked(described, int(starts[-1]) + len(absent) + len(kinds)))
+    index = _stacked(described, int(starts[-1]) + len(absent) + len(kinds))
+    return Pointers(tuple(token_counts.values()), role_kinds, sizes, index)
 
 
 def _stacked(described: Sequence[NDArray[np.int64]], whole: int) -> NDArray[np.int64]:

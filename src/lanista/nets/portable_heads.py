@@ -84,9 +84,10 @@ class _Pointer:
         """Return `[N, choices, width]`: every choice of every part as the sum of its rows."""
         rows = len(features)
         tokens = self.norm(features[:, self.width :].reshape(rows, -1, self.width))
+        kinds = np.split(tokens, np.cumsum(self.pointers.token_kinds)[:-1], 1)
         table = [
-            tokens[:, first : first + count] @ role.T
-            for role, (first, count) in zip(self.roles, self.pointers.tokens, strict=True)
+            kinds[kind] @ role.T
+            for role, kind in zip(self.roles, self.pointers.role_kinds, strict=True)
         ]
         table.append(np.broadcast_to(self.constant, (rows, *self.constant.shape)))
         table.append(self.whole(features[:, : self.width])[:, None])

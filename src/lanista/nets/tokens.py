@@ -85,17 +85,14 @@ def token_sizes(
     ]
 
 
-def token_ranges(observation: Observation) -> dict[str, tuple[int, int]]:
-    """Return the first token of each kind, by its group, and how many there are."""
-    kinds = _kinds(_placed(observation))
-    counts = [kind[0][2] for kind in kinds.values()]
-    starts = accumulate(counts, initial=0)
-    return dict(zip(kinds, zip(starts, counts, strict=False), strict=False))
+def token_counts_of(observation: Observation) -> dict[str, int]:
+    """Return how many tokens there are of each kind, by its group, in their order."""
+    return {name: kind[0][2] for name, kind in _kinds(_placed(observation)).items()}
 
 
 def token_count(observation: Observation) -> int:
     """Return how many tokens an observation has."""
-    return sum(count for _, count in token_ranges(observation).values())
+    return sum(token_counts_of(observation).values())
 
 
 def _shared_places(observation: Observation, readout: str | None) -> dict[str, tuple[int, ...]]:
