@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lanista.games.showdown.protocol.battle_state import FOE, OWN, Known, Mon, Place
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.protocol.likely import Likely, likely
 from lanista.games.showdown.protocol.requests import PREVIEW, Own
 from lanista.games.showdown.protocol.speeds import SPEED as SPEED_STAGE
 from lanista.games.showdown.protocol.speeds import bounds
@@ -31,6 +33,8 @@ from lanista.games.showdown.scripted.fighters import (
 )
 
 LEAST_ROLL = 0.85
+LIKELY = 0.5
+"""The chance above which a move that was not seen is reckoned with."""
 Shares = tuple[float, ...]
 _attack_memory = 1 << 15
 
@@ -43,6 +47,9 @@ class Foe:
     place: Place
     fighter: Fighter
     moves: tuple[str, ...]
+    """Those it showed."""
+    likely_attacks: tuple[str, ...]
+    """Attacks that it showed or more likely has than not."""
     pace: float
     """As an ordinary one of its species."""
     slowest: float
@@ -53,11 +60,14 @@ class Foe:
 class Matchups:
     """One decision's fighters and what they can do to each other."""
 
-    def __init__(self, battle: Known, own: Own) -> None:
+    def __init__(self, battle: Known, own: Own, belief: Belief | None = None) -> None:
         self.ground = ground_between(battle)
         self.trick_room = "trickroom" in battle.rooms
         self._tailwind = tuple("tailwind" in side.conditions for side in battle.sides)
-        self.foes = [_standing(battle, place, self._tailwind[FOE]) for place in _foe_places(battle)]
+        self.foes = [
+            _standing(battle, place, self._tailwind[FOE], belief)
+            for place in battle.sides[FOE].places
+        ]
         self.party = [
             None if mon.fainted else fighter_of_party(battle, own, at)
             for at, mon in enumerate(own.party)
@@ -80,6 +90,11 @@ class Matchups:
         """Return what an opponent can take from a Pokémon in one turn."""
         return threat_share(foe.moves, foe.fighter, target, self.ground)
 
+    def likely_threat(self, foe: Foe, target: Fighter) -> float:
+        """Return the same by the attacks that the opponent showed or likely has."""
+        shares = attack_shares(foe.fighter, foe.likely_attacks, target, self.ground)
+        return max(shares, default=0.0)
+
     def acts_before(self, own_pace: float, foe: Foe) -> float:
         """Return the chance that a Pokémon acts before an opponent, both with ordinary moves."""
         width = foe.fastest - foe.slowest
@@ -94,11 +109,7 @@ class Matchups:
         return own_pace < foe.pace if self.trick_room else own_pace > foe.pace
 
 
-def _foe_places(battle: Known) -> list[Place]:
-    return battle.sides[FOE].places
-
-
-def _standing(battle: Known, place: Place, tailwind: bool) -> Foe | None:
+def _standing(battle: Known, place: Place, tailwind: bool, belief: Belief | None) -> Foe | None:
     mon = place.mon
     if mon is None or mon.hp <= 0:
         return None
@@ -117,10 +128,18 @@ def _standing(battle: Known, place: Place, tailwind: bool) -> Foe | None:
         place,
         fighter,
         tuple(mon.moves),
+        likely_attacks(likely(mon, belief), tuple(mon.moves)),
         pace(fighter, tailwind=tailwind),
         low * factor,
         high * factor,
     )
+
+
+@lru_cache(maxsize=1 << 12)
+def likely_attacks(chances: Likely, shown: tuple[str, ...]) -> tuple[str, ...]:
+    """Return attacks that were shown, and those that are likelier than not."""
+    names = [*shown, *(move for move, chance in chances.moves.items() if chance > LIKELY)]
+    return tuple(name for name in names if dex().move_of(name).category in (1, 2))
 
 
 @lru_cache(maxsize=_attack_memory)

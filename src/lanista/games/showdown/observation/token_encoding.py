@@ -71,7 +71,7 @@ class TokenWriter:
 
     def write(self, battle: Known, own: Own, belief: Belief | None, out_row: NDArray[Any]) -> None:
         """Fill a row."""
-        matchups = Matchups(battle, own)
+        matchups = Matchups(battle, own, belief)
         party = np.zeros((PARTY, self._widths[0]), np.int16)
         team = np.zeros((PARTY, self._widths[1]), np.int16)
         moves = np.zeros((MOVES * self.places, self._widths[2]), np.int16)
@@ -149,7 +149,7 @@ class TokenWriter:
     def _own_versus(self, own: Own, matchups: Matchups, at: int, mon: OwnMon) -> Token:
         fighter = matchups.party[at] if at < len(matchups.party) else None
         if fighter is None:
-            return [0] * (6 * self.places + 4)
+            return [0] * (7 * self.places + 4)
         ground, moves = matchups.ground, tuple(mon.moves)
         active = own.active[at] if at < len(own.active) else {}
         turned = fighter.turned(mon.tera) if active.get("canTerastallize") else fighter
@@ -157,7 +157,7 @@ class TokenWriter:
         total = 0.0
         for foe in matchups.foes:
             if foe is None:
-                numbers += (0, 0, 0, 0, 0, 0)
+                numbers += (0, 0, 0, 0, 0, 0, 0)
                 continue
             best = matchups.best(fighter, moves, foe.fighter)
             danger = matchups.threat(foe, fighter)
@@ -166,6 +166,7 @@ class TokenWriter:
                 _share(best),
                 _share(danger),
                 _share(danger if turned is fighter else matchups.threat(foe, turned)),
+                _share(matchups.likely_threat(foe, fighter)),
                 round(1000 * knock_out(best, foe.fighter)),
                 round(1000 * matchups.acts_before(matchups.paces[at], foe)),
                 int(matchups.is_faster(matchups.paces[at], foe)),

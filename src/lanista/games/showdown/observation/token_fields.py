@@ -124,6 +124,7 @@ def own_columns(places: int) -> tuple[Column, ...]:
     for at in range(1, places + 1):
         versus += [
             *_scaled((f"best_on{at}", f"threat_of{at}", f"threat_of{at}_turned"), 1000.0),
+            (f"likely_threat_of{at}", 0, 1000.0),
             *_scaled((f"knocks_out{at}", f"acts_before{at}"), 1000.0),
             (f"faster_than{at}", 0, 1.0),
         ]
