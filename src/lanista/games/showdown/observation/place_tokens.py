@@ -9,7 +9,6 @@ from __future__ import annotations
 from lanista.games.showdown.observation.fields import PARTY, REQUEST_FLAGS
 from lanista.games.showdown.observation.token_fields import REMEMBERED_TURNS
 from lanista.games.showdown.protocol.battle_state import (
-    FOE,
     OWN,
     RESIDUAL,
     Event,
@@ -39,7 +38,7 @@ _TERRAIN = {"": 0} | {name: at for at, name in enumerate(TERRAINS, 1)}
 _NO_FLAGS = [0] * len(REQUEST_FLAGS)
 _NO_CONDITIONS = [0] * len(SIDE_CONDITIONS)
 _NO_TURN = [0] * 8
-NOBODY, ITSELF, ITS_ALLY, OTHER_SIDE, EVERYBODY = range(5)
+NOBODY, ITSELF, ITS_ALLY, OTHER_SIDE = range(4)
 
 
 def place_numbers(battle: Known, place: Place, *, locked: bool) -> Token:
@@ -152,6 +151,3 @@ def _age(begun: dict[str, int], name: str, turn: int) -> int:
 def _ages(begun: dict[str, int], turn: int) -> Token:
     """Return the ages of all that a side can have."""
     return [_age(begun, name, turn) for name in SIDE_CONDITIONS] if begun else _NO_CONDITIONS
-
-
-__all__ = ["FOE", "field_numbers", "memory_numbers", "place_numbers", "request_flags"]

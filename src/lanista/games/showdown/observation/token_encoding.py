@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from lanista.games.showdown.observation import token_fields
 from lanista.games.showdown.observation.fields import (
-    ABSENT,
     BENCH,
     FAINTED,
     FIRST_PLACE,
@@ -41,7 +40,7 @@ from lanista.games.showdown.protocol.likely import likely
 from lanista.games.showdown.protocol.requests import PREVIEW, Own, OwnMon
 from lanista.games.showdown.protocol.speeds import bounds
 from lanista.games.showdown.protocol.vocabulary import NONE, UNKNOWN, Dex, dex, number_of
-from lanista.games.showdown.scripted.damage import guessed_stats
+from lanista.games.showdown.scripted.damage import Fighter, guessed_stats
 
 Token = list[int]
 Written = NDArray[np.int16]
@@ -150,7 +149,7 @@ class TokenWriter:
         fighter = matchups.party[at] if at < len(matchups.party) else None
         if fighter is None:
             return [0] * (7 * self.places + 4)
-        ground, moves = matchups.ground, tuple(mon.moves)
+        moves = tuple(mon.moves)
         active = own.active[at] if at < len(own.active) else {}
         turned = fighter.turned(mon.tera) if active.get("canTerastallize") else fighter
         numbers: Token = []
@@ -171,15 +170,7 @@ class TokenWriter:
                 round(1000 * matchups.acts_before(matchups.paces[at], foe)),
                 int(matchups.is_faster(matchups.paces[at], foe)),
             )
-        team = matchups.team
-        best_on_team = danger_of_team = 0.0
-        if team:
-            best_on_team = sum(
-                min(1.0, matchups.best(fighter, moves, foe)) for foe, _ in team
-            ) / len(team)
-            danger_of_team = sum(
-                min(1.0, threat_share(shown, foe, fighter, ground)) for foe, shown in team
-            ) / len(team)
+        best_on_team, danger_of_team = _versus_team(matchups, fighter, moves)
         return [
             *numbers,
             *(_share(total), _share(best_on_team), _share(danger_of_team)),
@@ -341,6 +332,18 @@ def _share(share: float) -> int:
     return min(MOST_SHARE, round(1000 * share))
 
 
+def _versus_team(
+    matchups: Matchups, fighter: Fighter, moves: tuple[str, ...]
+) -> tuple[float, float]:
+    """Return what a Pokémon does to a team that is shown, and what that threatens: means."""
+    team, ground = matchups.team, matchups.ground
+    if not team:
+        return 0.0, 0.0
+    best = sum(min(1.0, matchups.best(fighter, moves, foe)) for foe, _ in team)
+    danger = sum(min(1.0, threat_share(shown, foe, fighter, ground)) for foe, shown in team)
+    return best / len(team), danger / len(team)
+
+
 def _shown_order(side: Side, places: int) -> list[tuple[Mon | None, Place | None]]:
     """Return the team: who stands on the field by place, then the others as they were shown."""
     standing = {place.mon: place for place in side.places if place.mon is not None}
@@ -362,6 +365,3 @@ def _fate(mon: Mon, place: Place | None, side: Side, all_known: bool) -> int:
 def token_writer_of(places: int) -> TokenWriter:
     """Return the writer for a number of places a side."""
     return TokenWriter(places)
-
-
-__all__ = ["ABSENT", "TokenWriter", "token_writer_of"]

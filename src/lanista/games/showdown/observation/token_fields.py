@@ -46,7 +46,7 @@ OWN_GROUP, FOE_GROUP, MOVE_GROUP = "own", "foe", "move"
 LIKELY_MOVES, LIKELY_ITEMS, LIKELY_TERAS = 4, 2, 2
 REMEMBERED_TURNS = 2
 AIMS = 5
-"""At whom a move went: nobody, itself, its ally, the other side, all."""
+"""At whom a move went: nobody or all, itself, its ally, the other side; room for one more."""
 TARGETS = (
     *("one_foe", "all_foes", "all_others", "itself", "ally", "own_side", "foe_side", "everything"),
     "any_foe",

@@ -20,7 +20,7 @@ from lanista.games.showdown.protocol.vocabulary import CATEGORIES, NONE, OTHER, 
 
 FATE_WORDS = ("absent", "bench", "field", "field 2", "fainted", "not shown", "left at home")
 KIND_WORDS = ("nothing", "moved", "switched", "dragged", "kept from moving", "end of turn")
-AIM_WORDS = ("nobody", "itself", "its ally", "the other side", "all")
+AIM_WORDS = ("nobody", "itself", "its ally", "the other side")
 REQUEST_WORDS = ("not asked", "preview", "turn", "forced switch")
 _BY_NAME: Mapping[str, tuple[str, ...]] = {
     "fate": FATE_WORDS,
