@@ -24,7 +24,8 @@ from lanista.games.random_bot import RandomBot
 from lanista.games.showdown.actions.orders import legal_previews, preview_text
 from lanista.games.showdown.entry import ENTRY
 from lanista.games.showdown.game import DEFAULT_FORMAT, Showdown
-from lanista.games.showdown.observation.description import write_mask
+from lanista.games.showdown.observation.description import OBSERVATIONS, write_mask
+from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.sim.battles import Battles
 from lanista.games.showdown.sim.views import SEATS, Update
 from lanista.games.streams import Stream
@@ -53,6 +54,7 @@ def showdown() -> Iterator[dict[str, Any]]:
         return
     yield whole(DEFAULT_FORMAT, game)
     yield from parts(game)
+    yield from observations()
     yield from bots(game)
     yield from together(game)
     game.close()
@@ -149,6 +151,40 @@ def parts(game: Showdown) -> Iterator[dict[str, Any]]:
             spent.append(1000 * (time.process_time() - began) / MASKS)
         name = f"showdown {task}, {DEFAULT_FORMAT}"
         yield _line(name, "CPU milliseconds a decision", spent, 4)
+
+
+def observations() -> Iterator[dict[str, Any]]:
+    """Measure what each version of the observation costs in play between bots that think.
+
+    Timed where it is written, so that every decision is new; the simulator is not in it.
+    """
+    plain = Tracker.encode
+    for version in OBSERVATIONS:
+        times: list[int] = []
+
+        def timed(tracker: Tracker, row: Any, times: list[int] = times) -> None:
+            began = time.process_time_ns()
+            plain(tracker, row)
+            times.append(time.process_time_ns() - began)
+
+        game = Showdown(SLOTS, 3, team_pool_path="held-out", mode="cross", observation=version)
+        bot = make_bot("showdown", "heuristic", game.spec, 1)
+        spent = []
+        try:
+            setattr(Tracker, "encode", timed)  # noqa: B010 - mypy refuses an assignment.
+            for first in range(0, SLOTS * (REPEATS + 1), SLOTS):
+                times.clear()
+                game.start(range(SLOTS), range(first, first + SLOTS))
+                while len(decisions := game.decisions()):
+                    rows = np.arange(len(decisions))
+                    game.act(rows, bot.act(decisions, rows))
+                spent.append(sum(times) / len(times) / 1e6)
+        finally:
+            setattr(Tracker, "encode", plain)  # noqa: B010
+            game.close()
+        name = f"showdown observation {version} in play, {DEFAULT_FORMAT}"
+        # The first round fills what is remembered.
+        yield _line(name, "CPU milliseconds a decision", spent[1:], 4)
 
 
 def bots(game: Showdown) -> Iterator[dict[str, Any]]:

@@ -148,6 +148,7 @@ def test_wheel_and_source_archive_hold_licence_and_notice(tmp_path: Path) -> Non
 def test_the_notice_keeps_what_the_simulators_licence_asks_for() -> None:
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     assert "games/showdown/dex.json" in notice
+    assert "games/showdown/traits.json" in notice
     assert "Copyright (c) 2011-2026 Guangcong Luo and other contributors" in notice
     assert "The above copyright notice and this permission notice shall be included" in notice
     assert 'THE SOFTWARE IS PROVIDED "AS IS"' in notice

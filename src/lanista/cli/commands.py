@@ -64,6 +64,7 @@ SHOWDOWN = Group(
         "play": Entry("showdown.play:Play", "Play a policy on a server."),
         "evaluate": Entry("showdown.evaluate:Evaluate", "Measure a policy on real servers."),
         "import-logs": Entry("showdown.import_logs:ImportLogs", "Turn battle logs into data."),
+        "encode": Entry("showdown.encode:Encode", "Show what a policy sees of a battle."),
         "teams": Entry("showdown.teams:MakeTeams", "Make a pool of legal teams."),
     },
 )

@@ -59,6 +59,8 @@ class Wanted:
     winners_only: bool = False
     min_rating: int | None = None
     """Only sides whose player had at least this rating; unknown ratings are too low."""
+    observation: int = 1
+    """The version of the observation that the policy will read."""
 
 
 @dataclass
@@ -179,7 +181,13 @@ class _Import:
                 raise LogError(f"is of a format that is not played here: {log.format}")
             self.format = FORMATS[name]
             self.done.format = name
-            game = Showdown(1, format=name, team_pool_path=self.filters.team_pool_path)
+            filters = self.filters
+            game = Showdown(
+                1,
+                format=name,
+                team_pool_path=filters.team_pool_path,
+                observation=filters.observation,
+            )
             self.spec, self.belief = game.spec, game.dealer.belief
             game.close()
         if log.format != self.format.name:

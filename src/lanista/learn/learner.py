@@ -374,7 +374,8 @@ class Learner:
 
     @property
     def _drops(self) -> bool:
-        return bool(self.network.dropout or critic_network(self.network, self.settings).dropout)
+        networks = self.network, critic_network(self.network, self.settings)
+        return any(network.dropout or network.id_dropout for network in networks)
 
     def _dropped(self, run: Callable[[], Forward], number: int) -> Forward:
         """Run the networks with units dropped; what targets are made of comes from the whole."""

@@ -44,3 +44,19 @@ class Dropout(nn.Module):
             return x
         kept = torch.rand(x.shape, generator=stream, device=x.device) >= self.rate
         return x * kept.to(x.dtype) / (1 - self.rate)
+
+
+class IdDropout(nn.Module):
+    """Sets the whole embedding of an id to 0 with probability `rate`; the others stay."""
+
+    def __init__(self, rate: float | None) -> None:
+        super().__init__()
+        self.rate = rate or 0.0
+
+    def forward(self, embedded: Tensor, ids: Tensor) -> Tensor:
+        """Return `embedded [N, tokens, categories, depth]`; `ids [categories]` says which drop."""
+        if not self.rate or (stream := _stream.get()) is None:
+            return embedded
+        shape = embedded.shape[:-1]
+        kept = torch.rand(shape, generator=stream, device=embedded.device) >= self.rate
+        return embedded * (kept | ~ids).to(embedded.dtype)[..., None]

@@ -14,6 +14,7 @@ from torch.nn import functional
 from lanista.games.contract import Observation
 from lanista.nets import rowwise
 from lanista.nets.boards import board_columns, board_of
+from lanista.nets.dropout import IdDropout
 from lanista.nets.tokens import depth_of, layout_of
 
 _HALF = torch.bfloat16
@@ -134,8 +135,10 @@ class TokenEncoder(nn.Module):
         width: int,
         embedding: int | None = None,
         readout: str | None = None,
+        id_dropout: float | None = None,
     ) -> None:
         super().__init__()
+        self.id_dropout = IdDropout(id_dropout)
         layout, depth = layout_of(observation, readout), depth_of(width, embedding)
         # One table below the other, so that all categories of a token are looked up at once.
         self.embedding = nn.Embedding(layout.rows, depth) if layout.rows else None
@@ -146,7 +149,7 @@ class TokenEncoder(nn.Module):
         )
         self._shared = [kind.distinct_places < kind.count for kind in layout.kinds]
         for number, kind in enumerate(layout.kinds):
-            for name in ("categories", "rows", "numbers", "scale", "places"):
+            for name in ("categories", "rows", "ids", "numbers", "scale", "places"):
                 buffer = torch.from_numpy(getattr(kind, name)).to("cpu")
                 self.register_buffer(f"{name}{number}", buffer, False)
 
@@ -171,7 +174,8 @@ class TokenEncoder(nn.Module):
         if self.embedding is not None and categories.shape[1]:
             values = observation.index_select(-1, categories.flatten()).long()
             rows = values.view(-1, *categories.shape) + self.get_buffer(f"rows{number}")
-            columns.append(self.embedding(rows).flatten(-2))
+            embedded = self.id_dropout(self.embedding(rows), self.get_buffer(f"ids{number}"))
+            columns.append(embedded.flatten(-2))
         numbers = self.get_buffer(f"numbers{number}")
         if numbers.shape[1]:
             scale = self.get_buffer(f"scale{number}")

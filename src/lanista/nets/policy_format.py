@@ -372,7 +372,9 @@ def _as_json(header: PolicyHeader) -> dict[str, Any]:
 
 
 def _shown(settings: Mapping[str, Any], name: str) -> str:
-    value = settings.get(name)
+    if name not in settings:
+        return "default"
+    value = settings[name]
     return printable(value) if isinstance(value, str) else quoted(value)
 
 

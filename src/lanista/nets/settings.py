@@ -47,6 +47,9 @@ class Network:
     """Numbers of a view less their running mean over the decisions learned from, divided by their
     running deviation, and cut off beyond this bound, such as 5; categories stay as they are. None:
     numbers are divided by the scale that the game states."""
+    id_dropout: float | None = None
+    """Probability with which a transformer does not see which species, move or the like something
+    is while learning, so that it learns from what they do; who plays sees all. None: 0."""
     readout: Literal["pointer"] | None = None
     """pointer: a choice is scored by the tokens that the game says it is about (a transformer, in
     a game that describes its choices). None: by its number, from the mean of all tokens."""
@@ -92,8 +95,14 @@ class Network:
                 f"Network embedding is {size}, and only a transformer embeds categories, not a "
                 f"{self.kind}; leave it out."
             )
-        if rate is not None and not 0 <= rate < 1:
-            raise LanistaError(f"Network dropout is {rate}; give a number from 0 to below 1.")
+        for name, share in (("dropout", rate), ("id_dropout", self.id_dropout)):
+            if share is not None and not 0 <= share < 1:
+                raise LanistaError(f"Network {name} is {share}; give a number from 0 to below 1.")
+        if self.id_dropout is not None and not self._torso.attention:
+            raise LanistaError(
+                f"Network id_dropout is {self.id_dropout}, and only a transformer embeds ids, not "
+                f"a {self.kind}; leave it out."
+            )
         bound = self.normalise_observations
         if bound is not None and not 0 < bound <= MOST_DEVIATIONS:
             raise LanistaError(

@@ -19,6 +19,8 @@ from lanista.games.contract import Field, Observation
 
 DEPTH = 32
 """Numbers of a category's embedding, in networks that are not narrower."""
+FEW = 64
+"""A category of a table with more values than this is an id: a species or a move, not a type."""
 MOST_PAIRS = 1 << 28
 """The most scores that one attention may have for one decision: tokens × tokens × heads."""
 
@@ -32,6 +34,8 @@ class Tokens:
     """`[count, categories]`: the entries that are categories."""
     rows: NDArray[np.int64]
     """`[categories]`: the row of the embedding at which each of them begins to count."""
+    ids: NDArray[np.bool_]
+    """`[categories]`: which of them say which one of many something is."""
     numbers: NDArray[np.int64]
     """`[count, numbers]`: the entries that are numbers."""
     scale: NDArray[np.float32]
@@ -168,11 +172,13 @@ def _tokens(
     entries: dict[bool, list[NDArray[np.int64]]] = {True: [], False: []}
     rows: list[int] = []
     scale: list[float] = []
+    ids: list[bool] = []
     for start, field, tokens in kind:
         at = np.arange(start, start + field.size).reshape(tokens, -1)
         entries[field.classes > 0].append(at)
         if field.classes:
             rows += [rows_of[start]] * at.shape[1]
+            ids += [bool(field.table) and field.classes > FEW] * at.shape[1]
         else:
             scale += [1.0 / field.scale] * at.shape[1]
     nothing = np.zeros((count, 0), np.int64)
@@ -180,6 +186,7 @@ def _tokens(
         count,
         np.concatenate([nothing, *entries[True]], 1),
         np.array(rows, np.int64),
+        np.array(ids, np.bool_),
         np.concatenate([nothing, *entries[False]], 1),
         np.array(scale, np.float32),
         np.arange(count) if places is None else np.array(places, np.int64),

@@ -178,7 +178,9 @@ class Transformer(Torso):
         super().__init__()
         self.width = network.resolved_width
         refuse_attention(token_count(observation), network.resolved_attention_heads)
-        self.encoder = TokenEncoder(observation, self.width, network.embedding, network.readout)
+        self.encoder = TokenEncoder(
+            observation, self.width, network.embedding, network.readout, network.id_dropout
+        )
         self.shows_tokens = network.readout is not None
         self.blocks = nn.ModuleList(
             Block(self.width, network.resolved_attention_heads, network.dropout)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.observation.description import observation_of
 from lanista.games.showdown.protocol.battle_state import FOE, Event, Mon, Place
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.tracker import Tracker

@@ -12,7 +12,7 @@ from showdown_matches import player, step
 
 from lanista.games.showdown.formats import Format, format_named
 from lanista.games.showdown.game import Showdown
-from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.observation.description import observation_of
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.sim.battles import Setup
 from lanista.games.showdown.sim.process import Worker

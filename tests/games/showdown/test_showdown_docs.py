@@ -12,8 +12,7 @@ from lanista.cli import main as cli
 from lanista.games.registry import bot_names, entry
 from lanista.games.showdown.actions.orders import PREVIEWS, orders_of
 from lanista.games.showdown.formats import FORMATS, format_named
-from lanista.games.showdown.observation.description import describe
-from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.observation.description import describe, observation_of
 from lanista.games.showdown.teams.pool import BUILT_IN, PATTERN
 from lanista.nets.policy_file import load_policy
 from lanista.nets.tokens import layout_of

@@ -17,7 +17,7 @@ from showdown_play import needs_simulator, setups
 
 from lanista.games.showdown.actions.orders import orders_of, preview_text
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.observation.description import observation_of
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.sim.battles import Battles, Setup
@@ -34,6 +34,11 @@ HIDES = re.compile(r"move [34]|terastallize")
 ITEM, MOVES, EFFORT, EXTRA = 2, 4, 6, 11
 Rows = list[tuple[View, NDArray[np.int16]]]
 Edit = Callable[[int, list[str]], None]
+
+
+@pytest.fixture(params=[1, 2])
+def observation(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +69,19 @@ def pick(seat: int, request: Request, stream: Stream) -> str:
 
 
 def play(
-    battles: Battles, setup: Setup, script: list[tuple[int, str]] | None = None
+    battles: Battles,
+    setup: Setup,
+    observation: int,
+    script: list[tuple[int, str]] | None = None,
 ) -> tuple[Rows, Rows, list[tuple[int, str]]]:
     """Play a battle, by a script if one is given; return each seat's rows and the choices."""
-    length, stream = observation_of(FORMAT).length, Stream.keyed(5, setup.slot, 0, "act")
+    length, stream = (
+        observation_of(FORMAT, observation).length,
+        Stream.keyed(5, setup.slot, 0, "act"),
+    )
     assert setup.teams is not None
     belief = Belief.of_teams([setup.teams[PLAYER]])
-    trackers = (Tracker(FORMAT, PLAYER, belief), Tracker(FORMAT, OPPONENT, belief))
+    trackers = [Tracker(FORMAT, seat, belief, observation) for seat in (PLAYER, OPPONENT)]
     rows: tuple[Rows, Rows] = ([], [])
     made: list[tuple[int, str]] = []
     planned = iter(script or ())
@@ -111,14 +122,14 @@ def unseen(at: int, parts: list[str]) -> None:
 
 
 def test_moves_types_and_absent_pokemon_leave_no_trace_in_a_whole_battle(
-    battles: Battles,
+    battles: Battles, observation: int
 ) -> None:
     compared = 0
     for setup in setups(battles, VGC, 4, seed=21):
-        mine, theirs, script = play(battles, setup)
+        mine, theirs, script = play(battles, setup, observation)
         if any(seat == OPPONENT and HIDES.search(text) for seat, text in script):
             continue  # It had no other order left.
-        again, others, _ = play(battles, changed(setup, unseen), script)
+        again, others, _ = play(battles, changed(setup, unseen), observation, script)
         assert len(again) == len(mine)
         assert all(same_rows(mine, again))
         assert not any(same_rows(theirs, others)), "the change is there for its owner"
@@ -131,11 +142,11 @@ def other_item(at: int, parts: list[str]) -> None:
     parts[ITEM] = "leftovers" if parts[ITEM] != "leftovers" else "brightpowder"
 
 
-def test_an_item_leaves_no_trace_until_a_line_shows_it(battles: Battles) -> None:
+def test_an_item_leaves_no_trace_until_a_line_shows_it(battles: Battles, observation: int) -> None:
     shown = 0
     for setup in setups(battles, VGC, 4, seed=22):
-        mine, _, script = play(battles, setup)
-        again, _, _ = play(battles, changed(setup, other_item), script)
+        mine, _, script = play(battles, setup, observation)
+        again, _, _ = play(battles, changed(setup, other_item), observation, script)
         equal = same_rows(mine, again)
         views = [a[0] == b[0] for a, b in zip(mine, again, strict=False)]
         first = views.index(False) if False in views else len(views)
@@ -147,15 +158,15 @@ def test_an_item_leaves_no_trace_until_a_line_shows_it(battles: Battles) -> None
 
 
 def test_an_effort_spread_of_a_pokemon_on_the_bench_leaves_no_trace_until_it_fights(
-    battles: Battles,
+    battles: Battles, observation: int
 ) -> None:
     def bulkier(at: int, parts: list[str]) -> None:
         if at in (2, 3):
             parts[EFFORT] = "252,,252,,4,"
 
     for setup in setups(battles, VGC, 3, seed=23):
-        mine, _, script = play(battles, setup)
-        again, _, _ = play(battles, changed(setup, bulkier), script)
+        mine, _, script = play(battles, setup, observation)
+        again, _, _ = play(battles, changed(setup, bulkier), observation, script)
         bench = {each.partition("|")[0] for each in setup.teams[OPPONENT].split("]")[2:4]}
         came = re.compile("|".join(rf"\|(switch|drag)\|p2.: {re.escape(name)}" for name in bench))
         quiet = 0
@@ -165,11 +176,13 @@ def test_an_effort_spread_of_a_pokemon_on_the_bench_leaves_no_trace_until_it_fig
         assert all(same_rows(mine[:quiet], again[:quiet]))
 
 
-def test_rows_do_not_depend_on_what_the_other_seats_tracker_is_told(battles: Battles) -> None:
+def test_rows_do_not_depend_on_what_the_other_seats_tracker_is_told(
+    battles: Battles, observation: int
+) -> None:
     setup = setups(battles, VGC, 1, seed=24)[0]
-    for seat, rows in enumerate(play(battles, setup)[:2]):
+    for seat, rows in enumerate(play(battles, setup, observation)[:2]):
         assert setup.teams is not None
-        alone = Tracker(FORMAT, seat, Belief.of_teams([setup.teams[PLAYER]]))
+        alone = Tracker(FORMAT, seat, Belief.of_teams([setup.teams[PLAYER]]), observation)
         for view, row in rows:
             alone.hear(view.lines)
             assert view.request is not None

@@ -22,8 +22,7 @@ from showdown_spectating import (
 from lanista.games.contract import Spec
 from lanista.games.showdown.actions.orders import PREVIEWS
 from lanista.games.showdown.formats import format_named
-from lanista.games.showdown.observation.description import describe
-from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.observation.description import describe, observation_of
 from lanista.games.showdown.sim.battles import Battles, Setup
 from lanista.games.showdown.sim.process import Worker
 from lanista.games.showdown.spectating.rows import Battle, Row, read_battle

@@ -185,6 +185,7 @@ class Evaluation:
             batcher=Batcher(),
             report=report,
             troubles=self.troubles,
+            observation=self.who.observation,
         )
         await play_bouts(setting, self.bouts, self.command.concurrency)
 

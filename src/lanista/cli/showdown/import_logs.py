@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import optional, switch
+from lanista.cli.common.flags import number, optional, switch
 from lanista.cli.common.outputs import EMPTY, Writes
 from lanista.errors import LanistaError
 
@@ -39,6 +39,8 @@ class ImportLogs:
     """Import only the decisions of who won."""
     min_rating: Annotated[int | None, optional("N")] = None
     """Import only the decisions of players with at least this rating."""
+    observation: Annotated[int, number(1)] = 1
+    """What the policy will see: version 1 or 2, as in the game's settings."""
 
     def run(self) -> int:
         """Import, say what came of it, and return 0."""
@@ -48,7 +50,13 @@ class ImportLogs:
 
         if not self.logs:
             raise LanistaError("No battle log was given; name files or folders of them.")
-        selection = Wanted(self.format, self.team_pool_path, self.winners_only, self.min_rating)
+        selection = Wanted(
+            self.format,
+            self.team_pool_path,
+            self.winners_only,
+            self.min_rating,
+            self.observation,
+        )
         files = find_logs(self.logs)
         with progress_of(len(files), "log files") as progress:
             done = import_logs(files, self.output, selection, lambda *_: progress(1))

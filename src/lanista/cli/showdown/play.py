@@ -248,6 +248,7 @@ class _Runner:
             password=self.password,
             spare_names=self._spare_names(),
             belief=self.teams.belief,
+            observation=self.who.observation,
             timer=not self.command.no_timer,
             patience=self.command.answer_timeout,
             tell=_tell,

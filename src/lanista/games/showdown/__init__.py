@@ -20,7 +20,11 @@ From lines to an observation: tracker.py follows a battle for one player, lines.
 and volatile_lines.py say what each kind of line tells (naming.py, effects.py: whom and what it
 names), requests.py what a request tells; knowledge.py is what is known then, speeds.py and
 belief.py what follows from it; vocabulary.py numbers names (dex.json, made by dex.mjs), fields.py
-lays an observation out and encoding.py writes it.
+lays an observation out and encoding.py writes it. Of observation version 2: traits.py has what
+moves, items and abilities do and what species bring (traits.json, made by traits.mjs), likely.py
+what an opponent probably has, token_fields.py the layout, token_encoding.py the writer with
+mon_traits.py, place_tokens.py, move_tokens.py and matchups.py (damage and threats), privileged.py
+what a critic may see, and actions/references.py which tokens an order is about.
 
 What a step hands over (views.py). `Battles.start` and `Battles.choose` return an `Update` for every
 battle that moved on:
@@ -53,10 +57,12 @@ after every update with that seat's `View` and nothing else.
     tracker.ask(view.request)         then the request, unless it is None; `wait` ones too
     tracker.encode(row)               `row` has observation_of(format).length entries of int16
 
+A fourth argument of `Tracker`, and a second of `observation_of`, is the version of the observation.
+
 `belief` is `Belief.of_teams(team.packed for team in pool.teams)`, made once and shared, or None.
 `hear` and `ask` raise `GameError` where a message cannot be read. `tracker.strange` counts what was
 ignored because nobody here knows it. A refused choice (`View.refused`) comes without lines: ask
 with the new request and encode. Token i of the own party is position i + 1 of the simulator, so
 orders.py's switches and the moves of place 0 and 1 are in the order of the tokens. A new
-observation goes with `OBSERVATION_VERSION` of encoding.py.
+observation is a new version, and the old ones stay.
 """

@@ -25,6 +25,9 @@ ENTRY = Entry(
         "mode": Setting(
             "mirror", "Whether both seats get one team or each its own.", choices=MODES
         ),
+        "observation": Setting(
+            1, "What a seat is shown: 1, or 2 with tokens that choices point at.", choices=(1, 2)
+        ),
         "workers": Setting(1, "How many Node processes run the battles.", in_files=(1,)),
     },
     bots={bot.name: bot for bot in (*OURS, *(BOTS if is_installed() else ()))},

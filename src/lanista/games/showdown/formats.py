@@ -41,3 +41,8 @@ def format_named(name: str) -> Format:
     if name not in FORMATS:
         raise GameError(f"There is no Showdown format {name!r}; {nearest(name, FORMATS)}")
     return FORMATS[name]
+
+
+def same_choices(one: Format, other: Format) -> bool:
+    """Return whether a policy of one format sees and chooses in the other as in its own."""
+    return (one.doubles, one.brings_team) == (other.doubles, other.brings_team)

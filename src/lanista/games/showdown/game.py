@@ -33,11 +33,13 @@ from lanista.games.showdown.draw import picture
 from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.observation.description import (
     LONGEST,
+    OBSERVATIONS,
     describe,
     previews_of,
     whole_action,
     wrong_head,
 )
+from lanista.games.showdown.observation.privileged import privileged_views
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.sim.battles import NOTHING, Battles, Setup, simulator_seed
 from lanista.games.showdown.sim.deals import Dealer
@@ -84,11 +86,15 @@ class Showdown:
         team_pool_path: str = "",
         mode: str = "mirror",
         workers: int = 1,
+        observation: int = 1,
     ) -> None:
         self.slots, self.seed = read_size(slots, seed)
         self.format = format_named(format)
         if not 1 <= workers <= MOST_WORKERS:
             raise GameError(f"workers is {workers}; give a number from 1 to {MOST_WORKERS}.")
+        if observation not in OBSERVATIONS:
+            raise GameError(f"observation is {observation!r}; choose from 1 and 2.")
+        self.observation = observation
         self.orders = orders_of(self.format)
         self.previews = previews_of(self.format)
         # Worker w has the slots w, w + workers, …; a slot's next battle is `stride` further on.
@@ -100,7 +106,7 @@ class Showdown:
         except BaseException:
             self.battles.close()
             raise
-        self.spec = describe(self.format, mode, team_pool_path, self.dealer.version)
+        self.spec = describe(self.format, mode, team_pool_path, self.dealer.version, observation)
         tables = self._tables = Tables(self.slots, self.spec, self.orders, self.previews)
         self.reward, self.shaping, self.returns = tables.reward, tables.shaping, tables.returns
         self.score, self.done, self.cut_off = tables.score, tables.done, tables.cut_off
@@ -161,8 +167,9 @@ class Showdown:
         return np.array(sorted(over), np.int32)
 
     def privileged(self) -> NDArray[Any]:
-        """Refuse: there is no view with more in it."""
-        raise GameError(f"{self.spec.name} has no privileged view.")
+        """Return each row's observation with the other seat's own team and request beside it."""
+        rows = [(slot, seat, match.trackers[1 - seat]) for slot, seat, match, _ in self._rows]
+        return privileged_views(self.spec, self._tables.observation, rows)
 
     def resample_hidden(self, slot: int, seat: int, stream: Stream) -> None:
         """Redraw what `seat` has not been told of the opponent's team, and the dice to come."""
@@ -232,7 +239,7 @@ class Showdown:
         return slot + self._stride * self._begun[slot]
 
     def _tracker(self, seat: int) -> Tracker:
-        return Tracker(self.format, seat, self.dealer.belief)
+        return Tracker(self.format, seat, self.dealer.belief, self.observation)
 
     def _begin(self, new_matches: dict[int, tuple[int, int]]) -> None:
         """Begin a match in each slot; one whose worker dies at once is begun again."""

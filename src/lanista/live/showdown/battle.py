@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 from lanista.games.contract import GameError
 from lanista.games.showdown.actions.orders import orders_of, preview_text
 from lanista.games.showdown.formats import Format
-from lanista.games.showdown.observation.description import previews_of, write_mask
-from lanista.games.showdown.observation.encoding import observation_of
+from lanista.games.showdown.observation.description import (
+    observation_of,
+    previews_of,
+    write_mask,
+)
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.protocol.vocabulary import to_id
@@ -73,6 +76,8 @@ class Battle:
     name: str
     """The player's own account."""
     belief: Belief | None = None
+    observation: int = 1
+    """The version of the observation that its player reads."""
     opponent: str = ""
     tracker: Tracker | None = None
     transcript: Told = field(default_factory=Told)
@@ -164,7 +169,7 @@ class Battle:
         choices[list(barred)] = False
         if not choices.any():
             return None
-        observation = np.zeros(observation_of(self.format).length, np.int16)
+        observation = np.zeros(observation_of(self.format, self.observation).length, np.int16)
         self.tracker.encode(observation)
         return Question(request, observation, mask, self.tracker, self.transcript)
 
@@ -200,7 +205,7 @@ class Battle:
     def _sit(self, place: Any) -> None:
         if place not in SEATS:
             raise GameError(f"A Showdown battle seats its player at {place!r:.40}.")
-        self.tracker = Tracker(self.format, SEATS[place], self.belief)
+        self.tracker = Tracker(self.format, SEATS[place], self.belief, self.observation)
 
     def _end(self, fields: list[str]) -> None:
         self.ended = True

@@ -15,7 +15,7 @@ from lanista.games import registry
 from lanista.games.bot_files import bot_from_file, is_bot_file
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
-from lanista.games.showdown.formats import Format, format_named
+from lanista.games.showdown.formats import Format, format_named, same_choices
 from lanista.games.showdown.game import DEFAULT_FORMAT
 from lanista.games.showdown.observation.description import NAME, describe
 from lanista.games.showdown.protocol.belief import Belief
@@ -46,6 +46,11 @@ class Who:
         """The pool that the policy learnt with, which it takes others' teams to come from."""
         return str(self.settings.get("team_pool_path", ""))
 
+    @property
+    def observation(self) -> int:
+        """The version of the observation that the policy reads."""
+        return int(self.settings.get("observation", 1))
+
     def belief_pool(self, pool: str | None) -> str:
         """Return `pool`, or the one that the policy says, which may name no folder by itself."""
         if pool is not None:
@@ -59,7 +64,7 @@ class Who:
     def spec(self, version: str) -> Spec:
         """Return the game that it plays; `version` is the simulator's."""
         mode = str(self.settings.get("mode", MIRROR))
-        return describe(self.format, mode, self.team_pool, version)
+        return describe(self.format, mode, self.team_pool, version, self.observation)
 
 
 def who_is(word: str, format: str | None = None) -> Who:
@@ -82,13 +87,14 @@ def who_is(word: str, format: str | None = None) -> Who:
 def _of_header(word: str, kind: str, header: PolicyHeader, format: str | None) -> Who:
     if header.game != NAME:
         raise LanistaError(f"{word} plays {header.game}, and no Showdown; name another policy.")
-    policy_format = str(header.settings.get("format"))
-    if format is not None and format != policy_format:
+    learnt, wanted = str(header.settings.get("format")), format or ""
+    chosen = format_named(wanted or learnt)
+    if not same_choices(chosen, format_named(learnt)):
         raise LanistaError(
-            f"{word} plays {policy_format}, and --format is {format}; leave --format out, or name "
-            "a policy for that format."
+            f"{word} plays {learnt}, and --format is {wanted}, which has other choices; leave "
+            "--format out, or name a policy for that format."
         )
-    return Who(word, kind, format_named(policy_format), dict(header.settings))
+    return Who(word, kind, chosen, dict(header.settings))
 
 
 def load_player(

@@ -89,6 +89,8 @@ class Setting:
     """Called once for each battle, as it ends."""
     troubles: list[str]
     """What poke-env's players complained of."""
+    observation: int = 1
+    """The version of the observation that ours reads."""
 
 
 async def play_bouts(setting: Setting, bouts: Sequence[Bout], lanes: int) -> None:
@@ -124,6 +126,7 @@ class _Lane:
             self.url,
             f"lanista {self.number}",
             belief=setting.belief,
+            observation=setting.observation,
             batcher=setting.batcher,
         )
         try:

@@ -63,6 +63,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
         password: str | None = None,
         spare_names: Iterable[str] = (),
         belief: Belief | None = None,
+        observation: int = 1,
         batcher: Batcher | None = None,
         timer: bool = False,
         patience: float = PATIENCE,
@@ -72,7 +73,8 @@ class ServerPlayer(Player):  # type: ignore[misc]
 
         `spare_names` are tried in turn where the name is taken; `username` is the one it has.
         `timer` has the server watch both players' time. Words that are not known are a refusal
-        when no battle begins in `patience` seconds. `tell` hears sentences for the user.
+        when no battle begins in `patience` seconds. `observation` is the version that the source
+        reads. `tell` hears sentences for the user.
         """
         super().__init__(
             battle_format=format.name,
@@ -83,6 +85,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
         )
         self.ps_client = self.connection = Connection(self, url, name, password, spare_names)
         self.source, self.kind, self.belief = source, format, belief
+        self.observation = observation
         self.batcher = batcher or Batcher()
         self.timer, self.tell = timer, tell
         self.reconnections = 0
@@ -357,7 +360,7 @@ class ServerPlayer(Player):  # type: ignore[misc]
     # Battles.
 
     def _open(self, tag: str) -> Table:
-        battle = Battle(tag, self.kind, self.username, self.belief)
+        battle = Battle(tag, self.kind, self.username, self.belief, self.observation)
         match, self._match = self._match, None
         table = Table(battle, self.source, self.batcher, self._send, self._leave, match)
         self._tables[tag] = table

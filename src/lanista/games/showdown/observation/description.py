@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.games.contract import Abilities, Facts, Head, Spec
+from lanista.games.contract import Abilities, Facts, Head, Observation, Spec
 from lanista.games.showdown.actions.orders import (
     PREVIEWS,
     SLOT_ORDERS,
@@ -22,13 +23,18 @@ from lanista.games.showdown.actions.orders import (
     preview_text,
     slot_text,
 )
+from lanista.games.showdown.actions.references import preview_references, turn_references
 from lanista.games.showdown.formats import Format
-from lanista.games.showdown.observation.encoding import OBSERVATION_VERSION, observation_of
+from lanista.games.showdown.observation import token_fields
+from lanista.games.showdown.observation.fields import layout
+from lanista.games.showdown.observation.privileged import privileged_of
 from lanista.games.showdown.sim.views import SEATS, Request
 
 NAME = "showdown"
 LONGEST = 4000
 """The simulator calls a tie in its turn 1,000; one of its turns may ask several times."""
+OBSERVATIONS = (1, token_fields.VERSION)
+"""The versions of the observation that a game can be made with."""
 UNASKED = 0
 """The one choice of a head that is not asked."""
 
@@ -38,30 +44,62 @@ def previews_of(format: Format) -> int:
     return len(PREVIEWS) if format.brings_team else 0
 
 
-def describe(format: Format, mode: str, team_pool_path: str, version: str) -> Spec:
+def describe(
+    format: Format, mode: str, team_pool_path: str, version: str, observation: int = 1
+) -> Spec:
     """Return the game's spec; how many workers there are changes no match and is left out."""
-    factors = (SLOT_ORDERS, SLOT_ORDERS) if format.doubles else ()
-    turn = Head("turn", orders_of(format).size, _order_labels(format.doubles), factors)
-    previews = previews_of(format)
-    preview = Head("preview", previews, tuple(map(preview_text, range(previews))))
+    settings: dict[str, Any] = {
+        "format": format.name,
+        "team_pool_path": team_pool_path,
+        "mode": mode,
+    }
+    if observation != 1:
+        settings |= {"observation": observation}
     return Spec(
         name=NAME,
         facts=Facts(
             SEATS,
             LONGEST,
-            observation_version=OBSERVATION_VERSION,
+            observation_version=observation,
             hidden=True,
             chance=True,
             zero_sum=True,
             simultaneous=True,
             symmetric=True,
         ),
-        observation=observation_of(format),
-        heads=(preview, turn) if previews else (turn,),
+        observation=observation_of(format, observation),
+        heads=_heads(format, observation),
         abilities=Abilities(simulator="pokemon-showdown", simulator_version=version),
-        settings={"format": format.name, "team_pool_path": team_pool_path, "mode": mode},
-        free_settings=("team_pool_path", "mode"),
+        settings=settings,
+        free_settings=("format", "team_pool_path", "mode"),
+        privileged=privileged_of(format) if observation == token_fields.VERSION else None,
     )
+
+
+def observation_of(format: Format, version: int = 1) -> Observation:
+    """Return the layout of a format's observations."""
+    places = 2 if format.doubles else 1
+    if version == token_fields.VERSION:
+        return token_fields.token_layout(places)
+    return layout(places)
+
+
+def _heads(format: Format, observation: int) -> tuple[Head, ...]:
+    factors = (SLOT_ORDERS, SLOT_ORDERS) if format.doubles else ()
+    points = observation == token_fields.VERSION
+    turn = Head(
+        "turn",
+        orders_of(format).size,
+        _order_labels(format.doubles),
+        factors,
+        references=turn_references(format.doubles) if points else (),
+    )
+    previews = previews_of(format)
+    if not previews:
+        return (turn,)
+    labels = tuple(map(preview_text, range(previews)))
+    references = preview_references() if points else ()
+    return Head("preview", previews, labels, references=references), turn
 
 
 @cache

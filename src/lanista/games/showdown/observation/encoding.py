@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.games.contract import Observation
-from lanista.games.showdown.formats import Format
 from lanista.games.showdown.observation.fields import (
     BENCH,
     EVENTS,
@@ -30,7 +28,6 @@ from lanista.games.showdown.observation.fields import (
     REQUEST_FLAGS,
     STATUSES,
     event_columns,
-    layout,
     place_columns,
 )
 from lanista.games.showdown.protocol import belief
@@ -66,8 +63,6 @@ from lanista.games.showdown.protocol.vocabulary import (
     number_of,
 )
 
-OBSERVATION_VERSION = 1
-"""Moves exactly when the same battle can give another observation."""
 Token = list[int]
 Written = NDArray[np.int16]
 MOST = 20
@@ -89,11 +84,6 @@ _HIDDEN = [
     for name, _, _ in MON
 ]
 """A Pokémon of which nothing is known but that it is there."""
-
-
-def observation_of(format: Format) -> Observation:
-    """Return the layout of a format's observations."""
-    return layout(2 if format.doubles else 1)
 
 
 class Writer:

@@ -161,7 +161,7 @@ class Event:
 
     __slots__ = (
         *("kind", "actor", "move", "species", "target", "damage", "fell"),
-        *("crit", "missed", "failed", "blocked", "immune", "effective"),
+        *("crit", "missed", "failed", "blocked", "immune", "effective", "mon", "hurt"),
     )
 
     def __init__(self, kind: int, places: int, actor: int = -1) -> None:
@@ -174,6 +174,10 @@ class Event:
         """By place: HP lost in thousandths; below 0 where it gained some."""
         self.fell = [0] * places
         self.crit = self.missed = self.failed = self.blocked = self.immune = self.effective = 0
+        self.mon: Mon | None = None
+        """Who acts, wherever it stands later."""
+        self.hurt: dict[Mon, int] = {}
+        """The HP that Pokémon lost, as in `damage`, wherever they stand later."""
 
 
 class Side:
@@ -245,6 +249,8 @@ class Known:
         """Trick Room and its like, by name: the turn each began."""
         self.events: list[Event] = []
         """What happened in the last turn, oldest first, or in this one as far as it got."""
+        self.earlier: list[Event] = []
+        """What happened in the turn before those events."""
         self.turn_over = False
         """The next event is the first of a new turn."""
         self.gap = False
@@ -267,13 +273,15 @@ class Known:
     def begin(self, kind: int, actor: int = -1) -> Event:
         """Open an event; what comes of the lines that follow is put down to it."""
         if self.turn_over:
-            self.events.clear()
+            self.earlier, self.events = self.events, []
             self.turn_over = False
         self.gap = False
         self.used_up = None
         if len(self.events) >= MOST_EVENTS:
             raise ValueError(f"a turn has more than {MOST_EVENTS} events")
         event = Event(kind, len(self.places), actor)
+        if actor >= 0:
+            event.mon = self.places[actor].mon
         self.events.append(event)
         return event
 
@@ -286,7 +294,9 @@ class Known:
     def set_hp(self, mon: Mon, hp: int, place: Place | None) -> None:
         """Change a Pokémon's HP and put it down to the event."""
         if place is not None and hp != mon.hp:
-            self.event().damage[place.index] += mon.hp - hp
+            event = self.event()
+            event.damage[place.index] += mon.hp - hp
+            event.hurt[mon] = event.hurt.get(mon, 0) + mon.hp - hp
         mon.hp = hp
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from lanista.games.showdown.protocol.battle_state import Mon, base_of
 from lanista.games.showdown.protocol.vocabulary import NONE, OTHER, dex
@@ -31,6 +32,8 @@ class Belief:
         for mon_set in sets:
             self._sets.setdefault(base_of(mon_set.species), []).append(mon_set)
         self._answers: dict[tuple[object, ...], tuple[int, ...]] = {}
+        self.remembered: dict[tuple[str | None, ...], Any] = {}
+        """Answers that were worked out of these sets elsewhere, by what was seen."""
 
     @classmethod
     def of_teams(cls, packed: Iterable[str]) -> Belief:
@@ -51,9 +54,12 @@ class Belief:
             answer = self._answers[key] = self._work_out(mon)
         return answer
 
+    def agreeing(self, mon: Mon) -> list[Set]:
+        """Return the sets of a species that agree with everything revealed."""
+        return [mon_set for mon_set in self._sets.get(mon.base, []) if _agrees(mon_set, mon)]
+
     def _work_out(self, mon: Mon) -> tuple[int, ...]:
-        every = self._sets.get(mon.base, [])
-        agreeing = [mon_set for mon_set in every if _agrees(mon_set, mon)]
+        every, agreeing = self._sets.get(mon.base, []), self.agreeing(mon)
         if not agreeing:
             return NOTHING
         moves = _ranked(

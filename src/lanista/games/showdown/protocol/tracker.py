@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from lanista.games.contract import GameError
 from lanista.games.showdown.formats import Format
 from lanista.games.showdown.observation.encoding import Writer, writer_of
+from lanista.games.showdown.observation.token_encoding import TokenWriter, token_writer_of
+from lanista.games.showdown.observation.token_fields import VERSION
 from lanista.games.showdown.protocol.battle_state import Known
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.major_lines import LINES, QUIET
@@ -33,15 +35,22 @@ class Tracker:
     Hear the lines, then the request (`ask`), then `encode`; after every update, in that order.
     """
 
-    def __init__(self, format: Format, seat: int, belief: Belief | None = None) -> None:
-        """Begin before the first line; `belief` is what the seat knows of others' teams."""
+    def __init__(
+        self, format: Format, seat: int, belief: Belief | None = None, observation: int = 1
+    ) -> None:
+        """Begin before the first line.
+
+        `belief` is what the seat knows of others' teams, `observation` the version to write.
+        """
         places = 2 if format.doubles else 1
         self.format = format
         self.seat = seat
         self.battle = Known(seat, places)
         self.own = Own()
         self._belief = belief
-        self._writer: Writer = writer_of(places)
+        self._writer: Writer | TokenWriter = (
+            token_writer_of(places) if observation == VERSION else writer_of(places)
+        )
 
     @property
     def strange(self) -> Counter[str]:

@@ -2,7 +2,7 @@
 
 `max_power` takes the strongest move by the dex, `damage` what is expected to take most HP. They put
 a value on every order of a place and take the pair of orders with the highest sum; equals are
-drawn. heuristic.py has one that thinks of what comes back.
+drawn. heuristic.py has one that thinks of what comes back, and tells equals apart by what they are.
 """
 
 from __future__ import annotations
@@ -52,12 +52,17 @@ class SightBot:
             stream = Stream.keyed(self.seed, *key, "act", int(decisions.turn[row]))
             tracker, mask = sight.trackers[row], sight.mask[row]
             if tracker.own.kind == PREVIEW:
-                values = self.value_previews(tracker)
-                actions[number, 0] = _best(values, mask[: len(PREVIEWS)], stream)
+                equals = best_of(self.value_previews(tracker), mask[: len(PREVIEWS)])
+                actions[number, 0] = self.choose(tracker, equals, stream)
             else:
                 values = self.value_turn(tracker)
-                actions[number, -1] = _best(values, mask[-len(values) :], stream)
+                equals = best_of(values, mask[-len(values) :])
+                actions[number, -1] = self.choose(tracker, equals, stream)
         return actions
+
+    def choose(self, tracker: Tracker, equals: Ints, stream: Stream) -> int:
+        """Return one of several choices of equal value: any."""
+        return int(equals[stream.below(len(equals))])
 
     def value_previews(self, tracker: Tracker) -> Values:
         """Return a value for each of the 90 previews; leaders count double."""
@@ -113,6 +118,7 @@ class Damage(SightBot):
     """Takes what is expected to cost the opponent most HP; kills count extra."""
 
     name = "damage"
+    version = 2
     tera_cost = 0.15
     out_of_reach = -0.4
     """What a switch is worth by choice, before what comes in is looked at."""
@@ -195,7 +201,7 @@ def _gain(harm: Values, hp: list[float]) -> Values:
     return gain
 
 
-def _best(values: Values, mask: NDArray[np.bool_], stream: Stream) -> int:
+def best_of(values: Values, mask: NDArray[np.bool_]) -> Ints:
+    """Return the legal choices of the highest value, in order."""
     legal = np.where(mask, values, -np.inf)
-    best = np.flatnonzero(legal >= legal.max() - ALMOST)
-    return int(best[stream.below(len(best))])
+    return np.flatnonzero(legal >= legal.max() - ALMOST).astype(np.int32)

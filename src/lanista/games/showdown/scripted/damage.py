@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from lanista.games.showdown.protocol.traits import traits
 from lanista.games.showdown.protocol.vocabulary import IMMUNE, Move, dex, effectiveness
 
 ATTACK, DEFENSE, SPECIAL_ATTACK, SPECIAL_DEFENSE, SPEED = range(5)
@@ -22,7 +23,8 @@ SPREAD = 0.75
 CRITICAL = 1.5
 GUESSED_EFFORT = 124
 """Effort points that an opponent is taken to have in each stat: half of the most."""
-GUESSED_WEIGHT_POWER = 80.0
+GUESSED_ANSWER_POWER = 60.0
+"""What moves that give back what was done to the user are taken to have."""
 
 
 @dataclass(frozen=True)
@@ -285,10 +287,11 @@ RAIN_SURE = frozenset(("thunder", "hurricane", "bleakwindstorm", "wildboltstorm"
 HITS: Mapping[str, float] = {
     **dict.fromkeys(("bulletseed", "rockblast", "iciclespear", "pinmissile", "tailslap"), 3.1),
     **dict.fromkeys(("scaleshot", "furyswipes", "bonerush", "watershuriken"), 3.1),
+    **dict.fromkeys(("armthrust", "furyattack"), 3.1),
     **dict.fromkeys(("dragondarts", "doublehit", "dualwingbeat", "twinbeam", "doublekick"), 2.0),
     **dict.fromkeys(("geargrind", "dualchop", "doubleironbash"), 2.0),
     **{"surgingstrikes": 3.0, "tripleaxel": 6.0, "tripledive": 3.0, "populationbomb": 9.0},
-    "tachyoncutter": 2.0,
+    **{"tachyoncutter": 2.0, "triplekick": 6.0, "beatup": 4.0},
 }
 Sized = Callable[[Fighter, Fighter], float]
 
@@ -301,12 +304,40 @@ def _stages(attacker: Fighter) -> int:
     return sum(stage for stage in attacker.boosts if stage > 0)
 
 
-def _guessed(attacker: Fighter, target: Fighter) -> float:
-    return GUESSED_WEIGHT_POWER
+def _answers(attacker: Fighter, target: Fighter) -> float:
+    return GUESSED_ANSWER_POWER
+
+
+def _by_weight(attacker: Fighter, target: Fighter) -> float:
+    """Return the power of a move that is the stronger, the heavier the target."""
+    weight = traits().weights.get(target.species, 50.0)
+    steps = ((200, 120.0), (100, 100.0), (50, 80.0), (25, 60.0), (10, 40.0))
+    return next((power for least, power in steps if weight >= least), 20.0)
+
+
+def _by_ratio(attacker: Fighter, target: Fighter) -> float:
+    """Return the power of a move that is the stronger, the more the user outweighs the target."""
+    weights = traits().weights
+    ratio = weights.get(attacker.species, 50.0) / max(weights.get(target.species, 50.0), 0.1)
+    steps = ((5, 120.0), (4, 100.0), (3, 80.0), (2, 60.0))
+    return next((power for least, power in steps if ratio >= least), 40.0)
+
+
+def _desperate(attacker: Fighter, target: Fighter) -> float:
+    """Return the power of a move that is the stronger, the less HP the user has."""
+    forty_eighths = int(48 * attacker.hp)
+    steps = ((33, 20.0), (17, 40.0), (10, 80.0), (5, 100.0), (2, 150.0))
+    return next((power for least, power in steps if forty_eighths >= least), 200.0)
 
 
 POWERS: Mapping[str, Sized] = {
-    **dict.fromkeys(("heavyslam", "heatcrash", "lowkick", "grassknot"), _guessed),
+    **dict.fromkeys(("heavyslam", "heatcrash"), _by_ratio),
+    **dict.fromkeys(("lowkick", "grassknot"), _by_weight),
+    **dict.fromkeys(("flail", "reversal"), _desperate),
+    **dict.fromkeys(("counter", "mirrorcoat", "metalburst", "comeuppance"), _answers),
+    **{"fling": lambda attacker, target: 30.0, "present": lambda attacker, target: 52.0},
+    "beatup": lambda attacker, target: 15.0,
+    "infernalparade": lambda attacker, target: 120.0 if target.status else 60.0,
     **dict.fromkeys(("eruption", "waterspout", "dragonenergy"), _by_hp(150)),
     **dict.fromkeys(
         ("storedpower", "powertrip"), lambda attacker, target: 20.0 + 20 * _stages(attacker)
@@ -332,4 +363,10 @@ FIXED: Mapping[str, Sized] = {
         lambda attacker, target: target.hp * target.most_hp / 2,
     ),
     "finalgambit": lambda attacker, target: attacker.hp * attacker.most_hp,
+    "endeavor": lambda attacker, target: max(
+        0.0, target.hp * target.most_hp - attacker.hp * attacker.most_hp
+    ),
+    **dict.fromkeys(
+        ("fissure", "guillotine", "horndrill", "sheercold"), lambda attacker, target: target.most_hp
+    ),
 }

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lanista.games.contract import Ints
 from lanista.games.showdown.actions.options import MOVE, SWITCH, Option, options_of
-from lanista.games.showdown.protocol.battle_state import FOE, OWN, Mon, Place
+from lanista.games.showdown.protocol.battle_state import FOE, OWN, Place
 from lanista.games.showdown.protocol.requests import FORCED
 from lanista.games.showdown.protocol.tracker import Tracker
-from lanista.games.showdown.protocol.vocabulary import Move, dex
+from lanista.games.showdown.protocol.vocabulary import dex
 from lanista.games.showdown.scripted.bot_view import Standing, foes, ground_of, own_fighter
 from lanista.games.showdown.scripted.bots import Damage, Values
-from lanista.games.showdown.scripted.damage import SPEED, Fighter, Ground, expected_share
+from lanista.games.showdown.scripted.damage import Fighter
+from lanista.games.showdown.scripted.fighters import pace, threat
+from lanista.games.showdown.scripted.ties import preferred
+from lanista.games.streams import Stream
 
 GUARDS = frozenset(
     ("protect", "detect", "spikyshield", "kingsshield", "banefulbunker", "silktrap", "obstruct")
@@ -34,7 +38,6 @@ SELF_BOOSTS: Mapping[str, int] = {
     **dict.fromkeys(("nastyplot", "calmmind", "quiverdance", "tailglow", "geomancy"), 2),
 }
 """Moves that raise the user's own attack, and the stage they raise."""
-GUESSED_POWER = 85
 LATE = 0.55
 """How likely it is to get to act for one that is slower than somebody who could kill it."""
 
@@ -43,8 +46,15 @@ class Heuristic(Damage):
     """Weighs damage against what its Pokémon stand to lose."""
 
     name = "heuristic"
+    version = 2
+    tera_cost = 0.05
+    """What turning is worth later: it is done for more than that, and not in passing."""
+    tera_shield = 0.5
+    """What the HP is worth that turning saves in this turn."""
 
-    tera_cost = 0.0
+    def choose(self, tracker: Tracker, equals: Ints, stream: Stream) -> int:
+        """Return the one of equal value that ties.py prefers: the same again, however written."""
+        return preferred(tracker, equals.tolist())
 
     def value_slot(self, tracker: Tracker, slot: int, worth: Values, harm: Values) -> None:
         """Correct what damage alone would say."""
@@ -58,6 +68,8 @@ class Heuristic(Damage):
                 if around.is_late(option.move):
                     harm[option.order] *= LATE
                 worth[option.order] += _aside(option, around)
+                if option.tera:
+                    worth[option.order] += self.tera_shield * around.shielded_by(option.tera)
 
     def _switch(self, tracker: Tracker, option: Option, around: _Around) -> float:
         """Return what bringing one in is worth: little by choice, for it costs the turn."""
@@ -87,10 +99,15 @@ class _Around:
     def threat(self, target: Fighter) -> float:
         """Return what the opponents on the field can take from a Pokémon, all together."""
         return sum(
-            threat(foe.place.mon, foe.fighter, target, self.ground)
+            threat(foe.place.mon.moves, foe.fighter, target, self.ground)
             for foe in self.standing
             if foe.place is not None and foe.place.mon is not None
         )
+
+    def shielded_by(self, tera: str) -> float:
+        """Return the share of its HP that a Pokémon keeps in this turn by turning."""
+        left = self.fighter.hp
+        return min(self.danger, left) - min(self.threat(self.fighter.turned(tera)), left)
 
     def is_late(self, move: str) -> bool:
         """Return whether a move may never come about."""
@@ -104,27 +121,9 @@ class _Around:
 
     def _is_slower_than(self, foe: Standing) -> bool:
         battle = self.tracker.battle
-        mine = _pace(self.fighter, "tailwind" in battle.sides[OWN].conditions)
-        theirs = _pace(foe.fighter, "tailwind" in battle.sides[FOE].conditions)
+        mine = pace(self.fighter, tailwind="tailwind" in battle.sides[OWN].conditions)
+        theirs = pace(foe.fighter, tailwind="tailwind" in battle.sides[FOE].conditions)
         return mine > theirs if "trickroom" in battle.rooms else mine < theirs
-
-
-def threat(mon: Mon, attacker: Fighter, target: Fighter, ground: Ground) -> float:
-    """Return what an opponent can do to a Pokémon: by moves it showed, or by its own types."""
-    shares = [expected_share(attacker, move, target, ground) for move in mon.moves]
-    if len(shares) < 3:
-        category = 1 if attacker.stats[0] >= attacker.stats[2] else 2
-        for type in attacker.types:
-            like = Move(0, type, category, GUESSED_POWER, 100, 0, steady=True)
-            shares.append(expected_share(attacker, "", target, ground, dex_move=like))
-    return max(shares, default=0.0)
-
-
-def _pace(fighter: Fighter, tailwind: bool) -> float:
-    pace = fighter.stat(SPEED) * (2 if tailwind else 1)
-    if fighter.item == "choicescarf":
-        pace *= 1.5
-    return pace / 2 if fighter.status == "par" else pace
 
 
 def _aside(option: Option, around: _Around) -> float:

@@ -112,7 +112,7 @@ class _Side:
         belief: Belief | None,
     ) -> None:
         self.battle, self.log_facts, self.seat, self.spec = battle, log_facts, seat, spec
-        self.tracker = Tracker(format, seat, belief)
+        self.tracker = Tracker(format, seat, belief, spec.facts.observation_version)
         self.orders = orders_of(format)
         self.doubles = format.doubles
         self.previews = spec.heads[0].size if len(spec.heads) > 1 else 0

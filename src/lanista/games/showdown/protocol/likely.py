@@ -1,0 +1,124 @@
+"""What an opponent's Pokémon probably has: shares of items, abilities, Tera types and moves.
+
+The prior is what the simulator's own sets of the species bring; sets of a pool that agree with
+everything revealed count beside it. Knows nothing of the truth: it sees what the tracker has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from lanista.games.showdown.protocol.battle_state import Mon
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.protocol.traits import Usage, traits
+from lanista.games.showdown.protocol.vocabulary import dex
+from lanista.games.showdown.teams.sets import Set
+
+MOVES = 4
+PRIOR_SETS = 8
+"""How many sets of a pool the prior counts as much as."""
+SURPRISE = {"items": 0.4, "abilities": 0.05, "teras": 0.5, "moves": 0.2}
+"""How much of the prior is what any species brings: people build other sets than a generator."""
+Shares = Mapping[str, float]
+_REMEMBERED: dict[tuple[str | None, ...], Any] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Likely:
+    """Shares by name, likeliest first; what is revealed is certain, and moves leave it out."""
+
+    items: Shares
+    abilities: Shares
+    teras: Shares
+    moves: Shares
+    """Of moves that were not seen: the chance that the Pokémon has each."""
+
+
+def likely(mon: Mon, belief: Belief | None) -> Likely:
+    """Return what a Pokémon of the opponent's probably has."""
+    remembered = _REMEMBERED if belief is None else belief.remembered
+    seen = (mon.species, mon.base, mon.item, mon.brought, mon.ability, mon.tera, *mon.moves)
+    answer: Likely | None = remembered.get(seen)
+    if answer is None:
+        agreeing = belief.agreeing(mon) if belief is not None else ()
+        answer = remembered[seen] = _likely(seen, agreeing)
+    return answer
+
+
+def _likely(seen: tuple[str | None, ...], agreeing: Sequence[Set]) -> Likely:
+    species, base, item, _, ability, tera, *moves = seen
+    mixed = _mixed(_prior(str(species), str(base)), agreeing)
+    return Likely(
+        {str(item): 1.0} if item else {} if item is not None else _sorted(mixed.items),
+        {ability: 1.0} if ability else _sorted(_possible(str(species), mixed.abilities)),
+        {tera: 1.0} if tera else _sorted(mixed.teras),
+        _unseen(mixed.moves, frozenset(str(move) for move in moves)),
+    )
+
+
+@lru_cache(maxsize=1 << 10)
+def _prior(species: str, base: str) -> Usage:
+    """Return what a species brings, and with some chance what any does."""
+    usual, general = traits().usage_of(species, base), traits().any_usage
+    return Usage(
+        _blend(usual.items, general.items, SURPRISE["items"]),
+        _blend(usual.abilities, _even(dex().species_of(species).abilities), SURPRISE["abilities"]),
+        _blend(usual.teras, general.teras, SURPRISE["teras"]),
+        _blend(usual.moves, general.moves, SURPRISE["moves"]),
+    )
+
+
+def _blend(usual: Shares, general: Shares, surprise: float) -> Shares:
+    blended = {name: (1 - surprise) * share for name, share in usual.items()}
+    for name, share in general.items():
+        blended[name] = blended.get(name, 0.0) + surprise * share
+    return blended
+
+
+def _even(names: Sequence[str]) -> Shares:
+    return {name: 1 / len(names) for name in names}
+
+
+def _mixed(prior: Usage, agreeing: Sequence[Set]) -> Usage:
+    total = PRIOR_SETS + len(agreeing)
+    return Usage(
+        _counted(prior.items, [[one.item] for one in agreeing], total),
+        _counted(prior.abilities, [[one.ability] for one in agreeing], total),
+        _counted(prior.teras, [[one.tera] for one in agreeing], total),
+        _counted(prior.moves, [list(one.moves) for one in agreeing], total),
+    )
+
+
+def _counted(prior: Shares, brought: list[list[str]], total: int) -> Shares:
+    shares = {name: PRIOR_SETS * share / total for name, share in prior.items()}
+    for names in brought:
+        for name in filter(None, names):
+            shares[name] = shares.get(name, 0.0) + 1 / total
+    return shares
+
+
+def _possible(species: str, shares: Shares) -> Shares:
+    """Return the shares of what the species can have at all, summing to 1."""
+    abilities = dex().species_of(species).abilities
+    left = {name: shares.get(name, 0.0) for name in abilities}
+    total = sum(left.values())
+    if not total:
+        return {name: 1 / len(abilities) for name in abilities}
+    return {name: share / total for name, share in left.items()}
+
+
+def _unseen(shares: Shares, seen: frozenset[str]) -> Shares:
+    """Return the chances of moves that were not seen; they sum to the moves that are left."""
+    left = {name: share for name, share in shares.items() if name not in seen}
+    room, total = max(0, MOVES - len(seen)), sum(left.values())
+    if not room or not total:
+        return {}
+    factor = min(1.0, room / total)
+    return _sorted({name: min(1.0, share * factor) for name, share in left.items()})
+
+
+def _sorted(shares: Shares) -> Shares:
+    return dict(sorted(shares.items(), key=lambda pair: (-pair[1], pair[0])))

@@ -1,0 +1,118 @@
+"""Makes fighters of what a seat knows, and says what they threaten and how fast they are.
+
+Guesses what the seat has not been told by the species alone. Bots and observations share it, so
+that a policy can see whatever a bot reckons with. Never looks at the other seat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+
+from lanista.games.showdown.protocol.battle_state import FOE, FULL, OWN, Known, Mon, Place
+from lanista.games.showdown.protocol.requests import Own, OwnMon
+from lanista.games.showdown.protocol.vocabulary import Move, dex
+from lanista.games.showdown.scripted.damage import (
+    SPEED,
+    Fighter,
+    Ground,
+    expected_share,
+    guessed_stats,
+)
+
+SCREENS = frozenset(("reflect", "lightscreen", "auroraveil"))
+GUESSED_POWER = 85
+ENOUGH_SHOWN = 3
+"""So many moves that were shown say what a Pokémon can do; with fewer its types are guessed by."""
+_NO_BOOSTS = (0,) * 7
+
+
+def ground_between(battle: Known) -> Ground:
+    """Return what holds for everybody."""
+    return Ground(battle.weather, battle.terrain, len(battle.sides[OWN].places) > 1)
+
+
+def fighter_of_party(battle: Known, own: Own, at: int) -> Fighter:
+    """Return one of the seat's own Pokémon by its place in the party."""
+    mon = own.party[at]
+    places = battle.sides[OWN].places
+    place = places[at] if at < len(places) else None
+    born = dex().species_of(mon.species).types
+    types = (mon.tera,) if mon.terastallized and mon.tera != "stellar" else born
+    if place is not None and place.mon is not None:
+        types = place.current_types() or types
+    return Fighter(
+        species=mon.species,
+        level=mon.level,
+        types=types,
+        born=born,
+        stats=tuple(mon.stats),
+        most_hp=max(mon.most, 1),
+        hp=mon.hp / FULL,
+        boosts=tuple(place.boosts) if place is not None else _NO_BOOSTS,
+        status=mon.status,
+        item=mon.item,
+        ability=mon.ability,
+        terastallized=mon.terastallized,
+        screens=_screens(battle, OWN),
+        fallen=_fallen(own.party),
+    )
+
+
+def fighter_of_foe(battle: Known, mon: Mon, place: Place | None = None) -> Fighter:
+    """Return an opponent's Pokémon as an ordinary one of its species."""
+    species = place.species if place is not None else mon.species
+    dex_entry = dex().species_of(species)
+    most_hp, stats = guessed_stats(dex_entry.stats, mon.level)
+    ability = (place.ability if place is not None else "") or mon.ability
+    if not ability and len(dex_entry.abilities) == 1:
+        ability = dex_entry.abilities[0]
+    return Fighter(
+        species=species,
+        level=mon.level,
+        types=place.current_types() if place is not None else dex_entry.types,
+        born=dex_entry.types,
+        stats=stats,
+        most_hp=max(most_hp, 1),
+        hp=mon.hp / FULL,
+        boosts=tuple(place.boosts) if place is not None else _NO_BOOSTS,
+        status=mon.status,
+        item=mon.item,
+        ability=ability,
+        terastallized=mon.terastallized,
+        screens=_screens(battle, FOE),
+        fallen=sum(teammate.hp <= 0 for teammate in battle.sides[FOE].mons),
+    )
+
+
+def threat(moves: Collection[str], attacker: Fighter, target: Fighter, ground: Ground) -> float:
+    """Return what an opponent can do to a Pokémon: by moves it showed, or by its own types."""
+    shares = [expected_share(attacker, move, target, ground) for move in moves]
+    if len(shares) < ENOUGH_SHOWN:
+        category = 1 if attacker.stats[0] >= attacker.stats[2] else 2
+        for type in attacker.types:
+            like = _like(type, category)
+            shares.append(expected_share(attacker, "", target, ground, dex_move=like))
+    return max(shares, default=0.0)
+
+
+def pace(fighter: Fighter, *, tailwind: bool) -> float:
+    """Return how fast a fighter acts."""
+    speed = fighter.stat(SPEED) * (2 if tailwind else 1)
+    if fighter.item == "choicescarf":
+        speed *= 1.5
+    return speed / 2 if fighter.status == "par" else speed
+
+
+@lru_cache(maxsize=256)
+def _like(type: str, category: int) -> Move:
+    """Return an ordinary attack of a type."""
+    return Move(0, type, category, GUESSED_POWER, 100, 0, steady=True)
+
+
+def _screens(battle: Known, side: int) -> frozenset[str]:
+    return SCREENS.intersection(battle.sides[side].conditions)
+
+
+def _fallen(party: list[OwnMon]) -> int:
+    return sum(mon.fainted for mon in party)
