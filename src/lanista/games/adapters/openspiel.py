@@ -77,6 +77,7 @@ class OpenSpiel(PythonGame):
             zero_sum=kind.utility == kind.Utility.ZERO_SUM,
             simultaneous=kind.dynamics == kind.Dynamics.SIMULTANEOUS,
         )
+        self.largest_return = game.max_utility()
         shape = _tensor_shape(game, self._name)
         size = math.prod(shape)
         label = "information state" if self._information_state else "observation"
