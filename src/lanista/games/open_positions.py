@@ -7,7 +7,7 @@ nothing of how moves are judged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from lanista.games.contract import GameError, Spec
 from lanista.games.hooks import View, read_step
@@ -39,6 +39,15 @@ def refuse_search(spec: Spec) -> None:
         )
 
 
+@runtime_checkable
+class PlaysOut(Protocol):
+    """A game that plays random matches quicker than by its views."""
+
+    def play_out(self, state: Any, stream: Stream) -> float:
+        """Return what seat 0 gets when both play uniformly random moves; `state` stays."""
+        ...
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class OpenPosition:
     """A position, and who is to move there; or an end."""
@@ -68,6 +77,15 @@ class OpenPosition:
         if step.cut_off or self.turn + 1 >= game.spec.facts.longest:
             return OpenPosition(game, state, self.turn + 1, self.seat, None)
         return open_position(game, state, self.turn + 1)
+
+    def play_out(self, stream: Stream) -> float:
+        """Return what seat 0 gets when both play uniformly random moves from here to the end."""
+        if isinstance(self.game, PlaysOut):
+            return self.game.play_out(self.state, stream)
+        position = self
+        while position.view is not None:
+            position = position.after(stream.choice(position.view.legal))
+        return position.value
 
 
 _NO_CHANCE = Stream(0)

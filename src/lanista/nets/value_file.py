@@ -68,12 +68,6 @@ def value_bytes(
 
 def load_value(path: Path, spec: Spec, policy_digest: str) -> LoadedValue:
     """Return the value in a file; one of another policy, or that does not fit, is refused."""
-    if not path.is_file():
-        raise LanistaError(
-            f"Search needs a value of positions, and there is no {str(path)!r}; lanista rl writes "
-            "it with the policy: train the policy again, bring that file along, or play without "
-            "search."
-        )
     data = path.read_bytes()
     try:
         about, tensors = _metadata(data), load(data)

@@ -24,8 +24,8 @@ CONSIDERED = 16
 """Moves at the root that are looked at, at most."""
 FINALISTS = 2
 """Moves that are never halved: a refutation that is found last can still change the choice."""
-VISIT_OFFSET = 50.0
-"""How far values outweigh the prior at the root; Danihelka et al. have 50."""
+VISIT_OFFSET, VALUE_WEIGHT = 50.0, 0.3
+"""How far values outweigh the prior at the root: (visits of the most visited + offset) · weight."""
 
 
 class Node:
@@ -144,14 +144,14 @@ class Tree:
             dropped = root.low < root.high
             dropped[self._considered] = False
             scores[dropped] = -math.inf
-        worse = root.high < root.lowest
-        scores[worse] = -math.inf
+        no_better = (root.high <= root.lowest) & (root.low < root.lowest)
+        scores[no_better] = -math.inf
         return int(root.moves[int(scores.argmax())])
 
     def scores(self) -> NDArray[Any]:
         """Return noise, log-prior and weighed value of each move at the root."""
         root = self._rooted()
-        weight = VISIT_OFFSET + int(root.visits.max(initial=0))
+        weight = VALUE_WEIGHT * (VISIT_OFFSET + int(root.visits.max(initial=0)))
         scores = root.log_prior + weight * (root.values() / self.scale + 1) / 2
         return scores if self._noise is None else scores + self._noise
 

@@ -143,6 +143,14 @@ class OpenSpiel(PythonGame):
         """Return the same position, to be played on."""
         return _Position(state.state.clone(), [*state.paid])
 
+    def play_out(self, state: _Position, stream: Stream) -> float:
+        """Return what seat 0 gets by uniformly random moves to the end, in a game of turns."""
+        inner = state.state.clone()
+        while not inner.is_terminal():
+            legal = inner.legal_actions()
+            inner.apply_action(legal[stream.below(len(legal))])
+        return float(inner.player_return(0))
+
     def resample(self, state: _Position, seat: int, rng: Stream) -> None:
         """Redraw what `seat` cannot see, where OpenSpiel knows how to."""
         if not self.facts.hidden:
