@@ -220,5 +220,5 @@ class Tree:
             bounds = None
             if changed and depth:
                 same = self._path[depth - 1][0].seat == node.seat
-                known = (node.lowest, node.highest)
-                bounds = known if same else (-known[1], -known[0])
+                own = (node.lowest, node.highest)
+                bounds = own if same else (-own[1], -own[0])
