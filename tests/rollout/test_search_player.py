@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import lanista
 from lanista.errors import LanistaError
 from lanista.evaluation.lineup import lineup, searching
 from lanista.games.registry import make, make_bot, spec_of
@@ -158,3 +159,21 @@ def test_a_search_is_asked_for_once_and_of_policies(tmp_path: Path) -> None:
         lineup(GAME, [f"{path}:search=4", "random"], (), seats=2, seed=0, search=8)
     with pytest.raises(LanistaError, match="--search is 0; give a number"):
         lineup(GAME, [str(path), "random"], (), seats=2, seed=0, search=0)
+
+
+def test_a_searching_player_is_named_wherever_players_are(tmp_path: Path) -> None:
+    path = untrained(tmp_path)
+    evaluated = lanista.evaluate(path, "random", games=2, search=4, greedy=True)
+    assert evaluated.manner == "greedy, with a search of 4 simulations"
+    met = lanista.round_robin(GAME, [str(path), f"{path}:search=4"], matches=2)
+    assert [pair.second for pair in met.pairs()] == [f"{path}:search=4"]
+    seats = [f"{path}:search=4", "random"]
+    recorded = lanista.play(GAME, seats, matches=2, record=tmp_path / "replays")
+    assert recorded.replays is not None
+
+
+def test_several_policies_do_not_search_together(tmp_path: Path) -> None:
+    path = untrained(tmp_path)
+    both = lineup(GAME, [f"{path}+{path}", "random"], (), seats=2, seed=0, search=4)
+    with pytest.raises(LanistaError, match="a search goes by one; name one of them"):
+        both.seated()
