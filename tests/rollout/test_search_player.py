@@ -98,6 +98,15 @@ def test_a_policy_that_rl_made_searches_with_its_value(
         load_value(value, spec, "b" * 64)
 
 
+def test_a_run_that_is_made_again_files_the_same_value(tmp_path: Path) -> None:
+    contents = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        path = trained(tmp_path / name)
+        contents.append((Path(f"{path}.run") / VALUE).read_bytes())
+    assert contents[0] == contents[1]
+
+
 @pytest.mark.parametrize("damage", ["cut", "text", "empty"])
 def test_a_damaged_value_is_refused(tmp_path: Path, damage: str) -> None:
     path = trained(tmp_path)

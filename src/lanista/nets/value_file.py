@@ -25,6 +25,7 @@ from lanista.nets.settings import Network, network_from
 VALUE = "value.safetensors"
 """Its name in the folder of a policy's run."""
 _SCALE = "scale"
+_ABOUT = "value"
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,12 @@ def value_bytes(
     about = {
         "policy": digest,
         "output": critic.output,
-        "network": json.dumps(asdict(network.resolved), sort_keys=True),
+        "network": asdict(network.resolved),
         "gamma": str(gamma),
     }
     whole = {name: tensor.detach().cpu().float().contiguous() for name, tensor in tensors.items()}
-    return save(whole, about)
+    # One key: with several, their order in the file, and so its digest, would be left to chance.
+    return save(whole, {_ABOUT: json.dumps(about, sort_keys=True)})
 
 
 def load_value(path: Path, spec: Spec, policy_digest: str) -> LoadedValue:
@@ -89,13 +91,13 @@ class _ValueFileError(LanistaError):
 
 def _metadata(data: bytes) -> dict[str, Any]:
     length = int.from_bytes(data[:8], "little")
-    return dict(json.loads(data[8 : 8 + length])["__metadata__"])
+    return dict(json.loads(json.loads(data[8 : 8 + length])["__metadata__"][_ABOUT]))
 
 
 def _critic(spec: Spec, about: dict[str, Any], tensors: dict[str, Tensor]) -> Critic:
     if about["output"] not in ("value", "outcome", "q"):
         raise _ValueFileError(f"its output is {about['output']!r}")
-    network = network_from(json.loads(about["network"]))
+    network = network_from(about["network"])
     with torch.device("meta"):
         critic = Critic(spec, network, about["output"], observation=spec.observation)
     shapes = {name: tensor.shape for name, tensor in critic.state_dict().items()}
