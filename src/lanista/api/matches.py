@@ -40,6 +40,7 @@ def play(
     record: str | Path | None = None,
     greedy: bool = False,
     temperature: float | None = None,
+    search: int | None = None,
     settings: Mapping[str, Any] | None = None,
     slots: int | None = None,
     threads: int = 1,
@@ -50,15 +51,15 @@ def play(
     A player is a bot's name, a policy file or `Policy`, `champion:GAME`, `file.py:Bot`, or a class
     of `PythonBot`. Every deal is played in all seatings, so `matches` is rounded up to whole deals;
     `seed` names the deals and all that is random in players. With `record` replays are written into
-    that folder. `greedy` and `temperature` are for policies. `settings` are the game's and its
-    matches' options. `slots` (matches side by side) and `threads` change no number.
-    `progress(more)` hears of matches that ended.
+    that folder. `greedy`, `temperature` and `search` (simulations before each move) are for
+    policies. `settings` are the game's and its matches' options. `slots` (matches side by side)
+    and `threads` change no number. `progress(more)` hears of matches that ended.
     """
     refuse_count(matches)
     words, bot_makers = words_of(players)
     seated = lineup(
         game, words, settings or {}, seats=len(words), seed=seed, greedy=greedy,
-        temperature=temperature, bot_makers=bot_makers,
+        temperature=temperature, search=search, bot_makers=bot_makers,
     )  # fmt: skip
     schedule = rotations(len(words), matches)
     folder = None if record is None else Path(record)
@@ -77,6 +78,7 @@ def evaluate(
     game: str | None = None,
     greedy: bool = False,
     temperature: float | None = None,
+    search: int | None = None,
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     slots: int | None = None,
@@ -87,17 +89,17 @@ def evaluate(
 
     `opponents` is one or several, or `all`: every bot of the game. `games` are those against each,
     rounded up to whole deals, which `seed` names. A policy's file says which game it plays and with
-    which settings; a bot needs `game`. `settings` are put in place of the file's. `greedy` and
-    `temperature` are the player's alone; opponents sample. `slots`, `threads` and `progress` are
-    those of `play`. The result has the score against each opponent, the mean and the lowest, with
-    95 % intervals.
+    which settings; a bot needs `game`. `settings` are put in place of the file's. `greedy`,
+    `temperature` and `search` are the player's alone; opponents sample. `slots`, `threads` and
+    `progress` are those of `play`. The result has the score against each opponent, the mean and the
+    lowest, with 95 % intervals.
     """
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
     listed = list(opponents) if several else [opponents]  # type: ignore[arg-type]
     (word, *others), bot_makers = words_of([player, *listed])
     mine, pool = gauntlet_lineups(
         word, others, settings or {}, game=game, seed=seed, greedy=greedy,
-        temperature=temperature, bot_makers=bot_makers, say=lambda sentence: None,
+        temperature=temperature, search=search, bot_makers=bot_makers, say=lambda sentence: None,
     )  # fmt: skip
     seats = mine.spec.seats
     deals = deals_of(games, seats, len(pool.players))

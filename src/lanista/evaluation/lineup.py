@@ -22,10 +22,13 @@ from lanista.games.registry import MakeBot
 from lanista.nets.champions import is_champion, policy_file
 from lanista.rollout.match_runner import Table
 from lanista.runs import start
+from lanista.runs.folder import folder_of
 
 MOST_MATCHES = 10_000_000
 """Of one run; each takes some 260 bytes at the end."""
 MOST_THREADS = 1024
+SEARCH = ":search="
+"""Between a policy and the number of simulations with which it searches."""
 ALL = "all"
 """Stands for every bot of the game."""
 Values = Iterable[str] | Mapping[str, Any]
@@ -47,6 +50,9 @@ class Lineup:
     """Policies play their likeliest choice instead of sampling."""
     temperature: float = 1.0
     """What policies divide their logits by before they sample."""
+    search: int = 0
+    """Simulations with which policies search before they move, where their word names none; 0: they
+    do not search."""
     bot_makers: Mapping[str, MakeBot] = field(default_factory=dict)
     """Players that are no words but objects, by the name they have among `players`."""
 
@@ -111,6 +117,9 @@ class Lineup:
 
         # Tables have threads of their own, and one thread each adds in one order everywhere.
         torch.set_num_threads(1)
+        file, simulations = searching(word)
+        if simulations or self.search:
+            return self._searcher(word, file, simulations or self.search, spec)
         files = word.split("+") if not Path(word).is_file() else [word]
         if len(files) == 1:
             return policy_player(
@@ -119,6 +128,32 @@ class Lineup:
         return ensemble_player(
             files, spec, self.seed, greedy=self.greedy, temperature=self.temperature, name=word
         )
+
+    def _searcher(self, word: str, file: str, simulations: int, spec: Spec) -> Player:
+        from lanista.nets.value_file import VALUE
+        from lanista.rollout.inference.search_player import search_player
+
+        if "+" in file and not Path(file).is_file():
+            raise LanistaError(
+                f"{file} are several policies, and a search goes by one; name one of them."
+            )
+        path = policy_file(file)
+        return search_player(
+            path, folder_of(path) / VALUE, spec, self.seed, simulations,
+            greedy=self.greedy, temperature=self.temperature, name=word,
+        )  # fmt: skip
+
+
+def searching(word: str) -> tuple[str, int]:
+    """Return a policy's word without `:search=N`, and N; 0: it names no search."""
+    file, sign, number = word.rpartition(SEARCH)
+    if not sign or Path(word).is_file():
+        return word, 0
+    if not number.isdecimal() or int(number) < 1:
+        raise LanistaError(
+            f"{word!r} names a search of {number!r} simulations; write POLICY{SEARCH}64."
+        )
+    return file, int(number)
 
 
 def lineup(
@@ -130,16 +165,18 @@ def lineup(
     seed: int,
     greedy: bool = False,
     temperature: float | None = None,
+    search: int | None = None,
     bot_makers: Mapping[str, MakeBot] | None = None,
 ) -> Lineup:
     """Return the line-up of `players` in a game of `seats` seats; refuse what does not fit.
 
     `values` are `name=value`, or names with values, for the game's settings and its matches'
-    options. Where the game has a `seats` setting, it is `seats` unless given. `greedy` and
-    `temperature` are for policies. `bot_makers` has the players that are objects and no words.
+    options. Where the game has a `seats` setting, it is `seats` unless given. `greedy`,
+    `temperature` and `search` are for policies. `bot_makers` has the players that are objects and
+    no words.
     """
     entry = registry.entry(game)
-    _refuse_manner(game, players, greedy, temperature)
+    _refuse_manner(game, players, greedy, temperature, search)
     value_by_name = _given(values)
     settings = _settings_in(entry, value_by_name)
     if "seats" in entry.settings and "seats" not in settings:
@@ -162,6 +199,7 @@ def lineup(
         options,
         greedy,
         1.0 if temperature is None else temperature,
+        search or 0,
         bot_makers or {},
     )
 
@@ -185,33 +223,33 @@ def gauntlet_lineups(
     seed: int = 0,
     greedy: bool = False,
     temperature: float | None = None,
+    search: int | None = None,
     bot_makers: Mapping[str, MakeBot] | None = None,
     say: Callable[[str], None] = print,
 ) -> tuple[Lineup, Lineup]:
     """Return the line-up of one player and that of its opponents, in the same game.
 
     The game is that of the player's file unless given; the opponent `all` is every bot of it.
-    `greedy` and `temperature` are the player's alone.
+    `greedy`, `temperature` and `search` are the player's alone.
     """
     game, settings = game_played_by(player, game, values)
-    if greedy and temperature is not None:
-        raise LanistaError("--greedy leaves nothing to chance; leave out --temperature.")
-    if (greedy or temperature is not None) and not is_policy(game, player):
-        flag = "--greedy" if greedy else "--temperature"
-        raise LanistaError(f"{flag} is for policies, and {player} is a bot; leave it out.")
+    _refuse_manner(game, [player], greedy, temperature, search, whom=f"{player} is a bot")
     names: list[str] = []
     for word in opponents:
         names += every_bot(game, say) if word == ALL else [word]
     others = Lineup(game, tuple(dict.fromkeys(names)), seed, settings, bot_makers=bot_makers or {})
     warmth = 1.0 if temperature is None else temperature
-    return replace(others, players=(player,), greedy=greedy, temperature=warmth), others
+    mine = replace(others, players=(player,), greedy=greedy, temperature=warmth, search=search or 0)
+    return mine, others
 
 
 def manner_of(mine: Lineup) -> str:
     """Return how the first player of a line-up chooses."""
     if not is_policy(mine.game, mine.players[0]):
         return "as its program says"
-    return "greedy" if mine.greedy else f"sampled at temperature {mine.temperature:g}"
+    manner = "greedy" if mine.greedy else f"sampled at temperature {mine.temperature:g}"
+    simulations = searching(mine.players[0])[1] or mine.search
+    return f"{manner}, with a search of {simulations:,} simulations" if simulations else manner
 
 
 def deals_of(games: int, seats: int, opponents: int) -> int:
@@ -240,17 +278,33 @@ def _settings_in(entry: registry.Entry, value_by_name: Mapping[str, Any]) -> dic
 
 
 def _refuse_manner(
-    game: str, players: Sequence[str], greedy: bool, temperature: float | None
+    game: str,
+    players: Sequence[str],
+    greedy: bool,
+    temperature: float | None,
+    search: int | None,
+    whom: str = "no seat has one",
 ) -> None:
-    if not greedy and temperature is None:
-        return
+    """Refuse a manner of play that is none, or that nobody there can have."""
     if greedy and temperature is not None:
-        raise LanistaError("--greedy leaves nothing to chance, so --temperature has no meaning.")
-    if not any(is_policy(game, word) for word in players):
-        flag = "--greedy" if greedy else "--temperature"
-        raise LanistaError(f"{flag} is for policies, and no seat has one; leave it out.")
+        raise LanistaError("--greedy leaves nothing to chance; leave out --temperature.")
+    flags = {
+        "--greedy": greedy,
+        "--temperature": temperature is not None,
+        "--search": search is not None,
+    }
+    policies = [word for word in players if is_policy(game, word)]
+    for flag in (name for name, given in flags.items() if given and not policies):
+        raise LanistaError(f"{flag} is for policies, and {whom}; leave it out.")
     if temperature is not None and not 0 < temperature < float("inf"):
         raise LanistaError(f"--temperature is {temperature}; give a number above 0, or --greedy.")
+    if search is None:
+        return
+    if search < 1:
+        raise LanistaError(f"--search is {search}; give a number of simulations of at least 1.")
+    for word in policies:
+        if searching(word)[1]:
+            raise LanistaError(f"{word} names a search of its own; leave out --search {search}.")
 
 
 def every_bot(game: str, say: Callable[[str], None] = print) -> list[str]:
@@ -266,6 +320,7 @@ def is_policy(game: str, word: str) -> bool:
 
     A game's bots come first; then whatever is a file, or is written like one.
     """
+    word = searching(word)[0]
     if is_champion(word):
         return True
     if is_bot_file(word) or word in registry.all_bot_names(registry.entry(game)):
@@ -276,6 +331,7 @@ def is_policy(game: str, word: str) -> bool:
 
 def game_played_by(word: str, game: str | None, values: Values) -> tuple[str, dict[str, Any]]:
     """Return the game that a player plays and its settings: as given, or as its file says."""
+    word = searching(word)[0]
     file = policy_file(word if Path(word).is_file() else word.partition("+")[0])
     if file.is_file() and not is_bot_file(word):
         name = start.game_of(file, game)

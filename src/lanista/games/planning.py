@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Floats, Game, GameError, Ints, Saved
+from lanista.games.open_positions import OpenPosition, open_position
 from lanista.games.python_game import PythonGame
 from lanista.games.streams import Stream
 
@@ -133,6 +134,12 @@ class Planner:
                 "plan on copies()."
             )
         return game.copy(game.rules_state(slot))
+
+    def open_position(self, decisions: Decisions, row: int) -> OpenPosition:
+        """Return the position of a decision, to be searched: for games in which all is seen."""
+        state = self.position(decisions, row)
+        assert isinstance(self._game, PythonGame)
+        return open_position(self._game, state, int(decisions.turn[row]))
 
     def _open_decision(self, decisions: Decisions, row: int) -> tuple[int, int]:
         """Return slot and seat of a row, which must be one that is asked for just now."""

@@ -6,6 +6,7 @@ are this module's business; what a hook gives is read in hooks.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
@@ -76,6 +77,9 @@ class PythonGame(Results):
     dtype: str = "float32"
     privileged_fields: tuple[Field, ...] = ()
     abilities: Abilities = Abilities()
+    largest_return: float = math.inf
+    """The most that a seat can get in a match, where that is known: whoever searches for a win
+    looks no further once it is proved."""
     bots: ClassVar[Mapping[str, Any]] = {}
     """Bots of this game by name: callables of (spec, seed)."""
     observing: Callable[[], AbstractContextManager[None]] = nullcontext

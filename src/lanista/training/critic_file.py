@@ -14,7 +14,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as save_tensors
 
 from lanista.files import write_bytes
+from lanista.games.open_positions import reason_against_search
+from lanista.learn.critic import critic_network
+from lanista.learn.learner import Learner
 from lanista.nets.policy import Critic
+from lanista.nets.value_file import VALUE, value_bytes
 from lanista.runs.folder import folder_of
 from lanista.runs.settings import RunSettings
 
@@ -28,6 +32,20 @@ def write_critic(folder: Path, critic: Critic, sees: str, digest: str, gamma: fl
     tensors = {name: tensor.cpu().contiguous() for name, tensor in critic.state_dict().items()}
     about = {"policy": digest, "output": critic.output, "sees": sees, "gamma": str(gamma)}
     write_bytes(folder / CRITIC, save_tensors(tensors, about))
+
+
+def file_value(folder: Path, learner: Learner, digest: str) -> None:
+    """Write what a learner's critic says of positions, for those who search with its policy.
+
+    Nothing is written of a game that cannot be searched, or by a critic that sees more than a seat.
+    """
+    spec, settings = learner.spec, learner.settings
+    if reason_against_search(spec) or settings.critic_sees == "privileged":
+        return
+    network = critic_network(learner.network, settings)
+    data = value_bytes(learner.critic, learner.policy, network, digest, settings.gamma)
+    if data is not None:
+        write_bytes(folder / VALUE, data)
 
 
 def take_critic(folder: Path, critic: Critic, sees: str, digest: str) -> bool:

@@ -37,7 +37,7 @@ from lanista.runs.schema import EventRow, LineupRow, MatchRow
 from lanista.runs.settings import RunSettings, fingerprint, fingerprints
 from lanista.runs.slim import exactness, filled, slimmed, write_needed
 from lanista.training.best_keeper import BestKeeper
-from lanista.training.critic_file import notice, take_over, write_critic
+from lanista.training.critic_file import file_value, notice, take_over, write_critic
 from lanista.training.health.watch import Watch, event_of
 from lanista.training.learner_loop import LearnerLoop
 from lanista.training.observers import Observer, Observers
@@ -507,10 +507,12 @@ class _Trainer:
         if self.champion.digest:
             path = policy_path(self.run.folder, self.champion.digest)
             write_bytes(self.run.output, path.read_bytes(), POLICY)
+            file_value(self.run.folder, training.learner, self.champion.digest)
             return
         policy, step = self.best.output(training, self.population.update)
         about = _about(self.settings, self.run.output)
         digest = save_policy(self.run.output, policy, training.spec, step=step, **about)
+        file_value(self.run.folder, training.learner, digest)
         # A head on a policy's features fits the weights it was trained with, and no others.
         learner, sees = training.learner, self.settings.learning.critic_sees
         if policy is learner.policy or sees != "features":

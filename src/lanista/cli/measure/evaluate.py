@@ -39,6 +39,9 @@ class Evaluate:
     """Let POLICY play its likeliest choice; otherwise it samples. Opponents sample."""
     temperature: Annotated[float | None, optional("T")] = None
     """What POLICY divides its logits by before it samples; 1 unless given."""
+    search: Annotated[int | None, optional("N")] = None
+    """Let POLICY search with N simulations before it moves, in games of two seats in
+    turn in which everything is seen; also written POLICY:search=N."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None
     """The game, where POLICY does not tell."""
     settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
@@ -170,6 +173,7 @@ class Evaluate:
             seed=self.seed,
             greedy=self.greedy,
             temperature=self.temperature,
+            search=self.search,
         )
 
     def _write(

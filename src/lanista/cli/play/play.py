@@ -55,6 +55,9 @@ class Play:
     """Let policies play their likeliest choice; otherwise they sample."""
     temperature: Annotated[float | None, optional("T")] = None
     """What policies divide their logits by before they sample; 1 unless given."""
+    search: Annotated[int | None, optional("N")] = None
+    """Let policies search with N simulations before they move, in games of two seats in
+    turn in which everything is seen; also written POLICY:search=N."""
     num_scripted_bots: Annotated[int | None, optional("N")] = None
     """Instead of --seats: seat this many of the game's bots, and play one deal in all seatings
     unless --matches is given."""
@@ -133,6 +136,7 @@ class Play:
             seed=self.seed,
             greedy=self.greedy,
             temperature=self.temperature,
+            search=self.search,
         )
 
     def _players(self) -> list[str]:

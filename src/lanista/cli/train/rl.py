@@ -121,8 +121,16 @@ class RL:
         if code:
             print("Interrupted, and saved; go on with --resume.")
         else:
-            print(f"next: lanista evaluate {shlex.quote(str(self.output))}")
+            print(f"next: lanista evaluate {shlex.quote(str(self.output))}{self._search_hint()}")
         return code
+
+    def _search_hint(self) -> str:
+        """Return how the policy plays with search, where the run left a value for that."""
+        from lanista.nets.value_file import VALUE
+        from lanista.runs.folder import folder_of
+
+        filed = (folder_of(self.output) / VALUE).is_file()
+        return " (with --search 64 it looks ahead before it moves)" if filed else ""
 
     def _settings(self, resume: bool) -> RunSettings:
         """Return the settings that the flags ask for."""

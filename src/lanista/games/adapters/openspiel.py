@@ -77,6 +77,7 @@ class OpenSpiel(PythonGame):
             zero_sum=kind.utility == kind.Utility.ZERO_SUM,
             simultaneous=kind.dynamics == kind.Dynamics.SIMULTANEOUS,
         )
+        self.largest_return = game.max_utility()
         shape = _tensor_shape(game, self._name)
         size = math.prod(shape)
         label = "information state" if self._information_state else "observation"
@@ -141,6 +142,14 @@ class OpenSpiel(PythonGame):
     def copy(self, state: _Position) -> _Position:
         """Return the same position, to be played on."""
         return _Position(state.state.clone(), [*state.paid])
+
+    def play_out(self, state: _Position, stream: Stream) -> float:
+        """Return what seat 0 gets by uniformly random moves to the end, in a game of turns."""
+        inner = state.state.clone()
+        while not inner.is_terminal():
+            legal = inner.legal_actions()
+            inner.apply_action(legal[stream.below(len(legal))])
+        return float(inner.player_return(0))
 
     def resample(self, state: _Position, seat: int, rng: Stream) -> None:
         """Redraw what `seat` cannot see, where OpenSpiel knows how to."""

@@ -98,11 +98,11 @@ def policy_player(
     logits divided by `temperature`. `block` 0 is faster where few rows come at a time, and gives
     up that a match is the same in any company: for opponents in training, which is not replayed.
     """
-    loaded = _loaded(source, spec)
+    loaded = loaded_policy(source, spec)
     policy = loaded.policy.to(device)
     actor = Actor(policy, seed, temperature=temperature, greedy=greedy, block=block)
-    digest = loaded.digest + _manner(greedy, temperature)
-    return PolicyPlayer(name or _name_of(source), digest, actor)
+    digest = loaded.digest + manner_suffix(greedy, temperature)
+    return PolicyPlayer(name or name_of(source), digest, actor)
 
 
 def ensemble_player(
@@ -118,13 +118,13 @@ def ensemble_player(
     if not sources:
         raise LanistaError("An ensemble needs policies; name one at least.")
     refuse_temperature(temperature)
-    members = [_loaded(source, spec) for source in sources]
+    members = [loaded_policy(source, spec) for source in sources]
     # In order of digest: who is named first must not change what is played, to the last bit.
     members.sort(key=lambda member: member.digest)
     text = " ".join(["ensemble", *(member.digest for member in members)])
     return EnsemblePlayer(
-        name or "+".join(_name_of(source) for source in sources),
-        hashlib.sha256(text.encode()).hexdigest() + _manner(greedy, temperature),
+        name or "+".join(name_of(source) for source in sources),
+        hashlib.sha256(text.encode()).hexdigest() + manner_suffix(greedy, temperature),
         [Actor(member.policy, seed, block=BLOCK) for member in members],
         seed,
         greedy=greedy,
@@ -132,7 +132,7 @@ def ensemble_player(
     )
 
 
-def _loaded(source: Source, spec: Spec) -> LoadedPolicy:
+def loaded_policy(source: Source, spec: Spec) -> LoadedPolicy:
     if not isinstance(source, LoadedPolicy):
         return load_policy(source, spec)
     try:
@@ -142,13 +142,13 @@ def _loaded(source: Source, spec: Spec) -> LoadedPolicy:
     return source
 
 
-def _name_of(source: Source) -> str:
+def name_of(source: Source) -> str:
     if isinstance(source, LoadedPolicy):
         return source.header.name or source.digest[:12]
     return Path(source).stem
 
 
-def _manner(greedy: bool, temperature: float) -> str:
+def manner_suffix(greedy: bool, temperature: float) -> str:
     """Return what a digest must add to the policy's: two players that can differ have two."""
     if greedy:
         return ":greedy"
