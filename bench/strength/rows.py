@@ -61,6 +61,8 @@ class Row:
     """How often a curve is looked at while its time doubles; less where a look is dear."""
     always_legal: bool = False
     """Whether every choice is always legal, so that a learner without masks can take part."""
+    on_gpu: tuple[str, ...] = ()
+    """What ours is told on a GPU, as words of `--set`; none: the row is not run there."""
 
     @property
     def exact(self) -> bool:
@@ -85,6 +87,7 @@ def _scores(**values: tuple[float, ...]) -> tuple[Mark, ...]:
     return tuple(Mark(bot, value) for bot, marks in values.items() for value in marks)
 
 
+_EIGHT_THREADS = ("rollouts.workers=8", "rollouts.launcher=threads")
 ROWS = (
     Row("kuhn", "Kuhn poker", "kuhn", 40, _nash(0.1, 0.05, 0.02), "kuhn-ppo", always_legal=True),
     Row("leduc", "Leduc poker", "leduc", 150, _nash(2.0, 1.0, 0.6), "leduc-ppo"),
@@ -93,10 +96,12 @@ ROWS = (
     Row(
         "beastybar", "Beasty Bar", "beastybar", 130,
         _scores(random=(0.8, 0.9), heuristic=(0.6, 0.7), distilled=(0.3, 0.5)), "beastybar-ppo",
+        on_gpu=("rollouts.matches=2048", "learning.minibatches=8", *_EIGHT_THREADS),
     ),
     Row(
         "arena", "Arena", "arena", 160,
         _scores(rusher=(0.5, 0.9), kiter=(0.3, 0.6)), matches=200,
+        on_gpu=("rollouts.unrolls=512", *_EIGHT_THREADS, "rollouts.lag=1"),
     ),
     Row(
         "connect_four", "Connect four (OpenSpiel)", "openspiel:connect_four", 150,
