@@ -65,7 +65,7 @@ def settings_for(
     settings = replace(settings, seed=seed, device="cuda" if gpu else "cpu")
     if cores > 1:
         settings = _on_cores(settings, cores)
-    return overridden(settings, [*(row.on_gpu if gpu else ()), *words])
+    return overridden(settings, [*row.told, *(row.on_gpu if gpu else ()), *words])
 
 
 def _on_cores(settings: RunSettings, cores: int) -> RunSettings:

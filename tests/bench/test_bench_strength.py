@@ -495,7 +495,8 @@ def test_the_page_has_a_line_for_each_mark_and_for_each_row() -> None:
     )
     assert "| Kuhn poker | NashConv ≤ 0.05 | 4.0 CPU s [4.0, 4.0] |" in text
     assert "| Kuhn poker | NashConv ≤ 0.02 | > 4.0 CPU s | > 40.0 CPU s (PPO) | — |" in text
-    assert "`rl --config kuhn-ppo` | 40 | 3 |" in text
+    assert "| `rl --config kuhn-ppo --set learning.lr.start=2.8e-3 " in text
+    assert "learning.terms.magnet=0.0051` | 40 | 3 |" in text
     # 10 and 10 times as soon to the first two marks, and nobody reaches the third.
     assert (
         "Of 3 marks ours reaches 2, 0 of them alone; 2 at least 5 times as soon as the best peer, "

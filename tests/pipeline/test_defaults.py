@@ -158,7 +158,7 @@ def test_where_play_is_dear_updates_are_smaller_and_use_each_decision_more():
     assert dear.rollouts.matches < cheap.rollouts.matches
     assert dear.learning.epochs > cheap.learning.epochs
     assert dear.learning.minibatches > cheap.learning.minibatches
-    without = {"epochs": 1, "minibatches": 1}
+    without = {"epochs": 1, "minibatches": 1, "lr": 1e-3}
     assert replace(dear.learning, **without) == replace(cheap.learning, **without)
 
 

@@ -226,7 +226,8 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
             "magnet": _fading(0.1 * pull, 0.005 * pull),
             "reference": _rounded(0.5 * pull),
         },
-        lr=_fading(1e-3, 2e-4),
+        # Large steps begin well where a match is short; many small ones an update need no more.
+        lr=_fading(2e-3 if short and not sample.dear else 1e-3, 2e-4),
         epochs=epochs,
         minibatches=minibatches,
         normalise_advantages=long,
