@@ -106,6 +106,8 @@ def learn(curve: arm.Curve) -> None:
     row, seed = curve.row, curve.arm.seed
     spec = registry.spec_of(row.game, seed=seed, **row.game_settings)
     environments = Environments(curve, spec)
+    if environments.shared is None:
+        curve.begin()
     device = "cuda" if curve.arm.gpu else "cpu"
     agent = learner(curve.arm.learner, environments.vectorised, seed, device)
     while not curve.over:
