@@ -70,6 +70,14 @@ class Curve:
         self.clock = Clock(wall=self.arm.unit == "wall_seconds")
 
     @property
+    def _command(self) -> dict[str, str]:
+        """What stands for ours, as it is now: rows and recipes change."""
+        made = self.arm
+        if made.learner != "ours":
+            return {}
+        return {"command": self.row.command(made.settings, gpu=made.gpu)}
+
+    @property
     def over(self) -> bool:
         return not self.times
 
@@ -82,6 +90,7 @@ class Curve:
         with self.clock.paused():
             line: dict[str, Any] = {
                 **self.arm.described,
+                **self._command,
                 self.arm.unit: round(seconds, 3),
                 "decisions": decisions,
                 "metrics": self.judge.look(policy()),
@@ -101,7 +110,7 @@ def main(learn: Callable[[Curve], None]) -> None:
     Whatever a learner prints goes to the errors.
     """
     arm = read_arm(sys.argv[1])
-    torch.set_num_threads(arm.cores)
+    torch.set_num_threads(1)  # For small networks more are slower; workers have the other cores.
     sys.stdout.flush()
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

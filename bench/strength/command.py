@@ -5,8 +5,8 @@
     python -m bench strength --rows beastybar --cores 2 > two-cores.jsonl
     python -m bench strength --gpu --budget 60 --jobs 3 > gpu.jsonl
 
-Arms are processes with a thread for each of their cores; `--jobs` of them run side by side, each
-on cores of its own. On one core the budget is CPU seconds, on several or with a GPU seconds of the
+Arms are processes in which torch has one thread; `--jobs` of them run side by side, each on cores
+of its own. On one core the budget is CPU seconds, on several or with a GPU seconds of the
 wall. Those of peers run in the environment that `make peers` made, or here where it has them.
 """
 
@@ -212,7 +212,7 @@ def _run(command: list[str], arm: Arm, cores: set[int] | None) -> Iterator[Line]
             stdout=subprocess.PIPE,
             stderr=error_log,
             text=True,
-            env=_environment(arm.cores),
+            env=_environment(),
         ) as process:
             if cores is not None:
                 os.sched_setaffinity(process.pid, cores)
@@ -244,8 +244,7 @@ def peer_python() -> str | None:
     return sys.executable if importlib.util.find_spec("sb3_contrib") else None
 
 
-def _environment(threads: int) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     own = [str(Path("src").resolve()), str(Path.cwd())]
     paths = os.pathsep.join([*own, *filter(None, [os.environ.get("PYTHONPATH")])])
-    counts = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
-    return os.environ | {"PYTHONPATH": paths} | counts
+    return os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -169,8 +169,10 @@ def end_line(row: Row, curves: Curves) -> str:
         f"{TITLES[name]} {_ends(looks, metrics)}" for name, looks in curves.items() if name != OURS
     )
     seeds = max(len(looks) for looks in curves.values())
-    budget = next(iter(curves.values()))[0][0]["budget"]
-    return f"| {row.title} | {ours} | {peers or '—'} | `{row.ours}` | {budget:g} | {seeds} |"
+    first = curves.get(OURS, next(iter(curves.values())))[0][0]
+    command = first.get("command", row.command())
+    budget = first["budget"]
+    return f"| {row.title} | {ours} | {peers or '—'} | `{command}` | {budget:g} | {seeds} |"
 
 
 def _ends(curves: Sequence[Sequence[Look]], metrics: Iterable[str]) -> str:

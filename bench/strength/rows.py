@@ -5,7 +5,7 @@ Knows nothing of learners.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,11 +75,11 @@ class Row:
         """Who is played against, each once."""
         return tuple(dict.fromkeys(mark.metric for mark in self.marks if not mark.falling))
 
-    @property
-    def ours(self) -> str:
-        """The command that stands for ours, without its budget."""
-        words = f"rl --config {self.recipe}" if self.recipe else f"rl --game {self.game}"
-        return words if not self.told else f"{words} --set {' '.join(self.told)}"
+    def command(self, words: Sequence[str] = (), *, gpu: bool = False) -> str:
+        """Return the command that stands for ours, told `words` besides, without its budget."""
+        command = f"rl --config {self.recipe}" if self.recipe else f"rl --game {self.game}"
+        told = [*self.told, *(self.on_gpu if gpu else ()), *words]
+        return command if not told else f"{command} --set {' '.join(told)}"
 
 
 def _nash(*values: float) -> tuple[Mark, ...]:

@@ -413,6 +413,7 @@ def test_our_curve_of_a_tiny_row_falls(monkeypatch: pytest.MonkeyPatch) -> None:
     ours.learn(curve)
     looks = [json.loads(line) for line in out.getvalue().splitlines()]
     assert all((look["learner"], look["seed"]) == ("ours", 1) for look in looks)
+    assert looks[0]["command"].startswith("rl --config kuhn-ppo --set ")
     assert looks[-1]["cpu_seconds"] == 40.0
     values = [look["metrics"][NASH_CONV]["value"] for look in looks]
     assert values[-1] < 0.6 * values[0]
@@ -503,6 +504,12 @@ def test_the_page_has_a_line_for_each_mark_and_for_each_row() -> None:
         "0 later than it." in text
     )
     assert rows.row_of("leduc").title not in text
+
+
+def test_the_page_names_the_command_that_made_a_curve_and_not_the_rows_of_today() -> None:
+    line = {"row": "leduc", "learner": "ours", "seed": 0, "budget": 9.0, **look(2.0, 0.1)}
+    assert "| `rl --game leduc` | 9 |" in page([line])
+    assert "| `rl --config old` | 9 |" in page([line | {"command": "rl --config old"}])
 
 
 def test_the_standing_table_is_what_its_lines_say() -> None:
