@@ -28,11 +28,31 @@ class Arm:
     """`ours`, `ppo` or `maskable_ppo`."""
     seed: int
     budget: float
-    """CPU seconds, judging not counted."""
+    """Seconds, judging not counted: of CPU on one core, of the wall on several or on a GPU."""
     matches: int | None = None
     """Matches against each bot at a look; none: the row's."""
     peer: dict[str, Any] = field(default_factory=dict)
     """What a peer is told of our settings: `opponents`, with weights, and `shaping`."""
+    cores: int = 1
+    """Cores that it may use."""
+    gpu: bool = False
+    """Whether networks run on the GPU."""
+    settings: tuple[str, ...] = ()
+    """What ours is told besides, as words of `--set`."""
+
+    @property
+    def unit(self) -> str:
+        """What its seconds are: on one core those of the CPU."""
+        return "wall_seconds" if self.gpu or self.cores > 1 else "cpu_seconds"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Itself as a line has it: where it runs is only said if that is not one core."""
+        values = asdict(self)
+        for name, usual in (("cores", 1), ("gpu", False), ("settings", ())):
+            if values[name] == usual:
+                del values[name]
+        return values
 
 
 class Curve:
@@ -43,7 +63,19 @@ class Curve:
         self.row: Row = row_of(arm.row)
         self.judge = Judge(self.row, arm.matches)
         self.times = look_times(arm.budget, self.row.looks_a_doubling)
-        self.clock = Clock()
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now: starting processes, which load modules, is no learning."""
+        self.clock = Clock(wall=self.arm.unit == "wall_seconds")
+
+    @property
+    def _command(self) -> dict[str, str]:
+        """What stands for ours, as it is now: rows and recipes change."""
+        made = self.arm
+        if made.learner != "ours":
+            return {}
+        return {"command": self.row.command(made.settings, gpu=made.gpu)}
 
     @property
     def over(self) -> bool:
@@ -57,12 +89,19 @@ class Curve:
         self.times = [] if last else [moment for moment in self.times if moment > seconds]
         with self.clock.paused():
             line: dict[str, Any] = {
-                **asdict(self.arm),
-                "cpu_seconds": round(seconds, 3),
+                **self.arm.described,
+                **self._command,
+                self.arm.unit: round(seconds, 3),
                 "decisions": decisions,
                 "metrics": self.judge.look(policy()),
             }
             print(json.dumps(line), file=self.out, flush=True)
+
+
+def read_arm(text: str) -> Arm:
+    """Return the arm that a line of JSON describes."""
+    values = json.loads(text)
+    return Arm(**values | {"settings": tuple(values.get("settings", ()))})
 
 
 def main(learn: Callable[[Curve], None]) -> None:
@@ -70,8 +109,9 @@ def main(learn: Callable[[Curve], None]) -> None:
 
     Whatever a learner prints goes to the errors.
     """
-    torch.set_num_threads(1)
+    arm = read_arm(sys.argv[1])
+    torch.set_num_threads(1)  # For small networks more are slower; workers have the other cores.
     sys.stdout.flush()
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    learn(Curve(Arm(**json.loads(sys.argv[1])), out))
+    learn(Curve(arm, out))

@@ -1,4 +1,4 @@
-"""CPU seconds of an arm without those of its judge, and the moments at which it is looked at."""
+"""Seconds of an arm without those of its judge, and the moments at which it is looked at."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ DOUBLINGS = 6
 
 
 class Clock:
-    """Counts the process's CPU seconds, all its threads', from when it is made."""
+    """Counts seconds from when it is made: the process's CPU time, or the wall's."""
 
-    def __init__(self) -> None:
-        self._began = time.process_time()
+    def __init__(self, *, wall: bool = False) -> None:
+        self._now = time.perf_counter if wall else time.process_time
+        self._began = self._now()
         self._left_out = 0.0
 
     @property
     def seconds(self) -> float:
-        return time.process_time() - self._began - self._left_out
+        return self._now() - self._began - self._left_out
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Leave out what happens inside."""
-        began = time.process_time()
+        began = self._now()
         try:
             yield
         finally:
-            self._left_out += time.process_time() - began
+            self._left_out += self._now() - began
 
 
 def look_times(budget: float, a_doubling: int) -> list[float]:

@@ -2,9 +2,12 @@
 
     python -m bench strength --rows leduc --seeds 0 1 2 --budget 120 > leduc.jsonl
     python -m bench strength --page leduc.jsonl
+    python -m bench strength --rows beastybar --cores 2 > two-cores.jsonl
+    python -m bench strength --gpu --budget 60 --jobs 3 > gpu.jsonl
 
-Arms are processes with one thread each; `--jobs` of them run side by side, each on a core of its
-own. Those of peers run in the environment that `make peers` made, or here where it has them.
+Arms are processes in which torch has one thread; `--jobs` of them run side by side, each on cores
+of its own. On one core the budget is CPU seconds, on several or with a GPU seconds of the
+wall. Those of peers run in the environment that `make peers` made, or here where it has them.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
@@ -52,11 +55,16 @@ def main(words: Sequence[str]) -> None:
         looks = [line for file_lines in options.page for line in file_lines]
         print(page(looks))
         if options.plot:
-            write_text(options.plot, plot(looks, options.rows))
+            write_text(options.plot, plot(looks, options.rows or default_rows(gpu=False)))
         return
-    rows = [row_of(name) for name in options.rows]
+    rows = [row_of(name) for name in options.rows or default_rows(options.gpu)]
+    for row in rows:
+        if options.gpu and not row.on_gpu:
+            parser.error(f"the row {row.name} is not run on a GPU; leave out --gpu or the row.")
     learners = [OURS] if options.ours else [PPO, MASKABLE] if options.peers else None
-    for line in lines(arms(rows, options.seeds, options.budget, learners), options.jobs):
+    place = Place(options.cores, options.gpu, tuple(options.set))
+    wanted = arms(rows, options.seeds, options.budget, learners, place)
+    for line in lines(wanted, options.jobs):
         print(json.dumps(line), flush=True)
 
 
@@ -84,13 +92,17 @@ def _count(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     names = [row.name for row in ROWS]
     parser = argparse.ArgumentParser(prog="python -m bench strength")
-    parser.add_argument("--rows", nargs="+", choices=names, default=names, metavar="ROW",
+    parser.add_argument("--rows", nargs="+", choices=names, metavar="ROW",
                         help=f"which rows, all unless given: {', '.join(names)}")  # fmt: skip
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument(
-        "--budget", type=_positive, help="CPU seconds of a curve; each row has its own"
-    )
+    parser.add_argument("--budget", type=_positive, help="seconds of a curve; each row has its own")
     parser.add_argument("--jobs", type=_count, default=1, help="curves made side by side")
+    parser.add_argument("--cores", type=_count, default=1,
+                        help="cores of a curve; the budget is wall seconds from 2 on")  # fmt: skip
+    parser.add_argument("--gpu", action="store_true",
+                        help="networks on the GPU, budget in wall seconds")  # fmt: skip
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE",
+                        help="settings of ours, as in `lanista rl --set`")  # fmt: skip
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--ours", action="store_true", help="only ours")
     only.add_argument("--peers", action="store_true", help="only the peers")
@@ -101,15 +113,38 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def default_rows(gpu: bool) -> list[str]:
+    """Return the rows that are made where none is named."""
+    return [row.name for row in ROWS if row.on_gpu or not gpu]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where curves are made, and what ours is told besides."""
+
+    cores: int = 1
+    gpu: bool = False
+    settings: tuple[str, ...] = ()
+
+
 def arms(
     rows: Sequence[Row],
     seeds: Sequence[int],
     budget: float | None = None,
     learners: Sequence[str] | None = None,
+    place: Place = Place(),  # noqa: B008 - it is frozen
 ) -> list[Arm]:
     """Return the curves to make, the longest first."""
     wanted = [
-        Arm(row.name, learner, seed, budget or row.seconds)
+        Arm(
+            row.name,
+            learner,
+            seed,
+            budget or row.seconds,
+            cores=place.cores,
+            gpu=place.gpu,
+            settings=place.settings if learner == OURS else (),
+        )
         for row in rows
         for learner in (OURS, PPO, MASKABLE)
         for seed in seeds
@@ -121,17 +156,17 @@ def arms(
 def lines(wanted: Sequence[Arm], jobs: int = 1) -> Iterator[Line]:
     """Make the curves, `jobs` at a time, and give their lines as they come."""
     answers: SimpleQueue[Line | None] = SimpleQueue()
-    cores, lock = _cores(jobs), Lock()
+    cores, lock = _cores(jobs, wanted), Lock()
 
     def make(arm: Arm) -> None:
         with lock:
-            core = cores.pop()
+            own = cores.pop()
         try:
-            for line in _looks(arm, core):
+            for line in _looks(arm, own):
                 answers.put(line)
         finally:
             with lock:
-                cores.append(core)
+                cores.append(own)
             answers.put(None)
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -143,37 +178,44 @@ def lines(wanted: Sequence[Arm], jobs: int = 1) -> Iterator[Line]:
             one.result()
 
 
-def _cores(jobs: int) -> list[int | None]:
-    """Return a core for each job, or nobody's where there are not enough."""
+def _cores(jobs: int, wanted: Sequence[Arm]) -> list[set[int] | None]:
+    """Return the cores of each job, or nobody's where there are not enough or a GPU is shared."""
     allowed = sorted(os.sched_getaffinity(0))
-    return [*allowed[:jobs]] if 1 < jobs <= len(allowed) else [None] * jobs
+    each = max((arm.cores for arm in wanted), default=1)
+    if jobs == 1 or jobs * each > len(allowed) or any(arm.gpu for arm in wanted):
+        return [None] * jobs
+    return [{*allowed[job * each : (job + 1) * each]} for job in range(jobs)]
 
 
-def _looks(arm: Arm, core: int | None) -> Iterator[Line]:
+def _looks(arm: Arm, cores: set[int] | None) -> Iterator[Line]:
     """Run one arm; where it cannot be run, or ends badly, the last line says why."""
     python = sys.executable if arm.learner == OURS else peer_python()
     if python is None:
-        yield {**asdict(arm), "why": f"not measured: {why_missing(PEERS[0])}"}
+        yield {**arm.described, "why": f"not measured: {why_missing(PEERS[0])}"}
         return
     module = "bench.strength.ours"
     if arm.learner != OURS:
         try:
             module, arm = "bench.strength.sb3", replace(arm, peer=conditions(arm.row))
         except LanistaError as error:
-            yield {**asdict(arm), "why": f"failed: {error}"}
+            yield {**arm.described, "why": f"failed: {error}"}
             return
-    yield from _run([python, "-m", module, json.dumps(asdict(arm))], arm, core)
+    yield from _run([python, "-m", module, json.dumps(asdict(arm))], arm, cores)
 
 
-def _run(command: list[str], arm: Arm, core: int | None) -> Iterator[Line]:
+def _run(command: list[str], arm: Arm, cores: set[int] | None) -> Iterator[Line]:
     """Give the lines of a process, and a last one if it fails."""
     # A file, since a pipe that nobody reads would stop it.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as error_log:
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=error_log, text=True, env=_environment()
+            command,
+            stdout=subprocess.PIPE,
+            stderr=error_log,
+            text=True,
+            env=_environment(),
         ) as process:
-            if core is not None:
-                os.sched_setaffinity(process.pid, {core})
+            if cores is not None:
+                os.sched_setaffinity(process.pid, cores)
             assert process.stdout is not None
             for text in process.stdout:
                 yield json.loads(text)
@@ -181,7 +223,7 @@ def _run(command: list[str], arm: Arm, core: int | None) -> Iterator[Line]:
             error_log.seek(0)
             errors = error_log.read().strip().splitlines()
             why = errors[-1] if errors else f"it ended with {process.returncode}"
-            yield {**asdict(arm), "why": f"failed: {why}"}
+            yield {**arm.described, "why": f"failed: {why}"}
 
 
 @cache

@@ -17,13 +17,35 @@ OURS = "ours"
 AIM = 5.0
 """How many times as soon as the best peer ours is to be."""
 TITLES = {"ppo": "PPO", "maskable_ppo": "MaskablePPO"}
-UNITS = {"cpu_seconds": "CPU s", "decisions": "decisions"}
+UNITS = {"cpu_seconds": "CPU s", "wall_seconds": "s", "decisions": "decisions"}
+AXES = {"cpu_seconds": "CPU seconds", "wall_seconds": "wall seconds"}
 Curves = Mapping[str, Sequence[Sequence[Look]]]
 """By learner: the looks of each seed."""
 
 
 def page(lines: Iterable[Look]) -> str:
-    """Return the table as Markdown: a line for each mark, then one for each row's end."""
+    """Return the tables as Markdown: of one core, then of each other place, under its name."""
+    by_place: defaultdict[str, list[Look]] = defaultdict(list)
+    for line in lines:
+        by_place[place_of(line)].append(line)
+    tables = [
+        table if not place else f"**{place}**\n\n{table}"
+        for place in sorted(by_place)
+        if (table := _table(by_place[place])) or not place
+    ]
+    return "\n\n".join(tables)
+
+
+def place_of(line: Look) -> str:
+    """Return where a curve was made, in words; nothing where that is one core."""
+    cores = line.get("cores", 1)
+    if line.get("gpu"):
+        return "One GPU, wall seconds"
+    return "" if cores == 1 else f"{cores} cores, wall seconds"
+
+
+def _table(lines: Iterable[Look]) -> str:
+    """Return a line for each mark, then one for each row's end."""
     curves = curves_of(lines)
     header = [
         "| game | mark | ours | best peer | times as soon |",
@@ -33,7 +55,7 @@ def page(lines: Iterable[Look]) -> str:
         line for row in ROWS if row.name in curves for line in mark_lines(row, curves[row.name])
     ]
     ends = [
-        "| game | ours | peer | what stands for ours | CPU s | seeds |",
+        f"| game | ours | peer | what stands for ours | {_heading(curves)} | seeds |",
         "|---|---|---|---|---|---|",
         *[end_line(row, curves[row.name]) for row in ROWS if row.name in curves],
     ]
@@ -58,6 +80,12 @@ def summary(curves: Mapping[str, Curves]) -> str:
     )
 
 
+def _heading(curves: Mapping[str, Curves]) -> str:
+    """Return what the budgets of these rows are counted in."""
+    seconds = {seconds_of(by_learner) for by_learner in curves.values()}
+    return UNITS["wall_seconds" if "wall_seconds" in seconds else "cpu_seconds"]
+
+
 def curves_of(lines: Iterable[Look]) -> dict[str, dict[str, list[list[Look]]]]:
     """Return the curves by row and learner, a list of looks a seed; lines without looks are left
     out."""
@@ -68,13 +96,13 @@ def curves_of(lines: Iterable[Look]) -> dict[str, dict[str, list[list[Look]]]]:
     curves: defaultdict[str, defaultdict[str, list[list[Look]]]]
     curves = defaultdict(lambda: defaultdict(list))
     for (row, learner, _), looks in sorted(by_arm.items()):
-        curves[row][learner].append(sorted(looks, key=lambda look: look["cpu_seconds"]))
+        curves[row][learner].append(sorted(looks, key=lambda look: look["decisions"]))
     return {row: dict(by_learner) for row, by_learner in curves.items()}
 
 
 def mark_lines(row: Row, curves: Curves) -> list[str]:
     """Return a line for each of a row's marks."""
-    return [_mark_line(row, mark, curves, unit_of(row)) for mark in row.marks]
+    return [_mark_line(row, mark, curves, unit_of(row, curves)) for mark in row.marks]
 
 
 def _mark_line(row: Row, mark: Mark, curves: Curves, unit: str) -> str:
@@ -90,7 +118,7 @@ def _mark_line(row: Row, mark: Mark, curves: Curves, unit: str) -> str:
 
 def _best(row: Row, mark: Mark, curves: Curves) -> tuple[Times, str, Ratio]:
     """Return our times to a mark, those of the peer that is there first, and their ratio."""
-    unit = unit_of(row)
+    unit = unit_of(row, curves)
     times = {learner: Times.of(looks, mark, unit) for learner, looks in curves.items()}
     mine = times.pop(OURS)
     best = min(times, key=lambda learner: (times[learner].median is None, times[learner].at_least))
@@ -98,9 +126,15 @@ def _best(row: Row, mark: Mark, curves: Curves) -> tuple[Times, str, Ratio]:
     return mine, theirs, ratio(mine, times[best])
 
 
-def unit_of(row: Row) -> str:
+def unit_of(row: Row, curves: Curves) -> str:
     """Return what a row's times are counted in."""
-    return "decisions" if row.per_decision else "cpu_seconds"
+    return "decisions" if row.per_decision else seconds_of(curves)
+
+
+def seconds_of(curves: Curves) -> str:
+    """Return which seconds these curves have: of the CPU, or of the wall."""
+    look = next(iter(curves.values()))[0][0]
+    return next(name for name in AXES if name in look)
 
 
 def shown_times(times: Times, unit: str) -> str:
@@ -135,8 +169,10 @@ def end_line(row: Row, curves: Curves) -> str:
         f"{TITLES[name]} {_ends(looks, metrics)}" for name, looks in curves.items() if name != OURS
     )
     seeds = max(len(looks) for looks in curves.values())
-    budget = next(iter(curves.values()))[0][0]["budget"]
-    return f"| {row.title} | {ours} | {peers or '—'} | `{row.ours}` | {budget:g} | {seeds} |"
+    first = curves.get(OURS, next(iter(curves.values())))[0][0]
+    command = first.get("command", row.command())
+    budget = first["budget"]
+    return f"| {row.title} | {ours} | {peers or '—'} | `{command}` | {budget:g} | {seeds} |"
 
 
 def _ends(curves: Sequence[Sequence[Look]], metrics: Iterable[str]) -> str:
@@ -154,33 +190,38 @@ def _ends(curves: Sequence[Sequence[Look]], metrics: Iterable[str]) -> str:
 
 
 def plot(lines: Iterable[Look], names: Sequence[str]) -> str:
-    """Return the curves of rows as SVG: a panel a row, its last metric, seeds as a band."""
-    curves = curves_of(lines)
+    """Return the curves of rows as SVG: a panel a row, its last metric, seeds as a band.
+
+    Those of one core, where there are such.
+    """
+    every = [*lines]
+    curves = curves_of([line for line in every if not place_of(line)] or every)
     panels = [_panel(row, curves[row.name]) for row in ROWS if row.name in {*names} & {*curves}]
-    return figure("Strength against CPU seconds, seeds as a band", panels)
+    return figure("Strength against time, seeds as a band", panels)
 
 
 def _panel(row: Row, curves: Curves) -> Panel:
     metric = row.marks[-1].metric
     label = "NashConv" if metric == NASH_CONV else f"score against {metric}"
+    seconds = seconds_of(curves)
     bands = [
-        _band(TITLES.get(learner, learner), curves[learner], metric)
+        _band(TITLES.get(learner, learner), curves[learner], metric, seconds)
         for learner in sorted(curves, key=lambda learner: learner != OURS)
     ]
-    return Panel(f"{row.title}: CPU seconds", label, bands)
+    return Panel(f"{row.title}: {AXES[seconds]}", label, bands)
 
 
-def _band(name: str, curves: Sequence[Sequence[Look]], metric: str) -> Band:
+def _band(name: str, curves: Sequence[Sequence[Look]], metric: str, seconds: str) -> Band:
     """Return the newest value at each moment, where all seeds have one."""
-    first = max(looks[0]["cpu_seconds"] for looks in curves)
-    last = max(looks[-1]["cpu_seconds"] for looks in curves)
+    first = max(looks[0][seconds] for looks in curves)
+    last = max(looks[-1][seconds] for looks in curves)
     moments = [first, *(moment for moment in look_times(last, 3) if moment > first)]
-    values = np.array([[_newest(looks, metric, at) for looks in curves] for at in moments])
+    values = np.array([[_newest(looks, metric, at, seconds) for looks in curves] for at in moments])
     return Band(name, moments, np.median(values, 1), values.min(1), values.max(1))
 
 
-def _newest(looks: Sequence[Look], metric: str, moment: float) -> float:
-    earlier = [look for look in looks if look["cpu_seconds"] <= moment]
+def _newest(looks: Sequence[Look], metric: str, moment: float, seconds: str) -> float:
+    earlier = [look for look in looks if look[seconds] <= moment]
     return float(earlier[-1]["metrics"][metric]["value"])
 
 

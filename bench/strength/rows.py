@@ -5,7 +5,7 @@ Knows nothing of learners.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +61,10 @@ class Row:
     """How often a curve is looked at while its time doubles; less where a look is dear."""
     always_legal: bool = False
     """Whether every choice is always legal, so that a learner without masks can take part."""
+    told: tuple[str, ...] = ()
+    """What ours is told besides the recipe, as words of `--set`."""
+    on_gpu: tuple[str, ...] = ()
+    """What ours is told on a GPU, as words of `--set`; none: the row is not run there."""
 
     @property
     def exact(self) -> bool:
@@ -71,10 +75,11 @@ class Row:
         """Who is played against, each once."""
         return tuple(dict.fromkeys(mark.metric for mark in self.marks if not mark.falling))
 
-    @property
-    def ours(self) -> str:
-        """The command that stands for ours, without its budget."""
-        return f"rl --config {self.recipe}" if self.recipe else f"rl --game {self.game}"
+    def command(self, words: Sequence[str] = (), *, gpu: bool = False) -> str:
+        """Return the command that stands for ours, told `words` besides, without its budget."""
+        command = f"rl --config {self.recipe}" if self.recipe else f"rl --game {self.game}"
+        told = [*self.told, *(self.on_gpu if gpu else ()), *words]
+        return command if not told else f"{command} --set {' '.join(told)}"
 
 
 def _nash(*values: float) -> tuple[Mark, ...]:
@@ -85,18 +90,29 @@ def _scores(**values: tuple[float, ...]) -> tuple[Mark, ...]:
     return tuple(Mark(bot, value) for bot, marks in values.items() for value in marks)
 
 
+_TUNED_KUHN = (
+    "learning.lr.start=2.8e-3", "learning.lr.end=3.6e-5", "learning.eta=0.147",
+    "learning.terms.behaviour=0.051", "learning.terms.magnet=0.0051",
+)  # fmt: skip
+"""What `lanista tune` made of the recipe, see docs/results/strength.md."""
+_EIGHT_THREADS = ("rollouts.workers=8", "rollouts.launcher=threads")
 ROWS = (
-    Row("kuhn", "Kuhn poker", "kuhn", 40, _nash(0.1, 0.05, 0.02), "kuhn-ppo", always_legal=True),
-    Row("leduc", "Leduc poker", "leduc", 150, _nash(2.0, 1.0, 0.6), "leduc-ppo"),
+    Row(
+        "kuhn", "Kuhn poker", "kuhn", 40, _nash(0.1, 0.05, 0.02), "kuhn-ppo",
+        always_legal=True, told=_TUNED_KUHN,
+    ),
+    Row("leduc", "Leduc poker", "leduc", 150, _nash(2.0, 1.0, 0.6)),
     Row("liars_dice", "Liar's dice", "liars_dice", 90, _nash(1.0, 0.5, 0.3), looks_a_doubling=2),
     Row("phantom_ttt", "Phantom tic-tac-toe", "phantom_ttt", 80, _scores(random=(0.85, 0.9, 0.93))),
     Row(
         "beastybar", "Beasty Bar", "beastybar", 130,
-        _scores(random=(0.8, 0.9), heuristic=(0.6, 0.7), distilled=(0.3, 0.5)), "beastybar-ppo",
+        _scores(random=(0.8, 0.9), heuristic=(0.6, 0.7), distilled=(0.3, 0.5)),
+        on_gpu=("rollouts.matches=2048", "learning.minibatches=8", *_EIGHT_THREADS),
     ),
     Row(
         "arena", "Arena", "arena", 160,
         _scores(rusher=(0.5, 0.9), kiter=(0.3, 0.6)), matches=200,
+        on_gpu=("rollouts.unrolls=512", *_EIGHT_THREADS, "rollouts.lag=1"),
     ),
     Row(
         "connect_four", "Connect four (OpenSpiel)", "openspiel:connect_four", 150,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from bench.strength.snapshots import Encoder, Mixture
+from bench.strength.snapshots import Encoder, Layer, Mixture, Snapshot
 from lanista.games.adapters.to_gymnasium import SeatEnv
 
 
@@ -26,8 +26,14 @@ class LearningSeat(SeatEnv):
         illegal: str = "refuse",
     ) -> None:
         super().__init__(game, opponent, None, seed=seed, illegal=illegal, **game_settings)
+        self._mixture = opponent
         self._encoder, self._shaping = Encoder(self.game.spec), shaping
         self.observation_space = Box(-np.inf, np.inf, (self._encoder.width,), np.float32)
+
+    def meet(self, layers: Sequence[Layer], seed: int, kept: int) -> None:
+        """Add a snapshot to this environment's own opponents, of which the newest are kept."""
+        self._mixture.snapshots.append(Snapshot(self.game.spec, layers, seed=seed))
+        del self._mixture.snapshots[:-kept]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -190,6 +190,68 @@ def busy(seconds: float) -> None:
         pass
 
 
+# Two cores and a GPU.
+
+
+@pytest.mark.parametrize(
+    ("name", "launcher", "lag"),
+    [("beastybar", "threads", 0), ("arena", "threads", 1), ("purses", "processes", 0)],
+)
+def test_on_two_cores_ours_plays_with_two_workers_and_learns_with_two_threads(
+    name: str, launcher: str, lag: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    settings = ours.settings_for(row_of(name), 1, cores=2)
+    rollouts = settings.rollouts
+    assert (rollouts.workers, rollouts.launcher, rollouts.lag) == (2, launcher, lag)
+    assert settings.learning.shards == 2
+
+
+def test_on_a_gpu_ours_is_told_what_the_row_says_and_then_what_the_flag_says() -> None:
+    row = row_of("beastybar")
+    settings = ours.settings_for(row, 1, gpu=True, words=["rollouts.workers=3"])
+    assert (settings.device, settings.rollouts.matches) == ("cuda", 2048)
+    assert settings.rollouts.workers == 3
+    assert {one.name for one in ROWS if one.on_gpu} == {"beastybar", "arena"}
+    assert command.default_rows(gpu=True) == ["beastybar", "arena"]
+
+
+def test_an_arm_counts_cpu_seconds_on_one_core_and_wall_seconds_elsewhere() -> None:
+    places = [command.Place(), command.Place(2), command.Place(gpu=True)]
+    made = [command.arms([row_of("kuhn")], [0], 5.0, ["ours"], place)[0] for place in places]
+    assert [one.unit for one in made] == ["cpu_seconds", "wall_seconds", "wall_seconds"]
+    # Lines of one core are as they always were.
+    assert not {"cores", "gpu", "settings"} & {*made[0].described}
+    assert (made[1].described["cores"], made[2].described["gpu"]) == (2, True)
+    assert arm.read_arm(json.dumps(made[1].described)) == made[1]
+
+
+def test_the_page_keeps_two_cores_and_a_gpu_apart_from_one_core() -> None:
+    def line(seconds: float, unit: str, **where: Any) -> dict[str, Any]:
+        values = look(seconds, 0.01)
+        values[unit] = values.pop("cpu_seconds")
+        return {"row": "kuhn", "learner": "ours", "seed": 0, "budget": 40.0, **values, **where}
+
+    text = page([
+        line(8.0, "cpu_seconds"),
+        line(4.0, "wall_seconds", cores=2),
+        line(2.0, "wall_seconds", gpu=True),
+    ])  # fmt: skip
+    one, two, gpu = text.split("\n\n**")
+    assert "8.0 CPU s" in one
+    assert two.startswith("2 cores, wall seconds**")
+    assert "4.0 s" in two
+    assert gpu.startswith("One GPU, wall seconds**")
+    assert "2.0 s" in gpu
+
+
+def test_jobs_of_two_cores_each_get_cores_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3, 4})
+    wanted = command.arms([row_of("kuhn")], [0, 1], 5.0, ["ours"], command.Place(2))
+    assert command._cores(2, wanted) == [{0, 1}, {2, 3}]
+    assert command._cores(3, wanted) == [None] * 3
+
+
 # The judge.
 
 
@@ -344,13 +406,14 @@ class Counter(clock.Clock):
 
 @pytest.mark.skipif(not OPENSPIEL, reason="OpenSpiel is not installed")
 def test_our_curve_of_a_tiny_row_falls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ours, "iterations_within", lambda settings, seconds: 50)
+    monkeypatch.setattr(ours, "iterations_within", lambda *_: 50)
     out = io.StringIO()
     curve = arm.Curve(arm.Arm("kuhn", "ours", 1, 40.0), out)
     curve.clock = Counter()
     ours.learn(curve)
     looks = [json.loads(line) for line in out.getvalue().splitlines()]
     assert all((look["learner"], look["seed"]) == ("ours", 1) for look in looks)
+    assert looks[0]["command"].startswith("rl --config kuhn-ppo --set ")
     assert looks[-1]["cpu_seconds"] == 40.0
     values = [look["metrics"][NASH_CONV]["value"] for look in looks]
     assert values[-1] < 0.6 * values[0]
@@ -390,6 +453,8 @@ def test_an_arm_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--page", "no-such-file"], "no-such-file cannot be read as lines of"),
         (["--plot", "curves.svg"], "give --page FILE too."),
         (["--rows", "chess"], "invalid choice: 'chess'"),
+        (["--rows", "kuhn", "--gpu"], "the row kuhn is not run on a GPU; leave out --gpu or"),
+        (["--cores", "0"], "argument --cores: it is 0; give a number above 0."),
     ],
 )
 def test_a_flag_that_makes_no_sense_is_refused_in_a_sentence(
@@ -431,13 +496,20 @@ def test_the_page_has_a_line_for_each_mark_and_for_each_row() -> None:
     )
     assert "| Kuhn poker | NashConv ≤ 0.05 | 4.0 CPU s [4.0, 4.0] |" in text
     assert "| Kuhn poker | NashConv ≤ 0.02 | > 4.0 CPU s | > 40.0 CPU s (PPO) | — |" in text
-    assert "`rl --config kuhn-ppo` | 40 | 3 |" in text
+    assert "| `rl --config kuhn-ppo --set learning.lr.start=2.8e-3 " in text
+    assert "learning.terms.magnet=0.0051` | 40 | 3 |" in text
     # 10 and 10 times as soon to the first two marks, and nobody reaches the third.
     assert (
         "Of 3 marks ours reaches 2, 0 of them alone; 2 at least 5 times as soon as the best peer, "
         "0 later than it." in text
     )
     assert rows.row_of("leduc").title not in text
+
+
+def test_the_page_names_the_command_that_made_a_curve_and_not_the_rows_of_today() -> None:
+    line = {"row": "leduc", "learner": "ours", "seed": 0, "budget": 9.0, **look(2.0, 0.1)}
+    assert "| `rl --game leduc` | 9 |" in page([line])
+    assert "| `rl --config old` | 9 |" in page([line | {"command": "rl --config old"}])
 
 
 def test_the_standing_table_is_what_its_lines_say() -> None:

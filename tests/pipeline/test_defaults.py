@@ -152,6 +152,16 @@ def test_short_matches_are_played_whole_and_long_ones_stream():
     assert short.rollouts.matches * SHORT.decisions == pytest.approx(2048, rel=0.1)
 
 
+def test_where_play_is_dear_updates_are_smaller_and_use_each_decision_more():
+    dear = choose(KUHN, BOTS, replace(SHORT, dear=True), 1)
+    cheap = choose(KUHN, BOTS, SHORT, 1)
+    assert dear.rollouts.matches < cheap.rollouts.matches
+    assert dear.learning.epochs > cheap.learning.epochs
+    assert dear.learning.minibatches > cheap.learning.minibatches
+    without = {"epochs": 1, "minibatches": 1, "lr": 1e-3}
+    assert replace(dear.learning, **without) == replace(cheap.learning, **without)
+
+
 def test_returns_are_measured_by_their_deviation_and_rare_ones_are_not_lost():
     even = np.array([[2.0, -2.0], [-2.0, 2.0]])
     rare = np.zeros((1000, 2))
@@ -166,7 +176,17 @@ def test_a_few_random_matches_say_how_long_and_how_dear_they_are():
     assert 3 < sample.decisions < 6
     assert 3 < sample.scale < 6
     assert sample.compiled
-    assert not sample_of(str(EXAMPLE), {}).compiled
+    assert not sample.dear
+    example = sample_of(str(EXAMPLE), {})
+    assert example.dear
+    assert not example.compiled
+
+
+def test_openspiels_rules_are_neither_ours_nor_dear():
+    pytest.importorskip("pyspiel")
+    sample = sample_of("openspiel:kuhn_poker", {})
+    assert not sample.compiled
+    assert not sample.dear
 
 
 def test_a_run_is_evaluated_about_ten_times_against_all_bots():

@@ -47,8 +47,10 @@ _SUDDEN = 0.9
 """Share of random matches that the last mover wins, from which on a move decides matches."""
 _LOOKED_AT = 128
 """Positions that rules may be asked about at a decision: about as long as learning from it."""
-_DECISIONS, _COMPILED_DECISIONS = 2048, 8192
+_DEAR_DECISIONS, _DECISIONS, _COMPILED_DECISIONS = 768, 2048, 8192
 """Of an update: where play is dear, many small updates make more of it than few large ones."""
+_USES, _DEAR_USES = (2, 2), (4, 8)
+"""Epochs and minibatches of an update where something is hidden: dear decisions are used more."""
 _FEWEST_MATCHES = 64
 _LONG_MATCH = 256
 """Decisions of a match, all seats together, beyond which no update waits for its end."""
@@ -214,6 +216,7 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
     # A match's returns are shared out among its decisions, so a pull of one strength would hold
     # those of a long match at uniform play.
     pull = min(1.0, math.sqrt(_UNWEAKENED * spec.seats / sample.decisions))
+    epochs, minibatches = _DEAR_USES if sample.dear and not long else _USES
     # Divided by the scale of returns, losses and pulls have the same proportions in every game.
     return Learning(
         terms={
@@ -223,9 +226,10 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
             "magnet": _fading(0.1 * pull, 0.005 * pull),
             "reference": _rounded(0.5 * pull),
         },
-        lr=_fading(1e-3, 2e-4),
-        epochs=2,
-        minibatches=2,
+        # Large steps begin well where a match is short; many small ones an update need no more.
+        lr=_fading(2e-3 if short and not sample.dear else 1e-3, 2e-4),
+        epochs=epochs,
+        minibatches=minibatches,
         normalise_advantages=long,
         # A critic of its own is worth its time in short matches; in longer ones, more updates are.
         critic_sees=_apart(spec) if short else "features",
@@ -293,6 +297,8 @@ def _rollouts(spec: Spec, bots: Sequence[str], sample: Sample) -> Rollouts:
     if sample.decisions > _LONG_MATCH:
         return Rollouts(mode="stream", unrolls=128, unroll_length=64, opponents=opponents)
     decisions = _COMPILED_DECISIONS if sample.compiled else _DECISIONS
+    if sample.dear and secretive(spec):
+        decisions = _DEAR_DECISIONS
     matches = max(_FEWEST_MATCHES, round(decisions / sample.decisions / 64) * 64)
     longest = min(max(1, spec.facts.longest), _LONG_MATCH)
     return Rollouts(matches=matches, unroll_length=longest, opponents=opponents)

@@ -18,6 +18,7 @@ from lanista.games.compiled import CompiledGame
 from lanista.rollout.match_runner import Table, play
 from lanista.rollout.schedule import Schedule
 
+OPENSPIEL = "openspiel:"
 _MATCHES = 256
 _ENDINGS = 128
 _BOT_MATCHES = 60
@@ -34,6 +35,9 @@ class Sample:
     """How far returns lie apart: what losses are measured by."""
     compiled: bool = False
     """Whether a decision costs next to nothing beside what is learned from it."""
+    dear: bool = False
+    """Whether a decision costs more than learning from it: rules in Python or in a program of their
+    own. OpenSpiel's are compiled."""
 
 
 def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sample:
@@ -46,7 +50,8 @@ def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sam
         results = play([Table(made, (registry.make_bot(game, "random", spec, seed),))], schedule)
         compiled = isinstance(made, CompiledGame)
     whole = results.returns[~results.cut_off]
-    return Sample(float(results.decisions.mean()), return_scale(whole), compiled)
+    dear = not compiled and not game.startswith(OPENSPIEL)
+    return Sample(float(results.decisions.mean()), return_scale(whole), compiled, dear)
 
 
 @dataclass(frozen=True)
