@@ -58,11 +58,13 @@ def test_three_parts_answer_each_other_in_pairs() -> None:
     )
 
 
-def test_many_rows_are_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("learns", [False, True])
+def test_many_rows_are_the_same_in_pieces(learns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     policy, rows = eager(spec()), torch.from_numpy(views(50))
-    with torch.no_grad():
+    with torch.set_grad_enabled(learns):
         whole = policy(rows)
-        monkeypatch.setattr(pointer_head, "_AT_ONCE", 7 * len(policy.head.index) * 16)
+        for name in ("_AT_ONCE", "_LEARNED_AT_ONCE"):
+            monkeypatch.setattr(pointer_head, name, 7 * len(policy.head.index) * 16)
         torch.testing.assert_close(policy(rows), whole, rtol=1e-5, atol=1e-5)
 
 

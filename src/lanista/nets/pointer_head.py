@@ -28,7 +28,9 @@ from lanista.nets.choices import Choices
 from lanista.nets.pointers import RANK, part_sizes, pointers_of, undescribed
 
 _AT_ONCE = 1 << 20
-"""Numbers of the hidden layer that are kept at once where nobody learns: what stays in a cache."""
+"""Numbers of the hidden layer that are made at once on a CPU: what stays in its cache."""
+_LEARNED_AT_ONCE = 1 << 23
+"""The same where somebody learns: what the allocator keeps from step to step."""
 
 
 class PointerChoices(nn.Module):
@@ -74,9 +76,10 @@ class PointerChoices(nn.Module):
             self.by_number.start()
 
     def forward(self, features: Tensor) -> Tensor:
-        if torch.compiler.is_compiling() or torch.is_grad_enabled() or features.is_cuda:
+        if torch.compiler.is_compiling() or features.is_cuda:
             return self._logits(features)
-        rows = max(1, _AT_ONCE // (len(self.index) * self.width))
+        at_once = _LEARNED_AT_ONCE if torch.is_grad_enabled() else _AT_ONCE
+        rows = max(1, at_once // (len(self.index) * self.width))
         pieces = [self._logits(piece) for piece in torch.split(features, rows)]
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
