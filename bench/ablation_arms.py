@@ -83,6 +83,15 @@ def _other_critic(base: RunSettings) -> list[str]:
     return [f"learning.critic_sees={'seat' if spec.privileged is None else 'privileged'}"]
 
 
+def _other_lambda(base: RunSettings) -> list[str]:
+    return [f"learning.lam={0.95 if base.learning.lam == 0.8 else 0.8}"]
+
+
+def _other_observations(base: RunSettings) -> list[str]:
+    normalised = base.network.normalise_observations is not None
+    return [f"network.normalise_observations={'null' if normalised else 5}"]
+
+
 def _other_advantages(base: RunSettings) -> list[str]:
     return [f"learning.normalise_advantages={not base.learning.normalise_advantages}".lower()]
 
@@ -138,8 +147,8 @@ COMMON: dict[str, Arm] = {
     "residual torso with LayerNorm": _plain("network.kind=residual"),
     "advantages normalised, or not": _other_advantages,
     "values scaled by their running size": _plain("learning.value_scale=running"),
-    "λ 0.8": _plain("learning.lam=0.8"),
-    "observations normalised": _plain("network.normalise_observations=5"),
+    "λ 0.8, or 0.95": _other_lambda,
+    "observations normalised, or not": _other_observations,
     "1 to 32 minibatches by gradient noise": _plain("learning.minibatches_by_noise=32"),
     "network twice as wide": lambda base: [f"network.width={2 * base.network.resolved_width}"],
     TORCH_START: _plain(),
@@ -149,7 +158,7 @@ ARENA: dict[str, Arm] = {
     for name in (
         "base", "lr follows KL", "updates a quarter as large", "updates four times as large",
         "critic on the torso, or apart", "values scaled by their running size",
-        "residual torso with LayerNorm", "λ 0.8", "observations normalised",
+        "residual torso with LayerNorm", "λ 0.8, or 0.95", "observations normalised, or not",
         "1 to 32 minibatches by gradient noise",
         "network twice as wide", TORCH_START,
     )

@@ -28,7 +28,7 @@ class Arm:
     """`ours`, `ppo` or `maskable_ppo`."""
     seed: int
     budget: float
-    """Seconds, judging not counted: of CPU on one core, of the wall on several or on a GPU."""
+    """Seconds, judging not counted: of CPU on one core, of the clock on several or on a GPU."""
     matches: int | None = None
     """Matches against each bot at a look; none: the row's."""
     peer: dict[str, Any] = field(default_factory=dict)

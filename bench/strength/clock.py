@@ -10,7 +10,7 @@ DOUBLINGS = 6
 
 
 class Clock:
-    """Counts seconds from when it is made: the process's CPU time, or the wall's."""
+    """Counts seconds from when it is made: the process's CPU time, or the clock's."""
 
     def __init__(self, *, wall: bool = False) -> None:
         self._now = time.perf_counter if wall else time.process_time

@@ -6,8 +6,8 @@
     python -m bench strength --gpu --budget 60 --jobs 3 > gpu.jsonl
 
 Arms are processes in which torch has one thread; `--jobs` of them run side by side, each on cores
-of its own. On one core the budget is CPU seconds, on several or with a GPU seconds of the
-wall. Those of peers run in the environment that `make peers` made, or here where it has them.
+of its own. On one core the budget is CPU seconds, on several or with a GPU wall
+seconds. Those of peers run in the environment that `make peers` made, or here where it has them.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def loop_of(settings: RunSettings) -> LearnerLoop:
 
 
 def iterations_within(settings: RunSettings, seconds: float, unit: str = "cpu_seconds") -> int:
-    """Return how many iterations take so many seconds of the CPU or the wall, by trying some."""
+    """Return how many iterations take so many seconds of the CPU or the clock, by trying some."""
     loop, first = loop_of(settings), 0.0
     while loop.iteration < _REHEARSED or getattr(loop, unit) < _REHEARSAL * seconds:
         list(loop.iterate())

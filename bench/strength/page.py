@@ -132,7 +132,7 @@ def unit_of(row: Row, curves: Curves) -> str:
 
 
 def seconds_of(curves: Curves) -> str:
-    """Return which seconds these curves have: of the CPU, or of the wall."""
+    """Return which seconds these curves have: of the CPU, or of the clock."""
     look = next(iter(curves.values()))[0][0]
     return next(name for name in AXES if name in look)
 

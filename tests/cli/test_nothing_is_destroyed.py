@@ -79,6 +79,7 @@ ONLY_READ = {
     "policy import": {"checkpoint", "mapping"},
     "doctor": {"folder", "policy", "spool", "training"},
     "showdown play": {"team", "belief_pool"},
+    "showdown encode": {"log"},
     "showdown evaluate": {"team", "team_pool", "belief_pool"},
     "showdown import-logs": {"logs", "team_pool_path"},
 }

@@ -240,6 +240,11 @@ def logs(world: World, what: str) -> list[object]:
     return ["showdown", "import-logs", world.folder / "logs", *output(world, "imported")]
 
 
+def encoded(world: World, policy: object) -> list[object]:
+    (world.folder / "a.log").write_text("|j|a\n")
+    return ["showdown", "encode", world.folder / "a.log", "--policy", policy]
+
+
 def served(world: World, what: str) -> list[object]:
     """A folder of a Showdown server with code of others in it, or a link out of it."""
     place = world.folder / "server" / "server-1"
@@ -581,6 +586,11 @@ CASES: dict[str, list[Case]] = {
         *named_game("policy", lambda world, name: ["showdown", "evaluate", world.policy(name)]),
         Case("pipe as policy", lambda world: ["showdown", "evaluate", world.fifo("pipe")]),
         Case("folder to read", lambda world: ["showdown", "evaluate", pooled(world)]),
+    ],
+    "showdown encode": [
+        *named_game("policy", lambda world, name: encoded(world, world.policy(name))),
+        Case("pipe as log", lambda world: ["showdown", "encode", world.fifo("a.log")]),
+        Case("pipe as policy", lambda world: encoded(world, world.fifo("pipe"))),
     ],
     "showdown import-logs": [
         Case("pipe as log", lambda world: logs(world, "pipe")),

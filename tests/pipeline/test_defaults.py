@@ -147,6 +147,8 @@ def test_a_search_that_would_take_too_long_is_left_out_of_evaluations():
 
 def test_short_matches_are_played_whole_and_long_ones_stream():
     short, long = choose(KUHN, BOTS, SHORT, 1), choose(KUHN, BOTS, Sample(1100.0, 1.0), 1)
+    between = choose(KUHN, BOTS, Sample(48.0, 1.0), 1)
+    assert (between.rollouts.mode, between.learning.lam) == ("matches", 0.8)
     assert (short.rollouts.mode, short.learning.lam) == ("matches", 1.0)
     assert (long.rollouts.mode, long.learning.lam) == ("stream", 0.95)
     assert short.rollouts.matches * SHORT.decisions == pytest.approx(2048, rel=0.1)

@@ -287,7 +287,7 @@ def _refuse_manner(
 ) -> None:
     """Refuse a manner of play that is none, or that nobody there can have."""
     if greedy and temperature is not None:
-        raise LanistaError("--greedy leaves nothing to chance; leave out --temperature.")
+        raise LanistaError("--greedy leaves nothing to chance, so --temperature has no meaning.")
     flags = {
         "--greedy": greedy,
         "--temperature": temperature is not None,

@@ -62,6 +62,8 @@ _REFERENCE_EVERY = 30
 """Updates between two references: enough to come near what the pull allows."""
 _TAUGHT = 0.08
 """Share of the updates in which a teacher alone is followed: of 1,000 about a million decisions."""
+_DEVIATIONS = 5.0
+"""Beyond which a number of a view is cut off, where views are normalised."""
 _REHEARSAL = 0.3
 """Share of matches against bots where everything is seen."""
 
@@ -202,7 +204,7 @@ def _apart(spec: Spec) -> Literal["seat", "privileged"]:
 def _learning(spec: Spec, sample: Sample) -> Learning:
     short = sample.decisions <= _SHORT_MATCH
     long = sample.decisions > _LONG_MATCH
-    common: dict[str, Any] = {"lam": 1.0 if short else 0.95}
+    common: dict[str, Any] = {"lam": _lambda(spec, sample)}
     if not secretive(spec):
         # The critic sees what the policy sees, so it needs no network of its own.
         return Learning(
@@ -239,6 +241,13 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
     )
 
 
+def _lambda(spec: Spec, sample: Sample) -> float:
+    """Return how far GAE looks ahead; less where hidden cards make the end a matter of luck."""
+    if sample.decisions <= _SHORT_MATCH:
+        return 1.0
+    return 0.8 if secretive(spec) and sample.decisions <= _LONG_MATCH else 0.95
+
+
 def _taught(spec: Spec, strengths: Mapping[str, float], iterations: int) -> RunSettings:
     """Return settings by which the best bot is followed first, then beaten by PPO."""
     teacher = max(strengths, key=lambda bot: strengths[bot])
@@ -252,7 +261,10 @@ def _taught(spec: Spec, strengths: Mapping[str, float], iterations: int) -> RunS
     return RunSettings(
         iterations=iterations,
         network=Network(
-            width=256, layers=3, symmetry=len(spec.symmetry) if spec.symmetry else None
+            width=256,
+            layers=3,
+            symmetry=len(spec.symmetry) if spec.symmetry else None,
+            normalise_observations=_DEVIATIONS,
         ),
         learning=Learning(
             terms={

@@ -62,7 +62,7 @@ class Encode:
     def _read(self) -> tuple[Spec, list[Row]]:
         from lanista.games.showdown.formats import FORMATS
         from lanista.games.showdown.observation.description import OBSERVATIONS, describe
-        from lanista.games.showdown.spectating.logs import LogError, read_logs
+        from lanista.games.showdown.spectating.logs import LogError, find_logs, read_logs
         from lanista.games.showdown.spectating.rows import read_battle
 
         version = self.observation
@@ -72,7 +72,10 @@ class Encode:
             version = who_is(self.policy).observation
         if version not in OBSERVATIONS:
             raise LanistaError(f"--observation is {version}; give 1 or 2.")
-        _, log = next(read_logs(self.log))
+        files = find_logs([self.log])
+        if len(files) != 1:
+            raise LanistaError(f"{self.log} holds {len(files)} battle logs; give one of them.")
+        _, log = next(read_logs(files[0]))
         if isinstance(log, LogError):
             raise LanistaError(f"{self.log} {log}")
         if log.format not in FORMATS:
