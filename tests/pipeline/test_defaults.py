@@ -281,7 +281,7 @@ def test_in_long_matches_the_best_bot_teaches_first_and_the_strong_are_met_most(
     assert chosen.rollouts.teacher == "a"
     weights = {one.player: one.weight for one in chosen.rollouts.opponents}
     assert weights["a"] > weights["b"] > weights["random"] > 0
-    assert chosen.network.symmetry == 8
+    assert (chosen.network.symmetry, chosen.network.normalise_observations) == (8, 5)
     policy, teacher = (
         parse_schedule(chosen.learning.terms[name]) for name in ("policy", "teacher")
     )
