@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from types import SimpleNamespace
+
 import pytest
 import torch
 from demonstrated import demonstrate
@@ -10,8 +13,11 @@ from made_up_unrolls import OneHead, unrolls_for
 from lanista.learn.imitation.cloner import Cloner
 from lanista.learn.imitation.settings import Imitation
 from lanista.learn.learner import Learner
+from lanista.learn.references import TARGET, References
 from lanista.learn.settings import Learning
 from lanista.nets.normal_columns import number_scales
+from lanista.nets.normalise import observe
+from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 
 SPEC = OneHead().spec
@@ -69,3 +75,13 @@ def test_imitation_takes_in_what_it_is_shown() -> None:
     here = torch.from_numpy(number_scales(data.spec.observation) > 0)
     assert here.any()
     torch.testing.assert_close(numbers["torso.mean"][here], shown.mean(0)[here])
+
+
+def test_rnads_averaged_policy_sees_what_the_policy_sees() -> None:
+    policy = Policy(SPEC, NORMAL)
+    settings = Learning(policy="neurd", eta=0.2)
+    references = SimpleNamespace(settings=settings, policies={TARGET: copy.deepcopy(policy)})
+    observe(policy, torch.from_numpy(unrolls_for(SPEC, 3).observation).float())
+    References.follow(references, policy)  # type: ignore[arg-type]
+    for name, numbers in running(policy).items():
+        torch.testing.assert_close(running(references.policies[TARGET])[name], numbers)

@@ -162,6 +162,10 @@ def test_a_run_reports_the_decisions_of_frozen_seats_and_their_mean_ratio() -> N
         ({"network": {"kind": "lstm"}}, "network.kind is lstm"),
         ({"replay": {"size": 4, "sampling": "prioritised"}}, "replay.sampling is prioritised"),
         (
+            {"learning": {"policy": "vtrace", "critic_output": "outcome"}},
+            "learning.critic_output is outcome",
+        ),
+        (
             {"learning": {"policy": "vtrace", "terms": {"policy": 1.0, "behaviour": 0.1}}},
             "learning.terms.behaviour is 0.1",
         ),

@@ -93,7 +93,7 @@ def test_a_policy_that_rl_made_searches_with_its_value(
     value = Path(f"{path}.run") / VALUE
     loaded = load_value(value, spec, digest)
     player = lineup(GAME, [str(path), "random"], (), seats=2, seed=0, search=4).seated()[0]
-    assert player.digest == f"{digest}:search=4,1,{loaded.digest[:16]}"
+    assert player.digest == f"{digest}:search=4,2,{loaded.digest[:16]}"
     with pytest.raises(LanistaError, match="written for another policy"):
         load_value(value, spec, "b" * 64)
 

@@ -177,3 +177,36 @@ def test_a_search_spends_its_simulations_and_no_more() -> None:
     tree = searched(start_of(registry.make("openspiel:connect_four")), 37)
     assert tree.root is not None
     assert tree.spent == 37 == tree.root.visits.sum()
+
+
+class Trap(PythonGame):
+    """The first move loses at once; after any other the second seat has one move, and loses."""
+
+    name = "trap"
+    facts = Facts(seats=2, longest=2, zero_sum=True)
+    observation = 1
+    moves = 3
+
+    def deal(self, rng: Stream) -> list[int]:
+        return [0]
+
+    def apply(self, state: list[int], moves: dict[int, int], rng: Stream) -> list[float] | None:
+        ((seat, move),) = moves.items()
+        if seat == 0 and move:
+            state[0] = 1
+            return None
+        return [-1.0, 1.0] if seat == 0 else [1.0, -1.0]
+
+    def view(self, state: list[int], seat: int) -> View | None:
+        if seat != state[0]:
+            return None
+        return View([seat], [0, 1, 2] if seat == 0 else [0])
+
+
+@pytest.mark.parametrize("simulations", [1, 2, 3])
+def test_a_proved_loss_is_not_played_while_other_moves_are_untried(simulations: int) -> None:
+    tree = Tree(start_of(Trap()), simulations, None)
+    while (leaf := tree.leaf()) is not None:
+        likeliest = leaf.seat == 0
+        tree.judged(np.log([0.98, 0.01, 0.01]) if likeliest else np.zeros(1), 0.0)
+    assert tree.choice() in (1, 2)

@@ -183,7 +183,7 @@ def role_of(kind, decisions, score, minimum, probability):
         "snapshot_minimum": minimum,
         "reset_to": "imitation",
         "reset_probability": probability,
-        "every": 1,
+        "every": None,
     }
 
 

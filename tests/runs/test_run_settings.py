@@ -250,6 +250,27 @@ def test_a_setting_that_came_later_leaves_earlier_runs_their_digest_until_it_is_
         assert len({digest, *map(fingerprint, told)}) == 4
 
 
+LEAGUE_RUN = {
+    "game": "leduc",
+    "league": {"main_exploiters": 1, "league_exploiters": 1},
+    "network": {"kind": "transformer", "size": "s"},
+    "learning": {"critic_sees": "seat", "critic_network": {"kind": "mlp", "size": "s"}},
+    "rollouts": {"opponents": ["self", "random"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "digest"),
+    [
+        ({"game": "kuhn"}, "1694ad3b488f3cdf54b7f6890801203fee60b2c6d61b0ae9abe1f1fecfe60ecb"),
+        (LEAGUE_RUN, "ecfc1639d3b8b86371fed81bc79646b16c03d82063d31c38943df0e3967c0192"),
+    ],
+)
+def test_runs_begun_by_an_earlier_version_go_on(values, digest):
+    """The digests were computed by the version of 17 November 2026, commit 7c5135a."""
+    assert fingerprint(load_settings(values)) == digest
+
+
 def test_every_recipe_can_be_read_and_the_agreed_ones_are_there():
     wanted = {"arena-alphastar", "beastybar-ppo", "kuhn-ppo", "leduc-ppo", "leduc-rnad"}
     assert wanted <= {*recipe_names()}

@@ -296,7 +296,7 @@ class Population:
         """Return whether a learner leaves the coming iteration to the others."""
         if self.league is None:
             return False
-        return bool(self.iteration % self.league.rules(self.roles[learner]).every)
+        return bool(self.iteration % (self.league.rules(self.roles[learner]).every or 1))
 
     def games(self) -> list[TrainingGamesRow]:
         """Return this iteration's training games, in the order of the record."""

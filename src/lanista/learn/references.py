@@ -19,6 +19,7 @@ from lanista.learn.forward import Views
 from lanista.learn.portfolio import Portfolio, Reference
 from lanista.learn.rnad import FixedPoint, interpolate
 from lanista.learn.settings import Learning
+from lanista.nets.normalise import copy_running
 from lanista.nets.policy import Policy, ema_update
 
 FIRST_SCORE = -sys.float_info.max
@@ -70,6 +71,7 @@ class References:
         """Move R-NaD's averaged policy after an update."""
         if self.settings.rnad:
             ema_update(self.policies[TARGET], policy, 1 - self.settings.target_average)
+            copy_running(self.policies[TARGET], policy)
 
     def regularised(self, views: Views, update: int) -> Tensor:
         """Return the log-probabilities of R-NaD's reference between its two policies."""

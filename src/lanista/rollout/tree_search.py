@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lanista.games.open_positions import OpenPosition
 
-VERSION = 1
+VERSION = 2
 """Moves exactly when a search can choose otherwise."""
 EXPLORATION = 1.5
 """PUCT's weight of what the prior names and was seldom tried, in values from -1 to 1."""
@@ -139,8 +139,9 @@ class Tree:
         """Return the move to play: none that is proved worse than another."""
         root = self._rooted()
         scores = self.scores()
-        if not root.solved:
-            # What was dropped on the way counts only if it is proved to be better.
+        if bool((root.q[self._considered] > -math.inf).any()):
+            # What was dropped on the way counts only if it is proved to be better. Where all that
+            # were looked at are proved, others may be better than those.
             dropped = root.low < root.high
             dropped[self._considered] = False
             scores[dropped] = -math.inf

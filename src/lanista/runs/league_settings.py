@@ -131,8 +131,9 @@ class Role:
     imitation), scratch a fresh network."""
     reset_probability: float = 0.0
     """Probability of a reset after a snapshot."""
-    every: int = 1
-    """The learner takes part in every so many-th iteration of the league; a main in each."""
+    every: int | None = None
+    """The learner takes part in every so many-th iteration of the league; null, and a main: in
+    each."""
 
     def __post_init__(self) -> None:
         if self.matchmaking.kind == AS_ROLE:
@@ -143,7 +144,8 @@ class Role:
         counts = ["snapshot_minimum"]
         counts += [] if self.snapshot_decisions is None else ["snapshot_decisions"]
         _refuse(self, counts, _not_negative, "0 or more")
-        _refuse(self, ["every"], lambda value: value >= 1, "at least 1")
+        if self.every is not None:
+            _refuse(self, ["every"], lambda value: value >= 1, "at least 1")
         _refuse(self, ["snapshot_score", "reset_probability"], _share, "a number from 0 to 1")
 
 
@@ -164,9 +166,9 @@ class MainExploiter(Role):
     """No snapshot joins for its score before so many decisions since the last one."""
     reset_probability: float = 1.0
     """Probability of a reset after a snapshot."""
-    every: int = 1
+    every: int | None = None
     """The learner takes part in every so many-th iteration of the league: with 4, a main has four
-    times the decisions of its exploiter."""
+    times the decisions of its exploiter; null: in each."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,7 @@ class League:
             "stall_evaluations",
         )  # fmt: skip
         _refuse(self, numbers, _not_negative, "0 or more", "league.")
-        if self.main.every != 1:
+        if self.main.every is not None:
             raise LanistaError(
                 f"league.main.every is {self.main.every}, and a main takes part in each iteration; "
                 "give it to exploiters, or leave it out."

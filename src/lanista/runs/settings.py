@@ -247,6 +247,9 @@ class RunSettings:
             "network.kind": self.network.kind if self.network.recurrent else None,
             "replay.sampling": "prioritised" if self.replay.sampling == "prioritised" else None,
             "learning.terms.behaviour": self.learning.terms.get("behaviour"),
+            "learning.critic_output": (
+                "outcome" if self.learning.critic_output == "outcome" else None
+            ),
         }
         for name, value in unfit.items():
             if value:
@@ -300,7 +303,9 @@ NEWER = dict.fromkeys(
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
      "rollouts.learn_from_frozen",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
-       for name in ("symmetry", "embedding", "dropout", "normalise_observations")))
+       for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
+                    "normalise_observations")),
+     *(f"league.{role}.every" for role in ("main", "main_exploiter", "league_exploiter")))
 )  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it
 they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:
