@@ -18,7 +18,7 @@ from lanista.live.files.spool import Spool
 from lanista.live.learner.ledger import reading
 from lanista.live.players import arena as arena_player
 from lanista.nets.policy_format import read_header
-from lanista.pipeline.live_run import arena, session
+from lanista.pipeline.live_run import arena, session, venues
 from lanista.pipeline.live_run.arena import Arena
 from lanista.pipeline.live_run.venue import Ground, Setup
 
@@ -133,6 +133,8 @@ def test_ctrl_c_ends_it_well_and_a_killed_one_goes_on(folder):
     assert process.returncode == 0, err
     assert "The first policy scores" in out
     assert "Making the first policy" not in err
+    # It does, so it says so.
+    assert "Learning from the games that wait, and saving" in err
     assert players(folder) == []
     assert PolicyFolder(folder / "policy").history()[0].pointer.stable == first
     assert Spool(folder / "spool").waiting() == []
@@ -154,6 +156,37 @@ def test_a_player_that_dies_is_told_in_one_sentence_and_nothing_played_is_lost(f
     assert (folder / "report" / "report.html").is_file()
     assert told.startswith("lanista: A player ended with code -9: it said nothing (see ")
     assert str(folder / "player-") in told
+    assert players(folder) == []
+
+
+@on_linux
+@pytest.mark.parametrize(
+    ("failure", "sentence"),
+    [
+        (LanistaError("The server does not come back; see its log."), "The server does not come"),
+        (OSError(28, "No space left on device"), "What the players play on has failed: "),
+    ],
+)
+def test_a_ground_that_fails_ends_it_with_the_reason_and_nothing_played_is_lost(
+    folder, capsys, monkeypatch, failure, sentence
+):
+    def look():
+        if taken_in(folder) > 0:
+            raise failure
+
+    class Crumbling(Arena):
+        def ground(self, setup, say):
+            yield Ground(look=look)
+
+    monkeypatch.setattr(venues, "venue_named", lambda name: Crumbling())
+    # Games are its limit only where the failure is not seen.
+    run = ["live", "run", "arena", "--output", str(folder), "--players", "1", "--games", "400"]
+    assert main([*run, *LIVELY]) == 1
+    printed = capsys.readouterr()
+    assert sentence in printed.err.splitlines()[-1]
+    assert "The first policy scores" in printed.out
+    assert (folder / "report" / "report.html").is_file()
+    assert Spool(folder / "spool").waiting() == []
     assert players(folder) == []
 
 

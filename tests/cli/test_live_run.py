@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,13 @@ from lanista.live.files.spool import Spool
 from lanista.live.learner.ledger import GameRow, reading
 from lanista.live.players import starcraft as starcraft_player
 from lanista.live.sc2 import first_policy
+from lanista.nets.champions import policy_file
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
+from lanista.pipeline.live_run.session import prepare
+from lanista.pipeline.live_run.showdown import Showdown
+from lanista.pipeline.live_run.venue import Setup
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
 
@@ -138,6 +143,34 @@ def test_a_folder_of_another_game_is_refused_in_one_sentence(
     sentence = capsys.readouterr().err
     assert "holds a policy for showdown, and this plays arena; name another policy." in sentence
     assert not (tmp_path / "new").exists()
+
+
+def test_a_policy_of_a_start_that_was_killed_is_not_published_by_one_that_names_none(
+    tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*words: object) -> None:
+        raise KeyboardInterrupt
+
+    venue = Showdown()
+    setup = Setup(tmp_path / "live", 1, dict(venue.defaults), first=str(tiny))
+    with monkeypatch.context() as patch:
+        patch.setattr(PolicyFolder, "publish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            prepare(venue, setup, print)
+    prepare(venue, replace(setup, first=None), print)
+    folder, usual = PolicyFolder(setup.policy), policy_file("champion:showdown").read_bytes()
+    assert folder.path_of(folder.pointer().stable).read_bytes() == usual
+    assert (setup.folder / "first.safetensors").read_bytes() == usual
+    # And the other way round: what is named is what is published.
+    other = replace(setup, folder=tmp_path / "other")
+    with monkeypatch.context() as patch:
+        patch.setattr(PolicyFolder, "publish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            prepare(venue, replace(other, first=None), print)
+    prepare(venue, other, print)
+    folder = PolicyFolder(other.policy)
+    assert folder.path_of(folder.pointer().stable).read_bytes() == tiny.read_bytes()
+    assert (other.folder / "first.safetensors").read_bytes() == tiny.read_bytes()
 
 
 def test_a_folder_goes_on_with_what_it_was_begun_with(

@@ -74,7 +74,7 @@ def test_candidate_and_stable_share_the_games_by_their_ids(
             game.end(None)
     assert set(played.values()) == {stable, candidate}
     for name, digest in played.items():
-        assert digest == (candidate if pointer.gives_candidate(name) else stable)
+        assert digest == (candidate if pointer.chosen(name) else stable)
     for game in files_of(tmp_path / "spool").values():
         assert (game.header.serial, game.header.policy) == (2, played[game.header.game_id])
         assert game.header.candidate == (game.header.policy == candidate)

@@ -49,7 +49,7 @@ def test_what_plays_already_is_not_read_again_when_the_pointer_changes(
     stable, candidate = folder.pointer().stable, folder.add(policy_bytes(1))
     folder.try_out(candidate, 0.5)
     for _ in range(3):
-        assert current.lineup(PATIENCE).candidate is not None
+        assert current.lineup(PATIENCE).candidates
     folder.try_out(candidate, 0.25)
     assert current.lineup(PATIENCE).pointer.share == 0.25
     folder.publish(candidate, watch_share=0.1)
@@ -67,13 +67,12 @@ def test_a_damaged_candidate_is_read_once_and_again_when_its_file_is_another(
     folder.path_of(candidate).write_bytes(whole[:-8])
     for number in range(5):
         lineup = current.lineup(PATIENCE)
-        assert lineup.candidate is None
+        assert not lineup.candidates
         # Its games are the stable policy's, and say so.
         assert lineup.choose(f"game {number}") == (lineup.stable, False)
     assert loads[candidate] == 1
     assert current.refused == 1
     folder.path_of(candidate).write_bytes(whole)
     lineup = current.lineup(PATIENCE)
-    assert lineup.choose("game") == (lineup.candidate, True)
-    assert lineup.candidate is not None
+    assert lineup.choose("game") == (lineup.candidates[candidate], True)
     assert loads[candidate] == 2

@@ -73,7 +73,7 @@ def deployed(watch: bool, number: int, limit: int) -> Any:
     found.tests, found.share = {second: test}, pointer.share
     drawn, verdict = np.random.default_rng([3, number]), None
     while verdict is None:
-        mine = pointer.gives_candidate(f"game {test.games}")
+        mine = pointer.chosen(f"game {test.games}") is not None
         verdict = only(found.take(row(found, mine, 1.0 if drawn.random() < 0.8 else -1.0)))
     return verdict, test
 

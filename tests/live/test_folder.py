@@ -164,18 +164,18 @@ def test_a_pointer_with_a_wrong_value_is_refused(tmp_path: Path, key: str) -> No
 def test_games_are_shared_out_by_their_ids_and_anew_for_each_candidate() -> None:
     ids = [f"ladder {number}" for number in range(4000)]
     one, other = Pointer("a" * 64, "b" * 64, 0.3), Pointer("a" * 64, "c" * 64, 0.3)
-    first = [one.gives_candidate(name) for name in ids]
-    second = [other.gives_candidate(name) for name in ids]
+    first = [one.chosen(name) is not None for name in ids]
+    second = [other.chosen(name) is not None for name in ids]
     # Five standard deviations of a share of 0.3, and of 0.09 for both.
     assert abs(sum(first) / 4000 - 0.3) < 0.037
     both = sum(a and b for a, b in zip(first, second, strict=True)) / 4000
     assert abs(both - 0.09) < 0.023
-    assert first == [one.gives_candidate(name) for name in ids]
-    more = [Pointer("a" * 64, "b" * 64, 0.6).gives_candidate(name) for name in ids]
+    assert first == [one.chosen(name) is not None for name in ids]
+    more = [Pointer("a" * 64, "b" * 64, 0.6).chosen(name) for name in ids]
     assert all(after for before, after in zip(first, more, strict=True) if before)
-    assert not any(Pointer("a" * 64, "b" * 64, 0.0).gives_candidate(name) for name in ids)
-    assert all(Pointer("a" * 64, "b" * 64, 1.0).gives_candidate(name) for name in ids)
-    assert not any(Pointer("a" * 64).gives_candidate(name) for name in ids)
+    assert not any(Pointer("a" * 64, "b" * 64, 0.0).chosen(name) for name in ids)
+    assert all(Pointer("a" * 64, "b" * 64, 1.0).chosen(name) for name in ids)
+    assert not any(Pointer("a" * 64).chosen(name) for name in ids)
 
 
 def test_pruning_keeps_what_plays_and_the_way_back(tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_a_candidate_plays_its_share_of_the_games_and_they_count_for_it(tmp_path
     pointer = policies.pointer()
     assert pointer.candidate is not None
     numbers = [n for n in range(100) if n % len(BUILDS) == 1]
-    theirs = next(n for n in numbers if pointer.gives_candidate(f"two {n}"))
-    ours = next(n for n in numbers if not pointer.gives_candidate(f"two {n}"))
+    theirs = next(n for n in numbers if pointer.chosen(f"two {n}"))
+    ours = next(n for n in numbers if not pointer.chosen(f"two {n}"))
     asyncio.run(played(bot, [theirs, ours], "two"))
     found = games_in(tmp_path, 2)
     bot.macro_close()

@@ -20,7 +20,7 @@ from lanista.live.files.policy_folder import Pointer, PolicyFolder, PolicyFolder
 from lanista.live.files.sealed_json import sealed
 from lanista.live.learner.ledger import GameRow
 from lanista.live.learner.settings import Gate
-from lanista.live.promotion.deployment import Deployment
+from lanista.live.promotion.deployment import Deployment, Verdict
 from lanista.live.promotion.gate import Trial
 from lanista.live.promotion.sequential_test import Rule
 
@@ -86,7 +86,6 @@ def test_one_candidate_has_the_games_that_it_had_before_there_were_several() -> 
     for at in range(300):
         drawn = hashlib.sha256(f"{'cd' * 32}/game {at}".encode()).digest()
         mine = int.from_bytes(drawn[:8], "big") < 0.3 * 2.0**64
-        assert pointer.gives_candidate(f"game {at}") is mine
         assert pointer.chosen(f"game {at}") == ("cd" * 32 if mine else None)
 
 
@@ -220,6 +219,78 @@ def test_one_that_is_worse_goes_and_the_others_play_on(folder: PolicyFolder) -> 
     assert not again.carry_out(folder)
 
 
+def rejected(deployment: Deployment, folder: PolicyFolder, digest: str) -> Verdict:
+    """Let a candidate lose until it is rejected; return the verdict."""
+    for _ in range(100):
+        for name, outcome in ((digest, -1.0), (None, 1.0)):
+            verdicts = deployment.take(row_of(deployment, name, outcome))
+            if verdicts:
+                (verdict,) = verdicts
+                assert (verdict.kind, verdict.digest) == ("rejected", digest)
+                deployment.carry_out(folder)
+                return verdict
+    raise AssertionError("not rejected")
+
+
+def test_after_the_newest_is_rejected_an_older_one_says_nothing_about_the_weights(
+    folder: PolicyFolder,
+) -> None:
+    deployment, names = three_tried(folder)
+    assert rejected(deployment, folder, names[2]).newest
+    # The weights are those of the stable policy now, also for a learner that goes on.
+    deployment = Deployment.of(deployment.gate, deployment.state())
+    assert not rejected(deployment, folder, names[1]).newest
+    deployment = Deployment.of(deployment.gate, deployment.state())
+    fourth = folder.add(policy_of(4))
+    deployment.try_out(fourth, "candidate")
+    deployment.carry_out(folder)
+    assert not rejected(deployment, folder, names[0]).newest
+    assert rejected(deployment, folder, fourth).newest
+
+
+def test_what_was_learned_since_the_weights_returned_survives_an_older_ones_rejection(
+    tmp_path: Path,
+) -> None:
+    gate = quick(every=2, candidates=2, refresh=0, patience=0, rule=Rule(limit=60, futile=0))
+    bench = Bench(tmp_path, settings_of(gate))
+    with bench.start() as learner:
+        for _ in range(2):
+            bench.play(1, -1)
+            bench.learn(learner)
+        first, second = bench.folder.pointer().candidates
+        learner.gatekeeper.settings = settings_of(replace(gate, every=1000))
+        learner.gatekeeper.deployment.gate = replace(gate, every=1000)
+        for digest in (second, first):
+            serial = bench.folder.pointer().serial
+            for _ in range(40):
+                bench.play(-1, policy=digest, serial=serial, candidate=True)
+                bench.play(1, serial=serial)
+            bench.learn(learner)
+        events = [event.body["digest"] for event in learner.ledger.events("rejected")]
+        assert events == [second, first]
+        assert len(learner.ledger.events("returned")) == 1
+
+
+def test_with_fewer_places_than_before_every_candidate_that_goes_is_noted(tmp_path: Path) -> None:
+    gate = quick(every=2, candidates=3, refresh=0, patience=0, rule=Rule(limit=400, futile=0))
+    bench = Bench(tmp_path, settings_of(gate))
+    with bench.start() as learner:
+        for _ in range(3):
+            bench.play(1, -1)
+            bench.learn(learner)
+        tried = bench.folder.pointer().candidates
+        assert len(tried) == 3
+    with bench.start(settings_of(replace(gate, candidates=1, patience=1))) as learner:
+        bench.play(1, -1)
+        bench.learn(learner)
+        bench.play(1, -1)
+        bench.learn(learner)
+        now = bench.folder.pointer().candidates
+        assert len(now) == 1
+        gone = [event.body["digest"] for event in learner.ledger.events("superseded")]
+        assert gone[:3] == [*tried]
+
+
 def test_a_learner_offers_one_after_another_and_notes_which_are_tried_beside(
     tmp_path: Path,
 ) -> None:
@@ -275,7 +346,7 @@ def test_a_pointer_of_one_candidate_is_what_earlier_versions_read(folder: Policy
 
 
 def test_several_candidates_are_for_a_live_gate() -> None:
-    with pytest.raises(LanistaError, match=r"gate\.candidates is 2 and gate\.kind open"):
+    with pytest.raises(LanistaError, match=r"set gate\.kind to live, or gate\.candidates to 1\."):
         Gate(kind="open", candidates=2)
     with pytest.raises(LanistaError, match=r"gate\.candidates is 0; give 1 or more"):
         Gate(candidates=0)

@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -14,6 +14,7 @@ from lanista.cli.common.flags import optional
 from lanista.cli.common.outputs import LIVE_FOLDER, Writes
 from lanista.cli.live.learn import SET, say_on_error, stopping
 from lanista.errors import LanistaError
+from lanista.pipeline.live_run.venues import GameName
 
 if TYPE_CHECKING:
     from lanista.live.learner.background_learner import BackgroundLearner, Batch
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 _EVERY = 15.0
 """Seconds between two lines on the terminal."""
 _PLAYERS = {"arena": 2, "starcraft2": 1, "showdown": 1}
-GameName = Literal["arena", "starcraft2", "showdown"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class LiveRun:
     """The policy to begin from; unless given, a clone of a weak bot (arena), one that holds all
     strategies alike (starcraft2), champion:showdown."""
     seed: Annotated[int | None, optional("N")] = None
-    """Random seed of the first policy, the players and the learner; 0 unless given."""
+    """Random seed of the first policy, of what players sample (arena, showdown) and of the learner;
+    0 unless given. Games differ at every start."""
     settings: Annotated[tuple[tuple[str, ...], ...], SET, tyro.conf.UseAppendAction] = ()
     """Any setting of the learner, as for `lanista learn`."""
     bot: Annotated[str | None, optional("FILE.py:CLASS")] = None
@@ -96,18 +97,18 @@ class LiveRun:
         return self._session(venue, setup, settings)
 
     def _session(self, venue: Venue, setup: Setup, settings: LiveSettings) -> int:
-        from lanista.pipeline.live_run.session import PlayerGoneError, Until, run
+        from lanista.pipeline.live_run.session import EndedEarlyError, Until, run
         from lanista.report.live_record import read_live
         from lanista.report.pages.live_page import headline, write_live_report
 
         seconds = math.inf if self.minutes is None else self.minutes * 60
         until = Until(seconds, math.inf if self.games is None else self.games)
-        statistics, gone = None, None
+        statistics, failure = None, None
         try:
-            with stopping() as stop:
+            with stopping(drain=True) as stop:
                 statistics = run(venue, setup, settings, until, stop, say_on_error, Ticker())
-        except PlayerGoneError as error:
-            gone = error  # What was played until then is reported too.
+        except EndedEarlyError as error:
+            failure = error  # What was played until then is reported too.
         for line in [] if statistics is None else statistics.lines():
             print(line)
         record = read_live(setup.policy)
@@ -115,8 +116,8 @@ class LiveRun:
             print(sentence)
         for path in write_live_report(record, setup.folder / "report"):
             print(path)
-        if gone is not None:
-            raise gone
+        if failure is not None:
+            raise failure
         return 0
 
     def _folder(self) -> Path:

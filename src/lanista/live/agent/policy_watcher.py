@@ -34,11 +34,6 @@ class Lineup:
     candidates: Mapping[str, Decider]
     """By digest. One that was refused is missing: then the stable policy plays its games."""
 
-    @property
-    def candidate(self) -> Decider | None:
-        """The first candidate, if there is one that can play."""
-        return self.candidates.get(self.pointer.candidate or "")
-
     def choose(self, game_id: str) -> tuple[Decider, bool]:
         """Return who plays a game, and whether that is a candidate."""
         decider = self.candidates.get(self.pointer.chosen(game_id) or "")

@@ -42,7 +42,3 @@ class Pointer:
         if not names or number >= limit:
             return None
         return names[min(int(number / limit * len(names)), len(names) - 1)]
-
-    def gives_candidate(self, game_id: str) -> bool:
-        """Whether a game is a candidate's."""
-        return self.chosen(game_id) is not None

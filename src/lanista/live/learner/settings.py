@@ -75,7 +75,7 @@ class Gate:
         if self.candidates > 1 and self.kind != "live":
             raise LanistaError(
                 f"gate.candidates is {self.candidates} and gate.kind {self.kind}; several are "
-                "tried by a live gate alone."
+                "tried by a live gate alone; set gate.kind to live, or gate.candidates to 1."
             )
         if not 0 < self.share < 1:
             raise LanistaError(f"gate.share is {self.share}; give a share between 0 and 1.")

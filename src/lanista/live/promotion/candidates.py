@@ -83,8 +83,10 @@ class Gatekeeper:
         pointer = self.folder.pointer()
         if not self.deployment.overtaken(pointer):
             return
-        before = self.deployment.stable
+        last, before = self.deployment, self.deployment.stable
         self.deployment = Deployment.found(self.settings.gate, self.folder)
+        if self.deployment.latest in last.tests:
+            self.deployment.parent = last.parent
         stable = self.deployment.stable
         self.say(f"The pointer was changed by hand: {stable[:12]} is stable now.")
         with self.ledger.writing():
@@ -105,14 +107,14 @@ class Gatekeeper:
             f"The policy {verdict.digest[:12]} {clause} ({decision.reason}, after "
             f"{decision.games:,} games)."
         )
-        # The weights are near the newest candidate: an older one says little about them.
+        # A candidate that the weights do not descend from says little about them.
         if verdict.kind == "rolled_back" or (verdict.kind == "rejected" and verdict.newest):
             due = self.deployment.due
             self._return_to(due.digest if due else self.deployment.stable, number)
 
     def _return_to(self, digest: str, number: int) -> None:
         self.weights.return_to(digest)
-        self.deployment.learned = 0
+        self.deployment.learned, self.deployment.parent = 0, None
         # From here on its games are no older than this, whenever it was made.
         self.ledger.add_policy(number, digest, None)
         self.ledger.add_event(number, "returned", digest=digest)
@@ -160,9 +162,8 @@ class Gatekeeper:
             self._simulate(digest, number)
 
     def _supersede(self, number: int) -> None:
-        outlasted = self.deployment.outlasted
-        if outlasted is not None:
-            facts = {"digest": outlasted, **facts_of(self.deployment.tests[outlasted])}
+        for digest in self.deployment.leaving:
+            facts = {"digest": digest, **facts_of(self.deployment.tests[digest])}
             self.ledger.add_event(number, "superseded", **facts)
 
     def _simulate(self, digest: str, number: int) -> None:

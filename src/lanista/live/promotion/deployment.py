@@ -47,7 +47,7 @@ class Verdict:
     facts: Mapping[str, Any]
     """Games, scores and the difference with its interval."""
     newest: bool = True
-    """Whether no newer candidate is tried, so that the weights are nearest to this one."""
+    """Whether the weights descend from it: no newer candidate was made, nor did they return."""
 
 
 class Deployment:
@@ -63,6 +63,8 @@ class Deployment:
         """Among how many second policies the pointer divides the share."""
         self.learned = 0
         """Games learned from since the last candidate, or since the weights returned."""
+        self.parent: str | None = None
+        """The candidate that the weights descend from; None: they descend from none on trial."""
         self.due: Due | None = None
 
     @property
@@ -74,6 +76,11 @@ class Deployment:
     def second(self) -> str | None:
         """The second policy of the oldest test."""
         return next(iter(self.tests), None)
+
+    @property
+    def latest(self) -> str | None:
+        """The newest candidate on trial."""
+        return None if self.watching or not self.tests else [*self.tests][-1]
 
     @property
     def watching(self) -> bool:
@@ -92,6 +99,7 @@ class Deployment:
             for digest in pointer.candidates:
                 test = Watch(gate.watch) if watched else Trial(gate.trial_rule)
                 deployment.tests[digest] = test
+            deployment.parent = deployment.latest
         return deployment
 
     def state(self) -> dict[str, Any]:
@@ -106,6 +114,8 @@ class Deployment:
             "learned": self.learned,
             "due": None if self.due is None else asdict(self.due),
         }
+        if self.tests and self.parent != self.latest and not self.watching:
+            state["parent"] = self.parent
         if self.split == 1 and len(saved) <= 1:
             return state
         return state | {"others": saved[1:], "split": self.split}
@@ -122,6 +132,7 @@ class Deployment:
         first = (state["second"], state["test"])
         for digest, test in [first, *state.get("others", ())] if first[1] is not None else []:
             deployment.tests[digest] = (Watch if test["kind"] == Watch.kind else Trial).load(test)
+        deployment.parent = state.get("parent", deployment.latest)
         return deployment
 
     def wants_candidate(self, spent: bool) -> bool:
@@ -146,6 +157,17 @@ class Deployment:
             return None
         return next((digest for digest, test in self.tests.items() if self._too_long(test)), None)
 
+    @property
+    def leaving(self) -> tuple[str, ...]:
+        """The candidates that another one makes go: one that was tried for long, and where fewer
+        are tried at once than before, the oldest of the others."""
+        if self.watching:
+            return ()
+        outlasted = self.outlasted
+        others = [name for name in self.tests if name != outlasted]
+        surplus = others[: max(0, len(others) - self.gate.candidates + 1)]
+        return tuple(name for name in self.tests if name == outlasted or name in surplus)
+
     def _too_long(self, test: Trial) -> bool:
         gate = self.gate
         if gate.refresh and test.games >= gate.refresh:
@@ -157,9 +179,8 @@ class Deployment:
     def try_out(self, digest: str, reason: str) -> None:
         """Decide that a candidate plays beside the stable policy, and beside others if there is
         room; otherwise in the place of one that has been tried for long."""
-        outlasted = self.outlasted
-        kept = [name for name in self.tests if name != outlasted and not self.watching]
-        kept = kept[-(self.gate.candidates - 1) :] if self.gate.candidates > 1 else []
+        leaving = self.leaving
+        kept = [name for name in self.tests if name not in leaving and not self.watching]
         share = self.gate.share_of(len(kept) + 1)
         self.due = Due("try_out", digest, share, reason, (*kept, digest))
 
@@ -202,7 +223,7 @@ class Deployment:
         return round(own / (own + 1 - self.share), 12)
 
     def _ended(self, digest: str, decision: Decision) -> list[Verdict]:
-        newest = digest == [*self.tests][-1]
+        newest = digest == self.parent
         test = self.tests.pop(digest)
         watching = isinstance(test, Watch)
         judged = self.stable if watching else digest
@@ -219,6 +240,8 @@ class Deployment:
         if decision.verdict == "void":
             return [Verdict("void", judged, decision, facts)]
         kind: Literal["kept", "rejected"] = "kept" if watching else "rejected"
+        if newest:
+            self.parent = None  # The weights return to the stable policy.
         return [Verdict(kind, judged, decision, facts, newest)]
 
     def _dropped(self) -> list[Verdict]:
@@ -284,6 +307,7 @@ class Deployment:
         if due.verb in ("try_out", "withdraw"):
             for digest in pointer.candidates:
                 self.tests[digest] = tests.get(digest) or Trial(self.gate.trial_rule)
+            self.parent = due.digest if due.verb == "try_out" else self.parent
         elif due.verb == "publish" and pointer.candidate is not None:
             self.tests[pointer.candidate] = Watch(self.gate.watch)
 

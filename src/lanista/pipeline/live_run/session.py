@@ -97,9 +97,13 @@ def prepare(venue: Venue, setup: Setup, say: Say) -> None:
     write_text(setup.folder / FACTS, json.dumps(setup.facts) + "\n")
     path, about = setup.folder / FIRST, "the first policy"
     if setup.first is not None:
-        write_bytes(path, policy_file(setup.first).read_bytes())
-        about = setup.first
-    elif not path.exists():
+        # Published before it is kept: what a killed start leaves there is the game's own.
+        path.unlink(missing_ok=True)
+        data = policy_file(setup.first).read_bytes()
+        folder.publish(folder.add(data), setup.first)
+        write_bytes(path, data)
+        return
+    if not path.exists():
         data, about = venue.first_policy(setup, say)
         write_bytes(path, data)
     folder.publish(folder.add(path.read_bytes()), about)
@@ -138,20 +142,18 @@ def run(
     say: Say,
     on_batch: Callable[[BackgroundLearner, Batch], None],
 ) -> Statistics:
-    """Play and learn until it is over or `stop` is set; a player that is gone ends it too.
+    """Play and learn until it is over or `stop` is set; a player that is gone ends it too, and a
+    failure of what is played on.
 
-    Whatever ended it, all games that the players wrote are learned from first.
+    All games that the players wrote are learned from then; after that the failure is raised, if
+    there was one. A failure of the learner itself is raised at once.
     """
-    gone = None
-    try:
-        _play_and_learn(venue, setup, settings, until, stop, say, on_batch)
-    except PlayerGoneError as error:
-        gone = error
+    failure = _play_and_learn(venue, setup, settings, until, stop, say, on_batch)
     # What the players wrote while they were told to stop.
     with BackgroundLearner(setup.spool, setup.policy, settings, say=say) as learner:
         statistics = serve(learner, Service(once=True, report_every=0), threading.Event())
-    if gone is not None:
-        raise gone
+    if failure is not None:
+        raise failure
     return statistics
 
 
@@ -163,7 +165,8 @@ def _play_and_learn(
     stop: threading.Event,
     say: Say,
     on_batch: Callable[[BackgroundLearner, Batch], None],
-) -> None:
+) -> Exception | None:
+    """Return what ended it early, if anything did."""
     with (
         BackgroundLearner(
             setup.spool, setup.policy, settings, say=say, stop=stop.is_set
@@ -173,8 +176,8 @@ def _play_and_learn(
     ):
         write_text(learner.home / SETTINGS, commented(settings))
         ends, last_game = time.monotonic() + until.seconds, learner.ledger.count() + until.games
-        watch = threading.Thread(target=_watch, args=(alive, ground, ends, stop), daemon=True)
-        watch.start()
+        watch = _Watch(alive, ground, ends, stop)
+        threading.Thread(target=watch.run, daemon=True).start()
 
         def after(batch: Batch) -> None:
             on_batch(learner, batch)
@@ -182,13 +185,18 @@ def _play_and_learn(
                 stop.set()
 
         serve(learner, Service(poll=1.0, report_every=settings.report_every), stop, after)
-        alive()
+        watch.look()
+        return watch.failure
 
 
-class PlayerGoneError(LanistaError):
-    """A player's process has ended, and with it the session."""
+class EndedEarlyError(LanistaError):
+    """Something that a session needs has failed, and with it the session."""
 
     exit_code = 1
+
+
+class PlayerGoneError(EndedEarlyError):
+    """A player's process has ended."""
 
 
 @contextmanager
@@ -239,13 +247,37 @@ def _start(
         )  # fmt: skip
 
 
-def _watch(alive: Callable[[], None], ground: Ground, ends: float, stop: threading.Event) -> None:
-    """Set `stop` when the time is up, or when a player is gone; look after the ground."""
-    while not stop.wait(0.5):
-        if time.monotonic() >= ends:
-            stop.set()
+class _Watch:
+    """Looks after players and ground while the learner learns."""
+
+    def __init__(
+        self, alive: Callable[[], None], ground: Ground, ends: float, stop: threading.Event
+    ) -> None:
+        self.alive, self.ground, self.ends, self.stop = alive, ground, ends, stop
+        self.failure: Exception | None = None
+        """The first that was seen."""
+
+    def run(self) -> None:
+        """Set `stop` when the time is up, or when something has failed."""
+        while not self.stop.wait(0.5):
+            if time.monotonic() >= self.ends:
+                self.stop.set()
+            self.look(self.ground.look)
+
+    def look(self, further: Callable[[], None] = lambda: None) -> None:
+        """Keep the failure, if a player or what is looked at further has failed."""
         try:
-            alive()
-            ground.look()
-        except LanistaError:
-            stop.set()
+            self.alive()
+            further()
+        except Exception as error:  # It is raised by who waits for the session.
+            self.failure = self.failure or _told(error)
+            self.stop.set()
+
+
+def _told(error: Exception) -> Exception:
+    if isinstance(error, EndedEarlyError) or not isinstance(error, LanistaError | OSError):
+        return error
+    ours = isinstance(error, LanistaError)
+    told = EndedEarlyError(str(error) if ours else f"What the players play on has failed: {error}.")
+    told.__cause__ = error
+    return told

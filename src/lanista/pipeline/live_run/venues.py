@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from lanista.pipeline.live_run.venue import Venue
+if TYPE_CHECKING:
+    from lanista.pipeline.live_run.venue import Venue
 
-Name = Literal["arena", "starcraft2", "showdown"]
+GameName = Literal["arena", "starcraft2", "showdown"]
 
 
-def venue_named(name: Name) -> Venue:
+def venue_named(name: GameName) -> Venue:
     """Return how a game is played live."""
     if name == "arena":
         from lanista.pipeline.live_run.arena import Arena
