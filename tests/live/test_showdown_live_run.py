@@ -14,9 +14,9 @@ from showdown_field import FORMAT, LONG, tiny
 from showdown_play import needs_simulator
 
 from lanista.games.showdown.observation.description import describe
+from lanista.live.files.game_file import read
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
-from lanista.live.files.game_file import read
 from lanista.live.players.showdown import _parser, play_on
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import policy_bytes
