@@ -1,6 +1,8 @@
 """What commands take, read from their annotations, is what the parser takes."""
 
 import re
+from dataclasses import fields, is_dataclass
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -19,6 +21,28 @@ def test_the_flags_are_those_of_the_help(name, capsys):
     flags = [argument.name for argument in arguments_of(entry(name)) if argument.is_flag]
     assert len(flags) == len(set(flags))
     assert {*flags, "--help"} == set(listed)
+
+
+def shown_numbers(command):
+    """Yield a field's name, the default that its help shows, and the one it has."""
+    hints = get_type_hints(command, include_extras=True)
+    for field in fields(command):
+        marks = getattr(hints[field.name], "__metadata__", ())
+        inner = get_args(hints[field.name])[0] if marks else hints[field.name]
+        if is_dataclass(inner):
+            yield from shown_numbers(inner)
+        for mark in marks:
+            hint = getattr(mark, "help_behavior_hint", None) or ""
+            if getattr(mark, "metavar", None) == "N" and hint.startswith("(default"):
+                yield field.name, float(hint[10:-1].replace(",", "")), field.default
+
+
+def test_every_number_shows_the_default_that_it_has():
+    shown = [
+        (name, *row) for name, command in every_command() for row in shown_numbers(command.load())
+    ]
+    assert len(shown) > 40
+    assert [row for row in shown if row[2] != row[3]] == []
 
 
 def entry(name):

@@ -10,16 +10,24 @@ import pytest
 import torch
 
 from lanista.cli.main import main
-from lanista.games.showdown.formats import format_named
+from lanista.games.showdown.formats import FORMATS, format_named
 from lanista.games.showdown.observation.description import describe
+from lanista.games.showdown.observation.words import observation_words
+from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.sim.battles import Battles
+from lanista.games.showdown.spectating.logs import Log, read_logs
+from lanista.games.showdown.spectating.rows import read_battle
+from lanista.games.showdown.teams.pool import EXAMPLES, load_pool
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
 from showdown_logs import opening, turn
+from showdown_play import needs_simulator
 
-SPEC = describe(format_named("gen9vgc2025regi"), "mirror", "", "any", 2)
+FORMAT = format_named("gen9vgc2025regi")
+SPEC = describe(FORMAT, "mirror", "", "any", 2)
 
 
 @pytest.fixture
@@ -74,6 +82,7 @@ def test_what_is_seen_is_said_in_words(log: Path, capsys: pytest.CaptureFixture[
     assert f"chosen: {orders}" in second
 
 
+@needs_simulator
 def test_a_policys_probabilities_are_listed_in_words_and_sum_to_one(
     log: Path, policy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,8 +104,9 @@ def test_a_policys_probabilities_are_listed_in_words_and_sum_to_one(
     [
         (["--seat", "3"], "--seat is 3; give 1 or 2."),
         (["--observation", "3"], "--observation is 3; give 1 or 2."),
-        (["--decision", "99"], "under number 99"),
+        (["--decision", "99"], "no decision 99 of p1 that can be read; it shows 3."),
         (["--choices-only"], "name one with --policy"),
+        (["--belief-pool", "teams"], "--belief-pool is a policy's; name one with --policy."),
     ],
 )
 def test_what_cannot_be_shown_is_said_in_a_sentence(
@@ -104,3 +114,41 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(
 ) -> None:
     assert main(["showdown", "encode", str(log), *flags]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_a_format_that_is_not_played_is_answered_with_those_that_are(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = log.with_name("other.log")
+    other.write_text(log.read_text().replace("Reg I", "Reg Z").replace("regi", "regz"))
+    assert main(["showdown", "encode", str(other)]) == 2
+    sentence = capsys.readouterr().err
+    assert all(name in sentence for name in FORMATS)
+
+
+def test_a_policy_that_remembers_is_answered_with_how_to_see_the_observation(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "remembers.safetensors"
+    save_policy(path, Policy(SPEC, Network("lstm", width=16, layers=1)), SPEC)
+    assert main(["showdown", "encode", str(log), "--policy", str(path)]) == 2
+    assert "leave --policy out and give --observation 2" in capsys.readouterr().err
+
+
+@needs_simulator
+def test_a_policy_is_shown_what_its_pool_makes_likely(
+    log: Path, policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ((_, battle),) = read_logs(log)
+    assert isinstance(battle, Log)
+    with Battles(1) as battles:
+        pool = load_pool(EXAMPLES, FORMAT.name, battles)
+    belief = Belief.of_teams(team.packed for team in pool.teams)
+    last, blank = (read_battle(battle, FORMAT, SPEC, one, (0,)).rows[-1] for one in (belief, None))
+    assert (last.observation != blank.observation).any(), "the pool says something of this team"
+    flags = ["--policy", str(policy), "--decision", str(last.step + 1)]
+    assert main(["showdown", "encode", str(log), *flags]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for token in observation_words(SPEC.observation, last.observation):
+        text = ", ".join(f"{name} {value}" for name, value in token.values)
+        assert f"{token.name}: {text}" in shown

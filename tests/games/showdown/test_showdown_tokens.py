@@ -21,6 +21,7 @@ from lanista.games.showdown.game import Showdown
 from lanista.games.showdown.install import HERE, find, find_node
 from lanista.games.showdown.observation.description import describe, observation_of
 from lanista.games.showdown.observation.matchups import LEAST_ROLL
+from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.likely import likely
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.protocol.traits import TRAITS, traits
@@ -142,6 +143,17 @@ def test_a_place_remembers_two_turns_and_a_pokemon_keeps_them_on_the_bench() -> 
     tracker = asked(*first, "|turn|2", *second, *away)
     moves = row_of(tracker)[LAYOUT.slice_of("foe.turn2_move")]
     assert dex().move_of("protect").number in moves[2:]
+
+
+@pytest.mark.parametrize("pool", [None, Belief.of_teams([])])
+def test_the_order_that_moves_were_shown_in_makes_no_second_answer(pool: Belief | None) -> None:
+    mon = asked().battle.sides[1].mons[0]
+    answers = []
+    for moves in (("protect", "psychic"), ("psychic", "protect"), ("psychic",)):
+        mon.moves = dict.fromkeys(moves, 1)
+        answers.append(likely(mon, pool))
+    assert answers[0] is answers[1]
+    assert answers[0] is not answers[2]
 
 
 def test_an_opponent_of_whom_nothing_is_known_has_a_prior() -> None:

@@ -13,7 +13,10 @@ from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
     from lanista.games.contract import Spec
+    from lanista.games.showdown.formats import Format
+    from lanista.games.showdown.protocol.belief import Belief
     from lanista.games.showdown.spectating.rows import Row
+    from lanista.live.showdown.casting import Who
 
 _LINE = 100
 
@@ -30,13 +33,16 @@ class Encode:
     """A battle log: replay JSON, saved HTML or text."""
     policy: Annotated[str | None, optional("POLICY")] = None
     """A policy file: its observation is shown, and its probabilities for each choice."""
+    belief_pool: Annotated[str | None, optional("DIR")] = None
+    """The teams that the policy takes others' to come from; unless given, those that it learnt
+    with. Without a policy no team is known."""
     seat: Annotated[int, number(1)] = 1
     """Whose view: 1 for p1, 2 for p2."""
     decision: Annotated[int | None, optional("N")] = None
     """Show this decision alone, counted from 1; all that can be read unless given."""
-    observation: Annotated[int, number(1)] = 2
+    observation: Annotated[int, number(2)] = 2
     """The version of the observation, where no policy says which."""
-    top: Annotated[int, number(1)] = 8
+    top: Annotated[int, number(8)] = 8
     """How many choices are listed, likeliest first."""
     choices_only: Annotated[bool, switch()] = False
     """Leave the observation out and list the choices."""
@@ -50,14 +56,23 @@ class Encode:
         spec, rows = self._read()
         shown = [row for row in rows if self.decision in (None, row.step + 1)]
         if not shown:
-            raise LanistaError(
-                f"{self.log} shows no decision of p{self.seat} that can be read"
-                + (f" under number {self.decision}." if self.decision else ".")
-            )
+            raise LanistaError(self._nothing([row.step + 1 for row in rows]))
         judge = _Judge(self.policy, spec) if self.policy else None
         for row in shown:
             self._show(spec, row, judge)
         return 0
+
+    def _nothing(self, numbers: list[int]) -> str:
+        """Return the sentence about a log without the decision that is to be shown."""
+        if not numbers:
+            return (
+                f"{self.log} shows no decision of p{self.seat} that can be read; give another log, "
+                f"or --seat {3 - self.seat}."
+            )
+        return (
+            f"{self.log} shows no decision {self.decision} of p{self.seat} that can be read; it "
+            f"shows {', '.join(map(str, numbers))}."
+        )
 
     def _read(self) -> tuple[Spec, list[Row]]:
         from lanista.games.showdown.formats import FORMATS
@@ -65,11 +80,8 @@ class Encode:
         from lanista.games.showdown.spectating.logs import LogError, find_logs, read_logs
         from lanista.games.showdown.spectating.rows import read_battle
 
-        version = self.observation
-        if self.policy is not None:
-            from lanista.live.showdown.casting import who_is
-
-            version = who_is(self.policy).observation
+        who = self._who()
+        version = who.observation if who is not None else self.observation
         if version not in OBSERVATIONS:
             raise LanistaError(f"--observation is {version}; give 1 or 2.")
         files = find_logs([self.log])
@@ -79,13 +91,37 @@ class Encode:
         if isinstance(log, LogError):
             raise LanistaError(f"{self.log} {log}")
         if log.format not in FORMATS:
-            raise LanistaError(f"{self.log} is of a format that is not played here: {log.format}.")
+            raise LanistaError(
+                f"{self.log} is of {log.format}, which is not played here; give a log of "
+                f"{', '.join(FORMATS)}."
+            )
         format = FORMATS[log.format]
         spec = describe(format, "mirror", "", "any", version)
+        belief = self._belief(who, format)
         try:
-            return spec, read_battle(log, format, spec, None, (self.seat - 1,)).rows
+            return spec, read_battle(log, format, spec, belief, (self.seat - 1,)).rows
         except LogError as problem:
             raise LanistaError(f"{self.log} {problem}") from problem
+
+    def _who(self) -> Who | None:
+        """Return whose view it is, where a policy is named."""
+        if self.policy is None:
+            if self.belief_pool is not None:
+                raise LanistaError("--belief-pool is a policy's; name one with --policy.")
+            return None
+        from lanista.live.showdown.casting import who_is
+
+        return who_is(self.policy)
+
+    def _belief(self, who: Who | None, format: Format) -> Belief | None:
+        """Return what the policy takes for likely of others' teams, as when it plays."""
+        if who is None or not format.brings_team:
+            return None
+        from lanista.games.showdown.sim.battles import Battles
+        from lanista.live.showdown.casting import read_belief
+
+        with Battles(1) as battles:
+            return read_belief(format, who.belief_pool(self.belief_pool), battles)
 
     def _show(self, spec: Spec, row: Row, judge: _Judge | None) -> None:
         from lanista.games.showdown.actions.order_words import choice_words
@@ -118,7 +154,10 @@ class _Judge:
 
         self.spec, self.policy = spec, load_policy(path, spec).policy
         if self.policy.state_size:
-            raise LanistaError(f"{path} remembers earlier decisions, of which a log lacks some.")
+            raise LanistaError(
+                f"{path} remembers earlier decisions, of which a log lacks some; leave --policy "
+                f"out and give --observation {spec.facts.observation_version}."
+            )
 
     def chances(self, row: Row, head: int) -> dict[int, float]:
         """Return the probability of every legal choice of the head that is asked."""

@@ -16,7 +16,7 @@ from lanista.errors import LanistaError
 from lanista.games.showdown.observation.description import NAME
 from lanista.live.players.process import Over, cancelled_when, parser_of, play_until_over
 from lanista.live.showdown.casting import Teams, Who, load_player, read_teams, who_is
-from lanista.live.showdown.players import Folder, Hand
+from lanista.live.showdown.players import Folder, Hand, Source
 
 _LONGEST_NAME = 14
 """Of an account, without its number."""
@@ -65,13 +65,20 @@ async def _battles(options: argparse.Namespace, who: Who, teams: Teams) -> None:
     from lanista.live.showdown.players import Fixed
 
     spec = who.spec(teams.version)
-    bot = load_player(opponent_of(options.opponent, who), spec, options.seed)
+    opponent = opponent_of(options.opponent, who)
+    # A policy sees the observation that it learnt with, which may be another than ours.
+    reader = who if opponent.kind == "bot" else opponent
+    bot = load_player(opponent, reader.spec(teams.version), options.seed)
     source = _NamedFolder(options.policy, options.spool, spec, options.seed)
     source.opponent = options.opponent
-    about: dict[str, Any] = {"belief": teams.belief}
-    ours = ServerPlayer(source, who.format, options.server, f"live {options.number}", **about)
-    theirs_name = f"{_plain(options.opponent)} {options.number}"
-    theirs = ServerPlayer(Fixed(bot), who.format, options.server, theirs_name, **about)
+
+    def account(name: str, source: Source, observation: int) -> ServerPlayer:
+        about: dict[str, Any] = {"belief": teams.belief, "observation": observation}
+        name = f"{name} {options.number}"
+        return ServerPlayer(source, who.format, options.server, name, **about)
+
+    ours = account("live", source, who.observation)
+    theirs = account(_plain(options.opponent), Fixed(bot), reader.observation)
     try:
         await asyncio.gather(ours.connect(), theirs.connect())
         number = 0

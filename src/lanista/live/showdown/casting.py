@@ -149,17 +149,22 @@ def read_teams(
         else:
             team_pool = load_pool(pool_folder(pool or ""), format.name, battles)
             brought = team_pool.teams
-        try:
-            believed = load_pool(pool_folder(belief_pool), format.name, battles)
-        except GameError as error:
-            raise LanistaError(
-                f"{str(error).rstrip('.')}; the policy believes in those teams: name a pool with "
-                "--belief-pool."
-            ) from error
-    belief = Belief.of_teams(team.packed for team in believed.teams)
+        belief = read_belief(format, belief_pool, battles)
     return Teams(
         brought, belief, belief_pool, version, dict(team_pool.left_out) if team_pool else {}
     )
+
+
+def read_belief(format: Format, belief_pool: str, battles: Battles) -> Belief:
+    """Return what is likely of somebody who brings a team of this pool."""
+    try:
+        believed = load_pool(pool_folder(belief_pool), format.name, battles)
+    except GameError as error:
+        raise LanistaError(
+            f"{str(error).rstrip('.')}; the policy believes in those teams: name a pool with "
+            "--belief-pool."
+        ) from error
+    return Belief.of_teams(team.packed for team in believed.teams)
 
 
 def _read_team(file: Path, format: Format, battles: Battles) -> Team:

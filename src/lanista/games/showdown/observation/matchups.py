@@ -33,6 +33,8 @@ from lanista.games.showdown.scripted.fighters import (
 )
 
 LEAST_ROLL = 0.85
+MOST_SHARE = 3000
+"""Shares of HP are written in thousandths and stop here."""
 LIKELY = 0.5
 """The chance above which a move that was not seen is reckoned with."""
 Shares = tuple[float, ...]
@@ -174,6 +176,11 @@ def knock_out(share: float, target: Fighter) -> float:
         return 0.0
     needed = target.hp * MEAN_ROLL / share
     return min(1.0, max(0.0, (1 - needed) / (1 - LEAST_ROLL)))
+
+
+def thousandths(share: float) -> int:
+    """Return a share of HP as it is written."""
+    return min(MOST_SHARE, round(1000 * share))
 
 
 def priority_of(attacker: Fighter, move: str, ground: Ground) -> int:

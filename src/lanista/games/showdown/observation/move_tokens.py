@@ -20,6 +20,7 @@ from lanista.games.showdown.observation.matchups import (
     hit_chances,
     knock_out,
     priority_of,
+    thousandths,
 )
 from lanista.games.showdown.observation.mon_traits import SPREADS
 from lanista.games.showdown.observation.token_fields import TARGETS, move_columns
@@ -40,8 +41,6 @@ from lanista.games.showdown.scripted.damage import (
 )
 
 Written = NDArray[np.int16]
-MOST_SHARE = 3000
-"""Shares of HP are in thousandths and stop here."""
 NO_EFFECT = -4
 """What is written where a type does nothing."""
 TARGET_FLAGS = {
@@ -140,7 +139,7 @@ class MoveWriter:
             for row, move in enumerate(moves):
                 if dex().targets.get(move) in HITS_ALLY:
                     share = attack_shares(attacker, (move,), ally, ground)[0]
-                    out[row, column] = _share(share * (SPREAD if spread[row] else 1.0))
+                    out[row, column] = thousandths(share * (SPREAD if spread[row] else 1.0))
 
     def _ally(self, matchups: Matchups, at: int) -> Fighter | None:
         if self.places == 1 or len(matchups.party) < 2:
@@ -162,17 +161,13 @@ def _versus(
 ) -> tuple[int, ...]:
     return (
         effective,
-        _share(share * LEAST_ROLL / MEAN_ROLL),
-        _share(share / MEAN_ROLL),
-        _share(after),
+        thousandths(share * LEAST_ROLL / MEAN_ROLL),
+        thousandths(share / MEAN_ROLL),
+        thousandths(after),
         round(1000 * knock_out(share, target) * chance),
         round(1000 * chance),
         round(1000 * before),
     )
-
-
-def _share(share: float) -> int:
-    return min(MOST_SHARE, round(1000 * share))
 
 
 def _effective(attacker: Fighter, move: str, foe: Foe, ground: Ground) -> int:

@@ -24,7 +24,12 @@ from lanista.games.showdown.observation.fields import (
     PARTY,
     STATUSES,
 )
-from lanista.games.showdown.observation.matchups import Matchups, knock_out, threat_share
+from lanista.games.showdown.observation.matchups import (
+    Matchups,
+    knock_out,
+    thousandths,
+    threat_share,
+)
 from lanista.games.showdown.observation.mon_traits import foe_traits, likely_numbers, own_traits
 from lanista.games.showdown.observation.move_tokens import MoveWriter
 from lanista.games.showdown.observation.place_tokens import (
@@ -45,7 +50,6 @@ from lanista.games.showdown.scripted.damage import Fighter, guessed_stats
 Token = list[int]
 Written = NDArray[np.int16]
 _STATUS = {"": 0} | {status: at for at, status in enumerate(STATUSES, 1)}
-MOST_SHARE = 3000
 
 
 class TokenWriter:
@@ -162,10 +166,10 @@ class TokenWriter:
             danger = matchups.threat(foe, fighter)
             total += danger
             numbers += (
-                _share(best),
-                _share(danger),
-                _share(danger if turned is fighter else matchups.threat(foe, turned)),
-                _share(matchups.likely_threat(foe, fighter)),
+                thousandths(best),
+                thousandths(danger),
+                thousandths(danger if turned is fighter else matchups.threat(foe, turned)),
+                thousandths(matchups.likely_threat(foe, fighter)),
                 round(1000 * knock_out(best, foe.fighter)),
                 round(1000 * matchups.acts_before(matchups.paces[at], foe)),
                 int(matchups.is_faster(matchups.paces[at], foe)),
@@ -173,7 +177,7 @@ class TokenWriter:
         best_on_team, danger_of_team = _versus_team(matchups, fighter, moves)
         return [
             *numbers,
-            *(_share(total), _share(best_on_team), _share(danger_of_team)),
+            *(thousandths(total), thousandths(best_on_team), thousandths(danger_of_team)),
             int(total >= max(fighter.hp, 0.01)),
         ]
 
@@ -326,10 +330,6 @@ _HIDDEN = [
     for name in _NAMES[:_HEAD]
 ]
 """A Pokémon of which nothing is known but that it is there."""
-
-
-def _share(share: float) -> int:
-    return min(MOST_SHARE, round(1000 * share))
 
 
 def _versus_team(

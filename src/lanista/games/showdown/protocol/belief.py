@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import NamedTuple
 
 from lanista.games.showdown.protocol.battle_state import Mon, base_of
 from lanista.games.showdown.protocol.vocabulary import NONE, OTHER, dex
@@ -24,6 +25,28 @@ Ranked = list[tuple[int, int]]
 """Numbers of the vocabulary and the chance of each, likeliest first."""
 
 
+class Seen(NamedTuple):
+    """What was revealed of a Pokémon, by which answers are remembered."""
+
+    species: str
+    base: str
+    level: int
+    item: str | None
+    brought: str
+    ability: str
+    tera: str
+    moves: tuple[str, ...]
+    """Sorted: the order that they were shown in says nothing of the set."""
+
+
+def seen_of(mon: Mon) -> Seen:
+    """Return what was revealed of a Pokémon."""
+    moves = tuple(sorted(mon.moves))
+    return Seen(
+        mon.species, mon.base, mon.level, mon.item, mon.brought, mon.ability, mon.tera, moves
+    )
+
+
 class Belief:
     """Sets of a pool, asked what is likely."""
 
@@ -31,9 +54,6 @@ class Belief:
         self._sets: dict[str, list[Set]] = {}
         for mon_set in sets:
             self._sets.setdefault(base_of(mon_set.species), []).append(mon_set)
-        self._answers: dict[tuple[object, ...], tuple[int, ...]] = {}
-        self.remembered: dict[tuple[str | None, ...], Any] = {}
-        """Answers that were worked out of these sets elsewhere, by what was seen."""
 
     @classmethod
     def of_teams(cls, packed: Iterable[str]) -> Belief:
@@ -48,54 +68,54 @@ class Belief:
         seen (thousandths), and the least and the most Speed stat of those sets. All 0 where no set
         agrees.
         """
-        key = (mon.species, mon.level, mon.brought, mon.ability, mon.tera, *mon.moves)
-        answer = self._answers.get(key)
-        if answer is None:
-            answer = self._answers[key] = self._work_out(mon)
-        return answer
+        # What it holds now decides nothing here: a set is known by what it brought.
+        return _worked_out(self, seen_of(mon)._replace(item=None))
 
-    def agreeing(self, mon: Mon) -> list[Set]:
+    def sets_of(self, base: str) -> Sequence[Set]:
+        """Return the sets of a species."""
+        return self._sets.get(base, ())
+
+    def agreeing(self, seen: Seen) -> list[Set]:
         """Return the sets of a species that agree with everything revealed."""
-        return [mon_set for mon_set in self._sets.get(mon.base, []) if _agrees(mon_set, mon)]
-
-    def _work_out(self, mon: Mon) -> tuple[int, ...]:
-        every, agreeing = self._sets.get(mon.base, []), self.agreeing(mon)
-        if not agreeing:
-            return NOTHING
-        moves = _ranked(
-            (
-                dex().move_of(move).number
-                for mon_set in agreeing
-                for move in mon_set.moves
-                if move not in mon.moves
-            ),
-            len(agreeing),
-            MOVES,
-        )
-        items = _ranked(
-            (
-                dex().items.get(mon_set.item, OTHER) if mon_set.item else NONE
-                for mon_set in agreeing
-            ),
-            len(agreeing),
-            ITEMS,
-        )
-        teras = _ranked(
-            (dex().types.get(mon_set.tera, OTHER) for mon_set in agreeing), len(agreeing), TERAS
-        )
-        ranked = (*moves, *items, *teras)
-        speeds = [mon_set.speed(mon.level) for mon_set in agreeing]
-        share = CERTAIN * len(agreeing) // len(every)
-        numbers, chances = zip(*ranked, strict=True)
-        return (*numbers, *chances, share, min(speeds), max(speeds))
+        return [mon_set for mon_set in self.sets_of(seen.base) if _agrees(mon_set, seen)]
 
 
-def _agrees(mon_set: Set, mon: Mon) -> bool:
+@lru_cache(maxsize=1 << 12)
+def _worked_out(belief: Belief, seen: Seen) -> tuple[int, ...]:
+    every, agreeing = belief.sets_of(seen.base), belief.agreeing(seen)
+    if not agreeing:
+        return NOTHING
+    moves = _ranked(
+        (
+            dex().move_of(move).number
+            for mon_set in agreeing
+            for move in mon_set.moves
+            if move not in seen.moves
+        ),
+        len(agreeing),
+        MOVES,
+    )
+    items = _ranked(
+        (dex().items.get(mon_set.item, OTHER) if mon_set.item else NONE for mon_set in agreeing),
+        len(agreeing),
+        ITEMS,
+    )
+    teras = _ranked(
+        (dex().types.get(mon_set.tera, OTHER) for mon_set in agreeing), len(agreeing), TERAS
+    )
+    ranked = (*moves, *items, *teras)
+    speeds = [mon_set.speed(seen.level) for mon_set in agreeing]
+    share = CERTAIN * len(agreeing) // len(every)
+    numbers, chances = zip(*ranked, strict=True)
+    return (*numbers, *chances, share, min(speeds), max(speeds))
+
+
+def _agrees(mon_set: Set, seen: Seen) -> bool:
     return (
-        (not mon.brought or mon.brought == mon_set.item)
-        and mon.moves.keys() <= set(mon_set.moves)
-        and (not mon.tera or mon.tera == mon_set.tera)
-        and (not mon.ability or mon.ability == mon_set.ability)
+        (not seen.brought or seen.brought == mon_set.item)
+        and set(seen.moves) <= set(mon_set.moves)
+        and (not seen.tera or seen.tera == mon_set.tera)
+        and (not seen.ability or seen.ability == mon_set.ability)
     )
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from lanista.games.showdown.protocol.battle_state import Mon
-from lanista.games.showdown.protocol.belief import Belief
-from lanista.games.showdown.protocol.traits import Usage, traits
+from lanista.games.showdown.protocol.belief import Belief, Seen, seen_of
+from lanista.games.showdown.protocol.traits import Usage, even, traits
 from lanista.games.showdown.protocol.vocabulary import dex
 from lanista.games.showdown.teams.sets import Set
 
@@ -23,7 +22,6 @@ PRIOR_SETS = 8
 SURPRISE = {"items": 0.4, "abilities": 0.05, "teras": 0.5, "moves": 0.2}
 """How much of the prior is what any species brings: people build other sets than a generator."""
 Shares = Mapping[str, float]
-_REMEMBERED: dict[tuple[str | None, ...], Any] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,23 +37,19 @@ class Likely:
 
 def likely(mon: Mon, belief: Belief | None) -> Likely:
     """Return what a Pokémon of the opponent's probably has."""
-    remembered = _REMEMBERED if belief is None else belief.remembered
-    seen = (mon.species, mon.base, mon.item, mon.brought, mon.ability, mon.tera, *mon.moves)
-    answer: Likely | None = remembered.get(seen)
-    if answer is None:
-        agreeing = belief.agreeing(mon) if belief is not None else ()
-        answer = remembered[seen] = _likely(seen, agreeing)
-    return answer
+    return _likely(seen_of(mon), belief)
 
 
-def _likely(seen: tuple[str | None, ...], agreeing: Sequence[Set]) -> Likely:
-    species, base, item, _, ability, tera, *moves = seen
-    mixed = _mixed(_prior(str(species), str(base)), agreeing)
+@lru_cache(maxsize=1 << 12)
+def _likely(seen: Seen, belief: Belief | None) -> Likely:
+    agreeing = belief.agreeing(seen) if belief is not None else ()
+    mixed = _mixed(_prior(seen.species, seen.base), agreeing)
+    item, ability, tera = seen.item, seen.ability, seen.tera
     return Likely(
-        {str(item): 1.0} if item else {} if item is not None else _sorted(mixed.items),
-        {ability: 1.0} if ability else _sorted(_possible(str(species), mixed.abilities)),
+        {item: 1.0} if item else {} if item is not None else _sorted(mixed.items),
+        {ability: 1.0} if ability else _sorted(_possible(seen.species, mixed.abilities)),
         {tera: 1.0} if tera else _sorted(mixed.teras),
-        _unseen(mixed.moves, frozenset(str(move) for move in moves)),
+        _unseen(mixed.moves, frozenset(seen.moves)),
     )
 
 
@@ -65,7 +59,7 @@ def _prior(species: str, base: str) -> Usage:
     usual, general = traits().usage_of(species, base), traits().any_usage
     return Usage(
         _blend(usual.items, general.items, SURPRISE["items"]),
-        _blend(usual.abilities, _even(dex().species_of(species).abilities), SURPRISE["abilities"]),
+        _blend(usual.abilities, even(dex().species_of(species).abilities), SURPRISE["abilities"]),
         _blend(usual.teras, general.teras, SURPRISE["teras"]),
         _blend(usual.moves, general.moves, SURPRISE["moves"]),
     )
@@ -76,10 +70,6 @@ def _blend(usual: Shares, general: Shares, surprise: float) -> Shares:
     for name, share in general.items():
         blended[name] = blended.get(name, 0.0) + surprise * share
     return blended
-
-
-def _even(names: Sequence[str]) -> Shares:
-    return {name: 1 / len(names) for name in names}
 
 
 def _mixed(prior: Usage, agreeing: Sequence[Set]) -> Usage:
@@ -106,7 +96,7 @@ def _possible(species: str, shares: Shares) -> Shares:
     left = {name: shares.get(name, 0.0) for name in abilities}
     total = sum(left.values())
     if not total:
-        return {name: 1 / len(abilities) for name in abilities}
+        return even(abilities)
     return {name: share / total for name, share in left.items()}
 
 

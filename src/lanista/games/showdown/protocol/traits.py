@@ -62,8 +62,8 @@ class Traits:
         dex_entry = dex().species_of(species)
         return Usage(
             self.any_usage.items,
-            _even(dex_entry.abilities),
-            _even(dex_entry.types),
+            even(dex_entry.abilities),
+            even(dex_entry.types),
             self.any_usage.moves,
         )
 
@@ -118,6 +118,7 @@ def _mean_of(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: min(1.0, factor * total[name]) for name in commonest}
 
 
-def _even(names: Iterable[str]) -> dict[str, float]:
+def even(names: Iterable[str]) -> dict[str, float]:
+    """Return the same share for each name."""
     listed = list(names)
     return {name: 1 / len(listed) for name in listed}
