@@ -129,6 +129,17 @@ def test_who_acts_first_hangs_on_priority_and_trick_room() -> None:
     assert seen(asked(), "move.priority", GLIDE) == 0
 
 
+def test_an_own_pokemon_whose_speed_is_raised_by_its_ability_is_half_as_fast_again() -> None:
+    plain, boosted = asked(), asked("|-start|p1a: Incineroar|quarkdrivespe")
+    assert seen(boosted, "own.pace", 0) == round(1.5 * seen(plain, "own.pace", 0))
+    assert seen(boosted, "own.pace", 1) == seen(plain, "own.pace", 1)
+    for field in ("own.acts_before2", "move.acts_before2"):
+        at = 0 if field.startswith("own") else FLARE_BLITZ
+        assert seen(boosted, field, at) > seen(plain, field, at)
+    attack = asked("|-start|p1a: Incineroar|quarkdriveatk")
+    assert seen(attack, "own.pace", 0) == seen(plain, "own.pace", 0)
+
+
 def test_a_place_remembers_two_turns_and_a_pokemon_keeps_them_on_the_bench() -> None:
     first = ("|move|p2b: Gholdengo|Shadow Ball|p1a: Incineroar", "|-damage|p1a: Incineroar|100/202")
     tracker = asked(*first, "|turn|2")

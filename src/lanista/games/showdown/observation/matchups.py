@@ -14,7 +14,7 @@ from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.likely import Likely, likely
 from lanista.games.showdown.protocol.requests import PREVIEW, Own
 from lanista.games.showdown.protocol.speeds import SPEED as SPEED_STAGE
-from lanista.games.showdown.protocol.speeds import bounds
+from lanista.games.showdown.protocol.speeds import ability_factor, bounds
 from lanista.games.showdown.protocol.vocabulary import dex
 from lanista.games.showdown.scripted.damage import (
     MEAN_ROLL,
@@ -74,10 +74,14 @@ class Matchups:
             None if mon.fainted else fighter_of_party(battle, own, at)
             for at, mon in enumerate(own.party)
         ]
-        self.paces = [
+        self.plain_paces = [
             pace(fighter, tailwind=self._tailwind[OWN]) if fighter else 0.0
             for fighter in self.party
         ]
+        """As our bots reckon, who leave out what an ability adds."""
+        self.paces = list(self.plain_paces)
+        for at, place in enumerate(battle.sides[OWN].places[: len(self.paces)]):
+            self.paces[at] *= ability_factor(place)
         self.team = [
             (fighter_of_foe(battle, mon), tuple(mon.moves))
             for mon in battle.sides[FOE].mons
@@ -106,8 +110,9 @@ class Matchups:
             first = min(1.0, max(0.0, (own_pace - foe.slowest) / width))
         return 1 - first if self.trick_room else first
 
-    def is_faster(self, own_pace: float, foe: Foe) -> bool:
-        """Return whether it acts before an ordinary Pokémon of that species."""
+    def is_faster(self, at: int, foe: Foe) -> bool:
+        """Return whether it acts before an ordinary Pokémon of that species, as bots reckon."""
+        own_pace = self.plain_paces[at]
         return own_pace < foe.pace if self.trick_room else own_pace > foe.pace
 
 
@@ -119,8 +124,7 @@ def _standing(battle: Known, place: Place, tailwind: bool, belief: Belief | None
     factor = stage_factor(place.boosts[SPEED_STAGE]) * (2 if tailwind else 1)
     if mon.status == "par":
         factor /= 2
-    if place.volatiles.get("boosted") == SPEED_STAGE + 1:
-        factor *= 1.5
+    factor *= ability_factor(place)
     low, high = bounds(mon)
     # What it was seen to be fast as is of itself, and not of what it has turned into.
     if place.forme:

@@ -172,7 +172,7 @@ class TokenWriter:
                 thousandths(matchups.likely_threat(foe, fighter)),
                 round(1000 * knock_out(best, foe.fighter)),
                 round(1000 * matchups.acts_before(matchups.paces[at], foe)),
-                int(matchups.is_faster(matchups.paces[at], foe)),
+                int(matchups.is_faster(at, foe)),
             )
         best_on_team, danger_of_team = _versus_team(matchups, fighter, moves)
         return [

@@ -70,6 +70,11 @@ def _compare(
         foe.speed_high = min(foe.speed_high or high, high)
 
 
+def ability_factor(place: Place) -> float:
+    """Return what Protosynthesis or Quark Drive multiplies the speed of who stands there by."""
+    return 1.5 if place.volatiles.get("boosted") == SPEED + 1 else 1.0
+
+
 def _pace(battle: Known, place: Place) -> tuple[Mon, float] | None:
     """Return an own Pokémon's speed, or what an opponent's is multiplied by; None if unsure."""
     mon = place.mon
@@ -85,8 +90,7 @@ def _pace(battle: Known, place: Place) -> tuple[Mon, float] | None:
         factor *= 2
     if mon.status == "par":
         factor /= 2
-    if place.volatiles.get("boosted") == SPEED + 1:
-        factor *= 1.5
+    factor *= ability_factor(place)
     if own:
         speed = _own_speed(battle, place, mon)
         return (mon, speed * factor) if speed else None
