@@ -14,6 +14,7 @@ from lanista.games.showdown.actions.orders import PREVIEWS, orders_of
 from lanista.games.showdown.formats import FORMATS, format_named
 from lanista.games.showdown.observation.description import describe, observation_of
 from lanista.games.showdown.teams.pool import BUILT_IN, PATTERN
+from lanista.nets.champions import policy_file
 from lanista.nets.policy_file import load_policy
 from lanista.nets.tokens import layout_of
 from lanista.pipeline.recipes import find
@@ -41,10 +42,17 @@ def test_the_recipe_that_the_page_runs_is_there():
     assert find("showdown-vgc").is_file()
 
 
-def test_the_policy_of_the_page_plays_the_game_as_it_is_now():
-    (named,) = {*re.findall(r"artifacts/\S+\.safetensors", PAGE)}
-    spec = describe(format_named("gen9vgc2025regi"), "mirror", "", "")
-    assert load_policy(ROOT / named, spec).header.network.kind == "transformer"
+def test_the_policies_of_the_page_play_the_game_as_it_is_now():
+    named = {*re.findall(r"artifacts/[\w-]+\.safetensors", PAGE)}
+    assert named == {"artifacts/showdown-vgc.safetensors", "artifacts/showdown-teams.safetensors"}
+    for name, mode, observation in (("vgc", "mirror", 1), ("teams", "cross", 2)):
+        spec = describe(format_named("gen9vgc2025regi"), mode, "", "", observation)
+        policy = load_policy(ROOT / "artifacts" / f"showdown-{name}.safetensors", spec)
+        assert policy.header.network.kind == "transformer"
+
+
+def test_the_champion_is_the_policy_for_any_team():
+    assert policy_file("champion:showdown").name == "showdown-teams.safetensors"
 
 
 def test_the_page_names_every_format_every_pool_and_every_bot():

@@ -270,14 +270,15 @@ class _Watch:
             self.alive()
             further()
         except Exception as error:  # It is raised by who waits for the session.
-            self.failure = self.failure or _told(error)
+            self.failure = self.failure or _ended_by(error)
             self.stop.set()
 
 
-def _told(error: Exception) -> Exception:
+def _ended_by(error: Exception) -> Exception:
     if isinstance(error, EndedEarlyError) or not isinstance(error, LanistaError | OSError):
         return error
     ours = isinstance(error, LanistaError)
-    told = EndedEarlyError(str(error) if ours else f"What the players play on has failed: {error}.")
-    told.__cause__ = error
-    return told
+    sentence = str(error) if ours else f"What the players play on has failed: {error}."
+    ended = EndedEarlyError(sentence)
+    ended.__cause__ = error
+    return ended
