@@ -79,7 +79,7 @@ ONLY_READ = {
     "policy import": {"checkpoint", "mapping"},
     "doctor": {"folder", "policy", "spool", "training"},
     "showdown play": {"team", "belief_pool"},
-    "showdown encode": {"log"},
+    "showdown encode": {"log", "belief_pool"},
     "showdown evaluate": {"team", "team_pool", "belief_pool"},
     "showdown import-logs": {"logs", "team_pool_path"},
 }
