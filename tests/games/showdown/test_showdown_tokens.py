@@ -20,7 +20,7 @@ from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.game import Showdown
 from lanista.games.showdown.install import HERE, find, find_node
 from lanista.games.showdown.observation.description import describe, observation_of
-from lanista.games.showdown.observation.matchups import LEAST_ROLL
+from lanista.games.showdown.observation.matchups import LEAST_ROLL, Matchups
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.likely import likely
 from lanista.games.showdown.protocol.tracker import Tracker
@@ -127,6 +127,25 @@ def test_who_acts_first_hangs_on_priority_and_trick_room() -> None:
     grassy = asked("|-fieldstart|move: Grassy Terrain")
     assert seen(grassy, "move.priority", GLIDE) == 1
     assert seen(asked(), "move.priority", GLIDE) == 0
+
+
+def test_in_trick_room_a_bot_reckons_the_slower_to_be_first() -> None:
+    turned = asked("|-fieldstart|move: Trick Room|[of] p2a: Farigiraf")
+    for own in (0, 1):
+        for foe in ("own.faster_than1", "own.faster_than2"):
+            assert {seen(asked(), foe, own), seen(turned, foe, own)} == {0, 1}
+
+
+def test_a_paralysed_foe_is_half_as_fast_and_one_in_a_tailwind_twice() -> None:
+    def bounds_of(*lines: str) -> tuple[float, float]:
+        tracker = asked(*lines)
+        foe = Matchups(tracker.battle, tracker.own).foes[GHOLDENGO]
+        assert foe is not None
+        return foe.slowest, foe.fastest
+
+    slowest, fastest = bounds_of()
+    assert bounds_of("|-status|p2b: Gholdengo|par") == (slowest / 2, fastest / 2)
+    assert bounds_of("|-sidestart|p2: B|move: Tailwind") == (slowest * 2, fastest * 2)
 
 
 def test_an_own_pokemon_whose_speed_is_raised_by_its_ability_is_half_as_fast_again() -> None:
