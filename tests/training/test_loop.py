@@ -319,6 +319,21 @@ def test_a_run_begins_from_the_supervised_policy_and_has_its_network(tmp_path):
     assert same(dict(begun["learners"]["main"]["learner"]["policy"]), dict(given))
 
 
+def test_a_run_from_a_supervised_policy_may_drop_other_shares_of_units(tmp_path):
+    network = {**SMALL, "dropout": 0.3}
+    first = untrained({**QUICK, "network": network}, tmp_path / "sup.pt")
+    # While the critic learns alone, only dropout lets the policy differ from the one that played.
+    still = {**QUICK, "learning": {**QUICK.get("learning", {}), "critic_warm_up": 4}}
+    largest_kl = {}
+    for rate, described in ((0.0, {**network, "dropout": 0.0}), (0.3, {})):
+        output = tmp_path / f"{rate}" / "p.pt"
+        train(settings_of(still, network=described, supervised_checkpoint=str(first)), output)
+        assert saved_settings(folder_of(output)).network.dropout == rate
+        values = [value for _, name, value in metrics(output) if name == "policy/behaviour_kl"]
+        largest_kl[rate] = max(map(abs, values))
+    assert largest_kl[0.0] < 1e-9 < 1e-7 < largest_kl[0.3]
+
+
 def test_a_policy_of_another_game_or_network_is_refused(tmp_path, output):
     first = untrained(QUICK, tmp_path / "sup.pt")
     with pytest.raises(LanistaError, match="kuhn"):

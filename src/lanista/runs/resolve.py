@@ -88,9 +88,19 @@ def _same(file: str, expected: str, digest: str) -> str:
 
 
 def _network(configured: Network, file_network: Network, file: str) -> Network:
-    """Return the file's network; refuse settings that ask for another."""
-    if configured not in (Network(), file_network) and configured.resolved != file_network.resolved:
+    """Return the file's network, with the settings' dropout where they describe it.
+
+    Settings that ask for another network are refused. What is dropped while learning is no part of
+    a network's weights.
+    """
+    if configured == Network():
+        return file_network
+    if _without_dropout(configured) != _without_dropout(file_network):
         raise LanistaError(
             f"The settings ask for another network than {file} has; drop `network` from them."
         )
-    return file_network
+    return replace(file_network, dropout=configured.dropout, id_dropout=configured.id_dropout)
+
+
+def _without_dropout(network: Network) -> Network:
+    return replace(network.resolved, dropout=None, id_dropout=None)

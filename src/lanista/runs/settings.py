@@ -150,7 +150,8 @@ class RunSettings:
     supervised_digest: str = ""
     """Its digest, fixed when the run begins."""
     network: Network = field(default_factory=Network)
-    """The policy's network; with a supervised checkpoint it is that file's."""
+    """The policy's network; with a supervised checkpoint it is that file's, of which only dropout
+    and id_dropout may be set anew."""
     learning: Learning = field(default_factory=Learning)
     """How the policy is improved."""
     rollouts: Rollouts = field(default_factory=Rollouts)
