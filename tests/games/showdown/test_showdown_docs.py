@@ -38,8 +38,10 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch, capsys):
         assert cli.main(given) == 0, line
 
 
-def test_the_recipe_that_the_page_runs_is_there():
-    assert find("showdown-vgc").is_file()
+def test_the_recipes_of_the_page_are_there():
+    for name in ("showdown-vgc", "showdown-teams"):
+        assert f"`{name}`" in PAGE or f"lanista run {name}" in PAGE
+        assert find(name).is_file()
 
 
 def test_the_policies_of_the_page_play_the_game_as_it_is_now():
