@@ -49,10 +49,16 @@ def shown_updates(run: RunTables) -> list[int]:
     first, last = span
     if last - first < MOST_UPDATES + MOST_MARKED:
         return list(range(first, last + 1))
-    step = -(-(last - first) // MOST_UPDATES)
+    # Steps are powers of two, so that runs of about the same length show the same updates.
+    step = _step(last - first, MOST_UPDATES)
     marked = run.marked_updates()
-    chosen = {*range(first, last, step), *marked[:: -(-len(marked) // MOST_MARKED) or 1]}
+    chosen = {*range(-(-first // step) * step, last, step)}
+    chosen |= {*marked[:: _step(len(marked), MOST_MARKED)]}
     return sorted({*chosen, first, last, *marked[-1:]})
+
+
+def _step(number: int, most: int) -> int:
+    return 1 << max(0, (number - 1) // most).bit_length()
 
 
 def curves(run: RunTables, updates: list[int]) -> dict[str, tuple[tuple[int, float], ...]]:

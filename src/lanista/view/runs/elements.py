@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from lanista.report.pages.html import Element, Section
@@ -26,4 +26,5 @@ def plain_sections(sections: Sequence[Section | None]) -> list[dict[str, Any]]:
 
 def plain_element(element: Element) -> dict[str, Any]:
     """Return an element with the name of its kind."""
-    return {"kind": type(element).__name__.lower(), **asdict(element)}
+    values = {entry.name: getattr(element, entry.name) for entry in fields(element)}
+    return {"kind": type(element).__name__.lower(), **values}
