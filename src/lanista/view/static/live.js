@@ -22,7 +22,7 @@ const sections = h("div", { class: "slot" });
 const links = h("nav", { class: "contents", "aria-label": "Sections" });
 
 function table(columns, body, label) {
-  const cells = columns.map(([name, number]) => h("th", { scope: "col", class: number ? "number" : false }, name));
+  const cells = columns.map(([name, number, wide]) => h("th", { scope: "col", class: `${number ? "number" : ""}${wide ? " wide-only" : ""}` || false }, name));
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, h("table", { class: "wide" }, h("thead", {}, h("tr", {}, cells)), body));
 }
 
@@ -33,7 +33,7 @@ fill(
   answer,
   words,
   links,
-  h("section", { id: "policies" }, h("h2", {}, "Policies"), table([["policy"], ["role"], ["updates", 1], ["games", 1], ["won", 1], ["drawn", 1], ["lost", 1], ["score", 1], [""]], policies, "Policies")),
+  h("section", { id: "policies" }, h("h2", {}, "Policies"), table([["policy"], ["role"], ["updates", 1, 1], ["games", 1], ["won", 1, 1], ["drawn", 1, 1], ["lost", 1, 1], ["score", 1], [""]], policies, "Policies")),
   h("section", { id: "health" }, h("h2", {}, "Spool and learner"), health),
   sections,
   h("section", { id: "history" }, h("h2", {}, "History"), table([["change", 1], ["time"], ["stable"], ["beside it"], ["reason"]], changes, "History")),
@@ -98,7 +98,9 @@ function take(data) {
       { "data-digest": policy.digest },
       h("td", {}, h("code", { title: policy.digest }, short(policy.digest))),
       h("td", {}, policy.role ? badge(policy.role) : null, policy.trouble ? h("span", { class: "quiet-text" }, ` ${policy.trouble}`) : null),
-      ...[policy.step, policy.games, policy.wins, policy.draws, policy.losses].map((value) => h("td", { class: "number" }, policy.games === null && value !== policy.step ? UNKNOWN : count(value))),
+      h("td", { class: "number wide-only" }, count(policy.step)),
+      h("td", { class: "number" }, count(policy.games)),
+      ...[policy.wins, policy.draws, policy.losses].map((value) => h("td", { class: "number wide-only" }, policy.games === null ? UNKNOWN : count(value))),
       h("td", { class: "number" }, estimate(policy.score)),
       h("td", { class: "number" }, actions(policy, view, once)),
     ),
