@@ -41,6 +41,8 @@ class Board:
     clicks for it."""
     seen: Callable[[Spec, NDArray[Any]], Facts] | None = None
     """From an observation to what the seat saw, in words."""
+    open_moves: bool = False
+    """Everybody sees a move once it is made, though something else is hidden."""
     live: bool = False
     """It goes on by the clock, so that a person plays it by holding keys."""
 

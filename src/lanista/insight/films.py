@@ -152,10 +152,12 @@ class _Camera:
         seat = int(decisions.seat[row])
         self._open[seat] = len(self.rewards)
         self.rewards.append(0.0)
+        shown = seat in self.visible or self.board.open_moves
+        mask = decisions.mask[row]
+        words = action_words(self.board, game, 0, seat, mask, action) if shown else None
         if seat not in self.visible:
-            self.film.decisions.append(Decided(step, seat, None))
-            return {"seat": seat}
-        words = action_words(self.board, game, 0, seat, decisions.mask[row], action)
+            self.film.decisions.append(Decided(step, seat, words))
+            return {"seat": seat, "words": words}
         decided = Decided(step, seat, words)
         self.film.decisions.append(decided)
         part: dict[str, Any] = {

@@ -112,4 +112,4 @@ def _state(game: Any, slot: int) -> dict[str, Any]:
     return shows.state(slot)
 
 
-BOARD = Board(scene, words, targets, seen)
+BOARD = Board(scene, words, targets, seen, open_moves=True)

@@ -148,7 +148,7 @@ def _state(game: Any, slot: int) -> dict[str, Any]:
 
 
 _LEDUC_CARDS = tuple(_leduc_card(card) for card in range(6))
-KUHN = Board(kuhn, seen=partial(cards_seen, RANKS, 1))
-LEDUC = Board(leduc, seen=partial(cards_seen, _LEDUC_CARDS, 2))
-LIARS_DICE = Board(liars_dice, seen=dice_seen)
+KUHN = Board(kuhn, seen=partial(cards_seen, RANKS, 1), open_moves=True)
+LEDUC = Board(leduc, seen=partial(cards_seen, _LEDUC_CARDS, 2), open_moves=True)
+LIARS_DICE = Board(liars_dice, seen=dice_seen, open_moves=True)
 PHANTOM_TTT = Board(phantom_ttt, targets=cell_target, seen=marks_seen)
