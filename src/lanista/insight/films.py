@@ -192,9 +192,7 @@ class _Camera:
 def _take_opinion(decided: Decided, opinion: Opinion, spec: Spec, action: Sequence[int]) -> None:
     decided.probability = opinion.probability(spec, action)
     decided.value = opinion.value
-    favourite = opinion.choices[0] if len(spec.heads) == 1 and opinion.choices else None
-    if favourite is not None and favourite.choice != action[0]:
-        decided.best = favourite.words
+    decided.best = opinion.better(spec, action)
 
 
 def _count_costs(film: Film, rewards: Sequence[float]) -> None:
@@ -206,4 +204,3 @@ def _count_costs(film: Film, rewards: Sequence[float]) -> None:
             continue
         decided.cost = decided.value - (rewards[at] + next_value[decided.seat])
         next_value[decided.seat] = decided.value
-

@@ -137,7 +137,7 @@ class _Look:
     ) -> Judgement:
         stream = Stream.keyed(0, int(decisions.match[row]), self.seat, "act", 0)
         tree = Tree(planner.open_position(decisions, row), SIMULATIONS)
-        judging = Judge(self.adviser.policy, self.adviser.critic, game.spec, self.adviser.word)
+        judging = Judge(self.adviser.policy, self.adviser.critic, game.spec, self.adviser.name)
         while (leaf := tree.leaf()) is not None:
             tree.judged(*judging([leaf], [stream])[0])
         assert tree.root is not None
@@ -156,7 +156,7 @@ class _Look:
         opinion: Opinion = self.adviser.opinion(self.board, game, decisions, row)
         likeliest = sorted(legal, key=lambda choice: -float(opinion.log_probs[choice]))
         chosen = dict.fromkeys([*likeliest[:MOST_MOVES], made])
-        player = PolicyPlayer(self.adviser.word, self.adviser.digest, self.adviser.actor)
+        player = PolicyPlayer(self.adviser.name, self.adviser.digest, self.adviser.actor)
         moves = []
         for choice in chosen:
             # The same stream for every move: they are compared on the same hidden cards.

@@ -60,6 +60,24 @@ class Opinion:
             start += head.size
         return float(np.exp(total))
 
+    def better(self, spec: Spec, action: Any) -> str | None:
+        """Return the choice that the policy likes better than what was done; None: there is none.
+
+        With several heads it is that of the head where the difference is largest.
+        """
+        done = {
+            (head.name if len(spec.heads) > 1 else ""): int(choice)
+            for head, choice in zip(spec.heads, action, strict=True)
+        }
+        gaps: dict[str, float] = {}
+        likely = [one for one in self.choices if one.choice != done[one.head]]
+        for one in likely:
+            made = [other for other in self.choices if other.head == one.head]
+            chance = next((x.probability for x in made if x.choice == done[one.head]), 0.0)
+            gaps[one.words] = one.probability - chance
+        words = max(gaps, key=lambda word: gaps[word], default=None)
+        return words if words is not None and gaps[words] > 0 else None
+
     def plain(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {"choices": [asdict(one) for one in self.choices], "value": self.value}
@@ -68,14 +86,14 @@ class Opinion:
 class Adviser:
     """A policy that is asked what it thinks, in the order of a match's turns."""
 
-    def __init__(self, word: str | Path, spec: Spec, temperature: float = 1.0) -> None:
-        """Load the policy file or champion `word` for the game `spec`."""
+    def __init__(self, word: str | Path, spec: Spec, name: str = "") -> None:
+        """Load the policy file or champion `word` for the game `spec`; readers know it by `name`."""
         torch.set_num_threads(1)
         path = policy_file(word)
         loaded = load_policy(path, spec)
-        self.word, self.path, self.spec = str(word), path, spec
+        self.name, self.path, self.spec = name or str(word), path, spec
         self.digest, self.policy = loaded.digest, loaded.policy
-        self.actor = Actor(loaded.policy, 0, temperature=temperature)
+        self.actor = Actor(loaded.policy, 0)
         self.critic = _critic(path, spec, loaded.digest)
 
     @property

@@ -42,7 +42,7 @@ def _grid(scene: Scene) -> str:
     ]
     columns = range(len(scene["rows"][0]))
     if scene["look"] == "discs":
-        rows.append(f"{'':>{width}} {' '.join(str(at) for at in columns)}")
+        rows.append(f"{'':>{width}} {' '.join(str(at + 1) for at in columns)}")
     elif any(names):
         rows.append(f"{'':>{width}} {' '.join(chr(97 + at) for at in columns)}")
     return "\n".join(rows)

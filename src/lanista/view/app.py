@@ -75,4 +75,3 @@ def _not_served(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentences = {404: "There is no such page; see the list of runs.", 405: "This cannot be asked."}
     return _answer(request, sentences.get(error.status_code, error.detail), error.status_code)
-

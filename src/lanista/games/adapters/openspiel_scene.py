@@ -114,7 +114,9 @@ def _known(inner: Any, eyes: Eyes) -> str:
 
 def words(game: Game, slot: int, seat: int, head: int, choice: int) -> str:
     """Return what OpenSpiel calls a move in this position."""
-    return str(_inner(game, slot).action_to_string(seat, choice))
+    name = str(_inner(game, slot).action_to_string(seat, choice))
+    column = _COLUMN.fullmatch(name)
+    return f"{name[0]} into column {int(column[1]) + 1}" if column else name
 
 
 def targets(game: Game, slot: int, seat: int, choice: int) -> tuple[str, ...]:

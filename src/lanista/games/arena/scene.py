@@ -106,16 +106,18 @@ def seen(spec: Spec, observation: NDArray[Any]) -> Facts:
     return facts
 
 
-def held_action(keys: Mapping[str, Any], mask: NDArray[Any], fighter: tuple[float, float]) -> list[
-    int
-]:
+def held_action(
+    keys: Mapping[str, Any], mask: NDArray[Any], fighter: tuple[float, float]
+) -> list[int]:
     """Return the action of what a person holds: a direction, a point to aim at, and switches.
 
     `keys` has `move` (x, y), `aim` (a point of the arena, or None), `fire`, `ability` and
     `interact`. What is not legal now is left out.
     """
     move_x, move_y = _pair("move", keys.get("move", (0, 0)))
-    action = Action(move_x, move_y, fire=bool(keys.get("fire")), interact=bool(keys.get("interact")))
+    action = Action(
+        move_x, move_y, fire=bool(keys.get("fire")), interact=bool(keys.get("interact"))
+    )
     aim = keys.get("aim")
     if aim is not None:
         dx, dy = (to - at for to, at in zip(_pair("aim", aim), fighter, strict=True))
