@@ -87,7 +87,7 @@ class Adviser:
     """A policy that is asked what it thinks, in the order of a match's turns."""
 
     def __init__(self, word: str | Path, spec: Spec, name: str = "") -> None:
-        """Load the policy file or champion `word` for the game `spec`; readers know it by `name`."""
+        """Load the policy file or champion `word` for a game; readers know it by `name`."""
         torch.set_num_threads(1)
         path = policy_file(word)
         loaded = load_policy(path, spec)

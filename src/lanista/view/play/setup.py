@@ -19,7 +19,7 @@ from lanista.games.bots import Player
 from lanista.games.contract import Game
 from lanista.insight.advisers import adviser_word
 from lanista.insight.opinions import Adviser
-from lanista.insight.opponents import HUMAN, refuse_handicap, seat_everybody
+from lanista.insight.opponents import HUMAN, Person, refuse_handicap, seat_everybody
 from lanista.insight.person_match import PersonMatch
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.nets.champions import champion_names
@@ -122,6 +122,10 @@ def seat(context: ViewContext, wish: Wish) -> Seated:
     game = registry.make(made.game, seed=made.seed, **made.settings)
     try:
         players, live = _players(context, wish, made, game)
+        for player, word in zip(players, wish.seats, strict=True):
+            if not isinstance(player, Person) and not _is_bot(entry, word):
+                # A record names it as the page does, not by a path of this machine.
+                player.name = word  # type: ignore[misc]
         return Seated(PersonMatch(game, players, made.options), wish, made, live)
     except BaseException:
         game.close()
@@ -148,7 +152,7 @@ def _players(
 
 
 def _word(context: ViewContext, entry: registry.Entry, game: str, word: str) -> str:
-    """Return a player's word as a line-up takes it; only bots, champions and files of the folder."""
+    """Return a player's word as a line-up takes it: a bot, a champion or a file of the folder."""
     if word == HUMAN or _is_bot(entry, word) or word in champion_names(game):
         return word
     if word.startswith(LIVE):

@@ -11,7 +11,7 @@ export function arena() {
   const clock = h("div", { class: "quiet-text" });
   const fighters = h("div", { class: "fighters" });
   const element = h("div", { class: "arena" }, clock, canvas, fighters);
-  const state = { half: SMALLEST, names: "" };
+  const state = { half: SMALLEST, centre: [0, 0], names: "" };
   const redraw = () => state.scene && paint(canvas, state);
   document.documentElement.addEventListener("themechange", redraw);
   new ResizeObserver(redraw).observe(canvas);
@@ -22,18 +22,26 @@ export function arena() {
     at(event) {
       const box = canvas.getBoundingClientRect();
       const scale = box.width / (2 * state.half);
-      return [(event.clientX - box.left - box.width / 2) / scale, (box.top + box.height / 2 - event.clientY) / scale];
+      const [x, y] = state.centre;
+      return [x + (event.clientX - box.left - box.width / 2) / scale, y + (box.top + box.height / 2 - event.clientY) / scale];
     },
     /** Draw a moment; `next` and `share` say how far it has gone towards the next one. */
     update(scene, look, next = null, share = 0) {
       Object.assign(state, { scene, look, next, share });
-      const wanted = reach(scene, next);
+      const wanted = scene.sight === null ? reach(scene, next) : scene.sight + 3;
+      state.centre = centre(scene, next, share);
       state.half = Math.abs(wanted - state.half) > 8 ? wanted : state.half + (wanted - state.half) * 0.12;
       clock.textContent = `${scene.seconds.toFixed(1)} of ${scene.limit} s · zone ${scene.zone.toFixed(1)}${scene.sight ? " · what this seat sees" : ""}`;
       panel(fighters, scene, look, state);
       paint(canvas, state);
     },
   };
+}
+
+/** A seat's own view is about its fighter; the whole arena is about its middle. */
+function centre(scene, next, share) {
+  const own = scene.fighters.findIndex((one) => one.ammo !== undefined);
+  return scene.sight === null || own < 0 ? [0, 0] : between(scene.fighters[own], next?.fighters[own], share);
 }
 
 function reach(scene, next) {
@@ -56,7 +64,7 @@ function panel(element, scene, look, state) {
   });
 }
 
-function paint(canvas, { scene, look, next, share, half }) {
+function paint(canvas, { scene, look, next, share, half, centre: [x, y] }) {
   const size = Math.max(120, Math.round(canvas.clientWidth * devicePixelRatio)) || 480;
   if (canvas.width !== size) canvas.width = canvas.height = size;
   const pen = canvas.getContext("2d");
@@ -64,9 +72,9 @@ function paint(canvas, { scene, look, next, share, half }) {
   pen.setTransform(1, 0, 0, 1, 0, 0);
   pen.fillStyle = colour("--burn");
   pen.fillRect(0, 0, size, size);
-  pen.setTransform(scale, 0, 0, -scale, size / 2, size / 2);
+  pen.setTransform(scale, 0, 0, -scale, size / 2 - x * scale, size / 2 + y * scale);
   disc(pen, 0, 0, mix(scene.zone, next?.zone, share), colour("--zone"));
-  lines(pen, half);
+  lines(pen, 50);
   if (scene.sight !== null) sight(pen, scene, look, next, share);
   scene.items.forEach((item) => drawItem(pen, item));
   scene.shots.forEach((shot) => drawShot(pen, shot, share * scene.step));
@@ -77,8 +85,7 @@ function lines(pen, half) {
   pen.strokeStyle = colour("--line");
   pen.lineWidth = 0.04;
   pen.beginPath();
-  for (let at = -50; at <= 50; at += 5) {
-    if (Math.abs(at) > half) continue;
+  for (let at = -half; at <= half; at += 5) {
     pen.moveTo(at, -half);
     pen.lineTo(at, half);
     pen.moveTo(-half, at);
