@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,17 +80,37 @@ def test_patience_tries_again_and_again(tmp_path: Path, monkeypatch: pytest.Monk
             assert tries == 3
 
 
-def test_without_patience_there_is_one_try_however_coarse_the_clock(
+def test_without_patience_there_are_a_few_tries_however_coarse_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tries = 1
+
     def slept(seconds: float) -> None:
-        raise AssertionError("waited for the other process")
+        nonlocal tries
+        tries += 1
 
     with held_elsewhere(tmp_path):
         monkeypatch.setattr(lock.time, "monotonic", lambda: 7.0)
         monkeypatch.setattr(lock.time, "sleep", slept)
         with pytest.raises(RefusedError), holding(tmp_path, "thing"):
             pass
+        assert tries == 10
+
+
+def test_one_who_looks_stands_in_nobodys_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page asks again and again whether a run goes on; a run that starts just then must start."""
+    looking = lock._opened(tmp_path)
+    lock._try(looking, shared=True)
+    assert not is_held(tmp_path)  # Two who look do not take each other for a run.
+
+    def slept(seconds: float) -> None:
+        os.close(looking)
+
+    monkeypatch.setattr(lock.time, "sleep", slept)
+    with holding(tmp_path, "run"):
+        assert is_held(tmp_path)
 
 
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 from lanista.errors import RefusedError
@@ -14,6 +15,8 @@ from lanista.errors import RefusedError
 LOCK = "run.lock"
 """The file that is held where a folder cannot be."""
 _BETWEEN_TRIES = 0.005
+_LEAST_TRIES = 10
+"""Of taking a folder, in any case: whoever looks (`is_held`) has it for a moment."""
 
 
 @contextmanager
@@ -31,15 +34,16 @@ def holding(folder: Path, kind: str, patience: float = 0.0) -> Iterator[None]:
 
 
 def is_held(folder: Path) -> bool:
-    """Whether a process holds `folder`; asked for a moment, so one that comes just then is refused.
+    """Whether a process holds `folder`.
 
-    Makes no file, so that looking changes nothing.
+    Makes no file, so that looking changes nothing; and whoever comes to hold the folder just then
+    tries again.
     """
     if sys.platform == "win32" and not (folder / LOCK).exists():
         return False
     handle = _opened(folder)
     try:
-        _try(handle)
+        _try(handle, shared=True)
     except (BlockingIOError, PermissionError):
         return True
     finally:
@@ -49,12 +53,12 @@ def is_held(folder: Path) -> bool:
 
 def _take(handle: int, folder: Path, kind: str, patience: float) -> None:
     last = time.monotonic() + patience
-    while True:
+    for number in count(1):
         try:
             _try(handle)
             return
         except (BlockingIOError, PermissionError) as error:  # What Unix and what Windows says.
-            if time.monotonic() >= last:
+            if number >= _LEAST_TRIES and time.monotonic() >= last:
                 waited = f" and did not finish in {patience:g} seconds" if patience else ""
                 raise RefusedError(
                     f"Another process is working on the {kind} {folder}{waited}; wait for it or "
@@ -69,8 +73,11 @@ def _opened(folder: Path) -> int:
     return os.open(folder, os.O_RDONLY)
 
 
-def _try(handle: int) -> None:
-    """Take the lock of an open file or folder; raise at once where another has it."""
+def _try(handle: int, *, shared: bool = False) -> None:
+    """Take the lock of an open file or folder; raise at once where another has it.
+
+    `shared`: several who only look may have it at once, where the system can tell them apart.
+    """
     if sys.platform == "win32":
         import msvcrt
 
@@ -78,4 +85,5 @@ def _try(handle: int) -> None:
     else:
         import fcntl
 
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)

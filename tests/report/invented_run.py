@@ -117,6 +117,7 @@ def metrics() -> dict[str, Series]:
     found = {
         "policy/loss": falling(0.02, -0.01), "value/loss": falling(0.9, 0.4),
         "entropy/loss": falling(-1.4, -0.7), "anchor/loss": falling(0.0, 0.3),
+        "value/explained_variance": falling(0.0, 0.6), "lag/mean": falling(0.0, 1.5),
         "policy/entropy/0": falling(1.4, 0.7), "anchor/kl/0": falling(0.0, 0.3),
         "policy/behaviour_kl/0": falling(0.03, 0.01), "exact/nash_conv": falling(0.9, 0.1)[::20],
         "lr": tuple((u, 1e-3 / u) for u in every), "entropy/weight": falling(0.04, 0.01),

@@ -32,6 +32,7 @@ SECTIONS = {
     "win rate by category": "Win rate by category",
     "loss terms": "Loss terms",
     "entropy and KL": "Entropy and KL",
+    "critic and staleness": "Critic and staleness",
     "schedules": "Schedules",
     "compute": "Where the compute went",
     "events and notices": "Events and notices",

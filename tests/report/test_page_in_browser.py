@@ -10,6 +10,8 @@ The README's picture is the top of a real run's page, made with the same browser
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 import shutil
 import subprocess
@@ -65,17 +67,24 @@ class _Charts(HTMLParser):
 
 Opened = tuple[_Charts, str]
 # What the page asked for itself; what the browser asks for on its own account is not in it.
-ASKED = """<script>addEventListener("load", () => {
+ASKED = """addEventListener("load", () => {
   const names = performance.getEntriesByType("resource").map((entry) => entry.name);
   document.body.append("asked for " + JSON.stringify(names));
-})</script>"""
+})"""
+
+
+def _with_script(text: str, script: str) -> str:
+    """Return the page with a script of the test's, which its policy allows; others it does not."""
+    mark = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    text = text.replace("script-src ", f"script-src 'sha256-{mark}' ", 1)
+    return text.replace("</body>", f"<script>{script}</script></body>")
 
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
     """Open the page once: what stands in it then, and what was said of it."""
     record = invented()
-    text = page(record, summarise(record)).replace("</body>", f"{ASKED}</body>")
+    text = _with_script(page(record, summarise(record)), ASKED)
     return _opened(text, tmp_path_factory.mktemp("browser"))
 
 
@@ -135,10 +144,8 @@ def test_names_are_shown_letter_by_letter(opened: Opened) -> None:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_page_is_no_wider_than_its_window(width: int, tmp_path: Path) -> None:
     record = invented()
-    measure = (
-        "<script>document.title=document.documentElement.scrollWidth+' in '+innerWidth</script>"
-    )
-    text = page(record, summarise(record)).replace("</body>", f"{measure}</body>")
+    measure = "document.title=document.documentElement.scrollWidth+' in '+innerWidth"
+    text = _with_script(page(record, summarise(record)), measure)
     # Chromium's own window is never narrower than 500 pixels; a frame can be.
     frame = f'<iframe src="page.html" style="width:{width}px;height:900px;border:0"></iframe>'
     ask = "<script>onload=()=>{document.title=frames[0].document.title}</script>"
@@ -148,3 +155,13 @@ def test_a_page_is_no_wider_than_its_window(width: int, tmp_path: Path) -> None:
     found = re.search(r"<title>(\d+) in (\d+)</title>", done.stdout)
     assert found is not None
     assert int(found[1]) <= int(found[2]) == width
+
+
+def test_a_script_that_is_not_the_pages_own_does_not_run(tmp_path: Path) -> None:
+    record = invented()
+    strange = "<script>document.title='strange'</script></body>"
+    text = page(record, summarise(record)).replace("</body>", strange)
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
+    done = _browse(tmp_path, "--dump-dom")
+    assert "<title>strange</title>" not in done.stdout
+    assert 'data-drawn="' in done.stdout

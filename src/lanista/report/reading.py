@@ -26,7 +26,7 @@ from lanista.report.run_record import (
 )
 from lanista.runs.layout import CONFIG, DATABASE, POLICIES
 from lanista.runs.metric_names import with_current_names
-from lanista.runs.reader import RunReader, reading_run
+from lanista.runs.reader import RunReader, RunTables, reading_run
 from lanista.runs.schema import (
     EventRow,
     LineupRow,
@@ -96,21 +96,11 @@ def _why(error: Exception) -> str:
 
 
 def _record(run: RunReader, folder: Path) -> RunRecord:
-    matches = _matches(run)
-    players = [
-        Member(
-            row.name, row.digest, row.kind, row.category, row.role, row.parents, row.weight,
-            row.update, row.body,
-        )
-        for row in run.rows(PlayerRow)
-    ]  # fmt: skip
-    players += strangers({p.name for p in players}, matches, folder / POLICIES)
-    config = folder / CONFIG
-    settings = text_of(config) if config.exists() else ""
-    return _assembled(
+    matches = matches_of(run)
+    return assembled(
         folder.name,
-        settings,
-        players,
+        settings_text(folder),
+        members_of(run, matches, folder),
         matches,
         training=run.rows(TrainingGamesRow),
         metrics=_series(run.rows(MetricRow)),
@@ -120,7 +110,25 @@ def _record(run: RunReader, folder: Path) -> RunRecord:
     )
 
 
-def _assembled(
+def members_of(run: RunTables, matches: Sequence[Match], folder: Path) -> list[Member]:
+    """Return the players that the run lists, and those whom matches alone name."""
+    players = [
+        Member(
+            row.name, row.digest, row.kind, row.category, row.role, row.parents, row.weight,
+            row.update, row.body,
+        )
+        for row in run.rows(PlayerRow)
+    ]  # fmt: skip
+    return players + strangers({p.name for p in players}, matches, folder / POLICIES)
+
+
+def settings_text(folder: Path) -> str:
+    """Return config.yaml as it lies in a run's folder; empty where there is none."""
+    config = folder / CONFIG
+    return text_of(config) if config.exists() else ""
+
+
+def assembled(
     name: str,
     settings: str,
     players: Sequence[Member],
@@ -132,6 +140,7 @@ def _assembled(
     matchmaking: Sequence[MatchmakingRow],
     notices: Sequence[tuple[int, str]],
 ) -> RunRecord:
+    """Return the record of what was read."""
     learners = [player.name for player in players if player.kind == "learner"]
     metrics = with_current_names(metrics)
     return RunRecord(
@@ -149,7 +158,8 @@ def _assembled(
     )
 
 
-def _matches(run: RunReader) -> list[Match]:
+def matches_of(run: RunTables) -> list[Match]:
+    """Return all matches of fixed players, with who sat in them."""
     lineups = {
         row.lineup: Lineup(
             row.update, row.reason, row.names, row.digests, row.seed, row.rules_version,
@@ -223,7 +233,7 @@ def read_exports(state: Path, matches: Path) -> RunRecord:
             Member(**{**row, "parents": tuple(row["parents"])})
             for row in map(_member_fields, exported["players"])
         ]
-        return _assembled(
+        return assembled(
             str(exported["run"]),
             str(exported["settings"]),
             players,

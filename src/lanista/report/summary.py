@@ -42,16 +42,18 @@ VERSION = 1
 Plain = dict[str, Any]
 
 
-def summarise(record: RunRecord, *, anchor: str | None = None) -> Plain:
+def summarise(record: RunRecord, *, anchor: str | None = None, by_order: bool = True) -> Plain:
     """Return all numbers; `anchor` is the player whose Bradley–Terry rating is 0.
 
-    Without it the mean of all ratings is 0. Keys are described in docs/reference/report.md.
+    Without it the mean of all ratings is 0. Without `by_order` the ratings that go match by match
+    (Elo, OpenSkill) are null: no page shows them, and they take most of the time. Keys are described
+    in docs/reference/report.md.
     """
     players = entrants(record)
     matches = counted(record.matches)
     names = by_label({digest: entrant.label for digest, entrant in players.items()})
     pairs = fold_pairs(matches, names)
-    rated = _rated(pairs, matches, names, anchor)
+    rated = _rated(pairs, matches, names, anchor, by_order=by_order)
     fit = rated.pop("fit")
     return {
         "version": VERSION,
@@ -123,7 +125,12 @@ def _crossed(pairs: Iterable[Pair], won: Any) -> dict[str, dict[str, float]]:
 
 
 def _rated(
-    pairs: Sequence[Pair], matches: Sequence[Match], names: Any, anchor: str | None
+    pairs: Sequence[Pair],
+    matches: Sequence[Match],
+    names: Any,
+    anchor: str | None,
+    *,
+    by_order: bool,
 ) -> Plain:
     """Return the three ratings and what they miss; nulls and a sentence where nobody met."""
     counts = [PairCount(p.first, p.second, p.wins, p.draws, p.losses) for p in pairs]
@@ -134,16 +141,9 @@ def _rated(
             raise
         unknown = dict.fromkeys(("elo", "bradley_terry", "openskill", "unexplained", "fit"))
         return {**unknown, "not_rated": str(error)}
-    finishes = [(names(m.lineup), m.places) for m in matches if len(m.places) > 1]
-    elo = mean_elo(finishes)
     missed = unexplained(counts, fit)
     together = linked(pairs, anchor)
     return {
-        "elo": {
-            "k": ELO_K,
-            "start": ELO_START,
-            "ratings": {r.name: elo[r.name] for r in fit.ratings},
-        },
         "bradley_terry": {
             "anchor": fit.anchor or None,
             "prior_draws": fit.prior,
@@ -159,10 +159,6 @@ def _rated(
                 for r in fit.ratings
             ],
         },
-        "openskill": [
-            {"player": s.name, "mu": s.mu, "sigma": s.sigma, "ordinal": s.ordinal, "n": s.games}
-            for s in openskill(in_any_order(finishes))
-        ],
         "unexplained": {
             "share": missed.share,
             "by_chance": missed.by_chance,
@@ -171,6 +167,24 @@ def _rated(
         },
         "fit": fit,
         "not_rated": None,
+        **(_by_order(matches, names, fit) if by_order else {"elo": None, "openskill": None}),
+    }
+
+
+def _by_order(matches: Sequence[Match], names: Any, fit: Fit) -> Plain:
+    """Return the ratings that take matches one after the other."""
+    finishes = [(names(m.lineup), m.places) for m in matches if len(m.places) > 1]
+    elo = mean_elo(finishes)
+    return {
+        "elo": {
+            "k": ELO_K,
+            "start": ELO_START,
+            "ratings": {r.name: elo[r.name] for r in fit.ratings},
+        },
+        "openskill": [
+            {"player": s.name, "mu": s.mu, "sigma": s.sigma, "ordinal": s.ordinal, "n": s.games}
+            for s in openskill(in_any_order(finishes))
+        ],
     }
 
 

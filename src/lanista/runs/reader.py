@@ -6,10 +6,12 @@ at a run, which may go on meanwhile. Knows nothing of what is made of the answer
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from lanista.errors import LanistaError
 from lanista.runs.schema import (
@@ -21,8 +23,9 @@ from lanista.runs.schema import (
     R,
     row_of,
 )
-from lanista.runs.sqlite_files import opened_to_read
+from lanista.runs.sqlite_files import opened_to_read, read_unchanged
 
+T = TypeVar("T")
 UNREADABLE = (sqlite3.Error, ValueError, TypeError, KeyError, RecursionError)
 """What reading a damaged database may raise."""
 
@@ -63,6 +66,38 @@ class RunTables:
         query = "SELECT MAX(update_number) FROM metrics WHERE value IS NOT NULL"
         (newest,) = self.connection.execute(query).fetchone()
         return int(newest or 0)
+
+    def metrics_at(self, updates: Iterable[int]) -> list[tuple[int, str, float]]:
+        """Return (update, name, value) of all numbers of some updates that are known, in order."""
+        query = (
+            "SELECT m.update_number, m.name, m.value FROM json_each(?) AS wanted "
+            "JOIN metrics AS m ON m.update_number = wanted.value WHERE m.value IS NOT NULL"
+        )
+        rows = self.connection.execute(query, (json.dumps(sorted(updates)),))
+        return [(int(update), str(name), float(value)) for update, name, value in rows]
+
+    def updates(self) -> tuple[int, int] | None:
+        """Return the first and the newest update that has numbers; None: there is none."""
+        first, last = self.connection.execute(
+            "SELECT (SELECT MIN(update_number) FROM metrics), "
+            "(SELECT MAX(update_number) FROM metrics)"
+        ).fetchone()
+        return None if first is None else (int(first), int(last))
+
+    def marked_updates(self) -> list[int]:
+        """Return the updates at which matches of fixed players or events were written."""
+        query = "SELECT update_number FROM lineups UNION SELECT update_number FROM events"
+        return [int(update) for (update,) in self.connection.execute(query)]
+
+    def size(self, kind: type[R]) -> int:
+        """Return how many rows of a kind there are."""
+        (number,) = self.connection.execute(f"SELECT COUNT(*) FROM {kind.table}").fetchone()
+        return int(number)
+
+    def newest(self, kind: type[R], most: int) -> list[R]:
+        """Return the newest rows of a kind, in the order of their updates."""
+        backwards = ", ".join(f"{column} DESC" for column in kind.order.split(", "))
+        return self._asked(kind, f"ORDER BY {backwards} LIMIT ?", most)[::-1]
 
     def newest_matchmaking(self) -> list[MatchmakingRow]:
         """Return the newest rows of matchmaking: what opponents are drawn from."""
@@ -141,6 +176,27 @@ def reading_run(path: Path, refusal: type[LanistaError] = LanistaError) -> Itera
             yield run
     except UNREADABLE as error:
         raise refusal(f"{path} is damaged: {_why(error)}; put back a copy.") from error
+
+
+def look_at_run(path: Path, look: Callable[[RunTables], T]) -> T:
+    """Return what `look` makes of a run's database, all of it at one moment.
+
+    For those who look often, as a page does; `look` may be called again, and must change nothing.
+    """
+
+    def looking(connection: sqlite3.Connection) -> T:
+        run = RunTables(path, connection)
+        connection.execute("BEGIN")
+        if run.version == 0:
+            raise LanistaError(f"{path} is no run's database, or is empty; put back a copy.")
+        if run.version != VERSION:
+            raise LanistaError(other_version(path, run.version))
+        return look(run)
+
+    try:
+        return read_unchanged(path, looking)
+    except UNREADABLE as error:
+        raise LanistaError(f"{path} is damaged: {_why(error)}; put back a copy.") from error
 
 
 def other_version(path: Path, version: int) -> str:

@@ -9,15 +9,19 @@ import shutil
 import sqlite3
 import stat
 import tempfile
+import threading
+from collections.abc import Callable
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from lanista.errors import RefusedError
 
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """What the names of a database's own files end in."""
 _TRIES = 20
+T = TypeVar("T")
 
 
 def refuse_foreign(path: Path, *, writing: bool = False) -> None:
@@ -57,6 +61,38 @@ def opened_to_read(path: Path) -> sqlite3.Connection:
         if connection is not None:
             return connection
     raise sqlite3.OperationalError("it changes whenever it is looked at; try again")
+
+
+def read_unchanged(path: Path, read: Callable[[sqlite3.Connection], T]) -> T:
+    """Return what `read` makes of a file; it is asked again where the file changed meanwhile.
+
+    Like `opened_to_read` for whoever looks often: a database that nobody writes is not copied.
+    """
+    refuse_foreign(path)
+    with _turn(path):
+        for _ in range(_TRIES):
+            before = _present(path)
+            still = not before.log and not before.shared and _has_log(path)
+            try:
+                with closing(_still(path) if still else opened_to_read(path)) as connection:
+                    result = read(connection)
+            except (sqlite3.DatabaseError, ValueError, TypeError):
+                if _present(path) == before or not still:
+                    raise
+                continue
+            if not still or _present(path) == before:
+                return result
+    raise sqlite3.OperationalError("it changes whenever it is looked at; try again")
+
+
+@lru_cache(maxsize=4096)
+def _turn(path: Path) -> threading.Lock:
+    """Return what lets one thread at a time look at a file: see `_has_log`."""
+    return threading.Lock()
+
+
+def _still(path: Path) -> sqlite3.Connection:
+    return _tried(f"{path.absolute().as_uri()}?mode=ro&immutable=1")
 
 
 def _opened(path: Path) -> sqlite3.Connection | None:

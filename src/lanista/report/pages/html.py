@@ -6,6 +6,8 @@ Knows nothing of runs or of what the charts show.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -16,10 +18,18 @@ from importlib.resources import files
 from lanista.report.pages.charts import Figure
 from lanista.text import without_controls
 
-# Plotly has code that could load maps and fonts; the browser is told to load nothing at all.
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-)
+
+
+def policy(scripts: Sequence[str]) -> str:
+    """Return what a browser may do with a page: run these scripts alone, and load nothing.
+
+    Plotly has code that could load maps and fonts.
+    """
+    hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()) for text in scripts)
+    allowed = " ".join(f"'sha256-{mark.decode()}'" for mark in hashes) or "'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
+    )
 
 
 def shown(text: str) -> str:
@@ -185,11 +195,13 @@ def document(
     sections = "\n".join(writer.section(section) for section in body)
     links = " ".join(f'<a href="#{s.anchor}">{shown(s.title)}</a>' for s in body)
     sentences = "\n".join(f"<p>{shown(sentence)}</p>" for sentence in headline)
+    scripts = [*([_plotly()] if writer.figures else []), f"\n{_data('page.js')}"]
+    code = "\n".join(f"<script>{script}</script>" for script in scripts)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{policy(scripts)}">
 {GENERATOR}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{shown(title)}</title>
@@ -212,8 +224,7 @@ The tables are there without it.</p></noscript>
 {sections}
 </main>
 <script type="application/json" id="figures">{_json(writer.figures)}</script>
-{_plotly() if writer.figures else ""}<script>
-{_data("page.js")}</script>
+{code}
 </body>
 </html>
 """
@@ -232,4 +243,4 @@ def _data(name: str) -> str:
 def _plotly() -> str:
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
-    return f"<script>{get_plotlyjs()}</script>\n"
+    return str(get_plotlyjs())

@@ -112,6 +112,24 @@ def entropy_and_kl(record: RunRecord) -> Section | None:
     return Section("Entropy and KL", _panels(record, series_by_metric), lead)
 
 
+_HEALTH = (
+    "value/explained_variance", "value/q_explained_variance", "lag/mean", "lag/max",
+    "policy/clip_fraction", "gradient_norm/policy", "gradient_norm/critic",
+)  # fmt: skip
+
+
+def critic_and_staleness(record: RunRecord) -> Section | None:
+    """Return how well the critic predicts, how old the learned decisions were, how large steps."""
+    series_by_metric = _wanted(record, lambda name: name in _HEALTH)
+    if not series_by_metric:
+        return None
+    lead = (
+        "Explained variance: 1 predicts every return, 0 is no better than their mean. Lag: how many "
+        "updates old the weights were that made a decision. Gradient norms are before clipping."
+    )
+    return Section("Critic and staleness", _panels(record, series_by_metric), lead)
+
+
 def _is_scheduled(name: str) -> bool:
     return name in ("lr", "temperature", "shaping_scale") or name.endswith("/weight")
 

@@ -31,21 +31,7 @@ def page(
     `earlier` are the runs of a pipeline before this one, each with its stage.
     """
     evaluation = summary.get("evaluation")
-    section_by_name: dict[str, Section | None] = {
-        "score against each bot": strength.against_bots(record, summary),
-        "ratings": strength.rated(record, summary),
-        "payoff": strength.payoff(record, summary),
-        "exploitability": exploitability(record, summary),
-        "family tree": family(record),
-        "matchmaking weights": learning.matchmaking(record),
-        "win rate by category": learning.win_rates(record),
-        "loss terms": learning.losses(record),
-        "entropy and KL": learning.entropy_and_kl(record),
-        "schedules": learning.schedules(record),
-        "compute": learning.compute(record),
-        "events and notices": learning.events(record),
-        "settings": learning.settings(record),
-    }
+    section_by_name = {**strength_sections(record, summary), **learning_sections(record)}
     sections = [section for section in section_by_name.values() if section is not None]
     if (faults := learning.findings(summary)) is not None:
         sections.insert(0, faults)
@@ -65,6 +51,32 @@ def page(
         strong = [evaluated_in_short(evaluation)]
     headline = [trained, *strong, worst_case(record, summary)]
     return document(title, headline, [_facts(record)], sections)
+
+
+def strength_sections(record: RunRecord, summary: Summary) -> dict[str, Section | None]:
+    """Return what is said about strength, by what it is called where it was not measured."""
+    return {
+        "score against each bot": strength.against_bots(record, summary),
+        "ratings": strength.rated(record, summary),
+        "payoff": strength.payoff(record, summary),
+        "exploitability": exploitability(record, summary),
+    }
+
+
+def learning_sections(record: RunRecord) -> dict[str, Section | None]:
+    """Return what is said about learning; no match of fixed players is looked at."""
+    return {
+        "family tree": family(record),
+        "matchmaking weights": learning.matchmaking(record),
+        "win rate by category": learning.win_rates(record),
+        "loss terms": learning.losses(record),
+        "entropy and KL": learning.entropy_and_kl(record),
+        "critic and staleness": learning.critic_and_staleness(record),
+        "schedules": learning.schedules(record),
+        "compute": learning.compute(record),
+        "events and notices": learning.events(record),
+        "settings": learning.settings(record),
+    }
 
 
 def _facts(record: RunRecord) -> Facts:

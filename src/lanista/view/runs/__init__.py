@@ -1,12 +1,5 @@
-"""The runs pages."""
+"""The pages on runs: all of them, one of them, several side by side."""
 
-from __future__ import annotations
+from lanista.view.runs.pages import routes
 
-from starlette.routing import BaseRoute
-
-from lanista.view.context import ViewContext
-
-
-def routes(context: ViewContext) -> list[BaseRoute]:
-    """Return the addresses of these pages."""
-    return []
+__all__ = ["routes"]

@@ -1,0 +1,93 @@
+// Runs side by side: what was set otherwise, curves, how each ended.
+
+import { announce, fill, h, say } from "./dom.js";
+import { contents, update } from "./sections.js";
+import { ask, withQuery } from "./server.js";
+import { badge } from "./state.js";
+
+const AXES = { decisions: "Decisions", cpu_seconds: "CPU seconds", update: "Updates" };
+const words = new URLSearchParams(location.search);
+let ids = words.getAll("id");
+let metric = words.get("metric") ?? "";
+let axis = words.get("axis") ?? "decisions";
+
+const picker = h("fieldset", { class: "picker" }, h("legend", {}, "Runs"));
+const filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter runs", oninput: () => narrow() });
+const number = h("select", { "aria-label": "Number to compare", onchange: () => choose({ metric: number.value }) });
+const axes = h("div", { class: "segments", role: "group", "aria-label": "Drawn against" });
+const trouble = h("p", { class: "notice", role: "alert", hidden: true });
+const links = h("nav", { class: "contents", "aria-label": "Sections" });
+const result = h("div", { class: "slot" });
+const controls = h("div", { class: "controls", hidden: true }, h("label", {}, "Number ", number), axes);
+
+for (const [key, title] of Object.entries(AXES)) {
+  axes.append(h("button", { type: "button", "data-axis": key, onclick: () => choose({ axis: key }) }, title));
+}
+
+fill(
+  h("h1", {}, "Compare"),
+  h("p", { class: "lead" }, "Choose two to twenty runs. Runs whose settings differ in nothing but the seed are drawn as one, with a band over seeds."),
+  h("details", { open: ids.length < 2, class: "choose-runs" }, h("summary", {}, "Choose runs"), filter, picker),
+  trouble,
+  controls,
+  links,
+  result,
+);
+
+function choose(change) {
+  if (change.metric !== undefined) metric = change.metric;
+  if (change.axis !== undefined) axis = change.axis;
+  if (change.ids !== undefined) ids = change.ids;
+  history.replaceState(null, "", withQuery("/compare", { id: ids, metric: metric || null, axis }));
+  compare();
+}
+
+async function compare() {
+  for (const button of axes.children) button.setAttribute("aria-pressed", String(button.dataset.axis === axis));
+  if (ids.length < 2) {
+    controls.hidden = true;
+    trouble.hidden = true;
+    links.replaceChildren();
+    update(result, []);
+    return;
+  }
+  try {
+    const body = await ask("/api/compare", { id: ids, metric: metric || null, axis });
+    trouble.hidden = true;
+    controls.hidden = false;
+    if ([...number.options].map((option) => option.value).join() !== body.metrics.join()) {
+      number.replaceChildren(...body.metrics.map((name) => h("option", { value: name }, name)));
+    }
+    number.value = body.metric;
+    update(result, body.sections);
+    links.replaceChildren(...contents(body.sections));
+    announce(`${ids.length} runs compared by ${body.metric}.`);
+  } catch (refusal) {
+    if (metric) {
+      metric = "";
+      compare();
+      return;
+    }
+    trouble.hidden = false;
+    say(trouble, refusal.message);
+  }
+}
+
+function narrow() {
+  const text = filter.value.toLowerCase();
+  for (const label of picker.querySelectorAll("label")) label.hidden = !label.dataset.text.includes(text);
+}
+
+const { runs } = await ask("/api/runs");
+const choices = runs.filter((line) => line.kind === "run");
+if (!choices.length) picker.append(h("p", { class: "lead" }, "There are no runs here yet; they appear once one has begun."));
+for (const line of choices) {
+  const box = h("input", {
+    type: "checkbox",
+    value: line.id,
+    checked: ids.includes(line.id),
+    onchange: () => choose({ ids: [...picker.querySelectorAll("input:checked")].map((one) => one.value) }),
+  });
+  picker.append(h("label", { "data-text": `${line.name} ${line.game}`.toLowerCase() }, box, " ", h("span", {}, line.name), " ", badge(line.state)));
+}
+compare();
