@@ -19,9 +19,9 @@ from lanista.games.contract import Decisions, Game, Spec
 from lanista.games.scenes import Board, choice_words
 from lanista.nets.champions import policy_file
 from lanista.nets.policy import Critic
+from lanista.nets.policy_file import load_policy
 from lanista.nets.value_file import VALUE, load_value
 from lanista.rollout.inference.actor import Actor
-from lanista.rollout.inference.policy_players import load_policy
 from lanista.runs.folder import folder_of
 
 MOST_CHOICES = 8

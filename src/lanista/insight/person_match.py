@@ -191,7 +191,7 @@ class PersonMatch:
             place=self.game.place[:1].copy(),
             score=self.game.score[:1].copy(),
             decisions=np.array([len(actions)], np.int32),
-            cut_off=self.game.cut_off[:1].any(axis=1),
+            cut_off=np.array([self.game.cut_off[0].any()]),
             digests=tuple(player.digest for player in self.players),
             actions=actions,
         )

@@ -63,7 +63,9 @@ def read_wish(body: Any) -> Wish:
         raise LanistaError("A match is asked for by an object with `game` and `seats`.")
     seats = body.get("seats")
     words = isinstance(seats, list) and all(type(word) is str for word in seats)
-    if not words or not 2 <= len(seats) <= MOST_SEATS or seats.count(HUMAN) != 1:
+    if not isinstance(seats, list) or not words:
+        raise LanistaError("seats must be a list with a word for each player.")
+    if not 2 <= len(seats) <= MOST_SEATS or seats.count(HUMAN) != 1:
         raise LanistaError("seats must name each player, one of them human.")
     game = body.get("game")
     if type(game) is not str:
