@@ -51,7 +51,7 @@ class PersonMatch:
         self._seated = np.arange(len(self.players), dtype=np.int32)[None]
         self.turns: list[NDArray[np.int32]] = []
         """What was done in each turn, `[decisions, heads]`."""
-        self.asked: list[int] = []
+        self.own_turns: list[int] = []
         """The turns in which the person had to choose."""
         self.log: list[tuple[int, str | None]] = []
         """Seat and words of each decision; None: the person does not see what it was."""
@@ -92,15 +92,15 @@ class PersonMatch:
         """Make the person's move and let everybody else answer; an illegal move is refused."""
         row = self._row()
         self._refuse_illegal(row, action)
-        self.asked.append(len(self.turns))
+        self.own_turns.append(len(self.turns))
         self._turn({row: list(action)})
         self._play_on()
 
     def undo(self) -> None:
         """Take back the person's last move and all that followed it."""
-        if not self.asked:
+        if not self.own_turns:
             raise LanistaError("There is no move to take back.")
-        turns = self.turns[: self.asked.pop()]
+        turns = self.turns[: self.own_turns.pop()]
         del self.log[self._log_length[len(turns)] :]
         self.turns, self._log_length = [], []
         self._begin()

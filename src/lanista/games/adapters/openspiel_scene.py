@@ -104,9 +104,9 @@ def _known(inner: Any, eyes: Eyes) -> str:
     if len(eyes) != 1 or inner.is_terminal():
         return ""
     (seat,) = eyes
-    for said in (inner.observation_string, inner.information_state_string):
+    for text_of in (inner.observation_string, inner.information_state_string):
         try:
-            return str(said(seat))
+            return str(text_of(seat))
         except RuntimeError:
             continue
     return ""

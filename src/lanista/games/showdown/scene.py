@@ -26,12 +26,12 @@ def scene(game: Game, slot: int, eyes: Eyes) -> Scene:
     """Return what the eyes know of a battle."""
     match = match_in(game, slot)
     watcher = min(eyes) if eyes else 0
-    known = match.trackers[watcher].battle
-    field = [name for name in (known.weather, known.terrain, *known.rooms) if name]
+    battle = match.trackers[watcher].battle
+    field = [name for name in (battle.weather, battle.terrain, *battle.rooms) if name]
     return {
         "kind": "showdown",
         "format": match.setup.format,
-        "turn": int(known.turn),
+        "turn": int(battle.turn),
         "over": not match.playing,
         "field": field,
         "sides": [_side(match, seat, seat in eyes) for seat in range(SEATS)],

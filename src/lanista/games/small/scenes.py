@@ -131,8 +131,8 @@ def marks_seen(spec: Spec, observation: NDArray[Any]) -> Facts:
     facts = []
     for name in ("x", "o"):
         values = observation[spec.observation.slice_of(name)].tolist()
-        known = [labels[at] for at, there in enumerate(values) if there]
-        facts.append((f"{name} known", ", ".join(known) or "none"))
+        marks = [labels[at] for at, there in enumerate(values) if there]
+        facts.append((f"{name} known", ", ".join(marks) or "none"))
     attempts = observation[spec.observation.slice_of("attempts")].reshape(CELLS, CELLS)
     tried = [labels[int(row.argmax())] for row in attempts if row.any()]
     return [*facts, ("own attempts", ", ".join(tried) or "none")]

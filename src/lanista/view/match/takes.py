@@ -5,6 +5,7 @@ Reads a file only as far as it must. Knows nothing of HTTP and of what is shown.
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from lanista.data.records import Header, Record
 from lanista.data.replays import SUFFIX, open_replays
 from lanista.errors import LanistaError
 from lanista.evaluation.match_replay import Rerun
+from lanista.games import registry
 from lanista.insight.films import Take
 from lanista.rollout.replay_recorder import records_of
 from lanista.runs.layout import DATABASE
@@ -21,6 +23,8 @@ from lanista.runs.reader import reading_run
 from lanista.text import printable
 from lanista.view.context import NotHereError
 
+_NUMBER = r"[a-z_]+=[0-9]{1,2}"
+_SMALL = re.compile(rf"openspiel:[a-z0-9_]+\({_NUMBER}(,{_NUMBER})*\)")
 MOST_LISTED = 100
 """Matches of a list that are given at once."""
 
@@ -35,10 +39,18 @@ def take_of(path: Path, match: int) -> Take:
         with open_replays(path, follow_links=False) as (header, records):
             for record in records:
                 if record.match == match:
-                    return Take(header, record)
+                    return Take(header, record, _small_game(header.game))
     except ReplayError as problem:
         raise ReplayError(f"{printable(path.name)} is refused: {problem}") from problem
     raise NotHereError(f"{printable(path.name)} has no match {match}.")
+
+
+def _small_game(name: str) -> str | None:
+    """Return a game of OpenSpiel whose parameters can neither name a file nor make it huge.
+
+    A replay is not believed about other parameters; None: its plain name has to do.
+    """
+    return name if _SMALL.fullmatch(name) and registry.is_harmless(name) else None
 
 
 def _played_again(folder: Path, match: int) -> Take:

@@ -94,7 +94,7 @@ class Session:
         """Return what the page shows."""
         with self.lock:
             match = self.match
-            asked = match.row is not None
+            waiting = match.row is not None
             return {
                 "id": self.id,
                 "wish": self.seated.wish.plain(),
@@ -103,7 +103,7 @@ class Session:
                           for at in range(match.spec.seats)],
                 "turn": len(match.turns),
                 "scene": match.scene(),
-                "legal": _legal(match) if asked and not match.board.live else [],
+                "legal": _legal(match) if waiting and not match.board.live else [],
                 "log": [[seat, words] for seat, words in match.log[-200:]],
                 "logged": len(match.log),
                 "over": match.over,
@@ -113,7 +113,7 @@ class Session:
                 "problem": self.problem,
                 "hints": self.hints,
                 "undone": self.undone,
-                "can_undo": bool(match.asked) and self.seated.wish.undo and not match.over,
+                "can_undo": bool(match.own_turns) and self.seated.wish.undo and not match.over,
                 "clocked": match.board.live,
             }  # fmt: skip
 
