@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warm_python
 
 from lanista.cli.main import main
 from lanista.data import read_replays, resimulate
@@ -18,7 +19,7 @@ PLAY = (sys.executable, "-m", "lanista", "play")
 
 def piped(lines: list[str], *words: str) -> subprocess.CompletedProcess[str]:
     """Play with these lines typed."""
-    return subprocess.run(
+    return warm_python.run(
         [*PLAY, *words], input="\n".join(lines) + "\n", capture_output=True, text=True, check=False
     )
 

@@ -16,7 +16,7 @@ from lanista.data.resimulation import refereeing
 from lanista.errors import LanistaError
 from lanista.games.bots import legal_choices
 from lanista.games.contract import Decisions, Game, GameError, Spec
-from lanista.games.open_positions import reason_against_search
+from lanista.games.open_positions import OpenPosition, reason_against_search
 from lanista.games.planning import Planner
 from lanista.games.python_game import PythonGame
 from lanista.games.scenes import Board, board_of, choice_words
@@ -25,7 +25,7 @@ from lanista.insight.films import Take
 from lanista.insight.opinions import Adviser, Opinion
 from lanista.rollout.inference.policy_players import PolicyPlayer
 from lanista.rollout.inference.search_player import Judge
-from lanista.rollout.tree_search import Tree
+from lanista.rollout.tree_search import Node, Tree
 
 SIMULATIONS = 200
 COPIES = 64
@@ -135,19 +135,41 @@ class _Look:
     def _searched(
         self, game: Game, planner: Planner, decisions: Decisions, row: int, made: int
     ) -> Judgement:
-        stream = Stream.keyed(0, int(decisions.match[row]), self.seat, "act", 0)
-        tree = Tree(planner.open_position(decisions, row), SIMULATIONS)
+        position = planner.open_position(decisions, row)
+        root = self._tree(game, position)
+        moves = [
+            self._move(game, choice, value, None, count, made)
+            for choice, value, count in zip(
+                root.moves, root.values().tolist(), root.visits.tolist(), strict=True
+            )
+            if count and choice != made
+        ]
+        moves.append(self._move(game, made, *self._after(game, position, root, made), made))
+        return _best_first(f"search, {SIMULATIONS} simulations", moves)
+
+    def _tree(self, game: Game, position: OpenPosition) -> Node:
+        """Return the root of a search of a position, without noise."""
+        stream = Stream.keyed(0, 0, self.seat, "act", position.turn)
         judging = Judge(self.adviser.policy, self.adviser.critic, game.spec, self.adviser.name)
+        tree = Tree(position, SIMULATIONS)
         while (leaf := tree.leaf()) is not None:
             tree.judged(*judging([leaf], [stream])[0])
         assert tree.root is not None
-        values, visits = tree.root.values().tolist(), tree.root.visits.tolist()
-        moves = [
-            self._move(game, choice, value, None, count, made)
-            for choice, value, count in zip(tree.root.moves, values, visits, strict=True)
-            if count or choice == made
-        ]
-        return _best_first(f"search, {SIMULATIONS} simulations", moves)
+        return tree.root
+
+    def _after(
+        self, game: Game, position: OpenPosition, root: Node, made: int
+    ) -> tuple[float, None, int]:
+        """Return what the move that was made is worth, from a search of its own if need be."""
+        at = root.moves.index(made)
+        if root.visits[at] >= SIMULATIONS // 8:
+            return float(root.values()[at]), None, int(root.visits[at])
+        after = position.after(made)
+        if after.view is None:
+            return after.value if position.seat == 0 else -after.value, None, 1
+        reply = self._tree(game, after)
+        value = float(reply.values().max())
+        return value if after.seat == position.seat else -value, None, int(reply.count)
 
     def _played_out(
         self, game: Game, planner: Planner, decisions: Decisions, row: int, made: int

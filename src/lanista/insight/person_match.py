@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,14 @@ from lanista.errors import LanistaError
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Game, GameError, Spec
 from lanista.games.scenes import Board, Choice, Scene, action_words, board_of, legal_words
-from lanista.insight.opinions import Adviser, Opinion
 from lanista.insight.opponents import Person
 from lanista.rollout.match_runner import Results
 from lanista.rollout.player_hooks import PlayerHooks
 from lanista.rollout.replay_recorder import Recorder
 from lanista.rollout.schedule import Schedule
+
+if TYPE_CHECKING:
+    from lanista.insight.opinions import Adviser, Opinion
 
 MATCH = 0
 """The id of the one match of its seed."""

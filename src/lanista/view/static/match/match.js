@@ -29,14 +29,17 @@ open();
 async function open() {
   stop();
   try {
-    page.film = await new Film(query).open();
+    const film = await new Film(query).open();
+    page.at = Math.min(page.at, film.about.steps - 1);
+    await film.step(page.at);
+    page.film = film;
   } catch (refusal) {
     fill(h("h1", {}, "This match cannot be shown"), h("p", { class: "notice bad" }, refusal.message), h("p", {}, h("a", { href: "/matches" }, "All matches")));
     return;
   }
   page.judged = new Map();
   lay();
-  await go(Math.min(page.at, page.film.about.steps - 1));
+  await go(page.at);
 }
 
 function lay() {

@@ -53,7 +53,7 @@ export function turnTable(session, enter) {
 
   function list(choices) {
     const narrowed = matching(choices, state.chosen).filter((one) => one.words.toLowerCase().includes(state.filter));
-    const note = state.chosen.length ? h("p", { class: "quiet-text" }, "Choose one of these, or another part of the board. ", h("button", { type: "button", onclick: () => clear() }, "All moves")) : null;
+    const note = state.chosen.length && !state.busy ? h("p", { class: "quiet-text" }, "Choose one of these, or another part of the board. ", h("button", { type: "button", id: "all-moves", onclick: () => clear() }, "All moves")) : null;
     const filter = choices.length > MANY ? h("input", { type: "search", placeholder: "words of the move", "aria-label": "Find a move", value: state.filter, oninput: (event) => find(event.target.value) }) : null;
     const rows = narrowed.slice(0, 200).map((one, at) => h("li", {}, h("button", { type: "button", disabled: state.busy, "data-choice": one.choice, onclick: () => play(one.choice) }, at < 9 ? h("kbd", { "aria-hidden": "true" }, String(at + 1)) : null, one.words)));
     return [h("h2", {}, "Your moves"), filter, note, h("ul", { class: "legal" }, rows)].filter(Boolean);
