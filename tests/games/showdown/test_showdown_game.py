@@ -299,7 +299,7 @@ def test_a_saved_match_goes_on_the_same_elsewhere(new: Make) -> None:
     finish(game, bots)
     finish(other, bots)
     assert game.returns[[0, 1]].tolist() == other.returns[[2, 0]].tolist()
-    assert game.match_in(1).history == other._started(0).history
+    assert game.match_in(1).history == other.match_in(0).history
 
 
 def test_a_save_that_cannot_be_is_refused_and_the_match_goes_on(new: Make) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import groupby
+from string import ascii_letters, digits
 from typing import Any
 
 from lanista.games.contract import Game
 from lanista.games.scenes import Board, Eyes, Scene, everybody
 
 _EMPTY = ".-+_"
+_SIGNS = {*ascii_letters, *_EMPTY, *"#*@"}
 _CELL = re.compile(r"([a-z])(\d+)")
 _POINT = re.compile(r"\((\d+), ?(\d+)\)")
 _COLUMN = re.compile(r"[xo](\d+)")
@@ -57,16 +59,16 @@ def _is_header(bare: str) -> bool:
 
 def _row(bare: str) -> tuple[str, str] | None:
     """Return the name and the signs of a line that may be a board's row."""
-    name = re.match(r"\d*", bare)
-    assert name is not None
-    cells = re.sub(r"\d+$", "", bare[name.end() :])
-    if len(cells) < 2 or _is_header(cells) or re.search(r"[^A-Za-z.+_#*@-]", cells):
+    unnamed = bare.lstrip(digits)
+    cells = unnamed.rstrip(digits)
+    if len(cells) < 2 or _is_header(cells) or not set(cells) <= _SIGNS:
         return None
-    return name[0], cells
+    return bare[: len(bare) - len(unnamed)], cells
 
 
 def _from_fen(placement: str) -> Grid:
-    rows = [re.sub(r"\d", lambda run: "." * int(run[0]), row) for row in placement.split("/")]
+    rows = ["".join("." * int(sign) if sign.isdigit() else sign for sign in row)
+            for row in placement.split("/")]  # fmt: skip
     return Grid(tuple(rows), tuple("87654321"))
 
 
