@@ -12,7 +12,7 @@ COMPILED := $(shell find src -name '*.pyx' -o -name '*.pxd')
 .PHONY: demo test test-slow check docs mutants dist bench peers setup build lock audit clean
 
 demo: build
-	$(BIN)/lanista run beastybar-quick
+	$(BIN)/lanista run beastybar-quick --view
 
 # Compiled tests are kept: compiling them takes each process ten seconds. Neighbours share what a
 # module or a process has set up, so that each process has a half of its own until it has nothing left.

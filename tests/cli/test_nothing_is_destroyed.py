@@ -60,6 +60,7 @@ READ = (
 ONLY_READ = {
     "data": {"folder", "data_dir", "feedback_dir", "reports_live_dir"},
     "watch": {"file"},
+    "view": {"folder"},
     "export": {"policy"},
     "imitate": {"data_dir", "feedback_dir", "reports_live_dir"},
     "rl": {"config", "supervised_checkpoint", "checkpoint"},

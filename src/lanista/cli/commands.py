@@ -74,6 +74,7 @@ FAMILIES: Mapping[str, Commands] = {
         "games": Entry("play.games:Games", "List the games, their settings and bots."),
         "play": Entry("play.play:Play", "Play bots and policies against each other."),
         "watch": Entry("play.watch:Watch", "Show a recorded match turn by turn."),
+        "view": Entry("play.view:View", "Serve pages over runs: watch, compare, live bots."),
         "replay": Entry("play.replay:Replay", "Play a run's match again and compare."),
     },
     "Train": {

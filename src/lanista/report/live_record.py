@@ -6,9 +6,10 @@ is shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +17,13 @@ from lanista.errors import LanistaError
 from lanista.evaluation.score import Estimate, Values, mean_score
 from lanista.live.files.policy_folder import POINTER, PolicyFolder
 from lanista.live.learner.ledger import NAME, Event, GameRow, Totals, reading
+from lanista.live.learner.settings import LiveSettings
+from lanista.live.promotion.deployment import Deployment, facts_of
+from lanista.live.promotion.gate import Watch
 from lanista.nets.policy_format import PolicyFileError, read_header
+from lanista.runs.serialise import build, read_yaml
 
-LEARNER = "learner"
+LEARNER, SETTINGS = "learner", "settings.yaml"
 DECIDED = ("published", "rejected", "void", "kept", "rolled_back", "vetoed", "superseded")
 
 
@@ -40,6 +45,22 @@ class Service:
 
 
 @dataclass(frozen=True)
+class RunningTest:
+    """A test of the gate that has not ended, as the learner's book has it."""
+
+    digest: str
+    """The policy beside the stable one."""
+    watching: bool
+    """Whether the stable policy is new, and this the one before."""
+    facts: Mapping[str, Any]
+    """Games, scores, and the difference with its interval."""
+    evidence: Mapping[str, float]
+    """What the bets have made for each finding, 1 at the start."""
+    needed: Mapping[str, float]
+    """How much makes a decision, for the findings that end the test."""
+
+
+@dataclass(frozen=True)
 class LiveRecord:
     """A policy folder and its learner, so far."""
 
@@ -56,6 +77,7 @@ class LiveRecord:
     services: Sequence[Service]
     """In the order in which they were made."""
     metrics: dict[str, list[tuple[int, float]]]
+    tests: Sequence[RunningTest] = ()
 
     @property
     def ladder(self) -> list[Service]:
@@ -113,7 +135,32 @@ def read_live(folder: Path) -> LiveRecord:
                 games, {digest: at for digest, (at, _) in policy_rows.items()}, stable
             ),
             metrics={name: ledger.metrics(name) for name in shown},
+            tests=_tests(policies, games),
         )
+
+
+def _tests(policies: PolicyFolder, games: Sequence[GameRow]) -> list[RunningTest]:
+    """Return the tests that run, counted again from the games under the present pointer."""
+    change, path = policies.last_change(), policies.folder / LEARNER / SETTINGS
+    if change is None or change.pointer.candidate is None or not path.is_file():
+        return []
+    gate = build(LiveSettings, read_yaml(path) or {}).gate
+    if gate.kind == "open":
+        return []
+    running = Deployment.begun(gate, change.pointer, watched=change.watched)
+    for row in games:
+        if row.serial == change.pointer.serial:
+            running.take(row)
+    return [
+        RunningTest(
+            digest,
+            isinstance(test, Watch),
+            facts_of(test),
+            test.evidence(),
+            {claim: 1 / level for claim, level, _, _ in test.endings() if level},
+        )
+        for digest, test in running.tests.items()
+    ]
 
 
 def score_of(row: GameRow) -> float | None:

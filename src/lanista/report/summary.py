@@ -46,8 +46,8 @@ def summarise(record: RunRecord, *, anchor: str | None = None, by_order: bool = 
     """Return all numbers; `anchor` is the player whose Bradley–Terry rating is 0.
 
     Without it the mean of all ratings is 0. Without `by_order` the ratings that go match by match
-    (Elo, OpenSkill) are null: no page shows them, and they take most of the time. Keys are described
-    in docs/reference/report.md.
+    (Elo, OpenSkill) are null: no page shows them, and they take most of the time. Keys are
+    described in docs/reference/report.md.
     """
     players = entrants(record)
     matches = counted(record.matches)

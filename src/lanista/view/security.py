@@ -50,7 +50,7 @@ class TooLargeError(Exception):
 
 
 class TooSlowError(Exception):
-    """A client does not send its request, or does not take its answer."""
+    """A client does not send its request."""
 
 
 class Guard:
@@ -77,10 +77,7 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-            try:
-                await asyncio.wait_for(send(message), limits.patience)
-            except TimeoutError:
-                raise TooSlowError from None
+            await send(message)
 
         bounded = _bounded(receive, limits.body_bytes, limits.patience)
         try:
@@ -93,16 +90,13 @@ class Guard:
             sentence = f"A request may have {limits.body_bytes:,} bytes; send less."
             await _refused(413, sentence)(scope, bounded, guarded_send)
         except TooSlowError:
-            if started:
-                raise asyncio.CancelledError from None  # The server drops the connection.
             await _refused(408, "The request did not arrive in time.")(scope, receive, send)
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
-            if started:
-                raise asyncio.CancelledError from None
-            name = type(error).__name__
-            sentence = f"The server failed at this ({name}); its terminal has the trace."
-            await _refused(500, sentence)(scope, bounded, guarded_send)
+            if not started:  # Else the server drops the connection, and the client sees that.
+                name = type(error).__name__
+                sentence = f"The server failed at this ({name}); its terminal has the trace."
+                await _refused(500, sentence)(scope, bounded, guarded_send)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """Return the answer to a request that goes no further; None: it may be served."""

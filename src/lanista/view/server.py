@@ -25,17 +25,33 @@ PORT = 8787
 
 
 class _Hurried(H11Protocol):
-    """Drops a client that connects and then does not send its first request."""
+    """Drops a client that keeps the server waiting.
+
+    One that has sent no request, whole or at all, since the last look; or that has taken nothing of
+    what waits for it. A stream on which there is nothing to say is none of these.
+    """
 
     patience = Limits().patience
+    _unsent = 0
+    _answered: object = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._waiting = self.loop.call_later(self.patience, self._drop_idle)
+        self._next_look = self.loop.call_later(self.patience, self._look)
 
-    def _drop_idle(self) -> None:
-        if self.cycle is None:
-            self.transport.close()
+    def connection_lost(self, error: Exception | None) -> None:
+        self._next_look.cancel()
+        super().connection_lost(error)
+
+    def _look(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        answered = self.cycle if self.cycle is None or self.cycle.response_complete else self
+        silent = answered is None or answered is self._answered
+        if silent or (unsent and unsent == self._unsent):
+            self.transport.abort()
+            return
+        self._unsent, self._answered = unsent, None if answered is self else answered
+        self._next_look = self.loop.call_later(self.patience, self._look)
 
 
 def new_token() -> str:

@@ -40,7 +40,8 @@ class PolicyList:
 
         from lanista.cli.common.paths import refuse_file, refuse_unwritable
         from lanista.cli.common.table import console
-        from lanista.cli.live.policy_view import look, show
+        from lanista.cli.live.policy_view import show
+        from lanista.live.promotion.folder_view import look
 
         refuse_file(self.folder)
         if self.json_file is not None:

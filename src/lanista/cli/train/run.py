@@ -44,6 +44,8 @@ class RunCommand:
     """Random seed."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
+    view: Annotated[bool, switch()] = False
+    """Serve the pages of `lanista view` over the folder meanwhile, and print their address."""
     tensorboard: TensorBoardFolder = None
     """Mirror the numbers there for TensorBoard, a folder for each stage that learns."""
     wandb: WandbProject = None
@@ -53,6 +55,7 @@ class RunCommand:
     def run(self) -> int:
         """Do what is due, say where things are, and return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable_folder
+        from lanista.cli.train.pages import pages_beside
         from lanista.cli.train.stage_view import view
         from lanista.interrupt import stopping
         from lanista.pipeline.runner import conduct
@@ -62,7 +65,8 @@ class RunCommand:
         folder = request.folder()
         recipe = request.resolved(folder, say=lambda sentence: print(sentence, flush=True))
         refuse_unwritable_folder("--output-dir", folder)
-        with view() as screen, stopping(screen.message) as stop:
+        pages = pages_beside(folder, self.view)
+        with pages, view() as screen, stopping(screen.message) as stop:
             trackers = Trackers(self.tensorboard, self.wandb)
             observers = [screen, *trackers.of(folder, screen.message)]
             code = conduct(recipe, folder, observers=observers, stop=stop, name_setting=self._typed)
@@ -70,6 +74,8 @@ class RunCommand:
             print(f"Interrupted, and saved; go on with: lanista run {folder}")
         else:
             say(recipe, folder)
+        if self.view:
+            print(f"pages: lanista view {folder}")
         return code
 
     def _typed(self, key: str) -> str:

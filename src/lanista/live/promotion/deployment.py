@@ -92,10 +92,14 @@ class Deployment:
         """Return what a folder has in service; a trial or watch found there restarts."""
         with folder.changing():
             pointer, change = folder.pointer(), folder.last_change()
+        return cls.begun(gate, pointer, watched=change is not None and change.watched)
+
+    @classmethod
+    def begun(cls, gate: Gate, pointer: Pointer, *, watched: bool) -> Deployment:
+        """Return what a pointer has in service, its trial or watch at its beginning."""
         deployment = cls(gate, pointer)
         if pointer.candidate is not None and 0 < pointer.share < 1:
             deployment.share, deployment.split = pointer.share, len(pointer.candidates)
-            watched = change is not None and change.watched
             for digest in pointer.candidates:
                 test = Watch(gate.watch) if watched else Trial(gate.trial_rule)
                 deployment.tests[digest] = test

@@ -19,7 +19,6 @@ from lanista.report.pages.charts import Figure
 from lanista.text import without_controls
 
 
-
 def policy(scripts: Sequence[str]) -> str:
     """Return what a browser may do with a page: run these scripts alone, and load nothing.
 

@@ -124,8 +124,9 @@ def critic_and_staleness(record: RunRecord) -> Section | None:
     if not series_by_metric:
         return None
     lead = (
-        "Explained variance: 1 predicts every return, 0 is no better than their mean. Lag: how many "
-        "updates old the weights were that made a decision. Gradient norms are before clipping."
+        "Explained variance: 1 predicts every return, 0 is no better than their mean. Lag: how "
+        "many updates old the weights were that made a decision. Gradient norms are before "
+        "clipping."
     )
     return Section("Critic and staleness", _panels(record, series_by_metric), lead)
 

@@ -17,7 +17,7 @@ import numpy as np
 from lanista.evaluation.score import Estimate, mean_score
 from lanista.files import write_text
 from lanista.live.learner.ledger import Event
-from lanista.report.live_record import DECIDED, LiveRecord, Service, score_of
+from lanista.report.live_record import DECIDED, LiveRecord, RunningTest, Service, score_of
 from lanista.report.pages.charts import GREY, Figure, Line, chart, count, panel
 from lanista.report.pages.html import (
     Chart,
@@ -39,9 +39,61 @@ _LEAST_WINDOW = 50
 
 def live_page(record: LiveRecord) -> str:
     """Return the page as HTML."""
-    sections = [_score(record), _policies(record), _decisions(record), _learning(record)]
+    sections = live_sections(record)
     title = " · ".join(word for word in (record.game, record.name) if word)
     return document(title, headline(record), [_facts(record)], sections)
+
+
+def live_sections(record: LiveRecord) -> list[Section]:
+    """Return all that the page says, in order."""
+    sections = [
+        running_tests(record), _score(record), _policies(record), _decisions(record),
+        _learning(record),
+    ]  # fmt: skip
+    return [section for section in sections if section is not None]
+
+
+def running_tests(record: LiveRecord) -> Section | None:
+    """Return how the gate's tests stand that have not ended; None: none runs."""
+    if not record.tests:
+        return None
+    rows = [
+        [
+            f"{test.digest[:12]} ({'the one before' if test.watching else 'candidate'})",
+            f"{test.facts['games']:,}",
+            *(_share(test.facts[name]) for name in ("score", "score_before")),
+            _difference(test.facts),
+            *(_evidence(test, claim) for claim in _CLAIMS),
+        ]
+        for test in record.tests
+    ]
+    columns = (
+        *("tested beside the stable policy", "games", "score of the new", "of the other"),
+        *("difference", *(f"evidence: {claim.replace('_', ' ')}" for claim in _CLAIMS)),
+    )
+    lead = (
+        "The difference holds at every look at once. Evidence begins at 1; at the number after the "
+        "stroke the gate decides."
+    )
+    return Section("The gate's running test", [Table(columns, rows)], lead)
+
+
+_CLAIMS = ("better", "worse", "not_worse", "futile")
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _difference(facts: Mapping[str, Any]) -> str:
+    apart = facts["difference"]
+    return "–" if apart is None else f"{apart:+.3f} [{facts['low']:+.3f}, {facts['high']:+.3f}]"
+
+
+def _evidence(test: RunningTest, claim: str) -> str:
+    if claim not in test.needed or claim not in test.evidence:
+        return "–"
+    return f"{test.evidence[claim]:.3g} / {test.needed[claim]:.3g}"
 
 
 def write_live_report(record: LiveRecord, output: Path) -> list[Path]:

@@ -1,12 +1,5 @@
-"""The live pages."""
+"""The page of a live bot: who plays, what was decided, promote and roll back."""
 
-from __future__ import annotations
+from lanista.view.live.pages import routes
 
-from starlette.routing import BaseRoute
-
-from lanista.view.context import ViewContext
-
-
-def routes(context: ViewContext) -> list[BaseRoute]:
-    """Return the addresses of these pages."""
-    return []
+__all__ = ["routes"]

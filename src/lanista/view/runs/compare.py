@@ -94,10 +94,10 @@ def compare(runs: Sequence[Compared], metric: str = "", axis: str = AXES[0]) -> 
     metric = metric or next(iter(names), "")
     arms = arms_of(runs)
     sections = [
-        differing(arms),
         _curves(arms, metric, axis) if metric else None,
         _ended(arms, metric, axis) if metric else None,
         _scores(runs),
+        differing(arms),
     ]
     return {
         "metric": metric, "metrics": names, "axis": axis, "sections": plain_sections(sections),
@@ -129,10 +129,13 @@ def _name(group: Sequence[Compared], number: int) -> str:
 def differing(arms: Mapping[str, Sequence[Compared]]) -> Section:
     """Return the table of settings that are not the same in all arms."""
     settings = {arm: runs[0].settings for arm, runs in arms.items()}
-    keys = sorted({key for values in settings.values() for key in values} - {"seed"})
+    keys = {key for values in settings.values() for key in values} - {"seed"}
+    # Where one arm has a group of settings and another none of it, the group is one row.
+    groups = {key for key in keys if any(other.startswith(f"{key}.") for other in keys)}
+    inside = {key for key in keys if any(key.startswith(f"{group}.") for group in groups)}
     rows = [
         (key, *cells)
-        for key in keys
+        for key in sorted(keys - inside)
         if len({*(cells := [_cell(values, key) for values in settings.values()])}) > 1
     ]
     if not rows:
@@ -142,7 +145,13 @@ def differing(arms: Mapping[str, Sequence[Compared]]) -> Section:
 
 
 def _cell(values: Mapping[str, Any], key: str) -> str:
-    return _ABSENT if key not in values else str(values[key])
+    if key in values:
+        value = values[key]
+        if isinstance(value, list):
+            return ", ".join(map(str, value))
+        return "none" if value is None else str(value)
+    inside = sum(other.startswith(f"{key}.") for other in values)
+    return f"{inside} settings" if inside else _ABSENT
 
 
 def _curves(arms: Mapping[str, Sequence[Compared]], metric: str, axis: str) -> Section:

@@ -101,9 +101,7 @@ def numbers_of(folder: Path) -> Numbers:
         every = values.get("evaluation") or {}
         every = _whole(every, "every", 0) * steps if isinstance(every, dict) else 0
         game = str(values.get("game", ""))
-        return look_at_run(
-            folder / DATABASE, lambda run: _numbers(run, game, total, saved, every)
-        )
+        return look_at_run(folder / DATABASE, lambda run: _numbers(run, game, total, saved, every))
     except LanistaError as error:
         return Numbers(error=str(error))
     except OSError as error:

@@ -67,7 +67,7 @@ function row(line) {
     progress: h("span", { class: "quiet-text" }),
     against: h("span", { class: "quiet-text" }),
   };
-  const texts = { game: h("td", { class: "wide-only" }), stage: h("td", { class: "wide-only" }), left: h("td", { class: "number" }), speed: h("td", { class: "number wide-only" }), score: h("span"), changed: h("td", { class: "number wide-only" }) };
+  const texts = { game: h("td", { class: "wide-only" }), stage: h("td", { class: "wide-only" }), left: h("td", { class: "number left" }), speed: h("td", { class: "number wide-only" }), score: h("span"), changed: h("td", { class: "number wide-only" }) };
   const element = h(
     "tr",
     {},
@@ -79,7 +79,7 @@ function row(line) {
     h("td", { class: "progress" }, cells.bar, cells.progress),
     texts.left,
     texts.speed,
-    h("td", { class: "number" }, texts.score, h("br"), cells.against),
+    h("td", { class: "number score" }, texts.score, h("br"), " ", cells.against),
     texts.changed,
   );
   return { element, cells, texts };
@@ -96,6 +96,7 @@ function refresh(shown, line) {
   say(texts.game, line.game || UNKNOWN);
   say(texts.stage, line.stage || (line.kind === "pipeline" && line.state === "finished" ? "all done" : UNKNOWN));
   say(texts.left, leftText(line));
+  texts.left.classList.toggle("unknown", leftText(line) === UNKNOWN);
   say(texts.speed, count(line.per_cpu_second));
   say(texts.score, estimate(line.score));
   say(cells.against, line.score ? (line.score.against === "NashConv" ? "NashConv" : `against ${line.score.against}`) : "");
@@ -149,7 +150,7 @@ function take(data) {
     if (old && old !== line.state) announce(`${line.name} is ${line.state} now.`);
   }
   const running = lines.filter((line) => line.state === "running").length;
-  say(summary, `${lines.length === 1 ? "1 thing" : `${lines.length} things`} below ${data.folder}; ${running || "none"} running.`);
+  say(summary, `${lines.length === 1 ? "1 entry" : `${lines.length} entries`} below ${data.folder}; ${running || "none"} running.`);
   if (!table.isConnected) fill(h("h1", {}, "Runs"), summary, ...list);
   arrange();
 }
