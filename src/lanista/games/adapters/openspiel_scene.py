@@ -12,8 +12,10 @@ from itertools import groupby
 from string import ascii_letters, digits
 from typing import Any
 
-from lanista.games.contract import Game
-from lanista.games.scenes import Board, Eyes, Scene, everybody
+from numpy.typing import NDArray
+
+from lanista.games.contract import Game, Spec
+from lanista.games.scenes import Board, Eyes, Facts, Scene, everybody, field_words
 
 _EMPTY = ".-+_"
 _SIGNS = {*ascii_letters, *_EMPTY, *"#*@"}
@@ -145,8 +147,15 @@ def _number(grid: Grid, name: str) -> int:
     return grid.names.index(name) if name in grid.names else int(name) - 1
 
 
+def seen(spec: Spec, observation: NDArray[Any]) -> Facts:
+    """Return what a seat saw: the board where nothing is hidden, otherwise its tensor."""
+    if spec.facts.hidden:
+        return field_words(spec, observation)
+    return [("position", "all of it; nothing is hidden in this game")]
+
+
 def _inner(game: Any, slot: int) -> Any:
     return game.rules_state(slot).state
 
 
-BOARD = Board(scene, words, targets)
+BOARD = Board(scene, words, targets, seen)

@@ -5,6 +5,7 @@ A session outlives the page that began it, so that a reload goes on with it. Kno
 
 from __future__ import annotations
 
+import atexit
 import secrets
 import threading
 import time
@@ -152,6 +153,7 @@ class Sessions:
         self.context, self.most = context, most
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._lock = threading.Lock()
+        atexit.register(self.close)
 
     def begin(self, wish: Wish) -> Session:
         """Begin a match; the one that was asked for longest ago makes room where it must."""

@@ -25,7 +25,7 @@ function draw(scene, look, before) {
   const columns = scene.rows[0].length;
   const squares = scene.look === "pieces" || scene.look === "chess";
   const cells = scene.rows.flatMap((row, r) => [...row].map((sign, c) => cell(scene, look, before, r, c, sign)));
-  const frame = h("div", { class: `grid ${scene.look}${squares ? " squares" : ""}`, role: "grid", "aria-label": `board, ${scene.rows.length} rows, ${columns} columns` }, cells);
+  const frame = h("div", { class: `grid ${scene.look}${squares ? " squares" : ""}`, role: "group", "aria-label": `board, ${scene.rows.length} rows, ${columns} columns` }, cells);
   frame.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
   if (scene.look === "hex") shift(frame, scene.rows.length, columns);
   return frame;
