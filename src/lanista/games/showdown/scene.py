@@ -107,7 +107,8 @@ def _log(match: Match, seat: int) -> list[str]:
 def words(game: Game, slot: int, seat: int, head: int, choice: int) -> str:
     """Return an order in words, as the seat that gives it knows the names."""
     match = match_in(game, slot)
-    foes = [place.species or "nobody" for place in match.trackers[seat].battle.sides[FOE].places]
+    places = match.trackers[seat].battle.sides[FOE].places
+    foes = [f"the opponent's {place.species}" if place.species else "nobody" for place in places]
     return choice_words(match.requests[seat], choice, foes)
 
 

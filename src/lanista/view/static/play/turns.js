@@ -12,7 +12,7 @@ const MANY = 40;
 export function turnTable(session, enter) {
   const frame = boardFrame();
   const parts = { banner: h("div", { class: "banner", role: "status" }), legal: h("div", {}), hint: h("div", {}), log: h("ol", { class: "log", "aria-label": "Moves so far" }), buttons: h("div", { class: "controls" }) };
-  const state = { session, chosen: [], busy: false, filter: "" };
+  const state = { session, chosen: [], busy: false, filter: "", half: "" };
 
   fill(
     h("h1", {}, session.wish.game),
@@ -52,11 +52,26 @@ export function turnTable(session, enter) {
   }
 
   function list(choices) {
-    const narrowed = matching(choices, state.chosen).filter((one) => one.words.toLowerCase().includes(state.filter));
-    const note = state.chosen.length && !state.busy ? h("p", { class: "quiet-text" }, "Choose one of these, or another part of the board. ", h("button", { type: "button", id: "all-moves", onclick: () => clear() }, "All moves")) : null;
-    const filter = choices.length > MANY ? h("input", { type: "search", placeholder: "words of the move", "aria-label": "Find a move", value: state.filter, oninput: (event) => find(event.target.value) }) : null;
+    const matched = matching(choices, state.chosen).filter((one) => one.words.toLowerCase().includes(state.filter));
+    const narrowed = matched.filter((one) => !state.half || half(one.words) === state.half);
+    if (!state.half && !state.filter && narrowed.length > MANY && narrowed.every((one) => half(one.words))) return halves(narrowed);
+    const note = (state.chosen.length || state.half) && !state.busy ? h("p", { class: "quiet-text" }, "Choose one of these, or another part of the board. ", h("button", { type: "button", id: "all-moves", onclick: () => clear() }, "All moves")) : null;
+    const filter = choices.length > MANY && !state.half ? h("input", { type: "search", placeholder: "words of the move", "aria-label": "Find a move", value: state.filter, oninput: (event) => find(event.target.value) }) : null;
     const rows = narrowed.slice(0, 200).map((one, at) => h("li", {}, h("button", { type: "button", disabled: state.busy, "data-choice": one.choice, onclick: () => play(one.choice) }, at < 9 ? h("kbd", { "aria-hidden": "true" }, String(at + 1)) : null, one.words)));
     return [h("h2", {}, "Your moves"), filter, note, h("ul", { class: "legal" }, rows)].filter(Boolean);
+  }
+
+  /** Many moves of two parts are chosen part by part. */
+  function halves(choices) {
+    const first = [...new Set(choices.map((one) => half(one.words)))];
+    const rows = first.map((words, at) => h("li", {}, h("button", { type: "button", disabled: state.busy, onclick: () => begin(words) }, at < 9 ? h("kbd", { "aria-hidden": "true" }, String(at + 1)) : null, `${words} …`)));
+    return [h("h2", {}, "Your moves: first"), h("ul", { class: "legal" }, rows)];
+  }
+
+  function begin(words) {
+    state.half = words;
+    draw();
+    parts.legal.querySelector(".legal button")?.focus();
   }
 
   function find(text) {
@@ -98,6 +113,7 @@ export function turnTable(session, enter) {
 
   function clear() {
     state.chosen = [];
+    state.half = "";
     draw();
   }
 
@@ -123,7 +139,7 @@ export function turnTable(session, enter) {
     } catch (refusal) {
       parts.hint.replaceChildren(h("p", { class: "notice bad", role: "alert" }, refusal.message));
     }
-    Object.assign(state, { busy: false, chosen: [], filter: "" });
+    Object.assign(state, { busy: false, chosen: [], filter: "", half: "" });
     draw();
   }
 
@@ -145,6 +161,12 @@ export function turnTable(session, enter) {
     else if (event.key === "u") parts.buttons.querySelector("#undo")?.click();
     else if (/^[1-9]$/.test(event.key)) parts.legal.querySelectorAll(".legal button")[Number(event.key) - 1]?.click();
   });
+}
+
+/** The first part of a move's words; nothing where they have one part alone. */
+function half(words) {
+  const at = words.includes("; ") ? words.indexOf("; ") : words.indexOf(", ");
+  return at > 0 ? words.slice(0, at) : "";
 }
 
 function strength(wish) {
