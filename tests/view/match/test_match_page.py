@@ -6,7 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from match_folders import HOSTILE, recorded
+
+from lanista.games import registry
+from lanista.nets.policy import Policy
+from lanista.nets.policy_file import save_policy
+from lanista.nets.settings import Network
 
 
 def step_of(page: Any) -> int:
@@ -65,6 +71,27 @@ def test_a_policy_judges_and_mistakes_are_jumped_to(
     page.click("text=Judge the moves")
     page.wait_for_selector("text=play-outs of each move")
     assert page.locator("svg.chart polyline").count() >= 1
+    assert visitor.complaints == []
+
+
+def test_all_moves_of_a_match_are_judged_and_the_costliest_is_first(
+    tmp_path: Path, visit: Callable[..., Any]
+) -> None:
+    torch.manual_seed(0)
+    spec = registry.spec_of("openspiel:tic_tac_toe")
+    policy = Policy(spec, Network("mlp", width=8, layers=1))
+    save_policy(tmp_path / "p.safetensors", policy, spec)
+    place = recorded(tmp_path, "openspiel:tic_tac_toe")
+    visitor = visit(tmp_path)
+    page = visitor.go(f"/match?place={place}&match=0&policy=p.safetensors")
+    page.click("#judge-all")
+    page.wait_for_selector("text=All moves are judged")
+    costs = page.locator(".mistakes .price").all_inner_texts()
+    numbers = [float(text.replace("−", "-")) for text in costs if text.startswith("−")]
+    assert numbers == sorted(numbers)
+    assert numbers[0] < 0
+    page.locator(".mistakes button").first.click()
+    page.wait_for_selector("text=the move made cost")
     assert visitor.complaints == []
 
 

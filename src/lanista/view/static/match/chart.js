@@ -7,7 +7,7 @@ const HEIGHT = 130;
 
 /** Return a chart of a match's decisions; `jump(step)` is called where it is clicked. */
 export function chart(about, judged, jump) {
-  const valued = about.decisions.some((one) => one.value !== null) || judged.size > 0;
+  const valued = about.decisions.some((one) => one.value !== null) || judged.size > 1;
   const number = (one) => (valued ? (judged.get(`${one.step}:${one.seat}`)?.value ?? one.value) : one.probability);
   const points = about.decisions.filter((one) => number(one) !== null && number(one) !== undefined);
   if (!points.length) return { element: h("p", { class: "quiet-text" }, "Choose a policy to see what it thinks of the moves."), at: () => {} };

@@ -59,7 +59,7 @@ function lay() {
         h("div", { class: "transport", role: "group", "aria-label": "Steps" }, step("«", "First step", () => go(0)), step("‹", "Previous step", () => go(page.at - 1)), parts.play, step("›", "Next step", () => go(page.at + 1)), step("»", "Last step", () => go(about.steps - 1)), parts.slider, parts.where),
         h("p", { class: "keys" }, h("kbd", {}, "←"), " ", h("kbd", {}, "→"), " step, ", h("kbd", {}, "Home"), " ", h("kbd", {}, "End"), ", ", h("kbd", {}, "Space"), " play, ", h("kbd", {}, "M"), " next mistake"),
         parts.chart),
-      h("div", { class: "side" }, h("section", {}, parts.decisions), h("section", {}, h("h2", {}, "Worst mistakes"), parts.mistakes), h("section", {}, h("h2", {}, "Moves"), parts.moves)),
+      h("div", { class: "side" }, h("section", {}, parts.decisions), h("section", {}, h("h2", {}, "Worst mistakes"), parts.mistakes, judgeAll(about)), h("section", {}, h("h2", {}, "Moves"), parts.moves)),
     ),
   );
   refreshLists();
@@ -188,20 +188,54 @@ function judging(one) {
 }
 
 async function judge(one, place, button) {
-  const at = page.at;
   button.disabled = true;
   button.textContent = "Judging…";
   try {
-    const judgement = await ask("/api/match/judge", { ...query, step: at, seat: one.seat });
-    const value = Math.max(...judgement.moves.map((move) => move.value));
-    const best = judgement.moves.find((move) => move.value === value);
-    page.judged.set(`${at}:${one.seat}`, { step: at, seat: one.seat, words: one.words, cost: judgement.cost, value, best: best?.played ? null : best?.words, judgement });
+    await judged(page.at, one);
     announce("The moves are judged.");
-    refreshLists();
-    if (page.at === at) decide(page.film.here(at));
   } catch (refusal) {
     place.replaceChildren(h("p", { class: "notice bad" }, refusal.message));
   }
+}
+
+async function judged(at, one) {
+  const film = page.film;
+  const judgement = await ask("/api/match/judge", { ...query, step: at, seat: one.seat });
+  if (film !== page.film) return;
+  const value = Math.max(...judgement.moves.map((move) => move.value));
+  const best = judgement.moves.find((move) => move.value === value);
+  page.judged.set(`${at}:${one.seat}`, { step: at, seat: one.seat, words: one.words, cost: judgement.cost, value, best: best?.played ? null : best?.words, judgement });
+  refreshLists();
+  if (page.at === at) decide(page.film.here(at));
+}
+
+/** A button that judges every decision of the match that is seen, one after another. */
+function judgeAll(about) {
+  const open = about.decisions.filter((one) => one.probability !== null);
+  if (about.unjudged || !open.length) return null;
+  const film = page.film;
+  let going = false;
+  const button = h("button", { type: "button", id: "judge-all", onclick: () => toggleAll() }, "Judge all moves");
+  const note = h("span", { class: "quiet-text", role: "status" });
+  async function toggleAll() {
+    going = !going;
+    button.textContent = going ? "Stop" : "Judge all moves";
+    for (const [at, one] of open.entries()) {
+      if (!going || film !== page.film) return;
+      if (page.judged.has(`${one.step}:${one.seat}`)) continue;
+      note.textContent = ` ${at + 1} of ${open.length}`;
+      try {
+        await judged(one.step, one);
+      } catch (refusal) {
+        note.textContent = ` ${refusal.message}`;
+        break;
+      }
+    }
+    if (going) button.textContent = "All moves are judged";
+    button.disabled = going;
+    going = false;
+  }
+  return h("p", {}, button, note);
 }
 
 function toggle() {

@@ -57,7 +57,7 @@ export function turnTable(session, enter) {
     if (!state.half && !state.filter && narrowed.length > MANY && narrowed.every((one) => half(one.words))) return halves(narrowed);
     const note = (state.chosen.length || state.half) && !state.busy ? h("p", { class: "quiet-text" }, "Choose one of these, or another part of the board. ", h("button", { type: "button", id: "all-moves", onclick: () => clear() }, "All moves")) : null;
     const filter = choices.length > MANY && !state.half ? h("input", { type: "search", placeholder: "words of the move", "aria-label": "Find a move", value: state.filter, oninput: (event) => find(event.target.value) }) : null;
-    const rows = narrowed.slice(0, 200).map((one, at) => h("li", {}, h("button", { type: "button", disabled: state.busy, "data-choice": one.choice, onclick: () => play(one.choice) }, at < 9 ? h("kbd", { "aria-hidden": "true" }, String(at + 1)) : null, one.words)));
+    const rows = narrowed.slice(0, 200).map((one, at) => h("li", {}, h("button", { type: "button", disabled: state.busy, "data-choice": one.choice, "aria-label": one.words, onclick: () => play(one.choice) }, at < 9 ? h("kbd", { "aria-hidden": "true" }, String(at + 1)) : null, state.half ? one.words.slice(state.half.length + 2) : one.words)));
     return [h("h2", {}, "Your moves"), filter, note, h("ul", { class: "legal" }, rows)].filter(Boolean);
   }
 
@@ -129,6 +129,8 @@ export function turnTable(session, enter) {
   async function change(path, body) {
     if (state.busy) return;
     state.busy = true;
+    const places = [parts.legal, frame.element, parts.buttons];
+    const place = places.find((one) => one.contains(document.activeElement));
     parts.hint.replaceChildren();
     draw();
     try {
@@ -141,6 +143,8 @@ export function turnTable(session, enter) {
     }
     Object.assign(state, { busy: false, chosen: [], filter: "", half: "" });
     draw();
+    // Whoever plays by keyboard goes on where they were.
+    if (place) place.querySelector("button:not(:disabled)")?.focus();
   }
 
   async function showHint() {
