@@ -142,3 +142,11 @@ def test_long_fields_are_summed_up() -> None:
     game = played("openspiel:tic_tac_toe", 0, 2)
     facts = field_words(game.spec, game.decisions().observation[0])
     assert facts[0][1].startswith("set: ")
+
+
+def test_the_aim_of_a_shot_that_is_not_fired_is_not_said() -> None:
+    game = played("arena", 0, 0)
+    board, mask = board_of(game.spec), game.decisions().mask[0]
+    hold, fire = [5, 5, 9, 1, 0, 0, 0], [5, 5, 9, 1, 1, 0, 0]
+    assert "aim" not in action_words(board, game, 0, 0, mask, hold)
+    assert "aim x +0.8, aim y -0.8, fire" in action_words(board, game, 0, 0, mask, fire)

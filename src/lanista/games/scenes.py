@@ -101,11 +101,17 @@ def action_words(
     heads, legal = game.spec.heads, legal_choices(game.spec, mask)
     if len(heads) == 1:
         return choice_words(board, game, slot, seat, 0, int(action[0]))
-    open_heads = [at for at, allowed in enumerate(legal) if len(allowed) > 1]
+    open_heads = [at for at in heads_that_count(game.spec, action) if len(legal[at]) > 1]
     words = [choice_words(board, game, slot, seat, at, int(action[at])) for at in open_heads]
     if board.words is None:
         words = [f"{heads[at].name} {word}" for at, word in zip(open_heads, words, strict=True)]
     return ", ".join(words) or "no choice"
+
+
+def heads_that_count(spec: Spec, action: Sequence[int]) -> list[int]:
+    """Return the heads of an action that change something: no aim of a shot that is not fired."""
+    idle = {head for head, other, choice in spec.conditions() if int(action[other]) != choice}
+    return [head for head in range(len(spec.heads)) if head not in idle]
 
 
 def legal_words(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lanista.games.bots import legal_choices
 from lanista.games.contract import Decisions, Game, Spec
-from lanista.games.scenes import Board, choice_words
+from lanista.games.scenes import Board, choice_words, heads_that_count
 from lanista.nets.champions import policy_file
 from lanista.nets.policy import Critic
 from lanista.nets.policy_file import load_policy
@@ -53,12 +53,10 @@ class Opinion:
     """Of all choices of all heads."""
 
     def probability(self, spec: Spec, action: Any) -> float:
-        """Return the probability of an action, all heads together."""
-        total, start = 0.0, 0
-        for head, choice in zip(spec.heads, action, strict=True):
-            total += float(self.log_probs[start + int(choice)])
-            start += head.size
-        return float(np.exp(total))
+        """Return the probability of an action, all heads together that change something."""
+        starts = np.cumsum([0, *(head.size for head in spec.heads)])
+        counted = heads_that_count(spec, action)
+        return float(np.exp(sum(self.log_probs[starts[at] + int(action[at])] for at in counted)))
 
     def better(self, spec: Spec, action: Any) -> str | None:
         """Return the choice that the policy likes better than what was done; None: there is none.
@@ -66,11 +64,11 @@ class Opinion:
         With several heads it is that of the head where the difference is largest.
         """
         done = {
-            (head.name if len(spec.heads) > 1 else ""): int(choice)
-            for head, choice in zip(spec.heads, action, strict=True)
+            (spec.heads[at].name if len(spec.heads) > 1 else ""): int(action[at])
+            for at in heads_that_count(spec, action)
         }
         gaps: dict[str, float] = {}
-        likely = [one for one in self.choices if one.choice != done[one.head]]
+        likely = [one for one in self.choices if one.choice != done.get(one.head, one.choice)]
         for one in likely:
             made = [other for other in self.choices if other.head == one.head]
             chance = next((x.probability for x in made if x.choice == done[one.head]), 0.0)

@@ -34,7 +34,7 @@ function empty() {
 }
 
 function replayTable(replays) {
-  const rows = replays.map((file) => h("tr", {}, h("td", {}, h("a", { href: withQuery("/matches", { place: file.place }) }, file.place)),
+  const rows = replays.map((file) => h("tr", {}, h("td", {}, h("a", { href: file.source === "human" ? withQuery("/match", { place: file.place, match: 0, eyes: Math.max(0, file.players.indexOf("human")) }) : withQuery("/matches", { place: file.place }) }, file.place)),
     file.problem ? h("td", { colspan: 3, class: "quiet-text" }, file.problem) : [h("td", {}, file.game), h("td", {}, file.players.join(", ")), h("td", {}, file.source || "")],
     h("td", { class: "fit quiet-text" }, new Date(file.changed * 1000).toLocaleString())));
   return h("table", { class: "wide" }, head("File", "Game", "Players", "Source", "Written"), h("tbody", {}, rows));
