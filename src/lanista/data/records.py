@@ -28,6 +28,9 @@ from lanista.games import Player, Spec
 from lanista.text import quoted
 
 FORMAT, VERSION = "lanista-replay", 1
+HUMAN = "human"
+SOURCES = (HUMAN,)
+"""Where matches come from that are not played by programs alone."""
 
 _LARGEST_RETURN = float(np.finfo(np.float32).max)
 _MOST_PLAYERS = 256
@@ -68,9 +71,11 @@ class Header:
     simulator_version: str
     seed: int
     players: tuple[PlayerInfo, ...]
+    source: str = ""
+    """Who sat there beside programs: `human`, or nothing."""
 
     @classmethod
-    def of(cls, spec: Spec, seed: int, players: Sequence[Player]) -> Header:
+    def of(cls, spec: Spec, seed: int, players: Sequence[Player], source: str = "") -> Header:
         """Return the header for matches of a game between `players`."""
         return cls(
             game=spec.name,
@@ -81,6 +86,7 @@ class Header:
             simulator_version=spec.abilities.simulator_version,
             seed=int(seed),
             players=tuple(PlayerInfo(player.name, player.digest) for player in players),
+            source=source,
         )
 
 
@@ -114,6 +120,8 @@ def header_line(header: Header) -> bytes:
         "seed": header.seed,
         "players": [{"name": one.name, "digest": one.digest} for one in header.players],
     }
+    if header.source:
+        value["source"] = header.source
     parse_header(value)
     return _dump(value)
 
@@ -154,7 +162,10 @@ def parse_header(value: dict[str, Any]) -> Header:
             f"it has version {quoted(value.get('version'))} of the format; "
             f"this program reads version {VERSION}."
         )
-    keys("the header", value, _HEADER_KEYS)
+    source = value.get("source", "")
+    if "source" in value and source not in SOURCES:
+        wrong("source", source, f"one of {', '.join(SOURCES)}")
+    keys("the header", value, _HEADER_KEYS, ("source",))
     players = list_of("players", value["players"], 1, _MOST_PLAYERS)
     return Header(
         game=text("game", value["game"]),
@@ -165,6 +176,7 @@ def parse_header(value: dict[str, Any]) -> Header:
         simulator_version=text("simulator_version", value["simulator_version"]),
         seed=whole("seed", value["seed"]),
         players=tuple(player_of(one) for one in players),
+        source=source,
     )
 
 

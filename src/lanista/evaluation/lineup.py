@@ -86,7 +86,7 @@ class Lineup:
 
     def seated(self) -> tuple[Player, ...]:
         """Return the players, shared with nobody."""
-        return tuple(self._player(word, self.spec) for word in self.players)
+        return tuple(self.player(word) for word in self.players)
 
     @contextmanager
     def tables(self, count: int, slots: int, matches: int) -> Iterator[list[Table]]:
@@ -101,14 +101,15 @@ class Lineup:
         with ExitStack() as opened:
             yield [opened.enter_context(self.table(slots)) for _ in range(count)]
 
-    def _player(self, word: str, spec: Spec) -> Player:
+    def player(self, word: str) -> Player:
+        """Return whoever a word names, shared with nobody."""
         if word in self.bot_makers:
-            return self.bot_makers[word](spec, self.seed)
+            return self.bot_makers[word](self.spec, self.seed)
         if is_bot_file(word):
-            return bot_from_file(word, spec, self.seed)
+            return bot_from_file(word, self.spec, self.seed)
         if is_policy(self.game, word):
-            return self._policy(word, spec)
-        return registry.make_bot(self.game, word, spec, self.seed)
+            return self._policy(word, self.spec)
+        return registry.make_bot(self.game, word, self.spec, self.seed)
 
     def _policy(self, word: str, spec: Spec) -> Player:
         import torch

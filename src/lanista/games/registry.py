@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanista.errors import nearest
 from lanista.foreign import read_regular
@@ -28,6 +28,9 @@ from lanista.games.arguments import read_seed
 from lanista.games.bots import Player
 from lanista.games.contract import Animation, Game, GameError, Spec
 from lanista.games.random_bot import RandomBot
+
+if TYPE_CHECKING:
+    from lanista.games.scenes import Board
 
 BUILT_IN = {
     "beastybar": "lanista.games.beastybar:ENTRY",
@@ -107,6 +110,8 @@ class Entry:
     """Makes the animation of a match from the names in its seats; None: the game has none."""
     project: Projection | None = None
     """Takes a collector's events with named values; None: steps must have the game's layout."""
+    board: Board | None = None
+    """How the game shows itself to a page and to a person who plays; None: as text."""
 
 
 def is_python_file(name: str) -> bool:

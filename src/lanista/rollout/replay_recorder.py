@@ -37,11 +37,12 @@ class Recorder:
         game: Game,
         players: Sequence[Player],
         options: Mapping[str, int] | None = None,
+        source: str = "",
     ) -> None:
         self.folder, self.options = Path(folder), dict(options or {})
         if self.folder.exists() and not self.folder.is_dir():
             raise RefusedError(f"{self.folder} is a file; name a folder to record into.")
-        self.header = Header.of(game.spec, game.seed, players)
+        self.header = Header.of(game.spec, game.seed, players, source)
         self.written: list[Path] = []
         remove_leftovers(self.folder)
 

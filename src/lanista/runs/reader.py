@@ -111,6 +111,21 @@ class RunTables:
                 return row, lineup
         return None
 
+    def newest_matches(self, first: int, count: int) -> list[tuple[MatchRow, LineupRow]]:
+        """Return matches of fixed players with who sat in them, newest first, from `first` on."""
+        newest = "ORDER BY match DESC LIMIT ? OFFSET ?"
+        rows = self._asked(MatchRow, newest, count, first)
+        lineups = {
+            number: self._asked(LineupRow, "WHERE lineup = ?", number)
+            for number in {row.lineup for row in rows}
+        }
+        return [(row, lineups[row.lineup][0]) for row in rows if lineups[row.lineup]]
+
+    def match_count(self) -> int:
+        """Return how many matches of fixed players there are."""
+        (count,) = self.connection.execute("SELECT COUNT(*) FROM matches").fetchone()
+        return int(count)
+
     def match_ids(self) -> tuple[int, int] | None:
         """Return the lowest and highest id of a match of fixed players; None: there is none."""
         first, last = self.connection.execute(

@@ -28,6 +28,8 @@ class Entry:
 NAVIGATION = (
     Entry("Runs", "/"),
     Entry("Compare", "/compare"),
+    Entry("Matches", "/matches"),
+    Entry("Play", "/play"),
     Entry("Live bots", "/live"),
 )
 """In the order they are shown."""

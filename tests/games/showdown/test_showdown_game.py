@@ -168,7 +168,7 @@ def test_shaping_follows_the_material_and_sums_to_zero_over_the_seats(new: Make)
 def test_a_deal_fixes_dice_and_teams_whoever_sits_where(new: Make) -> None:
     game = new(4, mode="cross")
     game.start([0, 1, 2], [7, 8, 9], {"deal": [4, 4, 5]})
-    first, second, other = (game._started(slot).setup for slot in range(3))
+    first, second, other = (game.match_in(slot).setup for slot in range(3))
     assert first.seed == second.seed != other.seed
     assert first.teams == second.teams
     assert first.teams is not None
@@ -180,10 +180,10 @@ def test_mirrored_seats_have_the_same_team(new: Make) -> None:
     brought.start(range(4), range(4))
     given.start([0], [0])
     for slot in range(4):
-        teams = brought._started(slot).setup.teams
+        teams = brought.match_in(slot).setup.teams
         assert teams is not None
         assert teams[0] == teams[1]
-    first, second = given._started(0).requests
+    first, second = given.match_in(0).requests
     assert [mon["details"] for mon in first["side"]["pokemon"]] == [
         mon["details"] for mon in second["side"]["pokemon"]
     ]
@@ -299,7 +299,7 @@ def test_a_saved_match_goes_on_the_same_elsewhere(new: Make) -> None:
     finish(game, bots)
     finish(other, bots)
     assert game.returns[[0, 1]].tolist() == other.returns[[2, 0]].tolist()
-    assert game._started(1).history == other._started(0).history
+    assert game.match_in(1).history == other.match_in(0).history
 
 
 def test_a_save_that_cannot_be_is_refused_and_the_match_goes_on(new: Make) -> None:

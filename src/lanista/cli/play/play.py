@@ -1,7 +1,11 @@
-"""`lanista play GAME`: a fixed schedule of matches is played, recorded if asked, and summed up."""
+"""`lanista play GAME`: a fixed schedule of matches is played, recorded if asked, and summed up.
+
+With `human` in a seat it is one match instead, in this terminal (person.py).
+"""
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
 
 REPLAYS = Path("data/processed")
 """Where --record-replay writes."""
+HUMAN = "human"
+"""The word for whoever sits at the terminal."""
 IDLE = ("random", "still")
 """Bots that --num-scripted-bots does not seat while there are others."""
 
@@ -31,11 +37,12 @@ class Play:
     """A game's name, family:NAME, or a Python file."""
     seats: Annotated[str | None, optional("A,B")] = None
     """Who plays, one for each seat, with commas between: names of bots, file.py:Bot, policy
-    files or champion:GAME (several with + between decide together)."""
+    files or champion:GAME (several with + between decide together); human is you, in this
+    terminal."""
     matches: Annotated[int | None, optional("N")] = None
     """How many matches; 1000 unless given. Rounded up so that every deal is played in all seats."""
-    seed: Annotated[int, number(0)] = 0
-    """Random seed of the deals and the bots."""
+    seed: Annotated[int | None, optional("N")] = None
+    """Random seed of the deals and the bots; 0, or with human a new one, unless given."""
     record: Annotated[Path | None, optional("FOLDER"), Writes(REPLAYS_FOLDER)] = None
     """Write replays into this folder; what is there is never overwritten."""
     json: Annotated[Path | None, optional("FILE"), Writes(numbers_of("play"))] = None
@@ -58,6 +65,12 @@ class Play:
     search: Annotated[int | None, optional("N")] = None
     """Let policies search with N simulations before they move, in games of two seats in
     turn in which everything is seen; also written POLICY:search=N."""
+    handicap: Annotated[float | None, optional("SHARE")] = None
+    """With human: the share of the others' moves, from 0 to 1, that is drawn evenly from the
+    legal ones instead."""
+    hints: Annotated[str | None, optional("POLICY")] = None
+    """With human: the policy that gives hints; an opponent's, or the game's champion unless
+    given."""
     num_scripted_bots: Annotated[int | None, optional("N")] = None
     """Instead of --seats: seat this many of the game's bots, and play one deal in all seatings
     unless --matches is given."""
@@ -76,6 +89,11 @@ class Play:
         from lanista.rollout import join, rotations
 
         lineup = self._lineup()
+        if HUMAN in lineup.players:
+            return self._play_person(lineup)
+        for flag, value in (("--handicap", self.handicap), ("--hints", self.hints)):
+            if value is not None:
+                raise LanistaError(f"{flag} is for a match with a human in it; seat one.")
         if self.json:
             refuse_unwritable("--json", self.json)
         schedule = rotations(len(lineup.players), self._count(len(lineup.players)))
@@ -97,6 +115,16 @@ class Play:
         if folder and blocks:
             print(f"replays: {folder}")
         return INTERRUPTED if complete < len(schedule) else 0
+
+    def _play_person(self, lineup: Lineup) -> int:
+        from lanista.cli.play.person import play_person
+
+        flags = {"--matches": self.matches, "--json": self.json, "--slots": self.slots}
+        for flag, value in flags.items():
+            if value is not None:
+                raise LanistaError(f"{flag} is for matches without a human; leave it out.")
+        folder = self.record or (REPLAYS if self.record_replay else None)
+        return play_person(lineup, self.handicap or 0.0, folder, self.hints)
 
     def _play(self, lineup: Lineup, schedule: Schedule) -> tuple[list[Results], Path | None, int]:
         """Return the blocks that were complete when all was played or the user interrupted.
@@ -133,11 +161,16 @@ class Play:
             players,
             values,
             seats=len(players),
-            seed=self.seed,
+            seed=self._seed(players),
             greedy=self.greedy,
             temperature=self.temperature,
             search=self.search,
         )
+
+    def _seed(self, players: list[str]) -> int:
+        if self.seed is not None:
+            return self.seed
+        return secrets.randbelow(1 << 31) if HUMAN in players else 0
 
     def _players(self) -> list[str]:
         from lanista.evaluation.lineup import split_names

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lanista.data.resimulation import Referee
     from lanista.games import Decisions, Game
     from lanista.games.contract import Animation
+    from lanista.insight.opinions import Adviser
 
 _REMARK = "<!-- Made by lanista watch. -->"
 ANIMATION = Kind("an animation of `lanista watch`", b"^" + _REMARK.encode())
@@ -48,6 +49,10 @@ class Watch:
     game: Annotated[str | None, optional("GAME"), GAMES] = None
     """The game of a replay that was recorded from a Python file, as `examples/my_game.py`."""
 
+    policy: Annotated[str | None, optional("POLICY")] = None
+    """Also show what this policy would have done: a file or champion:GAME, with the probability of
+    its likeliest choices in every seat, and its value where there is a value file."""
+
     def run(self) -> int:
         """Show the match and return the exit code."""
         from lanista.data import ReplayError, read_replays
@@ -65,7 +70,7 @@ class Watch:
                 if self.animate is not None:
                     self._animate(referee, replays.header, record)
                     return 0
-                show = _Show(replays.header, record, self._pause())
+                show = _Show(replays.header, record, self._pause(), self._adviser(referee))
                 show.opening()
                 referee.play([record], show)
         except _LeftError:
@@ -73,6 +78,13 @@ class Watch:
         except ReplayError as problem:
             raise ReplayError(f"{printable(self.file)} is refused: {problem}") from problem
         return 0
+
+    def _adviser(self, referee: Referee) -> Adviser | None:
+        if self.policy is None:
+            return None
+        from lanista.insight.opinions import Adviser
+
+        return Adviser(self.policy, referee.spec)
 
     def _animate(self, referee: Referee, header: Header, record: Record) -> None:
         from lanista.games import registry
@@ -169,7 +181,9 @@ class _Film:
 class _Show:
     """Looks on while the match is played again, and prints it."""
 
-    def __init__(self, header: Header, record: Record, pause: _Pause) -> None:
+    def __init__(
+        self, header: Header, record: Record, pause: _Pause, adviser: Adviser | None = None
+    ) -> None:
         from lanista.text import printable
 
         self.header, self.record, self.pause = header, record, pause
@@ -178,6 +192,7 @@ class _Show:
         self.digests = [printable(player.digest[:12]) for player in players]
         self.turns = 0
         self.drawn = True
+        self.adviser = adviser
 
     def opening(self) -> None:
         """Print what is played and by whom."""
@@ -203,6 +218,15 @@ class _Show:
             seat = int(decisions.seat[number])
             choices = _said(game, decisions.mask[number], actions[number].tolist())
             print(f"  seat {seat}, {self.names[seat]}: {choices}")
+            if self.adviser is not None:
+                self._advise(self.adviser, game, decisions, number)
+
+    def _advise(self, adviser: Adviser, game: Game, decisions: Decisions, row: int) -> None:
+        from lanista.cli.play.person import print_opinion
+        from lanista.games.scenes import board_of
+
+        opinion = adviser.opinion(board_of(game.spec), game, decisions, row)
+        print_opinion(opinion.plain(), indent="    ")
 
     def ended(self, game: Game, slots: Any, matches: Any) -> None:
         """Print the last position and the result."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from lanista.errors import nearest
 from lanista.games.adapters import OPENSPIEL, lookahead, missing_extra
+from lanista.games.adapters.openspiel_scene import BOARD
 from lanista.games.adapters.openspiel_search import search_bots
 from lanista.games.contract import Abilities, Facts, Field, GameError, Head, Spec
 from lanista.games.python_game import PythonGame, Step, View
@@ -313,4 +314,5 @@ ENTRY = Entry(
     takes_name=True,
     bots_of=bots_of,
     extra=OPENSPIEL,
+    board=BOARD,
 )

@@ -15,6 +15,7 @@ from lanista.games.arena.bots import VERSIONS, ArenaBot
 from lanista.games.arena.events import project_action, project_observation
 from lanista.games.arena.game import Arena
 from lanista.games.arena.layout import OBSERVATIONS
+from lanista.games.arena.scene import BOARD
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.games.registry import Entry, Projection, Setting
@@ -39,6 +40,7 @@ ENTRY = Entry(
     bots={name: _bot(name) for name in VERSIONS},
     animate=ArenaAnimation,
     project=Projection(project_observation, project_action),
+    board=BOARD,
 )
 
 __all__ = ["ENTRY", "Action", "Arena", "ArenaBot", "decode_action", "encode_action"]

@@ -11,6 +11,7 @@ from lanista.games.beastybar.bots import NAMES, make_bot
 from lanista.games.beastybar.game import BeastyBar
 from lanista.games.beastybar.puzzles import resolve
 from lanista.games.beastybar.reference import state_from
+from lanista.games.beastybar.scene import BOARD
 from lanista.games.registry import Entry, Setting
 
 ENTRY = Entry(
@@ -31,6 +32,7 @@ ENTRY = Entry(
     },
     bots={name: partial(make_bot, name) for name in NAMES},
     state=state_from,
+    board=BOARD,
     variants={name: partial(make_bot, name) for name in ("distilled_outcome",)},
 )
 

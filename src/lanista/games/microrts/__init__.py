@@ -14,6 +14,7 @@ from lanista.games.microrts.engine import EXTRA
 from lanista.games.microrts.engine_bots import SCRIPTS
 from lanista.games.microrts.game import MicroRTS
 from lanista.games.microrts.layout import SIDES
+from lanista.games.microrts.scene import BOARD
 from lanista.games.registry import Entry, Setting
 
 
@@ -31,6 +32,7 @@ ENTRY = Entry(
     },
     bots={name: _bot(name) for name in SCRIPTS},
     extra=EXTRA,
+    board=BOARD,
 )
 
 __all__ = ["ENTRY", "EngineBot", "MicroRTS"]

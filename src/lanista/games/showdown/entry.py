@@ -3,6 +3,7 @@
 from lanista.games.registry import Entry, Setting
 from lanista.games.showdown.formats import FORMATS
 from lanista.games.showdown.game import DEFAULT_FORMAT, Showdown
+from lanista.games.showdown.scene import BOARD
 from lanista.games.showdown.scripted.bots import Damage, MaxPower
 from lanista.games.showdown.scripted.heuristic import Heuristic
 from lanista.games.showdown.scripted.poke_env_bots import BOTS, MISSING, is_installed
@@ -32,5 +33,6 @@ ENTRY = Entry(
     },
     bots={bot.name: bot for bot in (*OURS, *(BOTS if is_installed() else ()))},
     missing_bots={} if is_installed() else {bot.name: MISSING for bot in BOTS},
+    board=BOARD,
     slots=128,  # More were no faster in the matches we timed, and all of them end late.
 )

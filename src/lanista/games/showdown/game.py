@@ -163,7 +163,7 @@ class Showdown:
             match.answers[seat] = self._choice(match, seat, answer)
             if match.is_ready:
                 ready.append(slot)
-        over = self._advance([(slot, self._started(slot)) for slot in sorted(ready)])
+        over = self._advance([(slot, self.match_in(slot)) for slot in sorted(ready)])
         return np.array(sorted(over), np.int32)
 
     def privileged(self) -> NDArray[Any]:
@@ -173,7 +173,7 @@ class Showdown:
 
     def resample_hidden(self, slot: int, seat: int, stream: Stream) -> None:
         """Redraw what `seat` has not been told of the opponent's team, and the dice to come."""
-        match = self._started(slot)
+        match = self.match_in(slot)
         if not 0 <= seat < SEATS:
             raise GameError(f"seat is {seat}; {self.spec.name} has {SEATS}.")
         if not match.playing or match.answers:
@@ -198,7 +198,7 @@ class Showdown:
     def save(self, slots: Any) -> Saved:
         """Put the matches in `slots` away: each is its deal and the answers given so far."""
         chosen = read_slots(slots, self.slots)
-        matches = [self._started(slot) for slot in chosen.tolist()]
+        matches = [self.match_in(slot) for slot in chosen.tolist()]
         return put_away(self.spec, self.seed, matches, self.cut_off[chosen, 0])
 
     def load(self, slots: Any, saved: Saved) -> None:
@@ -222,7 +222,7 @@ class Showdown:
 
     def draw(self, slot: int) -> str:
         """Return a picture of a match for a terminal."""
-        return picture(self._started(slot))
+        return picture(self.match_in(slot))
 
     def close(self) -> None:
         """End the workers."""
@@ -352,7 +352,7 @@ class Showdown:
             self._settle(slot, saved, row)
 
     def _answer_again(self, slot: int, answers: Sequence[Sequence[int]]) -> Match:
-        match = self._started(slot)
+        match = self.match_in(slot)
         for seat, choice in answers:
             if not 0 <= seat < SEATS or not match.asks(seat):
                 raise foreign(self.spec)
@@ -364,7 +364,7 @@ class Showdown:
 
     def _settle(self, slot: int, saved: Saved, row: int) -> None:
         """Bring a match that has its turns again to where it was saved."""
-        match = self._started(slot)
+        match = self.match_in(slot)
         if match.turn != saved["turns"][row] or len(match.history) != saved["lengths"][row]:
             raise foreign(self.spec)
         if saved["cut_off"][row] and match.playing:
@@ -392,5 +392,6 @@ class Showdown:
             if wrong >= 0:
                 raise illegal(self.spec, wrong, answer[wrong], seat, match.id, turn)
 
-    def _started(self, slot: int) -> Match:
+    def match_in(self, slot: int) -> Match:
+        """Return the battle in a slot."""
         return started(self._matches, slot)

@@ -5,16 +5,27 @@ score our policies.
 """
 
 from lanista.games.registry import Entry
+from lanista.games.small import scenes
 from lanista.games.small.kuhn import Kuhn
 from lanista.games.small.leduc import Leduc
 from lanista.games.small.liars_dice import LiarsDice
 from lanista.games.small.phantom_ttt import PhantomTicTacToe
 
-KUHN = Entry("kuhn", Kuhn, about="Three cards, one bet: the smallest poker with bluffing.")
-LEDUC = Entry("leduc", Leduc, about="Six cards, two rounds of betting, one public card.")
+KUHN = Entry(
+    "kuhn", Kuhn, about="Three cards, one bet: the smallest poker with bluffing.", board=scenes.KUHN
+)
+LEDUC = Entry(
+    "leduc", Leduc, about="Six cards, two rounds of betting, one public card.", board=scenes.LEDUC
+)
 LIARS_DICE = Entry(
-    "liars_dice", LiarsDice, about="One hidden die each; bids rise until one is doubted."
+    "liars_dice",
+    LiarsDice,
+    about="One hidden die each; bids rise until one is doubted.",
+    board=scenes.LIARS_DICE,
 )
 PHANTOM_TTT = Entry(
-    "phantom_ttt", PhantomTicTacToe, about="Tic-tac-toe in which nobody sees the other's marks."
+    "phantom_ttt",
+    PhantomTicTacToe,
+    about="Tic-tac-toe in which nobody sees the other's marks.",
+    board=scenes.PHANTOM_TTT,
 )

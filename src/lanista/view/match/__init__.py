@@ -1,12 +1,9 @@
-"""The match pages."""
+"""Matches to look into: lists of them, one as steps, and what a policy thinks of each.
 
-from __future__ import annotations
+`walk` says what lies in the folder, `takes` gets a match, `library` keeps films of those that are
+looked at, `routes` answers.
+"""
 
-from starlette.routing import BaseRoute
+from lanista.view.match.routes import routes
 
-from lanista.view.context import ViewContext
-
-
-def routes(context: ViewContext) -> list[BaseRoute]:
-    """Return the addresses of these pages."""
-    return []
+__all__ = ["routes"]

@@ -1,12 +1,10 @@
-"""The play pages."""
+"""A person against a player in the browser.
 
-from __future__ import annotations
+`choices` says what can be played and against whom, `setup` makes a match of what was chosen,
+`sessions` keeps matches that are going on, `clock` drives those that do not wait, `live_player`
+lets a live learner's policy play, `routes` answers.
+"""
 
-from starlette.routing import BaseRoute
+from lanista.view.play.routes import routes
 
-from lanista.view.context import ViewContext
-
-
-def routes(context: ViewContext) -> list[BaseRoute]:
-    """Return the addresses of these pages."""
-    return []
+__all__ = ["routes"]
