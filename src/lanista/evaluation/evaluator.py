@@ -28,16 +28,16 @@ from lanista.evaluation.meter import pool_reading
 from lanista.evaluation.score import Estimate, mean_value, unit_means
 from lanista.evaluation.standings import decided
 from lanista.games import registry
-from lanista.games.adapters.exact import (
+from lanista.games.bots import Player
+from lanista.games.contract import GameError, Spec
+from lanista.games.trees.exact import (
     FAMILY,
     MOST_HISTORIES,
-    OPENSPIEL_NAMES,
     QUICK_HISTORIES,
+    SMALL_GAMES,
     PolicyFunction,
     exact_nash_conv,
 )
-from lanista.games.bots import Player
-from lanista.games.contract import GameError, Spec
 from lanista.nets.finite import refuse_not_finite
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
@@ -116,7 +116,7 @@ class Evaluator:
 
     def _can_be_exact(self) -> bool:
         exact_setting, name = self.settings.evaluation.exact, self.spec.name
-        in_full = exact_setting == "always" or name in OPENSPIEL_NAMES
+        in_full = exact_setting == "always" or name in SMALL_GAMES
         if exact_setting == "never" or not (in_full or name.startswith(FAMILY)):
             return False
         try:

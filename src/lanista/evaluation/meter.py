@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 
 from lanista.errors import LanistaError
 from lanista.evaluation.score import Estimate, Z
-from lanista.games.adapters.exact import MOST_HISTORIES, PolicyFunction, exact_nash_conv
+from lanista.games.trees.exact import MOST_HISTORIES, PolicyFunction, exact_nash_conv
 
 InstrumentName = Literal["exact", "learned", "pool"]
 Unit = Literal["nash_conv", "gain", "score"]

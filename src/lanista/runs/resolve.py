@@ -88,7 +88,8 @@ def _same(file: str, expected: str, digest: str) -> str:
 
 
 def _network(configured: Network, file_network: Network, file: str) -> Network:
-    """Return the file's network; refuse settings that ask for another."""
+    """Return the file's network; refuse settings that ask for another, or cannot train it."""
+    file_network.refuse_training()
     if configured not in (Network(), file_network) and configured.resolved != file_network.resolved:
         raise LanistaError(
             f"The settings ask for another network than {file} has; drop `network` from them."
