@@ -7,6 +7,7 @@ nothing of networks or files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from lanista.games.adapters.openspiel_tree import FAMILY, tree_of_openspiel
 from lanista.games.compiled import CompiledGame
 from lanista.games.contract import GameError
 from lanista.games.python_game import PythonGame
+from lanista.games.trees.boards.games import board_game
+from lanista.games.trees.boards.measure import BoardMeasure, Progress
 from lanista.games.trees.from_hooks import tree_of_hooks
 from lanista.games.trees.from_slots import tree_of_slots
 from lanista.games.trees.sequence_form import best_value, gains, realise
@@ -90,13 +93,33 @@ def exact_nash_conv(
     policy_fn: PolicyFunction,
     most_histories: int = MOST_HISTORIES,
     settings: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
 ) -> float:
     """Return NashConv: what the seats could gain by best responses to the policy, summed.
 
-    `policy_fn` is called once for each seat, with every information state it has.
+    `policy_fn` is called with every information state, in batches where there are many. Boards
+    with hidden marks are measured whatever their size, unless fewer histories than usual are asked
+    for. `progress` is told of what takes long.
     """
-    tree = information_tree(game_name, settings, most_histories)
-    return nash_conv(tree, profile_of(tree, policy_fn))
+    board = board_game(game_name)
+    if board is None or settings:
+        walked = None if progress is None else partial(progress, "histories", total=0)
+        tree = information_tree(game_name, settings, most_histories, walked)
+        return nash_conv(tree, profile_of(tree, policy_fn))
+    if most_histories < MOST_HISTORIES and sum(board.rules.histories()) > most_histories:
+        raise GameError(
+            f"{game_name} has no exact NashConv here: it has more than {most_histories:,} "
+            "histories; `lanista exact` measures it."
+        )
+    ask = lambda rows, mask: checked(policy_fn(rows, mask), mask)  # noqa: E731
+    return _measure(game_name).nash_conv(ask, progress=progress)
+
+
+@lru_cache(maxsize=1)
+def _measure(game_name: str) -> BoardMeasure:
+    board = board_game(game_name)
+    assert board is not None
+    return BoardMeasure(board)
 
 
 def profile_of(tree: InformationTree, policy_fn: PolicyFunction) -> list[NDArray[np.float64]]:
