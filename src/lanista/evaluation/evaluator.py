@@ -123,7 +123,13 @@ class Evaluator:
             if self.settings.network.recurrent:
                 raise GameError("the exact measure takes a policy without memory, not an lstm.")
             histories = MOST_HISTORIES if in_full else QUICK_HISTORIES
-            self.uniform_nash_conv = exact_nash_conv(name, uniform, histories)
+            self.uniform_nash_conv = exact_nash_conv(
+                self.settings.game,
+                uniform,
+                histories,
+                self.settings.game_settings,
+                boards=exact_setting == "always",
+            )
         except GameError as error:
             if exact_setting == "always":
                 raise
@@ -151,7 +157,9 @@ class Evaluator:
         values: dict[str, float] = {}
         named = {} if pool_alone else self.players
         if self.exact and not pool_alone:
-            values["exact/nash_conv"] = exact_nash_conv(self.spec.name, probabilities(policy))
+            values["exact/nash_conv"] = exact_nash_conv(
+                self.settings.game, probabilities(policy), settings=self.settings.game_settings
+            )
             values["uniform/nash_conv"] = self.uniform_nash_conv
         met = named | {word: player for word, player in pool if word not in named}
         if not met:

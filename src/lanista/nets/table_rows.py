@@ -44,11 +44,13 @@ class TableRows:
         out: Floats = self.logits[at]
         if missing.any():
             out[missing] = 0
-            self._warn(int(missing.sum()), len(keys))
+            # Rows of zeros fill a batch up; nobody has seen them.
+            shown = np.asarray(observation).any(1)
+            self._warn(int((missing & shown).sum()), int(shown.sum()))
         return out
 
     def _warn(self, missing: int, views: int) -> None:
-        if not self._warned:
+        if missing and not self._warned:
             self._warned = True
             warnings.warn(
                 f"A table of {len(self.keys):,} views lacks {missing:,} of the {views:,} it was "

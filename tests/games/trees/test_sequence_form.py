@@ -54,8 +54,6 @@ def by_openspiel(name: str, policy: Any) -> float:
         ("openspiel:kuhn_poker(players=3)", "kuhn_poker(players=3)"),
         ("openspiel:leduc_poker(suit_isomorphism=True)", "leduc_poker(suit_isomorphism=True)"),
         ("openspiel:liars_dice(dice_sides=3)", "liars_dice(dice_sides=3)"),
-        ("openspiel:dark_hex(board_size=2)", "dark_hex(board_size=2)"),
-        ("openspiel:dark_hex(board_size=2,gameversion=adh)", "dark_hex(board_size=2,gameversion=adh)"),
         ("openspiel:tiny_hanabi", "tiny_hanabi"),
     ],
 )  # fmt: skip

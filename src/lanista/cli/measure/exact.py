@@ -14,8 +14,10 @@ from lanista.cli.common.flags import GAMES, SETTINGS, optional
 class ExactCommand:
     """Compute a policy's NashConv: what the seats could gain by best responses to it, summed.
 
-    For kuhn, leduc, liars_dice and openspiel: games of up to a million histories, simultaneous ones
-    among them. Elsewhere `lanista exploit` learns a best response, which is a lower bound.
+    For games of up to a million histories: kuhn, leduc, liars_dice, games in Python that draw with
+    below(), choice() or shuffle(), and openspiel: games, simultaneous ones among them; and for
+    phantom_ttt and openspiel:dark_hex of up to nine cells, classical and abrupt, in seconds to
+    minutes. Elsewhere `lanista exploit` learns a best response, which is a lower bound.
     """
 
     policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
@@ -27,12 +29,14 @@ class ExactCommand:
 
     def run(self) -> int:
         """Compute, print, and return 0."""
+        from lanista.cli.common.progress import counting
         from lanista.evaluation.lineup import game_played_by
         from lanista.exploiters.instruments import Exact
 
         words = [text for group in self.settings for text in group]
-        instrument = Exact(*game_played_by(self.policy, self.game, words))
-        reading, uniform = instrument.read(self.policy), instrument.read("random")
+        with counting() as count:
+            instrument = Exact(*game_played_by(self.policy, self.game, words), progress=count)
+            reading, uniform = instrument.read(self.policy), instrument.read("random")
         print(
             f"{instrument.game}: {self.policy} ({reading.digest[:12]})\n"
             f"NashConv {reading.value:.6g}; 0 is an equilibrium, uniform play has "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,7 +14,7 @@ from lanista.cli.common.outputs import SolvedFile, Writes
 from lanista.errors import RefusedError
 
 if TYPE_CHECKING:
-    from lanista.solving.solver import Look, Solution
+    from lanista.solving.solver import Solution
 
 MOST_HISTORIES = 20_000_000
 
@@ -52,6 +51,7 @@ class Solve:
     def run(self) -> int:
         """Solve, print, and return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable
+        from lanista.cli.common.progress import counting
         from lanista.cli.main import INTERRUPTED
         from lanista.evaluation.lineup import game_settings
         from lanista.interrupt import stopping
@@ -74,15 +74,16 @@ class Solve:
             self.minutes,
             self.most_histories,
         )
-        screen = _Screen()
-        with stopping(screen.say) as stop:
+        with counting() as count, stopping(_say) as stop:
             solution = solve(
                 settings,
                 self.output,
                 resume=self.resume,
                 stop=stop,
-                looked=screen.looked,
-                walked=screen.walked,
+                looked=lambda look: count(
+                    f"NashConv {look.nash_conv:.6g}, iteration", look.iterations, 0
+                ),
+                walked=lambda histories: count("histories walked", histories, 0),
             )
         self._print(solution)
         return INTERRUPTED if solution.interrupted else 0
@@ -99,26 +100,5 @@ class Solve:
             print("Interrupted, and saved; go on with --resume.")
 
 
-class _Screen:
-    """Progress on standard error: one line every second, over itself on a terminal."""
-
-    def __init__(self) -> None:
-        self.terminal = sys.stderr.isatty()
-        self.every = 1.0 if self.terminal else 10.0
-        self.shown = time.monotonic()
-
-    def say(self, sentence: str) -> None:
-        print(sentence, file=sys.stderr, flush=True)
-
-    def walked(self, histories: int) -> None:
-        self._line(f"walking: {histories:,} histories")
-
-    def looked(self, look: Look) -> None:
-        self._line(f"iteration {look.iterations:,}: NashConv {look.nash_conv:.6g}")
-
-    def _line(self, text: str) -> None:
-        now = time.monotonic()
-        if now - self.shown < self.every:
-            return
-        self.shown = now
-        self.say(f"\x1b[A\x1b[2K{text}" if self.terminal else text)
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)

@@ -7,23 +7,26 @@ nothing of networks or files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanista.games import registry
-from lanista.games.adapters.openspiel_tree import FAMILY, tree_of_openspiel
+from lanista.games.adapters.openspiel_tree import FAMILY as FAMILY
+from lanista.games.adapters.openspiel_tree import tree_of_openspiel
 from lanista.games.compiled import CompiledGame
 from lanista.games.contract import GameError
 from lanista.games.python_game import PythonGame
 from lanista.games.trees.boards.games import board_game
-from lanista.games.trees.boards.measure import BoardMeasure, Progress
+from lanista.games.trees.boards.measure import BoardMeasure
+from lanista.games.trees.boards.measure import Progress as Progress
 from lanista.games.trees.from_hooks import tree_of_hooks
 from lanista.games.trees.from_slots import tree_of_slots
 from lanista.games.trees.sequence_form import best_value, gains, realise
-from lanista.games.trees.tree import ELSEWHERE, InformationTree, Report, SeatTree
+from lanista.games.trees.tree import ELSEWHERE as ELSEWHERE
+from lanista.games.trees.tree import InformationTree, Report
 
 PolicyFunction = Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[Any]]
 """From observations `[n, length]` and masks `[n, choices]` to probabilities `[n, choices]`."""
@@ -93,26 +96,30 @@ def exact_nash_conv(
     policy_fn: PolicyFunction,
     most_histories: int = MOST_HISTORIES,
     settings: Mapping[str, Any] | None = None,
+    boards: bool = True,
     progress: Progress | None = None,
 ) -> float:
     """Return NashConv: what the seats could gain by best responses to the policy, summed.
 
-    `policy_fn` is called with every information state, in batches where there are many. Boards
-    with hidden marks are measured whatever their size, unless fewer histories than usual are asked
-    for. `progress` is told of what takes long.
+    `policy_fn` is called with every information state, in batches where there are many. With
+    `boards`, those with hidden marks are measured whatever their number of histories; that takes
+    some seconds or minutes. `progress` is told of what takes long.
     """
     board = board_game(game_name)
-    if board is None or settings:
-        walked = None if progress is None else partial(progress, "histories", total=0)
-        tree = information_tree(game_name, settings, most_histories, walked)
+    if board is None or any((settings or {}).values()):
+        tree = information_tree(game_name, settings, most_histories, _walked_so_far(progress))
         return nash_conv(tree, profile_of(tree, policy_fn))
-    if most_histories < MOST_HISTORIES and sum(board.rules.histories()) > most_histories:
+    if not boards and sum(board.rules.histories()) > most_histories:
         raise GameError(
-            f"{game_name} has no exact NashConv here: it has more than {most_histories:,} "
-            "histories; `lanista exact` measures it."
+            f"{game_name} has more than {most_histories:,} histories, and NashConv is measured "
+            "where that is asked for: by `lanista exact`, or with evaluation.exact always."
         )
     ask = lambda rows, mask: checked(policy_fn(rows, mask), mask)  # noqa: E731
     return _measure(game_name).nash_conv(ask, progress=progress)
+
+
+def _walked_so_far(progress: Progress | None) -> Report | None:
+    return None if progress is None else lambda count: progress("histories walked", count, 0)
 
 
 @lru_cache(maxsize=1)
@@ -189,10 +196,3 @@ def checked(policy_output: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.
         )
     scaled: NDArray[np.float64] = probability / probability.sum(1, keepdims=True)
     return scaled
-
-
-__all__ = [
-    "ELSEWHERE", "FAMILY", "MOST_HISTORIES", "QUICK_HISTORIES", "SMALL_GAMES", "InformationTree",
-    "PolicyFunction", "Profile", "SeatTree", "exact_nash_conv", "information_tree", "nash_conv",
-    "profile_of", "seat_gains", "values",
-]  # fmt: skip
