@@ -35,8 +35,8 @@ class Table(Torso):
         self._rows: tuple[Tensor, TableRows] | None = None
 
     def forward(self, observation: Tensor) -> Tensor:
-        found = self._table().find(observation.detach().cpu().numpy())
-        return torch.from_numpy(found).to(observation.device)
+        rows = self._table().find(observation.detach().cpu().numpy())
+        return torch.from_numpy(rows).to(observation.device)
 
     def _table(self) -> TableRows:
         # Read off once, and again where other tensors were loaded.

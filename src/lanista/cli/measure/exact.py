@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from lanista.cli.common.flags import GAMES, SETTINGS, optional
+from lanista.cli.common.outputs import Writes
+from lanista.games.trees.boards.kept_values import KEPT
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class ExactCommand:
     """The game, where POLICY does not tell."""
     settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
     """Settings of the game; a policy file's own unless given."""
+    keep: Annotated[Path | None, optional("FILE"), Writes(KEPT)] = None
+    """Boards with hidden marks: keep what was found so far in this file, and go on from it."""
 
     def run(self) -> int:
         """Compute, print, and return 0."""
@@ -35,8 +40,10 @@ class ExactCommand:
 
         words = [text for group in self.settings for text in group]
         with counting() as count:
-            instrument = Exact(*game_played_by(self.policy, self.game, words), progress=count)
-            reading, uniform = instrument.read(self.policy), instrument.read("random")
+            played = game_played_by(self.policy, self.game, words)
+            instrument = Exact(*played, progress=count, kept=self.keep)
+            reading = instrument.read(self.policy)
+            uniform = reading if self.policy == "random" else instrument.read("random")
         print(
             f"{instrument.game}: {self.policy} ({reading.digest[:12]})\n"
             f"NashConv {reading.value:.6g}; 0 is an equilibrium, uniform play has "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from lanista.games.compiled import CompiledGame
 from lanista.games.contract import GameError
 from lanista.games.python_game import PythonGame
 from lanista.games.trees.boards.games import board_game
+from lanista.games.trees.boards.kept_values import KeptValues
 from lanista.games.trees.boards.measure import BoardMeasure
 from lanista.games.trees.boards.measure import Progress as Progress
 from lanista.games.trees.from_hooks import tree_of_hooks
@@ -98,12 +100,14 @@ def exact_nash_conv(
     settings: Mapping[str, Any] | None = None,
     boards: bool = True,
     progress: Progress | None = None,
+    kept: Path | None = None,
 ) -> float:
     """Return NashConv: what the seats could gain by best responses to the policy, summed.
 
     `policy_fn` is called with every information state, in batches where there are many. With
     `boards`, those with hidden marks are measured whatever their number of histories; that takes
-    some seconds or minutes. `progress` is told of what takes long.
+    some seconds or minutes. `progress` is told of what takes long, and a file `kept` has what was
+    computed so far, to go on from.
     """
     board = board_game(game_name)
     if board is None or any((settings or {}).values()):
@@ -115,7 +119,7 @@ def exact_nash_conv(
             "where that is asked for: by `lanista exact`, or with evaluation.exact always."
         )
     ask = lambda rows, mask: checked(policy_fn(rows, mask), mask)  # noqa: E731
-    return _measure(game_name).nash_conv(ask, progress=progress)
+    return _measure(game_name).nash_conv(ask, progress=progress, kept=KeptValues(kept))
 
 
 def _walked_so_far(progress: Progress | None) -> Report | None:

@@ -15,7 +15,7 @@ from lanista.games.compiled import CompiledGame
 from lanista.games.contract import Decisions, GameError, Saved
 from lanista.games.trees.tree import ELSEWHERE, InformationTree, Report, TreeBuilder
 
-_MOST_TOGETHER = 1 << 15
+_MOST_TOGETHER = 1 << 18
 """Positions that are played on at once."""
 
 
@@ -66,12 +66,17 @@ class _Walk:
         after = self._loaded(before.save(position))
         after.decisions()
         ended = after.act(np.arange(len(position)), action[:, None])
-        for slot in ended.tolist():
-            returns = after.returns[slot].tolist()
-            self.builder.end(sequences[slot].tolist(), float(chance[slot]), returns)
+        self.builder.ends(sequences[ended], chance[ended], after.returns[ended])
         on = np.delete(np.arange(len(position)), ended)
         if len(on):
             self.waiting.append((after.save(on), sequences[on], chance[on]))
+
+    def _first(self, decisions: Decisions, parent: int, number: int) -> int:
+        """Return the first sequence of the information state of a decision."""
+        seat, row = int(decisions.seat[number]), decisions.observation[number]
+        actions = np.flatnonzero(decisions.mask[number]).tolist()
+        key = (parent, row.tobytes())
+        return self.builder.first_sequence(seat, key, parent, actions, row.copy())
 
     def _loaded(self, saved: Saved) -> CompiledGame:
         """Return a game with just these matches, one in each slot."""
@@ -85,21 +90,27 @@ class _Walk:
         self, decisions: Decisions, sequences: NDArray[np.int32], position: NDArray[np.intp]
     ) -> NDArray[np.int32]:
         """Return each seat's sequence after every legal action of every position."""
-        firsts = np.empty(len(sequences), np.int32)
-        for number, (seat, row) in enumerate(
-            zip(decisions.seat.tolist(), decisions.observation, strict=True)
-        ):
-            parent, actions = int(sequences[number, seat]), np.flatnonzero(decisions.mask[number])
-            key = (parent, row.tobytes())
-            firsts[number] = self.builder.first_sequence(
-                seat, key, parent, actions.tolist(), row.copy()
-            )
+        seat = decisions.seat
+        parent = sequences[np.arange(len(sequences)), seat]
+        # A state has many histories; each is looked up once for all of them that are here.
+        _, number, state = np.unique(
+            _keys(seat, parent, decisions.observation), return_index=True, return_inverse=True
+        )
+        firsts = np.array([self._first(decisions, int(parent[i]), i) for i in number.tolist()])
+        firsts = firsts[state]
         after = sequences[position]
         # Legal actions come in order, so that a position's first one has its first sequence.
         starts = np.searchsorted(position, np.arange(len(sequences)))
         within = np.arange(len(position)) - starts[position]
         after[np.arange(len(position)), decisions.seat[position]] = firsts[position] + within
         return after
+
+
+def _keys(seat: NDArray[Any], parent: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """Return bytes for each decision, the same for the same information state."""
+    columns = [np.stack([seat, parent], 1).astype(np.int32).view(np.uint8), rows.view(np.uint8)]
+    table = np.ascontiguousarray(np.concatenate(columns, 1))
+    return table.view(np.dtype((np.void, table.shape[1]))).reshape(-1)
 
 
 def _deals(game: CompiledGame) -> Saved:

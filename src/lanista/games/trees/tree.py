@@ -132,6 +132,14 @@ class TreeBuilder:
             self._end_sequence[seat].append(sequence)
             self._end_utility[seat].append(chance * value)
 
+    def ends(
+        self, sequences: NDArray[np.int32], chance: NDArray[np.float64], returns: NDArray[Any]
+    ) -> None:
+        """Add many ends, `[ends, seats]`."""
+        for seat in range(sequences.shape[1]):
+            self._end_sequence[seat].extend(sequences[:, seat].tolist())
+            self._end_utility[seat].extend((chance * returns[:, seat]).tolist())
+
     def tree(self) -> InformationTree:
         """Return what was grown."""
         seats = tuple(self._seat_tree(table) for table in self._seats)

@@ -1,13 +1,16 @@
 """Best responses on boards with hidden marks: against a slow twin, and against OpenSpiel."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from plain_boards import PlainBoard
 
+from lanista.errors import RefusedError
 from lanista.games import GameError, make
 from lanista.games.trees.boards.games import BoardGame, board_game, connected
+from lanista.games.trees.boards.kept_values import KeptValues
 from lanista.games.trees.boards.measure import BoardMeasure, best_response_value
 from lanista.games.trees.boards.rules import BoardRules
 from lanista.games.trees.boards.seat_tree import BoardSeatTree
@@ -219,8 +222,43 @@ def test_pieces_and_threads_change_no_number() -> None:
     game = hex_game(2, 3, True)
     tree = BoardSeatTree(game.rules, 1)
     whole = BoardWalk(tree).value()
-    assert best_response_value(tree, 1, lambda *told: None) == whole
-    assert best_response_value(tree, 3, lambda *told: None) == whole
+    for threads in (1, 3):
+        value = best_response_value(tree, threads, lambda *words: None, KeptValues(), "")
+        assert value == whole
+
+
+def test_a_measurement_that_was_killed_goes_on(tmp_path: Path) -> None:
+    game, policy, path = hex_game(2, 3, True), random_policy(9), tmp_path / "kept"
+    whole = BoardMeasure(game).nash_conv(policy, 1)
+    seen: list[str] = []
+
+    class Killed(KeptValues):
+        def save(self, now: bool = False) -> None:
+            super().save(now=True)
+            written = np.concatenate(list(KeptValues(path).values.values()))
+            if np.isfinite(written).sum() >= 50:
+                raise SystemExit
+
+    with pytest.raises(SystemExit):
+        BoardMeasure(game).nash_conv(policy, 1, kept=Killed(path))
+    again = BoardMeasure(game).nash_conv(
+        policy, 1, lambda what, done, total: seen.append(what), KeptValues(path)
+    )
+    assert again == whole
+    pieces = sum(len(values) for values in KeptValues(path).values.values())
+    assert sum("best response" in what for what in seen) <= pieces - 50
+    # Another policy has values of its own in the same file.
+    other = BoardMeasure(game).nash_conv(random_policy(8), 1, kept=KeptValues(path))
+    assert other == BoardMeasure(game).nash_conv(random_policy(8), 1)
+    assert len(KeptValues(path).values) == 4
+
+
+def test_a_damaged_file_of_kept_values_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    for text in ("", "[]", '{"lanista_exact": 2, "values": {}}', '{"lanista_exact": 1}'):
+        path.write_text(text)
+        with pytest.raises(RefusedError, match="not what `lanista exact` keeps"):
+            KeptValues(path)
 
 
 def test_a_board_of_unknown_kind_or_size_is_left_to_others() -> None:

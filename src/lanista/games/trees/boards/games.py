@@ -98,8 +98,8 @@ _NEIGHBOURS = ((-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0))
 def _shown_tic_tac_toe(dtype: Any) -> Callable[..., Rows]:
     """Return who shows empty, o and x by cell, then each own try in order."""
 
-    def show(seat: int, marks: Marks, found: Marks, tries: NDArray[np.int8]) -> Rows:
-        own, other = _bits(marks, 9), _bits(found, 9)
+    def show(seat: int, marks: Marks, others: Marks, tries: NDArray[np.int8]) -> Rows:
+        own, other = _bits(marks, 9), _bits(others, 9)
         crosses, noughts = (other, own) if seat else (own, other)
         board = np.concatenate([~(own | other), noughts, crosses], 1)
         return np.concatenate([board, _one_hot(tries)], 1).astype(dtype)
@@ -107,10 +107,10 @@ def _shown_tic_tac_toe(dtype: Any) -> Callable[..., Rows]:
     return show
 
 
-def _shown_hex(seat: int, marks: Marks, found: Marks, tries: NDArray[np.int8]) -> Rows:
+def _shown_hex(seat: int, marks: Marks, others: Marks, tries: NDArray[np.int8]) -> Rows:
     """Show each cell as one of nine kinds, then each own try in order."""
     cells = tries.shape[1]
-    own, other = _bits(marks, cells), _bits(found, cells)
+    own, other = _bits(marks, cells), _bits(others, cells)
     sign = -1 if seat else 1
     kind = _HEX_EMPTY + sign * (own.astype(np.int8) - other)
     board = (kind[:, :, None] == np.arange(_HEX_STATES)).reshape(len(marks), -1)

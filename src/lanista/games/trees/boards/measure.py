@@ -7,6 +7,7 @@ on how many those are.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.games.trees.boards.games import BoardGame
+from lanista.games.trees.boards.kept_values import KeptValues
 from lanista.games.trees.boards.seat_tree import BoardSeatTree
 from lanista.games.trees.boards.walk import BoardWalk
 
@@ -37,32 +39,51 @@ class BoardMeasure:
         self.trees = [BoardSeatTree(game.rules, seat) for seat in range(2)]
 
     def nash_conv(
-        self, policy: Probabilities, threads: int = 0, progress: Progress | None = None
+        self,
+        policy: Probabilities,
+        threads: int = 0,
+        progress: Progress | None = None,
+        kept: KeptValues | None = None,
     ) -> float:
-        """Return what both seats could gain by best responses, summed; `threads` 0: all cores."""
-        report = progress or (lambda what, done, total: None)
-        for tree in self.trees:
-            self._ask(tree, policy, report)
-        # What a seat earns the other loses, so that gains add up to what the responses earn.
-        return sum(best_response_value(tree, threads or cores(), report) for tree in self.trees)
+        """Return what both seats could gain by best responses, summed; `threads` 0: all cores.
 
-    def _ask(self, tree: BoardSeatTree, policy: Probabilities, report: Progress) -> None:
-        """Ask a policy how it plays every information state of a seat."""
+        What is `kept` is not walked again.
+        """
+        report = progress or (lambda what, done, total: None)
+        kept = kept or KeptValues()
+        keys = [self._ask(tree, policy, report) for tree in self.trees]
+        # What a seat earns the other loses, so that gains add up to what the responses earn.
+        value = sum(
+            best_response_value(tree, threads or cores(), report, kept, key)
+            for tree, key in zip(self.trees, keys, strict=True)
+        )
+        kept.save(now=True)
+        return value
+
+    def _ask(self, tree: BoardSeatTree, policy: Probabilities, report: Progress) -> str:
+        """Ask a policy how it plays every information state of a seat; return a digest of it."""
         bits = 1 << np.arange(self.game.rules.cells)
+        digest = hashlib.sha256(f"{self.game.name} {tree.seat}".encode())
         for start in range(0, tree.states, _BATCH):
             stop = min(start + _BATCH, tree.states)
-            marks, known = tree.known_cells(start, stop)
-            rows = self.game.show(tree.seat, marks, known, tree.attempts(start, stop))
-            mask = ((marks | known)[:, None] & bits) == 0
-            tree.play(start, np.ascontiguousarray(policy(rows, mask), np.float64))
+            marks, others = tree.known_cells(start, stop)
+            rows = self.game.show(tree.seat, marks, others, tree.attempts(start, stop))
+            mask = ((marks | others)[:, None] & bits) == 0
+            probability = np.ascontiguousarray(policy(rows, mask), np.float64)
+            tree.play(start, probability)
+            digest.update(probability.data)
             report(f"policy of seat {tree.seat}, information states", stop, tree.states)
+        return digest.hexdigest()
 
 
-def best_response_value(tree: BoardSeatTree, threads: int, report: Progress) -> float:
-    """Return what the best response to a seat earns."""
+def best_response_value(
+    tree: BoardSeatTree, threads: int, report: Progress, kept: KeptValues, key: str
+) -> float:
+    """Return what the best response to a seat earns; what is kept under `key` is known already."""
     whole = BoardWalk(tree)
     count = whole.split(_DEPTH)
-    values = np.zeros(count)
+    values = kept.of(key, count)
+    missing = np.flatnonzero(np.isnan(values)).tolist()
     walks: SimpleQueue[BoardWalk] = SimpleQueue()
     for _ in range(threads):
         walks.put(BoardWalk(tree))
@@ -74,9 +95,14 @@ def best_response_value(tree: BoardSeatTree, threads: int, report: Progress) -> 
         finally:
             walks.put(walk)
 
-    with ThreadPoolExecutor(threads) as pool:
-        for done, _ in enumerate(pool.map(work, range(count)), start=1):
-            report(f"best response to seat {tree.seat}, pieces", done, count)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            for done, _ in enumerate(pool.map(work, missing), start=count - len(missing) + 1):
+                report(f"best response to seat {tree.seat}, pieces", done, count)
+                kept.save()
+    except KeyboardInterrupt:
+        kept.save(now=True)
+        raise
     return whole.joined_value(values)
 
 
