@@ -235,7 +235,7 @@ def prepare(arm: str) -> None:
 def judge(game: str, policy: Path) -> dict[str, float]:
     """Return the numbers of a trained policy; `strength` is the one that arms are compared by."""
     if game in ("goofspiel", "leduc"):
-        from lanista.games.adapters.exact import exact_nash_conv
+        from lanista.games.trees.exact import exact_nash_conv
 
         network = load_policy(policy).policy
         return {"strength": exact_nash_conv(GAMES[game], probabilities(network))}

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from bench.strength.rows import NASH_CONV, Row
 from lanista.evaluation.gauntlet import FIRST_MATCH, everybody, gauntlet_of
 from lanista.games import registry
-from lanista.games.adapters.exact import exact_nash_conv
 from lanista.games.bots import Player
+from lanista.games.trees.exact import exact_nash_conv
 from lanista.rollout.inference.row_blocks import one_thread
 from lanista.rollout.match_runner import Table, play
 

@@ -18,6 +18,7 @@ MOVED = {
     "data.databases": "runs.sqlite_files",
     "data.feedback_schema": "data.feedback.schema",
     "data.sessions": "data.feedback.sessions",
+    "games.adapters.exact": "games.trees.exact",
     "games.lift": "games.python_game",
     "games.microrts.minds": "games.microrts.engine_bots",
     "games.showdown.battles": "games.showdown.sim.battles",

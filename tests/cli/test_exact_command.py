@@ -56,8 +56,7 @@ def test_seats_that_move_at_once_gain_against_play_that_leans(tmp_path, capsys):
     [
         (["still", "--game", "arena"], "still cannot tell the probability of every choice"),
         (["random", "--game", "arena"],
-         "'arena' has no exact NashConv, which is computed for kuhn, leduc, liars_dice, small "
-         "openspiel: games"),
+         "arena has no exact NashConv: its seats choose at once, or several things in one"),
         (["random", "--game", "openspiel:backgammon"], "the solver needs information-state"),
     ],
 )  # fmt: skip

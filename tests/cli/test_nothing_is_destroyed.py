@@ -37,6 +37,8 @@ WORDS = {
     "evaluate": "read.safetensors --opponents bot.py:Bot,other.pt+third.pt",
     "report": "--league-state read.json --matches read.jsonl",
     "exploit": "read.safetensors --from imitation other.pt",
+    "exact": "read.safetensors --game bot.py",
+    "solve": "bot.py",
     "config": "import read.yaml",
     "experiment": "read.yaml",
     "profile": "read.yaml --sweep",

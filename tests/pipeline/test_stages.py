@@ -16,8 +16,8 @@ from pipeline_recipes import TINY, conducted, story_of
 from lanista.data.replays import open_replays
 from lanista.errors import LanistaError, RefusedError
 from lanista.evaluation.evaluator import probabilities
-from lanista.games.adapters.exact import exact_nash_conv
 from lanista.games.registry import bot_names, entry
+from lanista.games.trees.exact import exact_nash_conv
 from lanista.nets.policy_file import load_policy, read_header
 from lanista.pipeline.recipe import (
     Imitating,

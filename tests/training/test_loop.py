@@ -84,7 +84,7 @@ def test_metrics_have_a_row_for_each_update_and_name(output):
 
 def test_the_exact_measure_is_that_of_the_averaged_policy(output):
     from lanista.evaluation.evaluator import probabilities
-    from lanista.games.adapters.exact import exact_nash_conv
+    from lanista.games.trees.exact import exact_nash_conv
 
     train(settings_of(KUHN), output)
     found = [value for _, name, value in metrics(output) if name == "exact/nash_conv"]

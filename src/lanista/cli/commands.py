@@ -83,6 +83,7 @@ FAMILIES: Mapping[str, Commands] = {
         "rl": Entry("train.rl:RL", "Train a policy by reinforcement learning."),
         "league": Entry("train.league:LeagueCommand", "Train a league with exploiters."),
         "tune": Entry("train.tune:Tune", "Search settings by time to strength."),
+        "solve": Entry("train.solve:Solve", "Compute an equilibrium, for small games."),
     },
     "Measure": {
         "evaluate": Entry("measure.evaluate:Evaluate", "Measure a player against others."),

@@ -28,16 +28,16 @@ from lanista.evaluation.meter import pool_reading
 from lanista.evaluation.score import Estimate, mean_value, unit_means
 from lanista.evaluation.standings import decided
 from lanista.games import registry
-from lanista.games.adapters.exact import (
+from lanista.games.bots import Player
+from lanista.games.contract import GameError, Spec
+from lanista.games.trees.exact import (
     FAMILY,
     MOST_HISTORIES,
-    OPENSPIEL_NAMES,
     QUICK_HISTORIES,
+    SMALL_GAMES,
     PolicyFunction,
     exact_nash_conv,
 )
-from lanista.games.bots import Player
-from lanista.games.contract import GameError, Spec
 from lanista.nets.finite import refuse_not_finite
 from lanista.nets.policy import Policy
 from lanista.nets.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
@@ -116,14 +116,20 @@ class Evaluator:
 
     def _can_be_exact(self) -> bool:
         exact_setting, name = self.settings.evaluation.exact, self.spec.name
-        in_full = exact_setting == "always" or name in OPENSPIEL_NAMES
+        in_full = exact_setting == "always" or name in SMALL_GAMES
         if exact_setting == "never" or not (in_full or name.startswith(FAMILY)):
             return False
         try:
             if self.settings.network.recurrent:
                 raise GameError("the exact measure takes a policy without memory, not an lstm.")
             histories = MOST_HISTORIES if in_full else QUICK_HISTORIES
-            self.uniform_nash_conv = exact_nash_conv(name, uniform, histories)
+            self.uniform_nash_conv = exact_nash_conv(
+                self.settings.game,
+                uniform,
+                histories,
+                self.settings.game_settings,
+                boards=exact_setting == "always",
+            )
         except GameError as error:
             if exact_setting == "always":
                 raise
@@ -151,7 +157,9 @@ class Evaluator:
         values: dict[str, float] = {}
         named = {} if pool_alone else self.players
         if self.exact and not pool_alone:
-            values["exact/nash_conv"] = exact_nash_conv(self.spec.name, probabilities(policy))
+            values["exact/nash_conv"] = exact_nash_conv(
+                self.settings.game, probabilities(policy), settings=self.settings.game_settings
+            )
             values["uniform/nash_conv"] = self.uniform_nash_conv
         met = named | {word: player for word, player in pool if word not in named}
         if not met:

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 
 from lanista.errors import LanistaError
 from lanista.evaluation.score import Estimate, Z
-from lanista.games.adapters.exact import MOST_HISTORIES, PolicyFunction, exact_nash_conv
+from lanista.games.trees.exact import MOST_HISTORIES, PolicyFunction, exact_nash_conv
 
 InstrumentName = Literal["exact", "learned", "pool"]
 Unit = Literal["nash_conv", "gain", "score"]
@@ -144,9 +144,10 @@ def exact_reading(
     subject: str,
     digest: str,
     most_histories: int = MOST_HISTORIES,
+    **how: Any,
 ) -> Reading:
-    """Return NashConv, from OpenSpiel's solver."""
-    value = exact_nash_conv(game, policy, most_histories)
+    """Return NashConv; `how` is what else `exact_nash_conv` takes."""
+    value = exact_nash_conv(game, policy, most_histories, **how)
     return Reading("exact", subject, digest, "nash_conv", value, value, value)
 
 

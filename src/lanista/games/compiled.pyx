@@ -301,6 +301,10 @@ cdef class CompiledGame:
         """Put a given deal in place of the one that was drawn; a game that can overrides it."""
         raise GameError(f"{self.spec.name} cannot be started from a given deal.")
 
+    def deals(self):
+        """Return every deal as `position` takes it, each as likely; a game that can overrides it."""
+        raise GameError(f"{self.spec.name} cannot list its deals.")
+
     def draw(self, int slot):
         """Return a picture of a match for a terminal."""
         raise GameError(f"{self.spec.name} cannot be drawn.")

@@ -98,6 +98,7 @@ class Learner:
                 f"eta regularises the rewards of two seats that play for each other's loss, and "
                 f"{spec.name} is not such a game; set eta to 0."
             )
+        network.refuse_training()
         keep_freed_memory()
         torch.manual_seed(seed)
         self.policy = Policy(spec, network).to(self.device)

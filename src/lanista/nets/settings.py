@@ -17,6 +17,7 @@ MOST = {"width": 16384, "layers": 256, "attention_heads": 16384}
 MOST_EMBEDDING = 16384
 MOST_TURNS = 1024
 MOST_DEVIATIONS = 1000
+MOST_ROWS = 1 << 28
 """The largest numbers a network may have; beyond them lies a slip or a damaged file."""
 
 
@@ -54,8 +55,12 @@ class Network:
     """pointer: a choice is scored by the tokens that the game says it is about (a transformer, in
     a game that describes its choices). None: by its number, from the mean of all tokens."""
 
+    rows: int | None = None
+    """Views of a table, which `lanista solve` writes. None for all that is learned."""
+
     def __post_init__(self) -> None:
         TORSOS.refuse_unknown(self.kind, where="network.kind")
+        self._refuse_rows()
         if self.size not in SIZES:
             raise LanistaError(f"Network size is {self.size!r}; choose from s, m, l, xl.")
         for name, most in MOST.items():
@@ -81,6 +86,25 @@ class Network:
             raise LanistaError(
                 f"A {self.kind} {self.resolved_width} wide cannot have "
                 f"{self.resolved_attention_heads} attention heads; give a divisor of the width."
+            )
+
+    def _refuse_rows(self) -> None:
+        if self.learned and self.rows is not None:
+            raise LanistaError(
+                f"Network rows is {self.rows!r:.80}, and only a table has rows, not a {self.kind}; "
+                "leave it out."
+            )
+        if self.learned:
+            return
+        if type(self.rows) is not int or not 1 <= self.rows <= MOST_ROWS:
+            raise LanistaError(
+                f"Network kind is {self.kind!r}, which `lanista solve` writes and training cannot "
+                "make; choose another kind."
+            )
+        if self.symmetry is not None or self.normalise_observations is not None:
+            raise LanistaError(
+                "A table finds views as the game shows them; leave out symmetry and "
+                "normalise_observations."
             )
 
     def _refuse_embedding_and_dropout(self) -> None:
@@ -154,6 +178,19 @@ class Network:
     @property
     def recurrent(self) -> bool:
         return self._torso.recurrent
+
+    @property
+    def learned(self) -> bool:
+        """Whether training can make and change it."""
+        return self._torso.learned
+
+    def refuse_training(self) -> None:
+        """Refuse to train a policy that nothing in can be learned of."""
+        if not self.learned:
+            raise LanistaError(
+                f"A {self.kind} is not trained further: nothing in it is learned; begin from "
+                "scratch, or from a policy that was trained."
+            )
 
     @property
     def _torso(self) -> TorsoKind:

@@ -12,6 +12,7 @@ from lanista.games.contract import Head, Observation
 from lanista.nets.boards import KERNEL, board_of, channels_of
 from lanista.nets.pointers import RANK, pointer_sizes, refuse_undescribed, undescribed
 from lanista.nets.settings import Network
+from lanista.nets.table_rows import DIGITS
 from lanista.nets.tokens import depth_of, token_sizes
 from lanista.nets.torso_table import TORSOS
 
@@ -25,7 +26,8 @@ def tensor_shapes(
     """Return the shape of every tensor of such a policy, by name."""
     width = network.resolved_width
     torso, layers = TORSOS[network.kind], network.resolved_layers
-    shapes = torso.shapes(observation, width, layers, network.embedding, network.readout)
+    further = (network.embedding, network.readout, network.rows)
+    shapes = torso.shapes(observation, width, layers, *further)
     if network.normalise_observations is not None:
         shapes = _inside(shapes)
         shapes |= dict.fromkeys(("torso.mean", "torso.deviation"), (observation.length,))
@@ -122,6 +124,11 @@ def lstm(observation: Observation, width: int, layers: int) -> Named:
         for side in ("ih", "hh"):
             yield f"torso.cells.{number}.weight_{side}", (4 * width, width)
             yield f"torso.cells.{number}.bias_{side}", (4 * width,)
+
+
+def table(observation: Observation, width: int, layers: int, rows: int) -> Named:
+    yield "torso.keys", (rows, DIGITS)
+    yield "torso.logits", (rows, width)
 
 
 def transformer(

@@ -25,8 +25,8 @@ class TorsoKind(Entry):
     """Width and layers of s, m, l and xl, about four times apart in cost."""
     tensors: Any = None
     """A function `(observation, width, layers)` that gives the name and shape of every tensor. One
-    with attention takes `embedding` too, where settings give one, and one that shows its tokens
-    `readout`."""
+    with attention takes `embedding` too, where settings give one, one that shows its tokens
+    `readout`, and a table `rows`."""
     numpy: Any = None
     """A function `(header, weights)` that gives the same torso in NumPy; none: torch alone runs
     it, so a live bot cannot."""
@@ -39,6 +39,8 @@ class TorsoKind(Entry):
     from them; they are those of nets/tokens, and groups share places as it says."""
     fast_in_numpy: bool = False
     """NumPy runs it as fast as ONNX Runtime, for a row or a few."""
+    learned: bool = True
+    """Training can make one; otherwise settings cannot ask for it."""
 
     def __post_init__(self) -> None:
         if tuple(self.sizes) != SIZES or self.tensors is None:
@@ -54,9 +56,10 @@ class TorsoKind(Entry):
         layers: int,
         embedding: int | None = None,
         readout: str | None = None,
+        rows: int | None = None,
     ) -> dict[str, tuple[int, ...]]:
         """Return the shape of every tensor of such a torso, by name."""
-        settings = {"embedding": embedding, "readout": readout}
+        settings = {"embedding": embedding, "readout": readout, "rows": rows}
         further = {name: value for name, value in settings.items() if value is not None}
         return dict(located(self.tensors)(observation, width, layers, **further))
 
@@ -95,6 +98,15 @@ TORSOS: Table[TorsoKind] = Table(
         "transformer": _ours(
             "self-attention over the observation's tokens", "Transformer", "transformer",
             (64, 2), (128, 3), (256, 4), (384, 6), attention=True, shows_tokens=True,
+        ),
+        "table": TorsoKind(
+            "views and what to do there, as `lanista solve` writes it",
+            "lanista.nets.table:Table",
+            sizes=dict.fromkeys(SIZES, (1, 1)),
+            tensors="lanista.nets.tensor_shapes:table",
+            numpy="lanista.nets.table_rows:portable_table",
+            fast_in_numpy=True,
+            learned=False,
         ),
     },
 )  # fmt: skip

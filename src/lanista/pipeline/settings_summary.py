@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lanista.games.adapters.exact import FAMILY, OPENSPIEL_NAMES
+from lanista.games.trees.exact import FAMILY, SMALL_GAMES
 from lanista.learn.schedule_kinds import Constant, Delay
 from lanista.learn.schedules import parse_schedule
 from lanista.runs.settings import RunSettings
@@ -42,7 +42,7 @@ def _exactly(settings: RunSettings) -> str:
     """Return whether evaluations measure NashConv too."""
     if settings.evaluation.exact == "never":
         return ""
-    if settings.game in OPENSPIEL_NAMES:
+    if settings.game in SMALL_GAMES:
         return ", and NashConv"
     return ", and NashConv if the game is small" if settings.game.startswith(FAMILY) else ""
 

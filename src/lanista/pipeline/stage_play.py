@@ -17,14 +17,14 @@ from lanista.evaluation.gauntlet import described, gauntlet_of, play_gauntlet
 from lanista.evaluation.meter import exact_reading
 from lanista.files import write_text
 from lanista.games import registry
-from lanista.games.adapters.exact import (
-    FAMILY,
-    MOST_HISTORIES,
-    OPENSPIEL_NAMES,
-    QUICK_HISTORIES,
-)
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
+from lanista.games.trees.exact import (
+    FAMILY,
+    MOST_HISTORIES,
+    QUICK_HISTORIES,
+    SMALL_GAMES,
+)
 from lanista.nets.champions import policy_file
 from lanista.nets.policy_file import load_policy
 from lanista.pipeline.recipe import DATA, EVALUATION, Evaluating, PipelineRecipe, Recording
@@ -195,9 +195,9 @@ def _exact(policy: str) -> dict[str, Any] | None:
     """Return the exact reading of the policy as it is, where OpenSpiel knows the game."""
     loaded = load_policy(policy)
     game = loaded.header.game
-    if loaded.policy.network.recurrent or not (game in OPENSPIEL_NAMES or game.startswith(FAMILY)):
+    if loaded.policy.network.recurrent or not (game in SMALL_GAMES or game.startswith(FAMILY)):
         return None
-    most = MOST_HISTORIES if game in OPENSPIEL_NAMES else QUICK_HISTORIES
+    most = MOST_HISTORIES if game in SMALL_GAMES else QUICK_HISTORIES
     try:
         function = probabilities(loaded.policy)
         return exact_reading(game, function, Path(policy).stem, loaded.digest, most).to_json()

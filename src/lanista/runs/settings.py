@@ -83,7 +83,8 @@ class Evaluation:
     every: int = 0
     """Evaluate every so many iterations, and at the end; 0: never."""
     exact: Literal["auto", "always", "never"] = "auto"
-    """NashConv: auto measures it where OpenSpiel knows the game; always refuses other games."""
+    """NashConv: auto measures it where that takes about a second (kuhn, leduc, liars_dice, small
+    openspiel: games); always also measures larger ones, and refuses games that have none."""
     bots: tuple[str, ...] = ()
     """Bots or policy files to play against."""
     matches: int = 400

@@ -72,6 +72,23 @@ class RunFile:
 
 
 @dataclass(frozen=True)
+class SolvedFile:
+    """A policy file with the state of its solve beside it."""
+
+    def refuse(self, flag: str, path: Path) -> None:
+        """Refuse what does not belong to a solve that is there."""
+        from lanista.nets.policy_format import POLICY
+        from lanista.solving.state import STATE, state_path
+
+        state = state_path(path)
+        refuse_file(flag, state, STATE)
+        solved = state.is_file()
+        refuse_file(
+            flag, path, POLICY if solved else Kind("a policy with the state of its solve beside it")
+        )
+
+
+@dataclass(frozen=True)
 class Page:
     """Numbers as JSON with `report.html` beside them."""
 
@@ -83,7 +100,7 @@ class Page:
         refuse_file(flag, path.parent / PAGE, PAGE_KIND)
 
 
-Made = Kind | Folder | RunFile | Page
+Made = Kind | Folder | RunFile | SolvedFile | Page
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,27 @@ def progress_of(total: int, label: str) -> Iterator[Paced]:
         yield Paced(lambda done: bar.update(task, completed=done), _BAR_EVERY)
 
 
+@contextmanager
+def counting() -> Iterator[Callable[[str, int, int], None]]:
+    """Give a function that is told what is being done, how much of it is, and of how much (0: that
+    is not known); it says so every ten seconds, on a terminal every second over itself."""
+    terminal = sys.stderr.isatty()
+    every, shown = (1.0 if terminal else _LINE_EVERY), [time.monotonic(), 0.0]
+
+    def count(label: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - shown[0] < every:
+            return
+        over = "\x1b[A\x1b[2K" if terminal and shown[1] else ""
+        shown[:] = [now, 1.0]
+        of_all = f" of {total:,}" if total else ""
+        print(f"{over}{label}: {done:,}{of_all}", file=sys.stderr, flush=True)
+
+    yield count
+    if terminal and shown[1]:
+        print("\x1b[A\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
 class Paced:
     """Adds up, and shows the sum no more often than every so many seconds."""
 

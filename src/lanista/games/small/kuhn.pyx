@@ -4,6 +4,8 @@ Observation as OpenSpiel's information-state tensor: own seat (2), own card (3),
 so far as pass or bet (3 × 2).
 """
 
+from itertools import permutations
+
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from lanista.games.compiled cimport CompiledGame
@@ -99,6 +101,10 @@ cdef class Kuhn(CompiledGame):
             raise GameError(f"The cards of kuhn are {list(cards)}; give one to each of two seats.")
         cdef Match* m = <Match*>self.match_at(slot)
         m.card[0], m.card[1] = given
+
+    def deals(self):
+        """Return every deal as `position` takes it."""
+        return [{"cards": cards} for cards in permutations(range(3), 2)]
 
     def state(self, int slot):
         """Return the whole match as plain values, both cards included."""

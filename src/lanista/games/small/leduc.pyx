@@ -4,6 +4,8 @@ Observation as OpenSpiel's information-state tensor: own seat (2), own card (6),
 then each move so far as call or raise (2 rounds × 4 × 2). Returns are chips.
 """
 
+from itertools import permutations
+
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
@@ -156,6 +158,11 @@ cdef class Leduc(CompiledGame):
         while third_card(&tried) != card:      # one word in four draws it
             m.stream += 1
             tried = m[0]
+
+    def deals(self):
+        """Return every deal as `position` takes it."""
+        deals = permutations(range(6), 3)
+        return [{"cards": cards, "public": public} for *cards, public in deals]
 
     def state(self, int slot):
         """Return the whole match as plain values, hidden cards included."""

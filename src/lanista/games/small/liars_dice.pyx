@@ -4,13 +4,15 @@ Observation as OpenSpiel's information-state tensor: own seat (2), own die (6), 
 were made (12) and whether one was doubted (1). Bids only rise, so the set shows their order.
 """
 
+from itertools import product
+
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from lanista.games.compiled cimport CompiledGame
 from lanista.games.streams cimport below
 
-from lanista.games.contract import Facts, Field, Head, Observation, Spec
+from lanista.games.contract import Facts, Field, GameError, Head, Observation, Spec
 
 cdef enum:
     SIDES = 6
@@ -100,6 +102,21 @@ cdef class LiarsDice(CompiledGame):
             if m.bids[i] >= BIDS or (i and m.bids[i] <= m.bids[i - 1]):
                 return False
         return True
+
+    def _lay_out(self, int slot, *, dice):
+        """Give each seat its die, 1 to 6."""
+        try:
+            faces = [int(die) - 1 for die in dice]
+        except (TypeError, ValueError):
+            faces = []
+        if len(faces) != 2 or not all(0 <= face < SIDES for face in faces):
+            raise GameError(f"The dice of liars_dice are {dice!r}; give one, 1 to 6, to each seat.")
+        cdef Match* m = <Match*>self.match_at(slot)
+        m.die[0], m.die[1] = faces
+
+    def deals(self):
+        """Return every deal as `position` takes it."""
+        return [{"dice": dice} for dice in product(range(1, SIDES + 1), repeat=2)]
 
     def state(self, int slot):
         """Return the whole match as plain values, both dice included."""

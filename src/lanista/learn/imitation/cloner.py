@@ -61,6 +61,7 @@ class Cloner:
     ) -> None:
         self.settings = settings
         self.device = torch.device(device)
+        network.refuse_training()
         torch.manual_seed(settings.seed)
         self.policy = Policy(spec, network).to(self.device)
         self.critic: Critic | None = None

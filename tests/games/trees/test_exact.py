@@ -1,4 +1,4 @@
-"""OpenSpiel's exact answers, reached through our observations."""
+"""Exact answers, reached through our observations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lanista.games import GameError, make, make_bot
-from lanista.games.adapters.exact import exact_nash_conv
+from lanista.games.trees.exact import exact_nash_conv
 
 
 def uniform(observation: Any, mask: Any) -> Any:
@@ -45,37 +45,30 @@ def folder(observation: Any, mask: Any) -> Any:
 
 
 def test_uniform_kuhn_has_its_known_nash_conv() -> None:
-    pytest.importorskip("pyspiel")
     assert exact_nash_conv("kuhn", uniform) == pytest.approx(11 / 12)
 
 
 def test_uniform_leduc_has_its_known_nash_conv() -> None:
-    pytest.importorskip("pyspiel")
     assert exact_nash_conv("leduc", uniform) == pytest.approx(4.747222, abs=1e-6)
 
 
-@pytest.mark.slow
 def test_uniform_liars_dice_has_the_nash_conv_that_openspiel_gives_its_own_uniform() -> None:
     # pyspiel.nash_conv(game, pyspiel.UniformRandomPolicy(game)), OpenSpiel 2.0.2.
-    pytest.importorskip("pyspiel")
     assert exact_nash_conv("liars_dice", uniform) == pytest.approx(1.5614886, abs=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [0, 0.2, 1 / 3])
 def test_kuhn_equilibria_cannot_be_exploited(alpha: float) -> None:
-    pytest.importorskip("pyspiel")
     assert exact_nash_conv("kuhn", kuhn_equilibrium(alpha)) == pytest.approx(0, abs=1e-12)
 
 
 def test_folding_always_in_leduc_loses_the_antes() -> None:
     # A best response raises at once and wins the ante from either seat; the folder against
     # itself never meets a raise, so it breaks even.
-    pytest.importorskip("pyspiel")
     assert exact_nash_conv("leduc", folder) == pytest.approx(2.0)
 
 
 def test_every_observation_of_random_play_is_an_information_state_of_the_solver() -> None:
-    pytest.importorskip("pyspiel")
     seen: set[bytes] = set()
 
     def keep(observation: Any, mask: Any) -> Any:
@@ -106,20 +99,24 @@ def test_every_observation_of_random_play_is_an_information_state_of_the_solver(
     ],
 )
 def test_what_is_no_policy_is_refused(answer: Any, words: str) -> None:
-    pytest.importorskip("pyspiel")
     with pytest.raises(GameError, match=words):
         exact_nash_conv("leduc", answer)
 
 
 def test_a_game_without_an_exact_answer_is_refused() -> None:
-    with pytest.raises(GameError, match=r"phantom_ttt.*kuhn, leduc, liars_dice"):
-        exact_nash_conv("phantom_ttt", uniform)
+    with pytest.raises(GameError, match=r"arena has no exact NashConv.*lanista exploit"):
+        exact_nash_conv("arena", uniform)
 
 
 def test_missing_openspiel_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspiel", None)
     with pytest.raises(GameError, match=r"pip install '\.\[openspiel\]'"):
-        exact_nash_conv("kuhn", uniform)
+        exact_nash_conv("openspiel:kuhn_poker", uniform)
+
+
+def test_our_own_games_need_no_openspiel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspiel", None)
+    assert exact_nash_conv("kuhn", uniform) == pytest.approx(11 / 12)
 
 
 def test_seats_that_move_at_once_are_measured_as_if_in_turn() -> None:

@@ -1,0 +1,1 @@
+"""Games as trees of information states, and exact answers from them."""

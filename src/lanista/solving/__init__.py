@@ -1,0 +1,1 @@
+"""Equilibria of games whose tree can be walked, as policy files."""
