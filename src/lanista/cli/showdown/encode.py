@@ -45,6 +45,9 @@ class Encode:
     belief_pool: Annotated[str | None, optional("DIR")] = None
     """The teams that the policy takes others' to come from; unless given, those that it learnt
     with. Without a policy no team is known."""
+    usage: Annotated[Path | None, optional("FILE")] = None
+    """Usage statistics to take others' teams from instead: a chaos JSON file, or what `lanista
+    showdown usage` wrote."""
     seat: Annotated[int, number(1)] = 1
     """Whose view: 1 for p1, 2 for p2."""
     decision: Annotated[int | None, optional("N")] = None
@@ -137,12 +140,15 @@ class Encode:
     def _who(self) -> Who | None:
         """Return whose view it is, where a policy is named."""
         if self.policy is None:
-            if self.belief_pool is not None:
-                raise LanistaError("--belief-pool is a policy's; name one with --policy.")
+            for flag, value in (("--belief-pool", self.belief_pool), ("--usage", self.usage)):
+                if value is not None:
+                    raise LanistaError(f"{flag} is a policy's; name one with --policy.")
             return None
         from lanista.live.showdown.casting import who_is
 
-        return who_is(self.policy)
+        who = who_is(self.policy)
+        who.refuse_usage(self.usage, self.belief_pool)
+        return who
 
     def _belief(self, who: Who | None, format: Format) -> Belief | None:
         """Return what the policy takes for likely of others' teams, as when it plays."""
@@ -152,7 +158,8 @@ class Encode:
         from lanista.live.showdown.casting import read_belief
 
         with Battles(1) as battles:
-            return read_belief(format, who.belief_pool(self.belief_pool), battles)
+            pool = "" if self.usage else who.belief_pool(self.belief_pool)
+            return read_belief(format, pool, battles, self.usage)
 
     def _show(self, spec: Spec, row: Row, judge: Judge | None) -> None:
         from lanista.cli.showdown.judging import chosen_of, foes_of

@@ -55,6 +55,9 @@ class Evaluate:
     belief_pool: Annotated[str | None, optional("DIR")] = None
     """The teams that the player takes others' to come from; unless given, those that the policy
     learnt with."""
+    usage: Annotated[Path | None, optional("FILE")] = None
+    """Usage statistics to take others' teams from instead: a chaos JSON file, or what `lanista
+    showdown usage` wrote."""
     format: Annotated[str | None, optional("F")] = None
     """The format; the policy's own unless given."""
     greedy: Annotated[bool, switch()] = False
@@ -114,8 +117,15 @@ class Evaluate:
         manner = manner_of(who, self.greedy, self.temperature)
         names = list(dict.fromkeys(split_names(self.opponents, "--opponents")))
         fixed_bouts(names, (), 1)  # A wrong name is told before anything is started.
-        belief_pool = who.belief_pool(self.belief_pool)
-        teams = read_teams(who.format, file=self.team, pool=self.team_pool, belief_pool=belief_pool)
+        who.refuse_usage(self.usage, self.belief_pool)
+        belief_pool = "" if self.usage else who.belief_pool(self.belief_pool)
+        teams = read_teams(
+            who.format,
+            file=self.team,
+            pool=self.team_pool,
+            belief_pool=belief_pool,
+            usage=self.usage,
+        )
         for name, why in teams.left_out.items():
             print(f"{name} is left out: {why}")
         spec = who.spec(teams.version)

@@ -99,4 +99,6 @@ def _bars(decision: Judged, top: int) -> Bars:
     notes = [f"{rest:,} more choices have {share:.3f} together." if rest else ""]
     notes += ["What was chosen did not show."] if chosen is None else []
     bars = [(choice.words, choice.probability, choice.chosen) for choice in listed]
-    return Bars(f"{decision.player}, decision {decision.number}", bars, " ".join(filter(None, notes)))
+    return Bars(
+        f"{decision.player}, decision {decision.number}", bars, " ".join(filter(None, notes))
+    )

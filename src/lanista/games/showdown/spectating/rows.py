@@ -35,6 +35,7 @@ from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.sim.views import SEATS, Request
 from lanista.games.showdown.spectating.logs import Log, LogError
 from lanista.games.showdown.spectating.requests import Party
+from lanista.games.showdown.spectating.sheets import has_sheets
 from lanista.games.showdown.spectating.spectator import (
     Bring,
     Decision,
@@ -107,8 +108,7 @@ def read_battle(
         if not log_facts.decisions:
             raise LogError("ended before anybody chose anything")
         battle.segments = log_facts.segments
-        sheets = {line.split("|")[2] for line in log.lines if line.startswith("|showteam|")}
-        battle.open_sheets = len(sheets) == SEATS
+        battle.open_sheets = has_sheets(log, SEATS)
         for seat in seats:
             _Side(battle, log_facts, seat, format, spec, belief, every).read()
     except _UNFOLLOWED as error:
