@@ -18,6 +18,7 @@ from bench import (
     microrts,
     readouts,
     showdown,
+    showdown_champion,
     showdown_server,
 )
 from bench.strength import command
@@ -26,7 +27,7 @@ MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league,
     blocks.blocks, readouts.readouts, live.live, microrts.microrts, showdown.showdown,
-    showdown_server.showdown_server, command.strength,
+    showdown_champion.showdown_champion, showdown_server.showdown_server, command.strength,
 )  # fmt: skip
 
 

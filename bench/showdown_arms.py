@@ -82,6 +82,7 @@ ARMS: dict[str, Arm] = {
     "predicts the opponent": Arm(
         imitation=replace(IMITATION, forecast=("foe.turn1_kind", "foe.turn1_move", "foe.turn1_aim"))
     ),
+    "with memory": Arm(network=replace(NETWORK, kind="transformer_lstm")),
 }
 PREVIEWS = ("random", "heuristic")
 """Whose team previews are played in the policy's place, where `base` is judged."""
@@ -178,26 +179,21 @@ def judge(path: Path, games: int, previews: str | None = None) -> dict[str, Any]
     }
 
 
-def run(folder: Path, recorded: Path, few_teams: Path, arms: Iterable[str], seeds: Iterable[int],
+def run(folder: Path, recorded: Path, few_teams: Path, arms: Iterable[str], seeds: Sequence[int],
         games: int) -> None:  # fmt: skip
     """Train and judge every arm with every seed, and write a row for each."""
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
-    names, data = list(arms), gather(recorded)[0]
-    data.leave_out_idle()
-    for seed in seeds:
-        for name in names:
-            if ARMS[name].few_teams:
-                continue
-            _row(folder, name, seed, data, games)
-    del data
-    if any(ARMS[name].few_teams for name in names):
-        data = gather(few_teams)[0]
+    names = list(arms)
+    for few, source in ((False, recorded), (True, few_teams)):
+        chosen = [name for name in names if ARMS[name].few_teams == few]
+        if not chosen:
+            continue
+        data = gather(source)[0]
         data.leave_out_idle()
         for seed in seeds:
-            for name in names:
-                if ARMS[name].few_teams:
-                    _row(folder, name, seed, data, games)
+            for name in chosen:
+                _row(folder, name, seed, data, games)
 
 
 def _row(folder: Path, name: str, seed: int, data: Demonstrations, games: int) -> None:
