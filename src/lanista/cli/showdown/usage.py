@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CountUsage:
-    """Count what players bring, for --usage: open team sheets in battle logs, or a folder of teams.
+    """Count what players bring, from open team sheets in battle logs or from folders of teams.
 
-    The file has the form of Showdown's monthly statistics (chaos JSON), which can be given to
-    --usage as they are. Logs without sheets say too little of a set and are left out.
+    The file has the form of Showdown's monthly statistics (chaos JSON); either is what a policy can
+    take others' sets from. Logs without sheets say too little of a set and are left out.
     """
 
     sources: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="PATH ...")]

@@ -66,7 +66,7 @@ def _usage(row: Mapping[str, Any]) -> Usage | None:
     sets = sum(weights["abilities"].values())
     if not sets:
         return None
-    known = {
+    names = {
         "items": dex().items.keys(),
         "abilities": dex().abilities.keys(),
         "teras": dex().types.keys(),
@@ -76,7 +76,7 @@ def _usage(row: Mapping[str, Any]) -> Usage | None:
         kind: {
             name: min(1.0, weight / sets)
             for name, weight in weights[kind].items()
-            if name in known[kind] and weight / sets >= LEAST_SHARE
+            if name in names[kind] and weight / sets >= LEAST_SHARE
         }
         for kind in KINDS
     }
