@@ -38,18 +38,22 @@ def read_usage(path: Path) -> UsageTable:
         raise _refused(path, f"cannot be read: {(error.strerror or '').lower()}") from error
     except (ValueError, RecursionError) as error:
         raise _refused(path, "is no JSON") from error
-    data = statistics.get("data") if isinstance(statistics, dict) else None
-    if not isinstance(data, dict):
+    if not isinstance(statistics, dict) or not isinstance(statistics.get("data"), dict):
         raise _refused(path, "has no table 'data' of species")
+    table = usage_table(statistics)
+    if not table:
+        raise _refused(path, "tells of no species that is played here")
+    return table
+
+
+def usage_table(statistics: Mapping[str, Any]) -> UsageTable:
+    """Return the usage in statistics of that form."""
     table = {
         to_id(str(name)): _usage(row)
-        for name, row in data.items()
+        for name, row in statistics["data"].items()
         if to_id(str(name)) in dex().species and isinstance(row, dict)
     }
-    usable = {species: usage for species, usage in table.items() if usage is not None}
-    if not usable:
-        raise _refused(path, "tells of no species that is played here")
-    return usable
+    return {species: usage for species, usage in table.items() if usage is not None}
 
 
 def _refused(path: Path, why: str) -> LanistaError:
@@ -110,6 +114,3 @@ def count_usage(sets: Iterable[Set]) -> dict[str, Any]:
         for species, row in sorted(rows.items())
     }
     return {"info": {"number of sets": number}, "data": data}
-
-
-__all__ = ["KINDS", "UsageTable", "count_usage", "read_usage"]
