@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from lanista.report.pages.battle_page import Judged
 
 
+PREVIEW = "Team preview"
+
+
 class Judge:
     """A policy that is asked for its probabilities."""
 
@@ -72,13 +75,14 @@ def page_of(battle: Battle, spec: Spec, judge: Judge, policy: str, top: int) -> 
     log = battle.log
     steps, turn = [], ""
     for number, lines in enumerate(battle.segments):
-        turn = _turn(lines) or turn
+        begun = _turn(lines)
+        title = f"Before turn {begun}" if begun else f"Within turn {turn}"
+        turn = begun or turn
         rows = [row for row in battle.rows if row.decision.segment == number]
         decisions = [_judged(spec, judge, row, log.players[row.seat]) for row in rows]
         words = lines_in_words(lines)
         if decisions or words:
-            # Who falls within a turn is replaced at once: such a part has the turn's number too.
-            steps.append(Step(f"{number + 1}. {turn or 'Team preview'}", words, decisions))
+            steps.append(Step(f"{number + 1}. {title if turn else PREVIEW}", words, decisions))
     facts = [
         ("format", log.format),
         ("p1", log.players[0]),
@@ -93,7 +97,7 @@ def page_of(battle: Battle, spec: Spec, judge: Judge, policy: str, top: int) -> 
 def _turn(lines: Sequence[str]) -> str:
     """Return the turn whose choices come after these lines; "" where none begins."""
     numbers = [line.split("|")[2] for line in lines if line.startswith("|turn|")]
-    return f"Before turn {numbers[-1]}" if numbers else ""
+    return numbers[-1] if numbers else ""
 
 
 def _judged(spec: Spec, judge: Judge, row: Row, player: str) -> Judged:
