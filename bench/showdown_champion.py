@@ -8,6 +8,8 @@ poke-env, Node or the simulator is missing, the one line says so.
 from __future__ import annotations
 
 import asyncio
+import copy
+import statistics
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +18,7 @@ from unittest import mock
 import numpy as np
 import torch
 
-from bench.timing import per_cpu_second
+from bench.timing import REPEATS, per_cpu_second
 from lanista.games import GameError, make_bot, registry
 from lanista.games.showdown.local_servers.server import Server
 from lanista.games.showdown.scripted.poke_env_bots import MISSING, is_installed
@@ -26,7 +28,9 @@ from lanista.nets.policy_file import load_policy
 
 CHAMPION = "champion:showdown"
 BATCHES = (1, 16, 128, 1024)
+GPU_BATCHES = (1024, 16384)
 BATTLES = 24
+_GPU_CALLS = 20
 _DECISIONS = 2048
 """Of one repeat, at least one batch."""
 
@@ -44,6 +48,9 @@ def showdown_champion() -> Iterator[dict[str, Any]]:
     policy = load_policy(policy_file(CHAMPION)).policy.eval()
     for rows in BATCHES:
         yield network_rate(policy, views[:rows])
+    if torch.cuda.is_available():
+        for rows in GPU_BATCHES:
+            yield gpu_rate(policy, np.resize(views, (rows, views.shape[1])))
     yield live_decisions(BATTLES)
 
 
@@ -83,6 +90,28 @@ def network_rate(policy: Policy, views: np.ndarray[Any, Any]) -> dict[str, Any]:
     return {
         "bench": f"showdown, network of {CHAMPION}, {len(batch)} decisions in one call, one thread",
         "unit": "decisions per CPU second", **per_cpu_second(work).fields(),
+    }  # fmt: skip
+
+
+def gpu_rate(policy: Policy, views: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Measure decisions per second of a GPU by the clock, views sent there included, and memory."""
+    policy, batch = copy.deepcopy(policy).cuda(), torch.from_numpy(views)
+    torch.cuda.reset_peak_memory_stats()
+    rates = []
+    with torch.no_grad():
+        policy(batch.cuda())
+        for _ in range(REPEATS):
+            torch.cuda.synchronize()
+            began = time.perf_counter()
+            for _ in range(_GPU_CALLS):
+                policy(batch.cuda())
+            torch.cuda.synchronize()
+            rates.append(_GPU_CALLS * len(batch) / (time.perf_counter() - began))
+    return {
+        "bench": f"showdown, network of {CHAMPION}, {len(batch)} decisions in one call, GPU, fp32",
+        "unit": "decisions per second", "median": round(statistics.median(rates)),
+        "low": round(min(rates)), "high": round(max(rates)),
+        "gpu_mebibytes": round(torch.cuda.max_memory_allocated() / 2**20),
     }  # fmt: skip
 
 
