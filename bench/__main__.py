@@ -18,6 +18,7 @@ from bench import (
     microrts,
     readouts,
     showdown,
+    showdown_champion,
     showdown_server,
     solving,
 )
@@ -27,7 +28,8 @@ MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league,
     blocks.blocks, readouts.readouts, live.live, microrts.microrts, showdown.showdown,
-    showdown_server.showdown_server, solving.solve, solving.boards, command.strength,
+    showdown_champion.showdown_champion, showdown_server.showdown_server, solving.solve,
+    solving.boards, command.strength,
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from lanista.live import Agent
 from lanista.live.agent.inference import Decider, load
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.nets.policy_format import PolicyHeader, encode
-from lanista.nets.portable import _Flat
+from lanista.nets.portable import Flat
 from lanista.nets.settings import Network
 
 NETWORK = Network("mlp", width=64, layers=2)
@@ -58,7 +58,7 @@ def live(rounds: int = ROUNDS, steps: int = STEPS) -> Iterator[dict[str, Any]]:
 def _published(path: Path) -> PolicyFolder:
     """Return a folder in which an MLP of 64 × 64 plays the arena."""
     spec = make("arena", slots=1).spec
-    drawn, inputs = np.random.default_rng(0), _Flat(spec.observation).width
+    drawn, inputs = np.random.default_rng(0), Flat(spec.observation).width
     shapes: dict[str, tuple[int, ...]] = {
         "torso.layers.0.weight": (64, inputs),
         "torso.layers.0.bias": (64,),

@@ -53,6 +53,8 @@ WORDS = {
     "showdown evaluate": "read.safetensors --team team.txt",
     "showdown import-logs": "log.json",
     "showdown teams": "--number 1",
+    "showdown encode": "log.json --policy read.safetensors",
+    "showdown usage": "log.json",
 }
 READ = (
     "read.safetensors", "read.py", "bot.py", "read.yaml", "other.pt", "third.pt", "read.json",
@@ -81,9 +83,10 @@ ONLY_READ = {
     "policy ready": {"folder", "spool"},
     "policy import": {"checkpoint", "mapping"},
     "doctor": {"folder", "policy", "spool", "training"},
-    "showdown play": {"team", "belief_pool"},
-    "showdown encode": {"log", "belief_pool"},
-    "showdown evaluate": {"team", "team_pool", "belief_pool"},
+    "showdown play": {"team", "belief_pool", "usage"},
+    "showdown encode": {"log", "belief_pool", "usage"},
+    "showdown evaluate": {"team", "team_pool", "belief_pool", "usage"},
+    "showdown usage": {"sources"},
     "showdown import-logs": {"logs", "team_pool_path"},
 }
 NAMES_A_PATH = ("FILE", "FOLDER", "DIR")

@@ -152,3 +152,41 @@ def test_a_policy_is_shown_what_its_pool_makes_likely(
     for token in observation_words(SPEC.observation, last.observation):
         text = ", ".join(f"{name} {value}" for name, value in token.values)
         assert f"{token.name}: {text}" in shown
+
+
+@needs_simulator
+def test_a_page_shows_both_players_decisions_with_bars_and_needs_no_network(
+    log: Path, policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "battle.html"
+    text = log.read_text().replace("|player|p1|Ann|", "|player|p1|<b>Ann|").replace("Ann", "<b>Ann")
+    log.write_text(text.replace("<b><b>", "<b>"))
+    flags = ["--policy", str(policy), "--page", str(page), "--top", "3"]
+    assert main(["showdown", "encode", str(log), *flags]) == 0
+    # Previews, two turns and the third, which ended before anything showed, of both sides.
+    assert capsys.readouterr().out == f"{page}: 8 decisions\n"
+    html = page.read_text(encoding="utf-8")
+    assert "<b>Ann" not in html
+    assert "&lt;b&gt;Ann" in html
+    assert not re.search(r"""(src|href)=["'](?!data:|#)""", html)
+    assert html.count('<ol class="bars">') == 8
+    assert "Dragonite (p1) uses Extreme Speed on Raichu (p2)" in html
+    marked = re.findall(r'<li class="marked">.*?</li>', html)
+    assert any("dragonite uses extremespeed on raichu" in bar for bar in marked)
+    assert "What was chosen did not show." in html
+    for bars in re.findall(r'<ol class="bars">(.*?)</ol>', html):
+        shares = [float(share) for share in re.findall(r'"share">([\d.]+)<', bars)]
+        assert 1 <= len(shares) <= 4
+        assert sum(shares) <= 1.002
+    # A page of ours may be replaced, a file of somebody else's not.
+    assert main(["showdown", "encode", str(log), *flags]) == 0
+    page.write_text("mine")
+    assert main(["showdown", "encode", str(log), *flags]) != 0
+    assert page.read_text() == "mine"
+
+
+def test_a_page_without_a_policy_is_refused(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["showdown", "encode", str(log), "--page", str(tmp_path / "b.html")]) == 2
+    assert "name one with --policy" in capsys.readouterr().err

@@ -15,12 +15,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))
 from showdown_play import needs_simulator
 
 from lanista.cli.main import main
-from lanista.cli.showdown.score import score_of
+from lanista.cli.showdown.score import pokemon_scores, score_of
+from lanista.errors import LanistaError
 from lanista.evaluation.score import wilson
 from lanista.games.showdown.teams.pool import Team
 from lanista.live.showdown import gauntlet
 from lanista.live.showdown.connection import ServerError
-from lanista.live.showdown.gauntlet import Bout, Played, Setting, fixed_bouts
+from lanista.live.showdown.gauntlet import Bout, Played, Setting, fielded, fixed_bouts
 from lanista.live.showdown.table import Result
 
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "my_showdown_bot.py")
@@ -43,6 +44,44 @@ def test_teams_are_mirrored_in_turn_and_sides_swapped_in_every_pair() -> None:
         assert {first.challenges, second.challenges} == {True, False}
     brought = Counter((bout.opponent, bout.team.name) for bout in bouts if bout.team)
     assert set(brought.values()) == {6}
+
+
+def test_different_teams_are_exchanged_in_every_pair_and_all_pairs_of_teams_are_met() -> None:
+    teams = [Team(name, name.upper()) for name in "abcd"]
+    bouts = fixed_bouts(["random"], teams, 12, different=True)
+    for first, second in zip(bouts[::2], bouts[1::2], strict=True):
+        assert first.unit == second.unit
+        assert (first.team, first.their_team) == (second.their_team, second.team)
+        assert first.team != first.their_team
+        assert (first.challenges, second.challenges) == (True, False)
+    met = Counter((bout.team, bout.their_team) for bout in bouts)
+    assert len(met) == 4 * 3
+    assert set(met.values()) == {2}
+    with pytest.raises(LanistaError, match="pool of two or more"):
+        fixed_bouts(["random"], teams[:1], 1, different=True)
+
+
+def test_a_pokemon_counts_where_it_took_the_field_and_where_it_stayed_out() -> None:
+    log = [
+        "|switch|p1a: Nick|Ogerpon-Wellspring-Tera, L50, F|100/100",
+        "|drag|p1b: Rilla|Rillaboom, L50, M|100/100",
+        "|switch|p2a: Foe|Incineroar, L50|100/100",
+        "|switch|p1a: Nick|Ogerpon-Wellspring-Tera, L50, F|100/100",
+    ]
+    seen = fielded(log, 0)
+    assert seen == ("Ogerpon-Wellspring-Tera", "Rillaboom")
+    packed = "]".join(
+        f"{name}|||||||||||" for name in ("Ogerpon-Wellspring", "Rillaboom", "Amoonguss")
+    )
+    bout = Bout(0, 0, "random", Team("a", packed), challenges=True)
+    won = Played(bout, Result("battle-1", "foe", 0, 1.0, 5, ""), fielded=seen)
+    lost = Played(bout, Result("battle-2", "foe", 0, -1.0, 5, ""), fielded=("Amoonguss",))
+    cut = Played(bout, Result("battle-3", "foe", 0, None, 5, ""), fielded=seen)
+    scores = pokemon_scores([won, lost, cut])
+    assert list(scores) == ["Amoonguss", "Ogerpon-Wellspring", "Rillaboom"]  # The lowest first.
+    assert (scores["Rillaboom"].battles, scores["Rillaboom"].fielded) == (2, 1)
+    assert scores["Rillaboom"].win_rate == wilson(1, 1)
+    assert scores["Rillaboom"].win_rate_without == wilson(0, 1)
 
 
 def test_a_score_counts_pairs_and_leaves_out_what_has_no_result() -> None:
@@ -86,10 +125,13 @@ def test_a_bot_of_ones_own_meets_poke_env_on_a_real_server(
 ) -> None:
     out = tmp_path / "numbers.json"
     words = ["--opponents", "random,max_base_power", "--battles", "3", "--concurrency", "3"]
+    words += ["--different-teams", "--by-pokemon"]
     assert main(["showdown", "evaluate", EXAMPLE, *words, "--output", str(out)]) == 0
     told = capsys.readouterr().out
     assert "3 battles are no pairs; 4 are played against each." in told
     assert "as p1" in told
+    assert "the sides bring different teams" in told
+    assert "Incineroar" in told
     found = json.loads(out.read_text())
     assert found["complete"] is True
     assert set(found["opponents"]) == {"random", "max_base_power"}
@@ -101,6 +143,8 @@ def test_a_bot_of_ones_own_meets_poke_env_on_a_real_server(
         assert row["seat"] == row["number"] % 2  # Whoever challenges is p1.
         assert row["outcome"] in (1.0, 0.0, -1.0)
         assert (row["given_up"], row["invalid"], row["defaults"]) == ("", 0, 0)
+        assert {row["team"], row["their_team"]} == set(found["teams"])
+        assert 2 <= len(row["fielded"]) <= 4
     for name, score in found["opponents"].items():
         mine = [row["outcome"] for row in rows if row["opponent"] == name]
         assert (score["n"], score["wins"]) == (4, mine.count(1.0))

@@ -19,6 +19,8 @@ def test_the_defaults_of_imitation_are_those_that_are_documented() -> None:
         "weight_decay": 0.0,
         "max_grad_norm": 1.0,
         "value_weight": 0.25,
+        "forecast": (),
+        "forecast_weight": 0.25,
         "critic": "value",
         "gamma": 1.0,
         "hold_out": 0.1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 
 IMITATION = Imitation(epochs=25, lr=0.01, batch_size=128, patience=25, seed=1)
+REMEMBERING = replace(POINTING, kind="transformer_lstm")
 LEARNING = Learning(terms=VALUE, lr=0.01)
 
 
@@ -70,12 +72,23 @@ def test_a_learner_that_points_learns_from_its_own_play(critic_sees: str) -> Non
     assert share_of_best(run.learner.policy, cards) > 0.75
 
 
-def test_it_is_resumed_to_the_bit() -> None:
-    run = Run(HandGame(slots=64, seed=1), LEARNING, POINTING, unroll_length=4)
+def test_a_learner_that_points_and_remembers_learns_too() -> None:
+    run = Run(HandGame(slots=64, seed=1), LEARNING, REMEMBERING, unroll_length=4)
+    before = run.learner.policy.torso.cells[0].weight_ih.detach().clone()  # type: ignore[index,union-attr]
+    cards = hands(300, (0, 1, 2, 3), seed=4)
+    run.train(30, matches=128)
+    assert share_of_best(run.learner.policy, cards) > 0.75
+    after = run.learner.policy.torso.cells[0].weight_ih  # type: ignore[index,union-attr]
+    assert (before != after).any()
+
+
+@pytest.mark.parametrize("network", [POINTING, REMEMBERING], ids=["points", "remembers too"])
+def test_it_is_resumed_to_the_bit(network: Network) -> None:
+    run = Run(HandGame(slots=64, seed=1), LEARNING, network, unroll_length=4)
     data = [run.play(64) for _ in range(3)]
     run.learner.update(data[0])
     state = copy.deepcopy(run.learner.state())
-    again = Learner(run.game.spec, POINTING, LEARNING, updates=100, seed=3)
+    again = Learner(run.game.spec, network, LEARNING, updates=100, seed=3)
     again.load_state(state)
     for unrolls in data[1:]:
         run.learner.update(unrolls)

@@ -14,7 +14,7 @@ from lanista.games.contract import Spec
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 
-KINDS = ("mlp", "residual", "lstm", "transformer")
+KINDS = ("mlp", "residual", "lstm", "transformer", "transformer_lstm")
 GAMES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("beastybar", {"seats": 2}),
     ("beastybar", {"seats": 3}),

@@ -124,7 +124,7 @@ def test_a_category_has_as_many_numbers_as_the_embedding_says(embedding: int) ->
         ({"dropout": 1.0}, "dropout is 1.0; give a number from 0 to below 1"),
         ({"dropout": -0.1}, "dropout is -0.1"),
         ({"kind": "transformer", "embedding": 0}, "embedding is 0; give a whole number"),
-        ({"kind": "mlp", "embedding": 8}, "only a transformer embeds categories, not a mlp"),
+        ({"kind": "mlp", "embedding": 8}, "a mlp embeds no categories"),
     ],
 )
 def test_what_cannot_be_is_refused(settings: dict[str, float], sentence: str) -> None:

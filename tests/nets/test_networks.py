@@ -167,10 +167,19 @@ def test_changing_one_token_changes_what_attention_makes_of_the_others() -> None
     assert ((before - after).abs().amax(-1) > 1e-6).all()
 
 
-@pytest.mark.parametrize("layers", [1, 3])
-def test_an_lstm_unrolled_equals_it_step_by_step(layers: int) -> None:
+@pytest.mark.parametrize(
+    "network",
+    [
+        Network("lstm", width=8, layers=1),
+        Network("lstm", width=8, layers=3),
+        Network("lstm", width=8, layers=2, embedding=4),
+        Network("transformer_lstm", width=8, layers=1),
+        Network("transformer_lstm", width=8, layers=2),
+    ],
+)
+def test_memory_unrolled_equals_it_step_by_step(network: Network) -> None:
     spec = spec_of("leduc")
-    policy = eager_policy(spec, Network("lstm", width=8, layers=layers))
+    policy = eager_policy(spec, network)
     steps, lanes = 6, 3
     observation = torch.from_numpy(positions("leduc")[0][: steps * lanes].copy())
     observation = observation.view(steps, lanes, -1)
@@ -184,8 +193,9 @@ def test_an_lstm_unrolled_equals_it_step_by_step(layers: int) -> None:
         torch.testing.assert_close(unrolled[t], features)
 
 
-def test_a_fresh_lstm_forgets_what_was_before() -> None:
-    policy = eager_policy(spec_of("leduc"), small("lstm"))
+@pytest.mark.parametrize("kind", ["lstm", "transformer_lstm"])
+def test_fresh_memory_forgets_what_was_before(kind: str) -> None:
+    policy = eager_policy(spec_of("leduc"), small(kind))
     observation = torch.from_numpy(positions("leduc")[0][:4].copy())[:, None]
     fresh = torch.zeros(4, 1, dtype=torch.bool)
     fresh[2] = True

@@ -17,7 +17,7 @@ from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
 from lanista.rollout.inference.actor import Actor
 
-KINDS = ("mlp", "residual", "lstm", "transformer")
+KINDS = ("mlp", "residual", "lstm", "transformer", "transformer_lstm")
 
 
 @pytest.fixture(autouse=True)

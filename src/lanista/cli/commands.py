@@ -66,6 +66,7 @@ SHOWDOWN = Group(
         "import-logs": Entry("showdown.import_logs:ImportLogs", "Turn battle logs into data."),
         "encode": Entry("showdown.encode:Encode", "Show what a policy sees of a battle."),
         "teams": Entry("showdown.teams:MakeTeams", "Make a pool of legal teams."),
+        "usage": Entry("showdown.usage:CountUsage", "Count what players bring."),
     },
 )
 

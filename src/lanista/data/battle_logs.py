@@ -23,7 +23,7 @@ from lanista.data.records import PlayerInfo
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import filling, write_text
 from lanista.games.contract import Spec
-from lanista.games.showdown.formats import FORMATS, Format, format_named
+from lanista.games.showdown.formats import Format, format_named, format_of_log
 from lanista.games.showdown.game import Showdown
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.sim.views import SEATS
@@ -72,6 +72,8 @@ class Imported:
     logs: int = 0
     battles: int = 0
     """Logs from which decisions came."""
+    open_sheets: int = 0
+    """Those of them that show both players' team sheets."""
     left_out: Counter[str] = field(default_factory=Counter)
     """By reason: how many logs."""
     examples: dict[str, list[str]] = field(default_factory=dict)
@@ -97,6 +99,7 @@ class Imported:
     def take(self, battle: Battle) -> None:
         """Count what a log showed."""
         self.battles += 1
+        self.open_sheets += battle.open_sheets
         self.known += battle.fully_known
         self.partly += battle.partly
         self.unknown += battle.unknown
@@ -175,11 +178,12 @@ class _Import:
             self._write(battle, content.hex())
 
     def _format(self, log: Log) -> Format:
+        format = format_of_log(log.format)
         if self.format is None:
-            name = self.filters.format or log.format
-            if name not in FORMATS:
+            first = format_named(self.filters.format) if self.filters.format else format
+            if first is None:
                 raise LogError(f"is of a format that is not played here: {log.format}")
-            self.format = FORMATS[name]
+            self.format, name = first, first.name
             self.done.format = name
             filters = self.filters
             game = Showdown(
@@ -190,7 +194,7 @@ class _Import:
             )
             self.spec, self.belief = game.spec, game.dealer.belief
             game.close()
-        if log.format != self.format.name:
+        if format != self.format:
             raise LogError(f"is of another format: {log.format}")
         return self.format
 

@@ -44,7 +44,7 @@ class PortablePolicy:
         weights = Weights(content.arrays)
         turns = _turns(self.header, weights)
         normal = _normal(self.header, weights)
-        self._torso: _Torso = _runner(self.header.network.kind)(self.header, weights)
+        self._torso: TorsoRunner = _runner(self.header.network.kind)(self.header, weights)
         if normal is not None:
             self._torso = _after(normal, self._torso)
         self._head = head_of(self.header, weights)
@@ -140,7 +140,7 @@ def load_portable(path: str | Path, spec: Spec | None = None) -> PortablePolicy:
 
 
 _Normal = Callable[[NDArray[Any]], Floats]
-_Torso = Callable[[NDArray[Any], Floats], tuple[Floats, Floats]]
+TorsoRunner = Callable[[NDArray[Any], Floats], tuple[Floats, Floats]]
 
 
 class _Turns:
@@ -157,7 +157,7 @@ class _Turns:
         np.put_along_axis(self.weights, self.columns, direction * self.signs, -1)
         weights.rename("torso.inner.", "torso.")
 
-    def around(self, torso: _Torso, head: Layer) -> tuple[_Torso, Layer]:
+    def around(self, torso: TorsoRunner, head: Layer) -> tuple[TorsoRunner, Layer]:
         """Return a torso and a head that take and give what is not turned."""
 
         def turned_torso(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
@@ -192,22 +192,15 @@ def _normal(header: PolicyHeader, weights: Weights) -> _Normal | None:
     return normaliser(header.observation, mean, deviation, bound)
 
 
-def _after(normal: _Normal, torso: _Torso) -> _Torso:
+def _after(normal: _Normal, torso: TorsoRunner) -> TorsoRunner:
     return lambda observation, state: torso(normal(observation), state)
 
 
-def _sigmoid(x: Floats) -> Floats:
-    # Through tanh, which does not overflow.
-    half = np.float32(0.5)
-    out: Floats = half * (np.tanh(half * x) + np.float32(1))
-    return out
-
-
-def _width(header: PolicyHeader) -> int:
+def width_of(header: PolicyHeader) -> int:
     return header.network.resolved_width
 
 
-class _Flat:
+class Flat:
     """One-hot categories in order of their number of classes, then scaled numbers."""
 
     def __init__(self, observation: Observation) -> None:
@@ -238,17 +231,17 @@ class _Flat:
         return np.concatenate([*hot, numbers], -1)
 
 
-def _runner(kind: str) -> Callable[[PolicyHeader, Weights], _Torso]:
+def _runner(kind: str) -> Callable[[PolicyHeader, Weights], TorsoRunner]:
     """Return what makes a torso of this kind run in NumPy."""
     place = TORSOS[kind].numpy
     if place is None:
         raise PolicyFileError(f"its torso {kind!r} is run by torch alone, and NumPy was asked for")
-    runner: Callable[[PolicyHeader, Weights], _Torso] = located(place)
+    runner: Callable[[PolicyHeader, Weights], TorsoRunner] = located(place)
     return runner
 
 
-def mlp(header: PolicyHeader, weights: Weights) -> _Torso:
-    encoder, width = _Flat(header.observation), _width(header)
+def mlp(header: PolicyHeader, weights: Weights) -> TorsoRunner:
+    encoder, width = Flat(header.observation), width_of(header)
     layers = [
         weights.layer(f"torso.layers.{i}", encoder.width if i == 0 else width, width)
         for i in range(header.network.resolved_layers)
@@ -263,8 +256,8 @@ def mlp(header: PolicyHeader, weights: Weights) -> _Torso:
     return run
 
 
-def residual(header: PolicyHeader, weights: Weights) -> _Torso:
-    encoder, width = _Flat(header.observation), _width(header)
+def residual(header: PolicyHeader, weights: Weights) -> TorsoRunner:
+    encoder, width = Flat(header.observation), width_of(header)
     into = weights.layer("torso.into", encoder.width, width)
     blocks = []
     for i in range(header.network.resolved_layers):
@@ -283,8 +276,8 @@ def residual(header: PolicyHeader, weights: Weights) -> _Torso:
     return run
 
 
-def convolution(header: PolicyHeader, weights: Weights) -> _Torso:
-    flat, width = _Flat(header.observation), _width(header)
+def convolution(header: PolicyHeader, weights: Weights) -> TorsoRunner:
+    flat, width = Flat(header.observation), width_of(header)
     on_board, beside_board = board_columns(header.observation)
     planes, rows, columns = board_of(header.observation)
     channels = channels_of(width)
@@ -330,35 +323,9 @@ def _kernels(weights: Weights, name: str, inputs: int, outputs: int) -> Layer:
     return convolution
 
 
-def lstm(header: PolicyHeader, weights: Weights) -> _Torso:
-    encoder, width = _Flat(header.observation), _width(header)
-    into = weights.layer("torso.into", encoder.width, width)
-    cells = []
-    for i in range(header.network.resolved_layers):
-        sides = []
-        for side in ("ih", "hh"):
-            weight = weights.take(f"torso.cells.{i}.weight_{side}", 4 * width, width).T
-            sides.append((weight, weights.take(f"torso.cells.{i}.bias_{side}", 4 * width)))
-        cells.append(sides)
-
-    def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
-        x = relu(into(encoder(observation)))
-        before, after = np.split(state, 2 * len(cells), -1), []
-        for number, ((w_in, b_in), (w_on, b_on)) in enumerate(cells):
-            hidden, memory = before[2 * number : 2 * number + 2]
-            gates = x @ w_in + b_in + hidden @ w_on + b_on
-            take, keep, new, show = np.split(gates, 4, -1)
-            memory = _sigmoid(keep) * memory + _sigmoid(take) * np.tanh(new)
-            x = _sigmoid(show) * np.tanh(memory)
-            after += [x, memory]
-        return x, np.concatenate(after, -1)
-
-    return run
-
-
-def transformer(header: PolicyHeader, weights: Weights) -> _Torso:
-    width = _width(header)
-    tokens_of = _tokens(header, weights)
+def transformer(header: PolicyHeader, weights: Weights) -> TorsoRunner:
+    width = width_of(header)
+    tokens_of = token_maker(header, weights)
     heads = header.network.resolved_attention_heads
     blocks = [
         _block(f"torso.blocks.{i}", width, heads, weights)
@@ -400,9 +367,9 @@ def _block(name: str, width: int, heads: int, weights: Weights) -> Layer:
     return block
 
 
-def _tokens(header: PolicyHeader, weights: Weights) -> Callable[[NDArray[Any]], Floats]:
+def token_maker(header: PolicyHeader, weights: Weights) -> Callable[[NDArray[Any]], Floats]:
     """Return what makes tokens of observations, as nets/encoders does."""
-    width = _width(header)
+    width = width_of(header)
     layout = layout_of(header.observation, header.network.readout)
     depth = depth_of(width, header.network.embedding)
     table = np.zeros((0, depth), np.float32)

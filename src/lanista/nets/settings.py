@@ -27,7 +27,8 @@ class Network:
 
     kind: str = "mlp"
     """mlp, residual (MLP with skips), convolution (over the observation's planes), lstm,
-    transformer (over the observation's tokens), or the name of an installed torso."""
+    transformer (over the observation's tokens), transformer_lstm (the same, with memory), or the
+    name of an installed torso."""
     size: Size = "m"
     """The one dial: s, m, l or xl."""
     width: int = 0
@@ -41,7 +42,8 @@ class Network:
     has it: what is learned in one position then holds in all its turns. None: not used."""
     embedding: int | None = None
     """Numbers that a transformer has for each value of a category, such as a card's species. None:
-    32, or the width where that is less."""
+    32, or the width where that is less. An lstm with it reads embedded tokens too; without it, a
+    column for each value."""
     dropout: float | None = None
     """Probability with which a unit is dropped while learning; who plays drops none. None: 0."""
     normalise_observations: float | None = None
@@ -114,18 +116,20 @@ class Network:
                 f"Network embedding is {size}; give a whole number from 1 to {MOST_EMBEDDING}, or "
                 "leave it out."
             )
-        if size is not None and not self._torso.attention:
+        if size is not None and not self._embeds:
             raise LanistaError(
-                f"Network embedding is {size}, and only a transformer embeds categories, not a "
-                f"{self.kind}; leave it out."
+                f"Network embedding is {size}, and a {self.kind} embeds no categories, as a "
+                f"transformer and an lstm do; leave it out."
             )
         for name, share in (("dropout", rate), ("id_dropout", self.id_dropout)):
             if share is not None and not 0 <= share < 1:
                 raise LanistaError(f"Network {name} is {share}; give a number from 0 to below 1.")
-        if self.id_dropout is not None and not self._torso.attention:
+        if self.id_dropout is not None and not (
+            self._torso.attention or (self._embeds and size is not None)
+        ):
             raise LanistaError(
-                f"Network id_dropout is {self.id_dropout}, and only a transformer embeds ids, not "
-                f"a {self.kind}; leave it out."
+                f"Network id_dropout is {self.id_dropout}, and only a transformer, or an lstm with "
+                f"an embedding, embeds ids, not this {self.kind}; leave it out."
             )
         bound = self.normalise_observations
         if bound is not None and not 0 < bound <= MOST_DEVIATIONS:
@@ -191,6 +195,10 @@ class Network:
                 f"A {self.kind} is not trained further: nothing in it is learned; begin from "
                 "scratch, or from a policy that was trained."
             )
+
+    @property
+    def _embeds(self) -> bool:
+        return self._torso.attention or self._torso.embeds
 
     @property
     def _torso(self) -> TorsoKind:

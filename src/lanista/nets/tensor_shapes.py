@@ -13,7 +13,7 @@ from lanista.nets.boards import KERNEL, board_of, channels_of
 from lanista.nets.pointers import RANK, pointer_sizes, refuse_undescribed, undescribed
 from lanista.nets.settings import Network
 from lanista.nets.table_rows import DIGITS
-from lanista.nets.tokens import depth_of, token_sizes
+from lanista.nets.tokens import depth_of, token_count, token_sizes
 from lanista.nets.torso_table import TORSOS
 
 Shape = tuple[int, ...]
@@ -118,8 +118,16 @@ def convolution(observation: Observation, width: int, layers: int) -> Named:
     yield from _layer("torso.out", channels * rows * board_columns, width)
 
 
-def lstm(observation: Observation, width: int, layers: int) -> Named:
-    yield from _layer("torso.into", columns(observation), width)
+def lstm(observation: Observation, width: int, layers: int, embedding: int | None = None) -> Named:
+    inputs = columns(observation)
+    if embedding is not None:
+        yield from _tokens(observation, width, embedding)
+        inputs = token_count(observation) * width
+    yield from _layer("torso.into", inputs, width)
+    yield from _cells(width, layers)
+
+
+def _cells(width: int, layers: int) -> Named:
     for number in range(layers):
         for side in ("ih", "hh"):
             yield f"torso.cells.{number}.weight_{side}", (4 * width, width)
@@ -138,13 +146,7 @@ def transformer(
     embedding: int | None = None,
     readout: str | None = None,
 ) -> Named:
-    depth = depth_of(width, embedding)
-    rows, kinds = token_sizes(observation, depth, readout)
-    if rows:
-        yield "torso.encoder.embedding.weight", (rows, depth)
-    for number, (count, inputs) in enumerate(kinds):
-        yield from _layer(f"torso.encoder.inputs.{number}", inputs, width)
-        yield f"torso.encoder.places.{number}", (count, width)
+    yield from _tokens(observation, width, embedding, readout)
     for number in range(layers):
         name = f"torso.blocks.{number}"
         yield from _norm(f"{name}.before_mixing", width)
@@ -154,3 +156,27 @@ def transformer(
         yield from _layer(f"{name}.up", width, 2 * width)
         yield from _layer(f"{name}.down", 2 * width, width)
     yield from _norm("torso.out", width)
+
+
+def transformer_lstm(
+    observation: Observation,
+    width: int,
+    layers: int,
+    embedding: int | None = None,
+    readout: str | None = None,
+) -> Named:
+    yield from transformer(observation, width, layers, embedding, readout)
+    yield from _cells(width, layers)
+
+
+def _tokens(
+    observation: Observation, width: int, embedding: int | None, readout: str | None = None
+) -> Named:
+    """Yield the tensors of what makes tokens of a view."""
+    depth = depth_of(width, embedding)
+    rows, kinds = token_sizes(observation, depth, readout)
+    if rows:
+        yield "torso.encoder.embedding.weight", (rows, depth)
+    for number, (count, inputs) in enumerate(kinds):
+        yield from _layer(f"torso.encoder.inputs.{number}", inputs, width)
+        yield f"torso.encoder.places.{number}", (count, width)

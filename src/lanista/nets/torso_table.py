@@ -25,7 +25,7 @@ class TorsoKind(Entry):
     """Width and layers of s, m, l and xl, about four times apart in cost."""
     tensors: Any = None
     """A function `(observation, width, layers)` that gives the name and shape of every tensor. One
-    with attention takes `embedding` too, where settings give one, one that shows its tokens
+    that embeds takes `embedding` too, where settings give one, one that shows its tokens
     `readout`, and a table `rows`."""
     numpy: Any = None
     """A function `(header, weights)` that gives the same torso in NumPy; none: torch alone runs
@@ -34,6 +34,9 @@ class TorsoKind(Entry):
     """Each seat carries a state of 2 · width · layers numbers through its match."""
     attention: bool = False
     """Has attention over the observation's tokens."""
+    embeds: bool = False
+    """Learns an embedding of the observation's categories where settings have one; with attention
+    it always does."""
     shows_tokens: bool = False
     """Where settings have a `readout`, the tokens follow the features, so that choices can be read
     from them; they are those of nets/tokens, and groups share places as it says."""
@@ -64,13 +67,21 @@ class TorsoKind(Entry):
         return dict(located(self.tensors)(observation, width, layers, **further))
 
 
-def _ours(about: str, class_name: str, name: str, *sizes: tuple[int, int], **facts: Any) -> Any:
+def _ours(
+    about: str,
+    class_name: str,
+    name: str,
+    *sizes: tuple[int, int],
+    recurrent: bool = False,
+    **facts: Any,
+) -> Any:
     return TorsoKind(
         about,
         f"lanista.nets.torsos:{class_name}",
         sizes=dict(zip(SIZES, sizes, strict=True)),
         tensors=f"lanista.nets.tensor_shapes:{name}",
-        numpy=f"lanista.nets.portable:{name}",
+        numpy=f"lanista.nets.{'portable_recurrent' if recurrent else 'portable'}:{name}",
+        recurrent=recurrent,
         **facts,
     )
 
@@ -93,7 +104,7 @@ TORSOS: Table[TorsoKind] = Table(
         ),
         "lstm": _ours(
             "a layer, then LSTM cells", "LSTM", "lstm",
-            (128, 1), (256, 1), (512, 1), (1024, 2), recurrent=True,
+            (128, 1), (256, 1), (512, 1), (1024, 2), recurrent=True, embeds=True,
         ),
         "transformer": _ours(
             "self-attention over the observation's tokens", "Transformer", "transformer",
@@ -107,6 +118,11 @@ TORSOS: Table[TorsoKind] = Table(
             numpy="lanista.nets.table_rows:portable_table",
             fast_in_numpy=True,
             learned=False,
+        ),
+        "transformer_lstm": _ours(
+            "a transformer whose features pass through LSTM cells", "TransformerLSTM",
+            "transformer_lstm", (64, 2), (128, 3), (256, 4), (384, 6), recurrent=True,
+            attention=True, shows_tokens=True,
         ),
     },
 )  # fmt: skip

@@ -197,44 +197,111 @@ class Transformer(Torso):
 
 
 class LSTM(Torso):
-    """A layer in, then LSTM cells; each seat carries hidden and cell through its match."""
+    """A layer in, then LSTM cells; each seat carries hidden and cell through its match.
+
+    With an embedding the layer reads the observation's tokens, otherwise one-hot categories.
+    """
 
     def __init__(self, observation: Observation, network: Network) -> None:
         super().__init__()
-        self.encoder = FlatEncoder(observation)
         self.width = network.resolved_width
-        self.into = nn.Linear(self.encoder.width, self.width)
-        self.cells = nn.ModuleList(
-            nn.LSTMCell(self.width, self.width) for _ in range(network.resolved_layers)
-        )
+        self.encoder: FlatEncoder | TokenEncoder = FlatEncoder(observation)
+        inputs = self.encoder.width
+        if network.embedding is not None:
+            self.encoder = TokenEncoder(
+                observation, self.width, network.embedding, id_dropout=network.id_dropout
+            )
+            inputs = token_count(observation) * self.width
+        self.embeds = network.embedding is not None
+        self.into = nn.Linear(inputs, self.width)
+        self.cells = _lstm_cells(self.width, network.resolved_layers)
         self.state_size = 2 * self.width * len(self.cells)
         self.dropout = Dropout(network.dropout)
 
     def forward(self, observation: Tensor) -> Tensor:
-        state = observation.new_zeros((len(observation), self.state_size), dtype=torch.float32)
-        return self.step(observation, state)[0]
+        return self.step(observation, _zeros(observation, self.state_size))[0]
 
     def step(self, observation: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        return self._cells(torch.relu(self.into(self.encoder(observation))), state)
+        return _through(self.cells, self._inputs(observation), state, self.dropout)
 
     def unroll(self, observation: Tensor, state: Tensor, fresh: Tensor) -> Tensor:
-        inputs = torch.relu(self.into(self.encoder(observation)))
-        outputs = []
-        for t in range(len(inputs)):
-            state = torch.where(fresh[t].unsqueeze(-1), torch.zeros_like(state), state)
-            features, state = self._cells(inputs[t], state)
-            outputs.append(features)
-        return torch.stack(outputs)
+        steps, lanes = observation.shape[:2]
+        inputs = self._inputs(observation.flatten(0, 1)).view(steps, lanes, -1)
+        return _unrolled(self.cells, inputs, state, fresh, self.dropout)
 
-    def _cells(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        states = torch.split(state.to(x.dtype), self.width, -1)
-        new = []
-        for number, cell in enumerate(self.cells):
-            remembered = (states[2 * number], states[2 * number + 1])
-            hidden, memory = cell(self.dropout(x), remembered)
-            new += [hidden, memory]
-            x = hidden
-        return x, torch.cat(new, -1).to(state.dtype)
+    def _inputs(self, observation: Tensor) -> Tensor:
+        """Return what the first cell reads, `[N, width]`."""
+        x: Tensor = self.encoder(observation)
+        if self.embeds:
+            x = torch.relu(x).flatten(-2)
+        return torch.relu(self.into(x))
+
+
+class TransformerLSTM(Transformer):
+    """A transformer whose features pass through LSTM cells, around a skip: memory over tokens.
+
+    As many cells as blocks. Tokens are those of the view alone, so choices that point at them are
+    scored by what is seen now and by features that remember.
+    """
+
+    def __init__(self, observation: Observation, network: Network) -> None:
+        super().__init__(observation, network)
+        self.cells = _lstm_cells(self.width, network.resolved_layers)
+        self.state_size = 2 * self.width * len(self.cells)
+        self.dropout = Dropout(network.dropout)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        return self.step(observation, _zeros(observation, self.state_size))[0]
+
+    def step(self, observation: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        features, tokens = self._split(super().forward(observation))
+        remembered, state = _through(self.cells, features, state, self.dropout)
+        return torch.cat([features + remembered, tokens], -1), state
+
+    def unroll(self, observation: Tensor, state: Tensor, fresh: Tensor) -> Tensor:
+        steps, lanes = observation.shape[:2]
+        whole = super().forward(observation.flatten(0, 1)).view(steps, lanes, -1)
+        features, tokens = self._split(whole)
+        remembered = _unrolled(self.cells, features, state, fresh, self.dropout)
+        return torch.cat([features + remembered, tokens], -1)
+
+    def _split(self, whole: Tensor) -> list[Tensor]:
+        """Return the features, and the tokens that follow them; none without a readout."""
+        return list(torch.split(whole, [self.width, whole.shape[-1] - self.width], -1))
+
+
+def _lstm_cells(width: int, layers: int) -> nn.ModuleList:
+    return nn.ModuleList(nn.LSTMCell(width, width) for _ in range(layers))
+
+
+def _zeros(observation: Tensor, state_size: int) -> Tensor:
+    return observation.new_zeros((len(observation), state_size), dtype=torch.float32)
+
+
+def _through(
+    cells: nn.ModuleList, x: Tensor, state: Tensor, dropout: Dropout
+) -> tuple[Tensor, Tensor]:
+    """Run cells one after the other on `x [N, width]`; the state has hidden and cell of each."""
+    states = torch.split(state.to(x.dtype), x.shape[-1], -1)
+    new = []
+    for number, cell in enumerate(cells):
+        remembered = (states[2 * number], states[2 * number + 1])
+        hidden, memory = cell(dropout(x), remembered)
+        new += [hidden, memory]
+        x = hidden
+    return x, torch.cat(new, -1).to(state.dtype)
+
+
+def _unrolled(
+    cells: nn.ModuleList, inputs: Tensor, state: Tensor, fresh: Tensor, dropout: Dropout
+) -> Tensor:
+    """Run cells along `[T, B, width]`, the state reset where `fresh [T, B]`."""
+    outputs = []
+    for t in range(len(inputs)):
+        state = torch.where(fresh[t].unsqueeze(-1), torch.zeros_like(state), state)
+        features, state = _through(cells, inputs[t], state, dropout)
+        outputs.append(features)
+    return torch.stack(outputs)
 
 
 def make_torso(observation: Observation, network: Network) -> Torso:

@@ -90,8 +90,8 @@ def _same(file: str, expected: str, digest: str) -> str:
 def _network(configured: Network, file_network: Network, file: str) -> Network:
     """Return the file's network, with the settings' dropout where they describe it.
 
-    Settings that ask for another network are refused, and so is a file that cannot be trained. What is dropped while learning is no part of
-    a network's weights.
+    Settings that ask for another network are refused, and so is a file that cannot be trained.
+    What is dropped while learning is no part of a network's weights.
     """
     file_network.refuse_training()
     if configured == Network():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lanista.errors import ChangedSettingError, LanistaError, RefusedError
 from lanista.games import registry
 from lanista.games.contract import Spec
-from lanista.learn.imitation.settings import Dagger
+from lanista.learn.imitation.settings import Dagger, Imitation
 from lanista.rollout.inference.actor import refuse_temperature
 from lanista.runs.folder import folder_of
 from lanista.runs.serialise import flat
@@ -20,6 +20,8 @@ _EARLIER: dict[str, Any] = {
     "game_settings": {},
     "imitation.critic": "outcome",
     "imitation.gamma": 1.0,
+    "imitation.forecast": [],
+    "imitation.forecast_weight": Imitation.forecast_weight,
     **{f"imitation.dagger.{key}": value for key, value in flat(Dagger())},
 }
 """Settings that came later, with the value that says what was done before there were any."""

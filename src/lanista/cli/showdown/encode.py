@@ -9,16 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from lanista.cli.common.flags import number, optional, switch
+from lanista.cli.common.outputs import Writes
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
+    from lanista.cli.showdown.judging import Judge
+    from lanista.files import Kind
     from lanista.games.contract import Spec
     from lanista.games.showdown.formats import Format
     from lanista.games.showdown.protocol.belief import Belief
-    from lanista.games.showdown.spectating.rows import Row
+    from lanista.games.showdown.spectating.rows import Battle, Row
     from lanista.live.showdown.casting import Who
 
 _LINE = 100
+
+
+def _page_kind(command: Any) -> Kind:
+    from lanista.report.exports import PAGE_KIND
+
+    return PAGE_KIND
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,9 @@ class Encode:
     belief_pool: Annotated[str | None, optional("DIR")] = None
     """The teams that the policy takes others' to come from; unless given, those that it learnt
     with. Without a policy no team is known."""
+    usage: Annotated[Path | None, optional("FILE")] = None
+    """Usage statistics to take others' teams from instead: a chaos JSON file, or what `lanista
+    showdown usage` wrote."""
     seat: Annotated[int, number(1)] = 1
     """Whose view: 1 for p1, 2 for p2."""
     decision: Annotated[int | None, optional("N")] = None
@@ -46,18 +58,26 @@ class Encode:
     """How many choices are listed, likeliest first."""
     choices_only: Annotated[bool, switch()] = False
     """Leave the observation out and list the choices."""
+    page: Annotated[Path | None, optional("FILE"), Writes(_page_kind)] = None
+    """Write the battle turn by turn to this HTML file instead, with bars for the probabilities of
+    both players' choices, also of those that did not show."""
 
     def run(self) -> int:
-        """Print every decision, and return 0."""
+        """Print every decision, or write the page, and return 0."""
+        from lanista.cli.showdown.judging import Judge
+
         if self.seat not in (1, 2):
             raise LanistaError(f"--seat is {self.seat}; give 1 or 2.")
         if self.choices_only and self.policy is None:
             raise LanistaError("--choices-only lists a policy's choices; name one with --policy.")
-        spec, rows = self._read()
+        if self.page is not None:
+            return self._write_page(self.page)
+        spec, battle = self._read((self.seat - 1,))
+        rows = battle.rows
         shown = [row for row in rows if self.decision in (None, row.step + 1)]
         if not shown:
             raise LanistaError(self._nothing([row.step + 1 for row in rows]))
-        judge = _Judge(self.policy, spec) if self.policy else None
+        judge = Judge(self.policy, spec) if self.policy else None
         for row in shown:
             self._show(spec, row, judge)
         return 0
@@ -74,8 +94,22 @@ class Encode:
             f"shows {', '.join(map(str, numbers))}."
         )
 
-    def _read(self) -> tuple[Spec, list[Row]]:
-        from lanista.games.showdown.formats import FORMATS
+    def _write_page(self, path: Path) -> int:
+        from lanista.cli.common.paths import refuse_unwritable
+        from lanista.cli.showdown.judging import Judge, page_of
+        from lanista.files import write_text
+
+        if self.policy is None:
+            raise LanistaError("--page shows a policy's probabilities; name one with --policy.")
+        refuse_unwritable("--page", path)
+        spec, battle = self._read((0, 1), every=True)
+        page = page_of(battle, spec, Judge(self.policy, spec), self.policy, self.top)
+        write_text(path, page, _page_kind(self))
+        print(f"{path}: {len(battle.rows)} decisions")
+        return 0
+
+    def _read(self, seats: tuple[int, ...], every: bool = False) -> tuple[Spec, Battle]:
+        from lanista.games.showdown.formats import FORMATS, format_of_log
         from lanista.games.showdown.observation.description import OBSERVATIONS, describe
         from lanista.games.showdown.spectating.logs import LogError, find_logs, read_logs
         from lanista.games.showdown.spectating.rows import read_battle
@@ -90,28 +124,31 @@ class Encode:
         _, log = next(read_logs(files[0]))
         if isinstance(log, LogError):
             raise LanistaError(f"{self.log} {log}")
-        if log.format not in FORMATS:
+        format = format_of_log(log.format)
+        if format is None:
             raise LanistaError(
                 f"{self.log} is of {log.format}, which is not played here; give a log of "
                 f"{', '.join(FORMATS)}."
             )
-        format = FORMATS[log.format]
         spec = describe(format, "mirror", "", "any", version)
         belief = self._belief(who, format)
         try:
-            return spec, read_battle(log, format, spec, belief, (self.seat - 1,)).rows
+            return spec, read_battle(log, format, spec, belief, seats, every=every)
         except LogError as problem:
             raise LanistaError(f"{self.log} {problem}") from problem
 
     def _who(self) -> Who | None:
         """Return whose view it is, where a policy is named."""
         if self.policy is None:
-            if self.belief_pool is not None:
-                raise LanistaError("--belief-pool is a policy's; name one with --policy.")
+            for flag, value in (("--belief-pool", self.belief_pool), ("--usage", self.usage)):
+                if value is not None:
+                    raise LanistaError(f"{flag} is a policy's; name one with --policy.")
             return None
         from lanista.live.showdown.casting import who_is
 
-        return who_is(self.policy)
+        who = who_is(self.policy)
+        who.refuse_usage(self.usage, self.belief_pool)
+        return who
 
     def _belief(self, who: Who | None, format: Format) -> Belief | None:
         """Return what the policy takes for likely of others' teams, as when it plays."""
@@ -121,9 +158,11 @@ class Encode:
         from lanista.live.showdown.casting import read_belief
 
         with Battles(1) as battles:
-            return read_belief(format, who.belief_pool(self.belief_pool), battles)
+            pool = "" if self.usage else who.belief_pool(self.belief_pool)
+            return read_belief(format, pool, battles, self.usage)
 
-    def _show(self, spec: Spec, row: Row, judge: _Judge | None) -> None:
+    def _show(self, spec: Spec, row: Row, judge: Judge | None) -> None:
+        from lanista.cli.showdown.judging import chosen_of, foes_of
         from lanista.games.showdown.actions.order_words import choice_words
         from lanista.games.showdown.observation.words import observation_words
 
@@ -132,56 +171,18 @@ class Encode:
             for token in observation_words(spec.observation, row.observation):
                 text = ", ".join(f"{name} {value}" for name, value in token.values)
                 print(_wrapped(f"  {token.name}: ", text))
-        head = 0 if row.request.get("teamPreview") and len(spec.heads) > 1 else -1
-        chosen, foes = row.action[head], _foes(spec, row)
+        chosen, foes = chosen_of(spec, row), foes_of(spec, row)
         if judge is None:
-            print(f"  chosen: {choice_words(row.request, chosen, foes)}")
+            if chosen is not None:
+                print(f"  chosen: {choice_words(row.request, chosen, foes)}")
             return
-        chances = judge.chances(row, head)
+        chances = judge.chances(row)
         for choice in sorted(chances, key=lambda one: -chances[one])[: self.top]:
             mark = "  <- chosen" if choice == chosen else ""
             print(f"  {chances[choice]:.3f}  {choice_words(row.request, choice, foes)}{mark}")
         rest = len(chances) - self.top
-        if rest > 0:
+        if rest > 0 and chosen is not None:
             print(f"  {rest} more; the one chosen has {chances.get(chosen, 0.0):.3f}")
-
-
-class _Judge:
-    """A policy that is asked for its probabilities."""
-
-    def __init__(self, path: str, spec: Spec) -> None:
-        from lanista.nets.policy_file import load_policy
-
-        self.spec, self.policy = spec, load_policy(path, spec).policy
-        if self.policy.state_size:
-            raise LanistaError(
-                f"{path} remembers earlier decisions, of which a log lacks some; leave --policy "
-                f"out and give --observation {spec.facts.observation_version}."
-            )
-
-    def chances(self, row: Row, head: int) -> dict[int, float]:
-        """Return the probability of every legal choice of the head that is asked."""
-        import torch
-
-        mask = torch.from_numpy(row.mask[None])
-        with torch.no_grad():
-            logits = self.policy(torch.from_numpy(row.observation[None]))
-            log_probs: Any = self.policy.heads.log_probs(logits, mask)
-        sizes = [one.size for one in self.spec.heads]
-        start = 0 if head == 0 else sum(sizes[:-1])
-        legal = row.mask[start : start + sizes[head]].nonzero()[0].tolist()
-        return {choice: float(log_probs[0, start + choice].exp()) for choice in legal}
-
-
-def _foes(spec: Spec, row: Row) -> list[str]:
-    from lanista.games.showdown.observation.words import value_words
-
-    first, places = ("foe.species", 0), 2 if spec.heads[-1].parts else 1
-    if spec.facts.observation_version == 1:
-        first = ("place.species", places)
-    field = next(one for one in spec.observation.fields if one.name == first[0])
-    numbers = row.observation[spec.observation.slice_of(first[0])].tolist()
-    return [value_words(field, number) for number in numbers[first[1] : first[1] + places]]
 
 
 def _wrapped(head: str, text: str) -> str:

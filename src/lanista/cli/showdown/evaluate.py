@@ -28,8 +28,8 @@ class Evaluate:
     """Let a player meet poke-env's own players on a real server, and say how strong it is.
 
     Both bring the same team, the teams of the pool in turn, and every pair of battles has the sides
-    swapped. The server runs on this machine and ends with the command. Battles on a server cannot
-    be played again: their dice are the server's own.
+    swapped; with --different-teams each side has its own. The server runs on this machine and ends
+    with the command. Battles on a server cannot be played again: their dice are the server's own.
     """
 
     policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
@@ -46,9 +46,18 @@ class Evaluate:
     team_pool: Annotated[str | None, optional("DIR")] = None
     """A folder of teams instead, or a pool that comes along (two, held-out, final); two unless
     given."""
+    different_teams: Annotated[bool, switch()] = False
+    """Give the two sides different teams of the pool; in every pair of battles both players have
+    either once."""
+    by_pokemon: Annotated[bool, switch()] = False
+    """Show how often battles are won in which each of POLICY's Pokémon takes the field; --output
+    has it always."""
     belief_pool: Annotated[str | None, optional("DIR")] = None
     """The teams that the player takes others' to come from; unless given, those that the policy
     learnt with."""
+    usage: Annotated[Path | None, optional("FILE")] = None
+    """Usage statistics to take others' teams from instead: a chaos JSON file, or what `lanista
+    showdown usage` wrote."""
     format: Annotated[str | None, optional("F")] = None
     """The format; the policy's own unless given."""
     greedy: Annotated[bool, switch()] = False
@@ -108,8 +117,15 @@ class Evaluate:
         manner = manner_of(who, self.greedy, self.temperature)
         names = list(dict.fromkeys(split_names(self.opponents, "--opponents")))
         fixed_bouts(names, (), 1)  # A wrong name is told before anything is started.
-        belief_pool = who.belief_pool(self.belief_pool)
-        teams = read_teams(who.format, file=self.team, pool=self.team_pool, belief_pool=belief_pool)
+        who.refuse_usage(self.usage, self.belief_pool)
+        belief_pool = "" if self.usage else who.belief_pool(self.belief_pool)
+        teams = read_teams(
+            who.format,
+            file=self.team,
+            pool=self.team_pool,
+            belief_pool=belief_pool,
+            usage=self.usage,
+        )
         for name, why in teams.left_out.items():
             print(f"{name} is left out: {why}")
         spec = who.spec(teams.version)
@@ -119,7 +135,7 @@ class Evaluate:
         pairs = -(-self.battles // 2)
         if 2 * pairs != self.battles:
             print(f"{self.battles:,} battles are no pairs; {2 * pairs:,} are played against each.")
-        bouts = fixed_bouts(names, teams.brought, pairs)
+        bouts = fixed_bouts(names, teams.brought, pairs, different=self.different_teams)
         return Evaluation(self, who, teams, player, str(manner), names, bouts)
 
 
@@ -189,22 +205,25 @@ class Evaluation:
         )
         await play_bouts(setting, self.bouts, self.command.concurrency)
 
-    def score(self, opponent: str, team: str | None = None) -> Score:
-        """Return how the player did against an opponent, with one team or with all."""
-        from lanista.cli.showdown.score import score_of
-
-        chosen = [
+    def against(self, opponent: str, team: str | None = None) -> list[Played]:
+        """Return the battles against an opponent, with one team or with all."""
+        return [
             battle
             for battle in self.played
             if battle.bout.opponent == opponent
             and (team is None or (battle.bout.team is not None and battle.bout.team.name == team))
         ]
-        return score_of(chosen)
+
+    def score(self, opponent: str, team: str | None = None) -> Score:
+        """Return how the player did against an opponent, with one team or with all."""
+        from lanista.cli.showdown.score import score_of
+
+        return score_of(self.against(opponent, team))
 
     def say(self) -> None:
         """Print how the player did against each, with each team."""
         from lanista.cli.common.table import console, table
-        from lanista.cli.showdown.score import COLUMNS, first_seat, row
+        from lanista.cli.showdown.score import COLUMNS, POKEMON_COLUMNS, first_seat, row
 
         out = console()
         names = [team.name for team in self.teams.brought]
@@ -212,8 +231,7 @@ class Evaluation:
             f"{self.who.format.name}: {self.command.policy} ({self.player.digest[:12]}) plays "
             f"{self.manner}\non {self.command.servers} real server"
             f"{'s' if self.command.servers > 1 else ''} against poke-env's players; "
-            f"{'both bring the same team' if names else 'the server deals the teams'}, sides "
-            f"swapped, seed {self.command.seed}\n"
+            f"{self._teams_in_words()}, sides swapped, seed {self.command.seed}\n"
             "[95 % intervals]: score over pairs of battles, wins/n Wilson's"
         )
         rows = [row(name, "all", self.score(name)) for name in self.names]
@@ -228,8 +246,25 @@ class Evaluation:
                 if (name, team) in met
             ]
         out.print(table(COLUMNS, rows, left=2))
+        if self.command.by_pokemon:
+            out.print(table(POKEMON_COLUMNS, self._pokemon_rows(), left=2))
         out.print(first_seat(self.played))
         out.print(self._remarks())
+
+    def _teams_in_words(self) -> str:
+        if not self.teams.brought:
+            return "the server deals the teams"
+        different = self.command.different_teams
+        return "the sides bring different teams" if different else "both bring the same team"
+
+    def _pokemon_rows(self) -> list[tuple[str, ...]]:
+        from lanista.cli.showdown.score import pokemon_row, pokemon_scores
+
+        return [
+            pokemon_row(opponent, name, score)
+            for opponent in self.names
+            for name, score in pokemon_scores(self.against(opponent)).items()
+        ]
 
     def _remarks(self) -> str:
         results = [battle.result for battle in self.played]

@@ -80,6 +80,8 @@ def _say(done: Imported) -> None:
     if not done.decisions:
         return
     print(f"format: {done.format}")
+    if done.open_sheets:
+        print(f"open team sheets: in {done.open_sheets} of the battles used")
     print(
         f"decisions: {done.known} known ({done.known / done.decisions:.1%}), {done.partly} known "
         f"in part, {done.unknown} unknown; only those known in full are written"

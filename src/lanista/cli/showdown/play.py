@@ -62,6 +62,9 @@ class Play:
     belief_pool: Annotated[str | None, optional("DIR")] = None
     """The teams that the player takes others' to come from; unless given, those that the policy
     learnt with."""
+    usage: Annotated[Path | None, optional("FILE")] = None
+    """Usage statistics to take others' teams from instead: a chaos JSON file, or what `lanista
+    showdown usage` wrote."""
     concurrency: Annotated[int, number(8)] = 8
     """How many battles are played side by side at most."""
     greedy: Annotated[bool, switch()] = False
@@ -103,8 +106,9 @@ class Play:
             raise LanistaError(_no_team(who.format.name))
         if self.save_replays is not None:
             refuse_unwritable_folder("--save-replays", self.save_replays)
-        belief_pool = who.belief_pool(self.belief_pool)
-        teams = read_teams(who.format, file=self.team, belief_pool=belief_pool)
+        who.refuse_usage(self.usage, self.belief_pool)
+        belief_pool = "" if self.usage else who.belief_pool(self.belief_pool)
+        teams = read_teams(who.format, file=self.team, belief_pool=belief_pool, usage=self.usage)
         name, password = self._account(url)
         spec = who.spec(teams.version)
         source = self._source(who, spec, manner.temperature)

@@ -11,11 +11,15 @@ import numpy as np
 
 from lanista.cli.common.table import interval
 from lanista.evaluation.score import Estimate, mean_score, smallest_difference, unit_means, wilson
+from lanista.games.showdown.protocol.battle_state import base_of
+from lanista.games.showdown.protocol.vocabulary import to_id
+from lanista.games.showdown.teams.sets import species_names
 
 if TYPE_CHECKING:
     from lanista.cli.showdown.evaluate import Evaluation
     from lanista.live.showdown.gauntlet import Played
 
+POKEMON_COLUMNS = ("opponent", "Pokémon", "n", "fielded", "wins/n fielded", "wins/n without")
 COLUMNS = ("opponent", "team", "n", "wins", "ties", "losses", "cut off", "score", "wins/n")
 
 
@@ -71,6 +75,70 @@ def row(opponent: str, team: str, score: Score) -> tuple[str, ...]:
     return (opponent, team, *shown, interval(score.score), interval(score.win_rate))
 
 
+@dataclass(frozen=True)
+class PokemonScore:
+    """How a player did in the battles in which one of its Pokémon took the field."""
+
+    battles: int
+    """Battles with a result whose team has it."""
+    fielded: int
+    """Those in which it took the field."""
+    win_rate: Estimate | None
+    """Wins/n in those, with Wilson's interval."""
+    win_rate_without: Estimate | None
+    """Wins/n in the others."""
+
+
+def pokemon_scores(played: Sequence[Played]) -> dict[str, PokemonScore]:
+    """Return a score for every Pokémon that a team has, the lowest first.
+
+    Which Pokémon take the field is the player's own choice and the battle's course: a low score
+    says where battles are lost, not why.
+    """
+    wins: dict[tuple[str, bool], list[bool]] = {}
+    for battle in played:
+        result = _result(battle)
+        if result is None:
+            continue
+        for name, took_field in _party(battle).items():
+            wins.setdefault((name, took_field), []).append(result == 1)
+    scores = {
+        name: _pokemon(wins.get((name, True), []), wins.get((name, False), []))
+        for name in sorted({name for name, _ in wins})
+    }
+    return dict(sorted(scores.items(), key=lambda item: _value(item[1].win_rate)))
+
+
+def _party(battle: Played) -> dict[str, bool]:
+    """Return the Pokémon of the player's team, and whether each took the field.
+
+    Battles name forms as they are at the moment, a team as they were brought.
+    """
+    shown = {base_of(to_id(name)): name for name in battle.fielded}
+    if battle.bout.team is None:
+        return dict.fromkeys(shown.values(), True)
+    return {name: base_of(to_id(name)) in shown for name in species_names(battle.bout.team.packed)}
+
+
+def _pokemon(fielded: list[bool], stayed: list[bool]) -> PokemonScore:
+    return PokemonScore(
+        battles=len(fielded) + len(stayed),
+        fielded=len(fielded),
+        win_rate=wilson(sum(fielded), len(fielded)),
+        win_rate_without=wilson(sum(stayed), len(stayed)),
+    )
+
+
+def _value(estimate: Estimate | None) -> float:
+    return 2.0 if estimate is None else estimate.value
+
+
+def pokemon_row(opponent: str, name: str, score: PokemonScore) -> tuple[str, ...]:
+    """Return a line of the table of Pokémon."""
+    rates = (interval(score.win_rate), interval(score.win_rate_without))
+    return (opponent, name, f"{score.battles:,}", f"{score.fielded:,}", *rates)
+
+
 def first_seat(played: Sequence[Played]) -> str:
     """Return how the player did as p1 and as p2."""
     scores = []
@@ -93,10 +161,12 @@ def described(evaluation: Evaluation, complete: bool) -> dict[str, Any]:
         "format": evaluation.who.format.name,
         "seed": command.seed,
         "battles_each": command.battles,
+        "different_teams": command.different_teams,
         "complete": complete,
         "opponents": {
             name: asdict(evaluation.score(name))
             | {"teams": {team: asdict(evaluation.score(name, team)) for team in teams}}
+            | {"pokemon": _by_pokemon(evaluation, name)}
             for name in evaluation.names
         },
         "teams": {team.name: team.packed for team in evaluation.teams.brought},
@@ -127,5 +197,12 @@ def _row(battle: Played) -> dict[str, Any]:
         "unit": bout.unit,
         "opponent": bout.opponent,
         "team": team,
+        "their_team": bout.their_team.name if bout.their_team is not None else team,
+        "fielded": list(battle.fielded),
     }
     return result | bout_values | {"stalled": battle.stalled}
+
+
+def _by_pokemon(evaluation: Evaluation, opponent: str) -> dict[str, Any]:
+    scores = pokemon_scores(evaluation.against(opponent))
+    return {name: asdict(score) for name, score in scores.items()}

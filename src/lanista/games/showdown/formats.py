@@ -43,6 +43,19 @@ def format_named(name: str) -> Format:
     return FORMATS[name]
 
 
+BEST_OF_THREE = "bo3"
+"""Ends the name of a format whose battles are those of another, in sets of up to three with open
+team sheets."""
+
+
+def format_of_log(name: str) -> Format | None:
+    """Return the format that a battle log's name means here; None where it is not played.
+
+    A battle of a best-of-three set is one of the format itself: the sheets are lines of its log.
+    """
+    return FORMATS.get(name) or FORMATS.get(name.removesuffix(BEST_OF_THREE))
+
+
 def same_choices(one: Format, other: Format) -> bool:
     """Return whether a policy of one format sees and chooses in the other as in its own."""
     return (one.doubles, one.brings_team) == (other.doubles, other.brings_team)

@@ -22,6 +22,7 @@ from lanista.data.demonstrations import UNKNOWN, Demonstrations, Indices
 from lanista.data.trajectory import to_tensor
 from lanista.games.contract import Spec
 from lanista.games.streams import uniforms
+from lanista.learn.imitation.forecast import LAST, Forecast, next_rows
 from lanista.learn.imitation.settings import Imitation
 from lanista.learn.learner import BrokenLossError
 from lanista.learn.losses import imitation, outcome_loss, value_loss
@@ -51,6 +52,8 @@ class Shown:
     """`[N]`: what a value critic should say; NaN where the outcome is not known."""
     match: NDArray[np.int64]
     """`[N]`."""
+    forecast: Tensor | None = None
+    """`[N]`: how wrong the next view was predicted; NaN where there is none. None: it was not."""
 
 
 class Cloner:
@@ -68,9 +71,15 @@ class Cloner:
         if settings.value_weight:
             width = self.policy.torso.width
             self.critic = Critic(spec, network, settings.critic, features=width).to(self.device)
-        self.parameters = list(self.policy.parameters())
-        if self.critic is not None:
-            self.parameters += self.critic.parameters()
+        self.forecast: Forecast | None = None
+        """Predicts fields of the next view; it shapes the torso and is not kept."""
+        if settings.forecast and settings.forecast_weight:
+            width, tokens = self.policy.torso.width, network.readout is not None
+            forecast = Forecast(spec.observation, settings.forecast, width, tokens)
+            self.forecast = forecast.to(self.device)
+        self.parameters = [
+            parameter for module in self._modules().values() for parameter in module.parameters()
+        ]
         # The rate is set before every step.
         self.optimiser = torch.optim.AdamW(
             self.parameters, weight_decay=settings.weight_decay, fused=True
@@ -147,13 +156,20 @@ class Cloner:
 
     def losses(self, data: Demonstrations, trajectories: Indices) -> dict[str, float]:
         """Return the mean losses over the decisions of `trajectories`; nothing is learned."""
-        sums, total = {"nll": 0.0, "value": 0.0}, 0
-        for shown in judged(self.policy, self.critic, data, trajectories, self.settings.gamma):
+        sums, total = {"nll": 0.0, "value": 0.0, "forecast": 0.0}, 0
+        forecast = self.forecast
+        for shown in judged(
+            self.policy, self.critic, data, trajectories, self.settings.gamma, forecast
+        ):
             for name, value in _terms(self.policy, shown).items():
                 sums[name] += float(value) * len(shown.match)
             total += len(shown.match)
-        names = ("nll", "value") if self.critic is not None else ("nll",)
-        return {name: sums[name] / total for name in names}
+        return {name: sums[name] / total for name in self._named_losses}
+
+    @property
+    def _named_losses(self) -> list[str]:
+        present = {"nll": True, "value": self.critic is not None, "forecast": self.forecast}
+        return [name for name, there in present.items() if there]
 
     def state(self) -> dict[str, Any]:
         """Return all that the coming epochs depend on."""
@@ -170,9 +186,8 @@ class Cloner:
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go on from `state`."""
-        self.policy.load_state_dict(state["weights"]["policy"])
-        if self.critic is not None:
-            self.critic.load_state_dict(state["weights"]["critic"])
+        for name, module in self._modules().items():
+            module.load_state_dict(state["weights"][name])
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state["optimiser"], "param_groups": groups})
         self._best = state["best"]
@@ -181,12 +196,14 @@ class Cloner:
         self.round, self.round_began = state.get("round", 0), state.get("round_began", 0)
         self.history = list(state["history"])
 
+    def _modules(self) -> dict[str, nn.Module]:
+        modules = {"policy": self.policy, "critic": self.critic, "forecast": self.forecast}
+        return {name: module for name, module in modules.items() if module is not None}
+
     def _weights(self) -> dict[str, dict[str, Tensor]]:
-        modules: dict[str, nn.Module | None] = {"policy": self.policy, "critic": self.critic}
         return {
             name: {key: tensor.detach().clone() for key, tensor in module.state_dict().items()}
-            for name, module in modules.items()
-            if module is not None
+            for name, module in self._modules().items()
         }
 
     def _shuffled(
@@ -211,9 +228,12 @@ class Cloner:
         self, data: Demonstrations, trajectories: Indices | None, rows: Indices
     ) -> dict[str, float]:
         gamma = self.settings.gamma
-        shown = show(self.policy, self.critic, data, rows, trajectories, gamma=gamma)
+        shown = show(
+            self.policy, self.critic, data, rows, trajectories, gamma=gamma, forecast=self.forecast
+        )
         terms = _terms(self.policy, shown)
         loss = terms["nll"] + self.settings.value_weight * terms["value"]
+        loss = loss + self.settings.forecast_weight * terms["forecast"]
         if not bool(torch.isfinite(loss)):
             raise BrokenLossError(
                 f"The loss is {float(loss.detach())} in epoch {self.epoch + 1}; try a smaller lr."
@@ -226,8 +246,7 @@ class Cloner:
         if self.policy.network.normalise_observations is not None:
             device = next(self.policy.parameters()).device
             observe(self.policy, to_tensor(data.observation[rows], device))
-        names = ("nll", "value") if self.critic is not None else ("nll",)
-        return {name: float(terms[name].detach()) for name in names}
+        return {name: float(terms[name].detach()) for name in self._named_losses}
 
     def _set_lr(self, of_epoch: float) -> None:
         """Set the learning rate for this share of the epoch."""
@@ -247,6 +266,7 @@ def show(
     trajectories: Indices | None = None,
     *,
     gamma: float = 1.0,
+    forecast: Forecast | None = None,
 ) -> Shown:
     """Show `rows` to the networks; a recurrent policy needs their whole `trajectories`."""
     device = next(policy.parameters()).device
@@ -269,7 +289,17 @@ def show(
         outcome=to_tensor(data.outcome[owner].astype(np.int64), device),
         returns=to_tensor(data.returns(gamma)[rows], device),
         match=data.match[owner],
+        forecast=None if forecast is None else _forecast(forecast, features, data, rows),
     )
+
+
+def _forecast(forecast: Forecast, features: Tensor, data: Demonstrations, rows: Indices) -> Tensor:
+    """Return how wrong the next views are predicted, `[N]`; NaN where there is none."""
+    after = next_rows(data, rows)
+    view = to_tensor(data.observation[np.maximum(after, 0)], features.device)
+    has_next = to_tensor(after != LAST, features.device)
+    losses: Tensor = forecast(features, view)
+    return losses.masked_fill(~has_next, math.nan)
 
 
 def judged(
@@ -278,12 +308,13 @@ def judged(
     data: Demonstrations,
     trajectories: Indices,
     gamma: float = 1.0,
+    forecast: Forecast | None = None,
 ) -> Iterator[Shown]:
     """Yield all decisions of `trajectories` with what the networks say, without a gradient."""
     policy.eval()
     with torch.no_grad():
         for batch, rows in _packed(data, trajectories, JUDGED_AT_ONCE):
-            yield show(policy, critic, data, rows, batch, gamma=gamma)
+            yield show(policy, critic, data, rows, batch, gamma=gamma, forecast=forecast)
 
 
 def _packed(
@@ -309,10 +340,11 @@ def _unrolled(policy: Policy, observation: Tensor, index: Tensor) -> Tensor:
 
 
 def _terms(policy: Policy, shown: Shown) -> dict[str, Tensor]:
-    """Return the losses: of the choices, and of the critic where the outcome is known."""
+    """Return the losses: of the choices, of the critic where the outcome is known, and of what
+    was predicted."""
     valid = torch.ones(len(shown.action), dtype=torch.bool, device=shown.action.device)
     nll = imitation(policy.heads, shown.log_probs, shown.action, shown.mask, valid).loss
-    return {"nll": nll, "value": _critic_loss(shown)}
+    return {"nll": nll, "value": _critic_loss(shown), "forecast": _forecast_loss(shown)}
 
 
 def _critic_loss(shown: Shown) -> Tensor:
@@ -322,3 +354,11 @@ def _critic_loss(shown: Shown) -> Tensor:
     if out.dim() == 1:
         return value_loss(out, shown.returns, has_outcome).loss
     return outcome_loss(out, shown.outcome.clamp(min=0), has_outcome).loss
+
+
+def _forecast_loss(shown: Shown) -> Tensor:
+    losses = shown.forecast
+    has_next = None if losses is None else ~losses.isnan()
+    if losses is None or has_next is None or not bool(has_next.any()):
+        return shown.log_probs.new_zeros(())
+    return losses[has_next].mean()

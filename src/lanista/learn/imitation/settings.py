@@ -59,6 +59,11 @@ class Imitation:
     told otherwise. outcome: the chances of win, draw and loss (learning.critic_output outcome)."""
     gamma: float = 1.0
     """Discount of the value critic's returns; the learning.gamma of the run that takes it over."""
+    forecast: tuple[str, ...] = ()
+    """Fields of the seat's next view that are predicted beside the choice, categories such as
+    foe.turn1_move (what an opponent's Pokémon did); an auxiliary loss. None unless named."""
+    forecast_weight: float = 0.25
+    """Weight of that loss."""
     hold_out: float = 0.1
     """Share of the deals that are kept for judging alone."""
     patience: int = 3
@@ -74,7 +79,8 @@ class Imitation:
         for name in ("epochs", "batch_size"):
             if getattr(self, name) < 1:
                 raise LanistaError(f"{name} is {getattr(self, name)}; give at least 1.")
-        for name in ("lr_end", "weight_decay", "max_grad_norm", "value_weight", "patience", "seed"):
+        weights = ("weight_decay", "value_weight", "forecast_weight")
+        for name in ("lr_end", "max_grad_norm", "patience", "seed", *weights):
             if not getattr(self, name) >= 0:
                 raise LanistaError(f"{name} is {getattr(self, name)}; give at least 0.")
         if not 0 < self.lr < float("inf"):

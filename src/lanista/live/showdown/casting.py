@@ -18,7 +18,9 @@ from lanista.games.contract import GameError, Spec
 from lanista.games.showdown.formats import Format, format_named, same_choices
 from lanista.games.showdown.game import DEFAULT_FORMAT
 from lanista.games.showdown.observation.description import NAME, describe
+from lanista.games.showdown.observation.token_fields import VERSION
 from lanista.games.showdown.protocol.belief import Belief
+from lanista.games.showdown.protocol.usage import read_usage
 from lanista.games.showdown.sim.battles import Battles
 from lanista.games.showdown.teams.pool import Pool, Team, load_pool, pool_folder
 from lanista.games.trusted_names import refuse_settings
@@ -60,6 +62,18 @@ class Who:
         except GameError as error:
             raise LanistaError(f"{self.word} is refused: {error}") from error
         return self.team_pool
+
+    def refuse_usage(self, usage: Path | None, belief_pool: str | None) -> None:
+        """Refuse usage statistics for who cannot read them, and beside a pool."""
+        if usage is None:
+            return
+        if belief_pool is not None:
+            raise LanistaError("--usage and --belief-pool both say what others bring; give one.")
+        if self.observation != VERSION:
+            raise LanistaError(
+                f"--usage is for players that read observation {VERSION}, and {self.word} reads "
+                f"{self.observation}; leave it out, or name a pool with --belief-pool."
+            )
 
     def spec(self, version: str) -> Spec:
         """Return the game that it plays; `version` is the simulator's."""
@@ -132,15 +146,28 @@ class Teams:
 
 
 def read_teams(
-    format: Format, *, file: Path | None = None, pool: str | None = None, belief_pool: str = ""
+    format: Format,
+    *,
+    file: Path | None = None,
+    pool: str | None = None,
+    belief_pool: str = "",
+    usage: Path | None = None,
 ) -> Teams:
-    """Read what is to be brought, and have the simulator judge it before anybody connects."""
+    """Read what is to be brought, and have the simulator judge it before anybody connects.
+
+    With `usage`, what others bring is believed from these statistics and not from a pool.
+    """
     with Battles(1) as battles:
         version = battles.simulator_version
         if not format.brings_team:
             if file is not None or pool is not None:
                 raise LanistaError(
                     f"Nobody brings a team to {format.name}; leave --team and --team-pool out."
+                )
+            if usage is not None:
+                raise LanistaError(
+                    f"The simulator makes the teams of {format.name}, and what they bring is known "
+                    "already; leave --usage out."
                 )
             return Teams((), None, "", version, {})
         team_pool: Pool | None = None
@@ -149,14 +176,17 @@ def read_teams(
         else:
             team_pool = load_pool(pool_folder(pool or ""), format.name, battles)
             brought = team_pool.teams
-        belief = read_belief(format, belief_pool, battles)
-    return Teams(
-        brought, belief, belief_pool, version, dict(team_pool.left_out) if team_pool else {}
-    )
+        belief = read_belief(format, belief_pool, battles, usage)
+    believed = belief_pool if usage is None else str(usage)
+    return Teams(brought, belief, believed, version, dict(team_pool.left_out) if team_pool else {})
 
 
-def read_belief(format: Format, belief_pool: str, battles: Battles) -> Belief:
-    """Return what is likely of somebody who brings a team of this pool."""
+def read_belief(
+    format: Format, belief_pool: str, battles: Battles, usage: Path | None = None
+) -> Belief:
+    """Return what is likely of somebody who brings a team of this pool, or as statistics say."""
+    if usage is not None:
+        return Belief((), read_usage(usage))
     try:
         believed = load_pool(pool_folder(belief_pool), format.name, battles)
     except GameError as error:

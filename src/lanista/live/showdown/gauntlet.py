@@ -1,4 +1,4 @@
-"""Lets one player meet poke-env's own players on real servers, teams mirrored, sides swapped.
+"""Lets one player meet poke-env's own players on real servers, sides swapped.
 
 Fixes the pairings beforehand, with team and side, plays that in lanes side by side, and
 hands over what came of each battle. How strong that makes anybody is reckoned elsewhere.
@@ -45,11 +45,13 @@ class Bout:
 
     number: int
     unit: int
-    """Two battles of one number: the same opponent and team, sides swapped."""
+    """Two battles of one number: the same opponent and teams, sides swapped."""
     opponent: str
     team: Team | None
     challenges: bool
     """The player challenges, which makes it p1; otherwise it is challenged."""
+    their_team: Team | None = None
+    """What the opponent brings, where that is not the same team."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +61,52 @@ class Played:
     bout: Bout
     result: Result
     stalled: bool = False
+    fielded: tuple[str, ...] = ()
+    """The player's Pokémon that took the field."""
 
 
-def fixed_bouts(opponents: Sequence[str], teams: Sequence[Team], units: int) -> list[Bout]:
-    """Return `units` pairs of battles against each opponent, the teams in turn."""
+def fixed_bouts(
+    opponents: Sequence[str], teams: Sequence[Team], units: int, *, different: bool = False
+) -> list[Bout]:
+    """Return `units` pairs of battles against each opponent, the teams in turn.
+
+    Both bring the same team. With `different`, p1 and p2 bring two teams in both battles of a pair,
+    so that each player has either once; all pairs of teams are met in turn.
+    """
     for name in opponents:
         if name not in OPPONENTS:
             raise LanistaError(f"poke-env has no player {name!r}; {nearest(name, OPPONENTS)}")
+    if different and len(teams) < 2:
+        raise LanistaError(
+            f"Different teams need a pool of two or more, and there are {len(teams)}."
+        )
     bouts: list[Bout] = []
     for round in range(units):
-        team = teams[round % len(teams)] if teams else None
+        first = second = teams[round % len(teams)] if teams else None
+        if different:
+            second = _another(teams, round)
         for at, opponent in enumerate(opponents):
-            unit = round * len(opponents) + at
-            for challenges in (True, False):
-                bouts.append(Bout(len(bouts), unit, opponent, team, challenges))
+            unit, number = round * len(opponents) + at, len(bouts)
+            theirs = (second, first) if different else (None, None)
+            bouts.append(Bout(number, unit, opponent, first, True, theirs[0]))
+            bouts.append(Bout(number + 1, unit, opponent, second, False, theirs[1]))
     return bouts
+
+
+def _another(teams: Sequence[Team], round: int) -> Team:
+    """Return a team that is not the one whose turn it is: every other one as often."""
+    distance = 1 + round // len(teams) % (len(teams) - 1)
+    return teams[(round + distance) % len(teams)]
+
+
+def fielded(log: Sequence[str], seat: int) -> tuple[str, ...]:
+    """Return which Pokémon of a seat took the field, by their names, in order."""
+    names: dict[str, None] = {}
+    for line in log:
+        fields = line.split("|")
+        if len(fields) > 3 and fields[1] in ("switch", "drag") and fields[2][:2] == f"p{seat + 1}":
+            names[fields[3].split(",")[0]] = None
+    return tuple(names)
 
 
 @dataclass(frozen=True)
@@ -162,8 +195,9 @@ class _Lane:
 
     async def _play(self, bout: Bout, ours: ServerPlayer, theirs: Any) -> Played:
         packed = bout.team.packed if bout.team is not None else None
-        if packed is not None:
-            theirs.update_team(packed)
+        their_team = bout.their_team or bout.team
+        if their_team is not None:
+            theirs.update_team(their_team.packed)
         if bout.challenges:
             other = asyncio.create_task(theirs.accept_challenges(ours.username, 1))
             mine = ours.challenge(theirs.username, packed, bout.number)
@@ -188,7 +222,8 @@ class _Lane:
             battle.cancel()
             other.cancel()
         # Thousands of battles are kept; their lines are not needed.
-        return Played(bout, replace(result, log=()), stalled=not done)
+        seen = fielded(result.log, result.seat)
+        return Played(bout, replace(result, log=()), stalled=not done, fielded=seen)
 
     async def _tidy(self, name: str, sound: bool) -> None:
         """Have an opponent forget its battle; one that hangs in it is replaced."""

@@ -95,7 +95,17 @@ class Folded:
     text: str
 
 
-Element = Chart | Panels | Table | Swatches | Facts | Words | Folded
+@dataclass(frozen=True)
+class Bars:
+    """Shares of a whole as bars, each with its words; drawn by the page alone, without a script."""
+
+    title: str
+    bars: Sequence[tuple[str, float, bool]]
+    """Words, a share from 0 to 1, and whether it is marked."""
+    note: str = ""
+
+
+Element = Chart | Panels | Table | Swatches | Facts | Words | Folded | Bars
 
 
 @dataclass(frozen=True)
@@ -140,6 +150,8 @@ class _Writer:
             return f"<dl>{''.join(f'<div>{pair}</div>' for pair in pairs)}</dl>"
         if isinstance(element, Words):
             return f"<p>{shown(element.text)}</p>"
+        if isinstance(element, Bars):
+            return _bars(element)
         return (
             f"<details><summary>{shown(element.title)}</summary>"
             f"<pre>{escape(element.text)}</pre></details>"
@@ -166,6 +178,19 @@ class _Writer:
             head = f"<h3>{shown(title)} <span>{shown(note)}</span></h3>"
             cells.append(f'<div class="panel">{head}{place}</div>')
         return f'<div class="panels">{"".join(cells)}</div>'
+
+
+def _bars(bars: Bars) -> str:
+    rows = []
+    for words, share, marked in bars.bars:
+        kind = ' class="marked"' if marked else ""
+        width = f"{100 * min(max(share, 0.0), 1.0):.1f}%"
+        rows.append(
+            f'<li{kind}><span class="share">{share:.3f}</span><span class="bar">'
+            f'<i style="width:{width}"></i></span><span>{shown(words)}</span></li>'
+        )
+    note = f'<p class="lead">{shown(bars.note)}</p>' if bars.note else ""
+    return f'<h3>{shown(bars.title)}</h3><ol class="bars">{"".join(rows)}</ol>{note}'
 
 
 def _table(table: Table) -> str:

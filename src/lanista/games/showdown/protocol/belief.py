@@ -7,11 +7,12 @@ Knows nothing of the truth: it sees what the tracker has seen.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from lanista.games.showdown.protocol.battle_state import Mon, base_of
+from lanista.games.showdown.protocol.traits import Usage
 from lanista.games.showdown.protocol.vocabulary import NONE, OTHER, dex
 from lanista.games.showdown.teams.sets import Set, unpack
 
@@ -48,9 +49,11 @@ def seen_of(mon: Mon) -> Seen:
 
 
 class Belief:
-    """Sets of a pool, asked what is likely."""
+    """Sets of a pool, or usage statistics, asked what is likely."""
 
-    def __init__(self, sets: Iterable[Set]) -> None:
+    def __init__(self, sets: Iterable[Set], usage: Mapping[str, Usage] | None = None) -> None:
+        """`usage` is what players bring, by species: it stands in the place of the prior."""
+        self.usage = usage or {}
         self._sets: dict[str, list[Set]] = {}
         for mon_set in sets:
             self._sets.setdefault(base_of(mon_set.species), []).append(mon_set)

@@ -1,7 +1,8 @@
 """What an opponent's Pokémon probably has: shares of items, abilities, Tera types and moves.
 
-The prior is what the simulator's own sets of the species bring; sets of a pool that agree with
-everything revealed count beside it. Knows nothing of the truth: it sees what the tracker has seen.
+The prior is what players bring where usage statistics tell it, otherwise what the simulator's own
+sets of the species have; sets of a pool that agree with everything revealed count beside it.
+Knows nothing of the truth: it sees what the tracker has seen.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ PRIOR_SETS = 8
 """How many sets of a pool the prior counts as much as."""
 SURPRISE = {"items": 0.4, "abilities": 0.05, "teras": 0.5, "moves": 0.2}
 """How much of the prior is what any species brings: people build other sets than a generator."""
+TOLD_SURPRISE = 0.05
+"""The same where statistics tell what players bring."""
 Shares = Mapping[str, float]
 
 
@@ -43,7 +46,7 @@ def likely(mon: Mon, belief: Belief | None) -> Likely:
 @lru_cache(maxsize=1 << 12)
 def _likely(seen: Seen, belief: Belief | None) -> Likely:
     agreeing = belief.agreeing(seen) if belief is not None else ()
-    mixed = _mixed(_prior(seen.species, seen.base), agreeing)
+    mixed = _mixed(_prior(seen.species, seen.base, belief), agreeing)
     item, ability, tera = seen.item, seen.ability, seen.tera
     return Likely(
         {item: 1.0} if item else {} if item is not None else _sorted(mixed.items),
@@ -54,14 +57,18 @@ def _likely(seen: Seen, belief: Belief | None) -> Likely:
 
 
 @lru_cache(maxsize=1 << 10)
-def _prior(species: str, base: str) -> Usage:
+def _prior(species: str, base: str, belief: Belief | None) -> Usage:
     """Return what a species brings, and with some chance what any does."""
-    usual, general = traits().usage_of(species, base), traits().any_usage
+    usage = belief.usage if belief is not None else {}
+    usual, general = usage.get(species) or usage.get(base), traits().any_usage
+    surprise = dict.fromkeys(SURPRISE, TOLD_SURPRISE)
+    if usual is None:
+        usual, surprise = traits().usage_of(species, base), SURPRISE
     return Usage(
-        _blend(usual.items, general.items, SURPRISE["items"]),
-        _blend(usual.abilities, even(dex().species_of(species).abilities), SURPRISE["abilities"]),
-        _blend(usual.teras, general.teras, SURPRISE["teras"]),
-        _blend(usual.moves, general.moves, SURPRISE["moves"]),
+        _blend(usual.items, general.items, surprise["items"]),
+        _blend(usual.abilities, even(dex().species_of(species).abilities), surprise["abilities"]),
+        _blend(usual.teras, general.teras, surprise["teras"]),
+        _blend(usual.moves, general.moves, surprise["moves"]),
     )
 
 

@@ -8,7 +8,7 @@ nothing of files and of what rows are used for.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.sim.views import SEATS, Request
 from lanista.games.showdown.spectating.logs import Log, LogError
 from lanista.games.showdown.spectating.requests import Party
+from lanista.games.showdown.spectating.sheets import has_sheets
 from lanista.games.showdown.spectating.spectator import (
     Bring,
     Decision,
@@ -56,7 +57,7 @@ _UNFOLLOWED = (GameError, LookupError, ValueError, TypeError, AttributeError, Ar
 
 @dataclass(frozen=True)
 class Row:
-    """One decision that is known in full."""
+    """One decision; it is known in full unless rows of every decision were asked for."""
 
     seat: int
     step: int
@@ -64,6 +65,7 @@ class Row:
     observation: NDArray[Any]
     mask: Flags
     action: list[int]
+    """Empty where what was chosen is not known."""
     decision: Decision
     request: Request
     """What the side was asked, as far as the log tells."""
@@ -75,6 +77,10 @@ class Battle:
 
     log: Log
     rows: list[Row] = field(default_factory=list)
+    segments: list[list[str]] = field(default_factory=list)
+    """The log's lines, cut where everybody had chosen."""
+    open_sheets: bool = False
+    """Both players' team sheets are in the log."""
     fully_known: int = 0
     partly: int = 0
     """Decisions of which one place's order is known and the other's is not."""
@@ -84,16 +90,27 @@ class Battle:
 
 
 def read_battle(
-    log: Log, format: Format, spec: Spec, belief: Belief | None, seats: tuple[int, ...] = (0, 1)
+    log: Log,
+    format: Format,
+    spec: Spec,
+    belief: Belief | None,
+    seats: tuple[int, ...] = (0, 1),
+    *,
+    every: bool = False,
 ) -> Battle:
-    """Return the decisions of `seats` in a log; a log that cannot be followed is refused."""
+    """Return the decisions of `seats` in a log; a log that cannot be followed is refused.
+
+    With `every`, there is a row also where what was chosen did not show: its action is empty.
+    """
     battle = Battle(log)
     try:
         log_facts = witness(format, log.lines)
         if not log_facts.decisions:
             raise LogError("ended before anybody chose anything")
+        battle.segments = log_facts.segments
+        battle.open_sheets = has_sheets(log, SEATS)
         for seat in seats:
-            _Side(battle, log_facts, seat, format, spec, belief).read()
+            _Side(battle, log_facts, seat, format, spec, belief, every).read()
     except _UNFOLLOWED as error:
         raise LogError(f"has lines that cannot be followed: {error}") from error
     return battle
@@ -110,7 +127,9 @@ class _Side:
         format: Format,
         spec: Spec,
         belief: Belief | None,
+        every: bool,
     ) -> None:
+        self.every = every
         self.battle, self.log_facts, self.seat, self.spec = battle, log_facts, seat, spec
         self.tracker = Tracker(format, seat, belief, spec.facts.observation_version)
         self.orders = orders_of(format)
@@ -137,6 +156,8 @@ class _Side:
                     self.battle.rows.append(row)
                     continue
                 unknown = [NOT_NAMED]
+            elif self.every and not self.log_facts.disguised[self.seat]:
+                self.battle.rows.append(self._view(step, decision))
             self.battle.reasons.update(unknown)
             if len(unknown) < len(decision.orders):
                 self.battle.partly += 1
@@ -144,24 +165,29 @@ class _Side:
                 self.battle.unknown += 1
 
     def _row(self, step: int, decision: Decision) -> Row | None:
+        """Return a decision that is known; None where its order has no number or is not legal."""
+        view = self._view(step, decision)
+        request, choice = view.request, self._number(decision, view.request)
+        if choice is None:
+            return None
+        if not view.mask[choice + (0 if request.get("teamPreview") else self.previews)]:
+            return None
+        return replace(view, action=whole_action(self.spec.heads, request, choice))
+
+    def _view(self, step: int, decision: Decision) -> Row:
+        """Return what the side saw and could name, without what it chose."""
         request = self.party.request(self.tracker.battle, decision)
         self.tracker.ask(request)
         for mon in self.tracker.own.party:
             # A spectator sees shares of HP, and no PP.
             mon.points, mon.pp = 0, []
-        choice = self._number(decision, request)
-        if choice is None:
-            return None
         mask = np.zeros(self.spec.choices, np.bool_)
         write_mask(request, self.orders, self.previews, mask)
         if not request.get("teamPreview"):
             self._narrow(mask[self.previews :])
-        action = whole_action(self.spec.heads, request, choice)
-        if not mask[choice + (0 if request.get("teamPreview") else self.previews)]:
-            return None
         observation = np.zeros(self.spec.observation.length, self.spec.observation.dtype)
         self.tracker.encode(observation)
-        return Row(self.seat, step, observation, mask, action, decision, request)
+        return Row(self.seat, step, observation, mask, [], decision, request)
 
     def _number(self, decision: Decision, request: Request) -> int | None:
         """Return the order's number, or None where the party has no such thing."""

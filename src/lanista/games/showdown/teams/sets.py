@@ -42,6 +42,12 @@ def unpack(packed: str) -> tuple[Set, ...]:
     return tuple(_read(packed_set.split("|")) for packed_set in packed.split("]") if packed_set)
 
 
+def species_names(packed: str) -> tuple[str, ...]:
+    """Return the species of a packed team, as they are written there."""
+    fields = [packed_set.split("|") for packed_set in packed.split("]") if packed_set]
+    return tuple(one[1] or one[0] for one in fields)
+
+
 def _read(fields: list[str]) -> Set:
     if len(fields) < 12:
         raise ValueError(f"{'|'.join(fields)!r} is no packed set")

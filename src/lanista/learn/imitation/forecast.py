@@ -1,0 +1,97 @@
+"""Predicts fields of a seat's next view, such as what the opponent did: an auxiliary loss.
+
+A field of a group is read from the token of its entry, any other from the features. The head is
+thrown away after learning: it shapes the torso, and no policy file holds it. Never imports a game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lanista.data.demonstrations import Demonstrations, Indices
+from lanista.errors import LanistaError, nearest
+from lanista.games.contract import Field, Observation
+from lanista.nets.tokens import token_counts_of
+
+LAST = -1
+"""The row after the last of a trajectory."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A field that is predicted, and where it is read from."""
+
+    field: Field
+    start: int
+    """The first of its entries in an observation."""
+    first_token: int | None
+    """The token of its first entry; None: the features."""
+
+
+class Forecast(nn.Module):
+    """Features of a torso to the chances of the values that fields have at the next decision."""
+
+    def __init__(
+        self, observation: Observation, names: Sequence[str], width: int, tokens: bool
+    ) -> None:
+        """`tokens`: the torso shows its tokens after `width` features."""
+        super().__init__()
+        self.width = width
+        self.targets = [_target(observation, name, tokens) for name in names]
+        self.layers = nn.ModuleList(nn.Linear(width, _outputs(target)) for target in self.targets)
+
+    def forward(self, features: Tensor, after: Tensor) -> Tensor:
+        """Return the mean loss of all predicted entries, `[N]`, where the next view is `after`."""
+        losses = [
+            self._losses(layer, target, features, after)
+            for layer, target in zip(self.layers, self.targets, strict=True)
+        ]
+        return torch.cat(losses, -1).mean(-1)
+
+    def _losses(self, layer: nn.Module, target: Target, features: Tensor, after: Tensor) -> Tensor:
+        """Return the loss of every entry of a field, `[N, entries]`."""
+        field, first = target.field, target.first_token
+        values = after[:, target.start : target.start + field.size].long()
+        if first is None:
+            whole: Tensor = layer(features[:, : self.width])
+            logits = whole.view(-1, field.size, field.classes)
+        else:
+            start = self.width * (1 + first)
+            tokens = features[:, start : start + self.width * field.size]
+            logits = layer(tokens.reshape(-1, field.size, self.width))
+        return functional.cross_entropy(logits.movedim(-1, 1).float(), values, reduction="none")
+
+
+def next_rows(data: Demonstrations, rows: Indices) -> NDArray[np.int64]:
+    """Return the row after each of `rows` in its trajectory; `LAST` where there is none."""
+    owner = np.searchsorted(data.first, rows, side="right")
+    return np.where(rows + 1 < data.first[owner], rows + 1, LAST)
+
+
+def _target(observation: Observation, name: str, tokens: bool) -> Target:
+    names = [field.name for field in observation.fields]
+    if name not in names:
+        raise LanistaError(f"The game's views have no field {name!r}; {nearest(name, names)}")
+    field = observation.fields[names.index(name)]
+    if not field.classes:
+        raise LanistaError(f"forecast names {name}, which is a number; name categories alone.")
+    first: int | None = None
+    if tokens and field.group:
+        first = 0
+        for group, count in token_counts_of(observation).items():
+            if group == field.group:
+                break
+            first += count
+    return Target(field, observation.slice_of(name).start, first)
+
+
+def _outputs(target: Target) -> int:
+    field = target.field
+    return field.classes * (1 if target.first_token is not None else field.size)

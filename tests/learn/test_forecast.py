@@ -1,0 +1,93 @@
+"""Predicting the next view beside imitation: what the loss is, and that it shapes the torso."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from demonstrated import SPEC, demonstrate
+from hand_game import POINTING, demonstrated, hands
+
+from lanista.errors import LanistaError
+from lanista.games.contract import Field, Observation
+from lanista.learn.imitation.cloner import Cloner
+from lanista.learn.imitation.forecast import LAST, Forecast, next_rows
+from lanista.learn.imitation.settings import Imitation
+from lanista.nets.settings import Network
+
+LENGTH = SPEC.observation.length
+FLAGS = Observation((Field("flags", LENGTH, 2),), SPEC.observation.dtype)
+
+
+def test_the_next_row_is_that_of_the_same_trajectory():
+    data = demonstrate(6)
+    rows = np.arange(len(data))
+    following = next_rows(data, rows)
+    for start, end in zip(data.first[:-1], data.first[1:], strict=True):
+        assert following[start : end - 1].tolist() == list(range(start + 1, end))
+        assert following[end - 1] == LAST
+
+
+def test_the_loss_is_the_cross_entropy_of_an_entrys_value_read_from_its_own_token():
+    fields = (Field("a.kind", 2, 3, group="a"), Field("b.kind", 3, 2, group="b"), Field("w", 1, 4))
+    observation = Observation(fields, "uint8")
+    forecast = Forecast(observation, ["b.kind", "w"], 4, tokens=True)
+    features = torch.randn(5, 4 + 6 * 4)  # Two tokens of a, three of b, one of the rest.
+    after = torch.tensor(np.random.default_rng(0).integers(0, 2, (5, 6)))
+    expected = torch.zeros(5)
+    token_layer, whole_layer = forecast.layers
+    for row in range(5):
+        for entry in range(3):
+            start = 4 + (2 + entry) * 4
+            chances = token_layer(features[row, start : start + 4]).log_softmax(-1)
+            expected[row] -= chances[after[row, 2 + entry]].detach()
+        expected[row] -= whole_layer(features[row, :4]).log_softmax(-1)[after[row, 5]].detach()
+    torch.testing.assert_close(forecast(features, after).detach(), expected / 4)
+
+
+def test_a_field_that_follows_from_the_view_is_learned_and_moves_the_torso():
+    data = replace(demonstrate(400, seed=1), spec=replace(SPEC, observation=FLAGS))
+    # Every view of a match is its first one, so that the next one can be told.
+    for first, end in zip(data.first[:-1], data.first[1:], strict=True):
+        data.observation[first:end] = data.observation[first]
+    settings = Imitation(epochs=6, batch_size=64, lr=1e-2, forecast=("flags",), forecast_weight=1)
+    cloner = Cloner(data.spec, Network(width=16, layers=1), settings)
+    before = [weight.detach().clone() for weight in cloner.policy.torso.parameters()]
+    learned, held_out = data.split(0.2)
+    losses = [cloner.train_epoch(data, learned, held_out) for _ in range(6)]
+    assert losses[-1]["held_out_forecast"] < 0.5 * losses[0]["learned_forecast"]
+    alone = torch.autograd.grad(
+        cloner.forecast(
+            cloner.policy.torso(torch.from_numpy(data.observation[:8])),
+            torch.from_numpy(data.observation[1:9]),
+        ).mean(),
+        next(cloner.policy.torso.parameters()),
+    )[0]
+    assert alone.any()
+    assert any(
+        (a != b).any() for a, b in zip(before, cloner.policy.torso.parameters(), strict=True)
+    )
+
+
+def test_learning_goes_on_from_its_state_as_if_it_had_not_stopped():
+    data = demonstrated(hands(64, (0, 1), seed=1))
+    name = next(field.name for field in data.spec.observation.fields if field.classes)
+    settings = Imitation(epochs=3, batch_size=32, forecast=(name,))
+    learned, held_out = data.split(0.2)
+    whole, first = (Cloner(data.spec, POINTING, settings) for _ in range(2))
+    whole.train_epoch(data, learned, held_out)
+    first.train_epoch(data, learned, held_out)
+    resumed = Cloner(data.spec, POINTING, settings)
+    resumed.load_state(first.state())
+    assert resumed.train_epoch(data, learned, held_out) == whole.train_epoch(
+        data, learned, held_out
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("nothing", "no field 'nothing'"), ("number", "number")]
+)
+def test_what_cannot_be_predicted_is_refused(name, words):
+    observation = Observation((Field("number"), Field("kind", 1, 3)))
+    with pytest.raises(LanistaError, match=words):
+        Forecast(observation, [name], 4, tokens=False)
