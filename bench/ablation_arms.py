@@ -7,13 +7,14 @@ settings that gives the settings to change.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from bench.ablation_opponents import Arm, mixes
 from lanista import evaluate
 from lanista.evaluation.evaluator import probabilities
 from lanista.games import registry
@@ -21,8 +22,6 @@ from lanista.nets.policy_file import load_policy
 from lanista.nets.policy_format import read_header
 from lanista.rollout.inference.policy_players import policy_player
 from lanista.runs.settings import RunSettings
-
-Arm = Callable[[RunSettings], list[str]]
 
 GAMES = {
     "beastybar": "beastybar",
@@ -160,9 +159,11 @@ ARENA: dict[str, Arm] = {
         "critic on the torso, or apart", "values scaled by their running size",
         "residual torso with LayerNorm", "λ 0.8, or 0.95", "observations normalised, or not",
         "1 to 32 minibatches by gradient noise",
+        "three times the epochs, stopped at KL 0.02",
         "network twice as wide", TORCH_START,
     )
 } | {
+    **mixes(("rusher", "scavenger", "zoner", "kiter"), ("zoner", "kiter"), 1_000_000),
     "λ 1": _plain("learning.lam=1.0"),
     "γ 0.999": _plain("learning.gamma=0.999"),
     "weighted by matchup": _plain("learning.matchup_floor=0.5"),
@@ -181,6 +182,7 @@ ARMS: Mapping[str, Mapping[str, Arm]] = {
     "beastybar": {
         **COMMON,
         **PAST_SELVES,
+        **mixes(("heuristic", "outcome", "distilled"), ("distilled",), 1_000_000),
         "λ 1": _plain("learning.lam=1.0"),
         "γ 0.98": _plain("learning.gamma=0.98"),
         BOTS: _mixed(),
@@ -221,7 +223,7 @@ JUDGED_BY = {
     "400 matches, drawn",
     "goofspiel": "NashConv, lower is better",
     "leduc": "NashConv, lower is better",
-    "arena": "mean score against `kiter`, `zoner`, `scavenger` and `rusher`, 100 matches each, "
+    "arena": "mean score against `kiter`, `zoner`, `scavenger` and `rusher`, 200 matches each, "
     "drawn",
 }
 
@@ -246,7 +248,7 @@ def judge(game: str, policy: Path) -> dict[str, float]:
         }
     opponents, games = {
         "beastybar": (["distilled", "outcome"], 2000),
-        "arena": (["kiter", "zoner", "scavenger", "rusher"], 100),
+        "arena": (["kiter", "zoner", "scavenger", "rusher"], 200),
     }[game]
     scores = _scores(policy, opponents, games)
     return {"strength": float(np.mean(list(scores.values()))), **scores}

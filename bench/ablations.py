@@ -51,28 +51,41 @@ def run_job(game: str, arm: str, seed: int, seconds: float) -> dict[str, Any]:
         endless = replace(settings, iterations=1_000_000)
         pace = _iterations_a_second(endless, Path(folder), min(_REHEARSED, seconds / 10))
         settings = replace(settings, iterations=max(1, round(seconds * pace)))
-        began = time.process_time()
-        train(settings, Path(folder) / "p.safetensors", stop=_after(_PATIENCE * seconds))
+        began, counting = time.process_time(), _counting()
+        train(
+            settings,
+            Path(folder) / "p.safetensors",
+            stop=_after(_PATIENCE * seconds),
+            observers=[counting],
+        )
         spent = time.process_time() - began
         numbers = judge(game, Path(folder) / "p.safetensors")
     return {
         "game": game, "arm": arm, "seed": seed, "changes": words, "cpu_seconds": round(spent, 1),
-        "updates": settings.updates, **numbers,
+        "updates": settings.updates, "decisions": counting.decisions, **numbers,
     }  # fmt: skip
 
 
-def _iterations_a_second(settings: Any, folder: Path, seconds: float) -> float:
-    from lanista.training.loop import train
+def _counting() -> Any:
+    """Return an observer that counts decisions learned from, and notes when updates end."""
     from lanista.training.observers import Observer
 
     class Counting(Observer):
         def __init__(self) -> None:
             self.times: list[float] = []
+            self.decisions = 0
 
         def updated(self, update: int, values: Mapping[str, float]) -> None:
             self.times.append(time.process_time())
+            self.decisions = int(values["decisions"])
 
-    counting, over = Counting(), _after(seconds)
+    return Counting()
+
+
+def _iterations_a_second(settings: Any, folder: Path, seconds: float) -> float:
+    from lanista.training.loop import train
+
+    counting, over = _counting(), _after(seconds)
     rehearsal = folder / "rehearsal.safetensors"
     train(
         settings,
@@ -81,7 +94,7 @@ def _iterations_a_second(settings: Any, folder: Path, seconds: float) -> float:
         observers=[counting],
     )
     times = counting.times[1:]  # The first one warms up.
-    return (len(times) - 1) / (times[-1] - times[0])
+    return float((len(times) - 1) / (times[-1] - times[0]))
 
 
 def _after(seconds: float) -> Callable[[], bool]:
@@ -181,19 +194,22 @@ def table(rows: Iterable[Row]) -> list[str]:
             "",
             f"Judged by: {JUDGED_BY[game]}.",
             "",
-            "| arm | strength | difference to base | updates | CPU s |",
+            "| arm | strength | difference to base | updates | decisions | CPU s |",
         ]
-        lines += ["|---|---|---|---|---|"]
+        lines += ["|---|---|---|---|---|---|"]
         values = {arm: [row["strength"] for row in some] for arm, some in arms.items()}
         numbers = compared(values, COMPARED_WITH)
         for arm, (mean, half, difference, width) in numbers.items():
             updates = sum(row["updates"] for row in arms[arm]) / len(arms[arm])
             cpu = sum(row["cpu_seconds"] for row in arms[arm]) / len(arms[arm])
+            learned = sum(row.get("decisions", 0) for row in arms[arm]) / len(arms[arm])
+            decisions = f"{learned / 1e6:.2f} M" if learned else "—"
             apart = "" if arm == "base" else f"{difference:+.3f} ± {width:.3f}"
             if (other := COMPARED_WITH.get(arm)) in arms:
                 apart += f" to “{other}”"
             lines.append(
-                f"| {arm} | {mean:.3f} ± {half:.3f} | {apart} | {updates:.0f} | {cpu:.0f} |"
+                f"| {arm} | {mean:.3f} ± {half:.3f} | {apart} | {updates:.0f} | {decisions} "
+                f"| {cpu:.0f} |"
             )
         lines.append("")
     return lines

@@ -43,12 +43,46 @@ def test_an_arm_that_changes_another_arm_is_compared_with_that_one():
         assert {COMPARED_WITH[arm] for arm in arms if arm in COMPARED_WITH} <= arms.keys(), game
 
 
+def _shares(settings):
+    weights = {one.player: one.weight for one in settings.rollouts.opponents}
+    whole = sum(weights.values())
+    return {name: weight / whole for name, weight in weights.items()}
+
+
+@pytest.mark.parametrize("game", ["beastybar", "arena"])
+def test_a_mix_has_the_share_of_self_play_that_its_name_says_and_the_bots_keep_their_proportions(
+    game,
+):
+    base = default_settings(GAMES[game])
+    mixes = {
+        share: _shares(apply_overrides(base, ARMS[game][f"opponents: {share} % self-play"](base)))
+        for share in (0, 20, 50, 80)
+    }
+    assert "self" not in mixes[0]
+    for share in (20, 50, 80):
+        assert mixes[share]["self"] == pytest.approx(share / 100, abs=1e-3)
+        for bot, alone in mixes[0].items():
+            assert mixes[share][bot] == pytest.approx((1 - share / 100) * alone, abs=1e-3)
+
+
+def test_a_pooled_mix_is_a_league_of_one_main_over_all_bots_and_its_past_selves():
+    base = default_settings(GAMES["arena"])
+    for kind in ("uniform", "pfsp_hard", "pfsp_var", "alphastar"):
+        arm = ARMS["arena"][f"opponents: {kind} over bots and past selves"]
+        settings = apply_overrides(base, arm(base))
+        assert settings.league.main.matchmaking.kind == kind
+        assert settings.league.main_exploiters == settings.league.league_exploiters == 0
+        assert settings.league.main.snapshot_decisions > 0
+        assert {*_shares(settings)} == {"self", "rusher", "scavenger", "zoner", "kiter"}
+
+
 def test_a_job_is_trained_and_judged_and_stands_in_the_table():
     pytest.importorskip("pyspiel")
     row = run_job("goofspiel", "critic on the torso, or apart", 1, 0.3)
     assert json.loads(json.dumps(row)) == row
     assert row["changes"] == ["learning.critic_sees=features"]
     assert row["updates"] >= 1
+    assert row["decisions"] > row["updates"]
     # Uniform play has 1.417, and so short a run is not far from it.
     assert 0.3 < row["strength"] < 1.6
     rows = [row | {"arm": arm, "strength": strength} for arm, strength in
