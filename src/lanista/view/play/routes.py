@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -17,7 +17,7 @@ from lanista.view.play.clock import Clock
 from lanista.view.play.sessions import Session, Sessions
 from lanista.view.play.setup import read_wish
 from lanista.view.shell import page
-from lanista.view.streams import TOO_MANY
+from lanista.view.streams import TOO_MANY, Hub
 
 
 def routes(context: ViewContext) -> list[BaseRoute]:
@@ -124,7 +124,7 @@ class _Pages:
         return body, self.sessions.get(str(body.get("id", "")))
 
 
-async def _counted(hub: Any, frames: AsyncIterator[str]) -> AsyncIterator[str]:
+async def _counted(hub: Hub, frames: AsyncGenerator[str]) -> AsyncGenerator[str]:
     """Hold a place among the streams while frames are sent."""
     hub.open += 1
     try:
@@ -132,6 +132,7 @@ async def _counted(hub: Any, frames: AsyncIterator[str]) -> AsyncIterator[str]:
             yield frame
     finally:
         hub.open -= 1
+        await frames.aclose()
 
 
 async def body_of(request: Request) -> dict[str, Any]:
