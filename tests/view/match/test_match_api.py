@@ -97,6 +97,14 @@ def test_a_match_of_a_run_is_played_again_from_its_row(folder: Path, client: Cli
     assert all(one["probability"] is not None for one in film["decisions"])
 
 
+def test_where_no_policy_played_the_champion_judges(client: Client) -> None:
+    _, film = client.get("/api/match/film", place="beastybar.jsonl.gz", eyes="all")
+    assert film["judges"] == {"0": "champion:beastybar", "1": "champion:beastybar"}
+    assert len(film["mistakes"]) > 0
+    _, without = client.get("/api/match/film", place="kuhn.jsonl.gz", eyes="all")
+    assert (without["judges"], without["unjudged"]) == ({}, "no policy is named")
+
+
 @pytest.mark.parametrize(
     ("query", "status"),
     [

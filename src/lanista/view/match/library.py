@@ -107,7 +107,7 @@ class Library:
         names = dict(zip(files, take.names, strict=True))
         made = {file: Adviser(file, spec, names[file]) for file in files if file is not None}
         if not made:
-            return {}
+            return _by_champion(take.header.game, spec)
         # Whoever is no policy is judged by the policy that it met.
         first = next(iter(made.values()))
         return {seat: made[file] if file else first for seat, file in enumerate(files)}
@@ -132,6 +132,16 @@ class Library:
             len(self._films) > 1 and sum(one.size for one in self._films.values()) > MOST_BYTES
         ):
             self._films.popitem(last=False)
+
+
+def _by_champion(game: str, spec: Spec) -> dict[int, Adviser]:
+    """Return the game's champion for every seat; nobody where there is none that fits."""
+    for name in champion_names(game):
+        try:
+            return dict.fromkeys(range(spec.seats), Adviser(name, spec))
+        except LanistaError:
+            continue  # It plays this game with other settings.
+    return {}
 
 
 def word_of(context: ViewContext, word: str) -> str:
