@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,3 +156,11 @@ def test_a_file_that_changes_is_read_again(folder: Path, client: Client) -> None
     (folder / "beastybar.jsonl.gz").replace(folder / "kuhn.jsonl.gz")
     _, after = client.get("/api/match/film", **query)
     assert (before["game"], after["game"]) == ("kuhn", "beastybar")
+
+
+def test_the_pages_are_there_before_torch_is() -> None:
+    code = (
+        "import sys, lanista.view.match.routes, lanista.view.play.routes;"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
