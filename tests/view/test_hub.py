@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -120,3 +122,9 @@ def test_nothing_is_looked_at_when_nobody_listens_any_more(
         return hub
 
     assert asyncio.run(watched())._topics == {}
+
+
+def test_the_server_needs_no_torch() -> None:
+    """It would take 200 MB and seconds to start."""
+    code = "import sys, lanista.view.app; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
