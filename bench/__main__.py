@@ -19,6 +19,7 @@ from bench import (
     readouts,
     showdown,
     showdown_server,
+    view,
 )
 from bench.strength import command
 
@@ -26,7 +27,7 @@ MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league,
     blocks.blocks, readouts.readouts, live.live, microrts.microrts, showdown.showdown,
-    showdown_server.showdown_server, command.strength,
+    showdown_server.showdown_server, view.view, command.strength,
 )  # fmt: skip
 
 

@@ -88,13 +88,25 @@ def bare_address(server: socket.socket, context: ViewContext) -> str:
     return f"http://{name}:{server.getsockname()[1]}"
 
 
+class _Server(uvicorn.Server):
+    """Ends the streams first: a server waits for its answers to end, and those would not."""
+
+    def __init__(self, config: uvicorn.Config, context: ViewContext) -> None:
+        super().__init__(config)
+        self.context = context
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.context.hub.close()
+        await super().shutdown(sockets)
+
+
 def uvicorn_server(context: ViewContext) -> uvicorn.Server:
     """Return a server that logs nothing but its own faults."""
     protocol = type("_Protocol", (_Hurried,), {"patience": context.limits.patience})
     options: dict[str, Any] = {"access_log": False, "log_level": "error", "lifespan": "off"}
     options |= {"server_header": False, "ws": "none", "http": protocol, "proxy_headers": False}
     options |= {"timeout_keep_alive": 30, "timeout_graceful_shutdown": 1}
-    return uvicorn.Server(uvicorn.Config(make_app(context), **options))
+    return _Server(uvicorn.Config(make_app(context), **options), context)
 
 
 @contextmanager

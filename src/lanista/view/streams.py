@@ -52,6 +52,15 @@ class Hub:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.closed = False
+
+    def close(self) -> None:
+        """End all streams; called where they run, when the server ends."""
+        self.closed = True
+        with self._changed:
+            listeners = [event for topic in self._topics.values() for event in topic.listeners]
+        for event in listeners:
+            event.set()
 
     async def stream(self, key: Hashable, look: Look) -> Response:
         """Return a stream of server-sent events; each is what `look` returned when it changed."""
@@ -80,7 +89,7 @@ class Hub:
         topic = self._join(key, look, event)
         sent = 0
         try:
-            while True:
+            while not self.closed:
                 if topic.mark > sent:
                     sent = topic.mark
                     yield f"data: {topic.message}\n\n"
