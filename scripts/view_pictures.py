@@ -3,7 +3,8 @@
     python scripts/view_pictures.py FOLDER [--output docs/images]
 
 FOLDER is what `lanista view` would be given; it should hold a pipeline, several seeds of a run and
-a live bot. Each page is opened as a person would and photographed once it is drawn.
+a live bot. Each page is opened as a person would and photographed once it is drawn. The pages of
+matches are made from matches of champions that the script plays itself.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import shutil
 import sys
 import urllib.request
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
+import lanista
 from lanista.view.server import serving
 
 FLAGS = [
@@ -40,6 +43,25 @@ def pages(lines: list[dict[str, Any]]) -> dict[str, str]:
     if "live" in first:
         addresses["view-live"] = f"/live?id={first['live']}"
     return addresses
+
+
+def match_pages(folder: Path, address: str, token: str) -> dict[str, str]:
+    """Play matches into a folder that is served; return the addresses of pages that show them."""
+    for game, opponent in (("beastybar", "heuristic"), ("arena", "kiter")):
+        lanista.play(game, [f"champion:{game}", opponent], matches=2, seed=3, record=folder)
+    bar, arena = sorted(folder.glob("*.gz"), reverse=True)
+    wish = {"game": "beastybar", "seats": ["human", "champion:beastybar"]}
+    headers = {"content-type": "application/json", "x-lanista-token": token}
+    request = urllib.request.Request(
+        f"{address}/api/play/start", json.dumps(wish).encode(), headers
+    )
+    with urllib.request.urlopen(request) as answer:
+        session = json.load(answer)["id"]
+    return {
+        "view-match": f"/match?place={bar.name}&match=0&step=10",
+        "view-arena": f"/match?place={arena.name}&match=0&step=40&eyes=all",
+        "view-play": f"/play?session={session}",
+    }
 
 
 def photograph(
@@ -82,8 +104,17 @@ def main() -> int:
             photograph(browser, address + path, given.output / f"{name}.png", WIDE, dark=False)
         phone = given.output / "view-phone.png"
         photograph(browser, address + "/", phone, PHONE, dark=True)
+        photograph_matches(browser, given.output)
         browser.close()
     return 0
+
+
+def photograph_matches(browser: Any, output: Path) -> None:
+    """Make the pictures of the pages of matches."""
+    with TemporaryDirectory() as folder, serving(Path(folder)) as (context, whole):
+        address = whole.split("/?")[0]
+        for name, path in match_pages(Path(folder), address, context.token).items():
+            photograph(browser, address + path, output / f"{name}.png", WIDE, dark=False)
 
 
 if __name__ == "__main__":
