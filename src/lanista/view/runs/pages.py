@@ -34,6 +34,7 @@ def routes(context: ViewContext) -> list[BaseRoute]:
         Route("/events/runs", pages.lines_stream),
         Route("/api/events/runs", pages.lines_latest),
         Route("/api/run", pages.part),
+        Route("/api/evaluation", pages.evaluation),
         Route("/events/run", pages.run_stream),
         Route("/api/events/run", pages.run_latest),
         Route("/api/compare", pages.compared),
@@ -88,14 +89,13 @@ class RunPages:
             part, wait = parts.strength(self.overview.numbers(folder).evaluations)
         else:
             part, wait = parts.learning(), 0.0
-        more = pipeline_sections(place.path) if place.kind == "pipeline" else []
-        sections = [*more, *part.sections] if part.headline else part.sections
-        return JSONResponse(
-            {
-                "version": part.version, "sections": sections, "headline": part.headline,
-                "again_in": wait,
-            }
-        )  # fmt: skip
+        return Response(
+            f'{{"again_in":{wait:.1f},{part.json[1:]}', media_type="application/json"
+        )
+
+    def evaluation(self, request: Request) -> Response:
+        """Return the final evaluation of a pipeline, where there is one."""
+        return JSONResponse({"sections": pipeline_sections(self._place(request).path)})
 
     async def run_stream(self, request: Request) -> Response:
         place = self._place(request)
