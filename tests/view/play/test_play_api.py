@@ -20,6 +20,7 @@ from lanista.nets.policy import Policy
 from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 from lanista.view.context import ViewContext
+from lanista.view.play import sessions as sessions_module
 from lanista.view.play.sessions import Sessions
 from lanista.view.play.setup import read_wish
 from lanista.view.server import serving
@@ -164,6 +165,18 @@ def test_there_are_never_more_sessions_than_allowed(tmp_path: Path) -> None:
     assert sessions.get(begun[2].id) is begun[2]
     sessions.close()
     assert all(one.closed for one in begun)
+
+
+def test_games_that_run_processes_of_their_own_have_few_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sessions_module.MOST_OF_GAME, "kuhn", 2)
+    sessions = Sessions(ViewContext(tmp_path, "token"), most=9)
+    other = sessions.begin(read_wish({"game": "leduc", "seats": ["human", "random"]}))
+    begun = [sessions.begin(read_wish(KUHN)) for _ in range(4)]
+    assert [one.closed for one in begun] == [True, True, False, False]
+    assert not other.closed
+    sessions.close()
 
 
 def live_folder(folder: Path) -> Path:

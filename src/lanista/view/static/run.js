@@ -33,7 +33,7 @@ fill(
   head,
   progress,
   words,
-  h("p", { class: "controls" }, h("a", { class: "button", href: `/report?id=${encodeURIComponent(id)}`, target: "_blank", rel: "noopener" }, "Report"), h("a", { class: "button", href: `/compare?id=${encodeURIComponent(line.run || id)}` }, "Compare")),
+  h("p", { class: "controls" }, h("a", { class: "button", href: `/report?id=${encodeURIComponent(id)}`, target: "_blank", rel: "noopener" }, "Report"), h("a", { class: "button", href: `/compare?id=${encodeURIComponent(line.run || id)}` }, "Compare"), h("a", { class: "button", href: `/matches?place=${encodeURIComponent(line.run || id)}` }, "Matches")),
   links,
   evaluation,
   strength,
