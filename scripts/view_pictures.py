@@ -23,7 +23,7 @@ FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run", "--hide-scrollbars",
 ]  # fmt: skip
-WIDE, PHONE = (1440, 900), (390, 844)
+WIDE, PHONE = (1280, 800), (390, 844)
 
 
 def pages(lines: list[dict[str, Any]]) -> dict[str, str]:
@@ -36,7 +36,7 @@ def pages(lines: list[dict[str, Any]]) -> dict[str, str]:
         addresses["view-run"] = f"/run?id={first.get('pipeline', first.get('run'))}"
     if len(runs) > 1:
         chosen = "&".join(f"id={quote(line['id'])}" for line in runs[:8])
-        addresses["view-compare"] = f"/compare?{chosen}"
+        addresses["view-compare"] = f"/compare?{chosen}&metric=value/explained_variance"
     if "live" in first:
         addresses["view-live"] = f"/live?id={first['live']}"
     return addresses
