@@ -32,8 +32,9 @@ def pages(lines: list[dict[str, Any]]) -> dict[str, str]:
     runs = [line for line in lines if line["kind"] == "run"]
     runs.sort(key=lambda line: "seed" not in line["id"])  # Seeds make the better comparison.
     addresses = {"view-runs": "/"}
-    if "pipeline" in first or "run" in first:
-        addresses["view-run"] = f"/run?id={first.get('pipeline', first.get('run'))}"
+    if "run" in first:
+        inside = [line["run"] for line in lines if line.get("run")]  # A pipeline's newest.
+        addresses["view-run"] = f"/run?id={quote((inside or [first['run']])[0])}"
     if len(runs) > 1:
         chosen = "&".join(f"id={quote(line['id'])}" for line in runs[:8])
         addresses["view-compare"] = f"/compare?{chosen}&metric=value/explained_variance"
