@@ -26,7 +26,7 @@ FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run", "--hide-scrollbars",
 ]  # fmt: skip
-WIDE, PHONE = (1440, 900), (390, 844)
+WIDE, PHONE = (1280, 800), (390, 844)
 
 
 def pages(lines: list[dict[str, Any]]) -> dict[str, str]:
@@ -35,11 +35,12 @@ def pages(lines: list[dict[str, Any]]) -> dict[str, str]:
     runs = [line for line in lines if line["kind"] == "run"]
     runs.sort(key=lambda line: "seed" not in line["id"])  # Seeds make the better comparison.
     addresses = {"view-runs": "/"}
-    if "pipeline" in first or "run" in first:
-        addresses["view-run"] = f"/run?id={first.get('pipeline', first.get('run'))}"
+    if "run" in first:
+        inside = [line["run"] for line in lines if line.get("run")]  # A pipeline's newest.
+        addresses["view-run"] = f"/run?id={quote((inside or [first['run']])[0])}"
     if len(runs) > 1:
         chosen = "&".join(f"id={quote(line['id'])}" for line in runs[:8])
-        addresses["view-compare"] = f"/compare?{chosen}"
+        addresses["view-compare"] = f"/compare?{chosen}&metric=value/explained_variance"
     if "live" in first:
         addresses["view-live"] = f"/live?id={first['live']}"
     return addresses
