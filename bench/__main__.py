@@ -21,6 +21,7 @@ from bench import (
     showdown_champion,
     showdown_server,
     solving,
+    view,
 )
 from bench.strength import command
 
@@ -29,7 +30,7 @@ MEASURES = (
     launchers.launchers, gpu.gpu, league.league,
     blocks.blocks, readouts.readouts, live.live, microrts.microrts, showdown.showdown,
     showdown_champion.showdown_champion, showdown_server.showdown_server, solving.solve,
-    solving.boards, command.strength,
+    solving.boards, view.view, command.strength,
 )  # fmt: skip
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,6 +16,12 @@ import pytest
 from lanista.errors import LanistaError
 from lanista.view import streams
 from lanista.view.streams import SHARE, Hub, _Topic
+
+
+def in_own_loop(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run in a thread: a browser of another test may have left a loop running in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 async def first(messages: AsyncIterator[str]) -> Any:
@@ -31,7 +40,7 @@ def test_eight_pages_of_one_thing_are_one_look() -> None:
             await page.aclose()  # type: ignore[attr-defined]
         return told
 
-    assert asyncio.run(watched()) == [{"update": 7}] * 8
+    assert in_own_loop(watched()) == [{"update": 7}] * 8
     assert len(looks) == 1
 
 
@@ -50,7 +59,7 @@ def test_what_did_not_change_is_not_sent_again_and_what_did_is(
         page = Hub(64)._messages("run", look)
         return [await first(page) for _ in range(3)]
 
-    assert asyncio.run(watched()) == [1, 2, 3]
+    assert in_own_loop(watched()) == [1, 2, 3]
 
 
 def test_looks_never_take_more_than_their_share_however_dear_they_are() -> None:
@@ -85,7 +94,7 @@ def test_what_cannot_be_read_is_told_as_a_sentence_and_looked_at_again(
         page = Hub(64)._messages("run", look)
         return [await first(page) for _ in range(3)]
 
-    damaged, gone, good = asyncio.run(watched())
+    damaged, gone, good = in_own_loop(watched())
     assert damaged == {"error": "It is damaged."}
     assert "No such file" in gone["error"]
     assert good == 5
@@ -100,7 +109,7 @@ def test_a_page_without_a_stream_hears_the_same_and_only_what_is_new() -> None:
         two = json.loads((await hub.latest("run", lambda: 1, one["mark"])).body)
         return one, two
 
-    one, two = asyncio.run(asked())
+    one, two = in_own_loop(asked())
     assert one["data"] == 1
     assert two == {"mark": one["mark"]}
 
@@ -119,4 +128,10 @@ def test_nothing_is_looked_at_when_nobody_listens_any_more(
             await asyncio.sleep(0.01)
         return hub
 
-    assert asyncio.run(watched())._topics == {}
+    assert in_own_loop(watched())._topics == {}
+
+
+def test_the_server_needs_no_torch() -> None:
+    """It would take 200 MB and seconds to start."""
+    code = "import sys, lanista.view.app; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -128,6 +128,10 @@ def test_two_runs_and_a_band_of_seeds_are_compared(visit: Visit, folder: Path) -
         "document.querySelector('#curves .lead').textContent === 'policy/loss by CPU seconds.'",
     )
     assert "axis=cpu_seconds" in page.url
+    page = visitor.go("/compare")
+    page.get_by_label("Filter runs").fill("arm/")
+    page.get_by_role("button", name="Choose all shown").click()
+    page.wait_for_selector("#settings:has-text('nothing but the seed')", timeout=LONG)
     assert visitor.complaints == []
 
 
@@ -296,14 +300,13 @@ def test_many_pages_of_one_browser_all_stay_alive(browser: Any, tmp_path: Path) 
         context = browser.new_context()
         pages = [context.new_page() for _ in range(8)]
         for page in pages:
-            page.goto(address.split("?")[0] + "run?id=run")
+            page.goto(address.split("?")[0])
             page.wait_for_selector("html[data-ready=true]")
         database = RunDatabase(folder / "run.db")
         database.add(6, numbers(6))
         database.flush()
         for page in pages:
-            text = "document.querySelector('dl.facts').textContent.includes('6 of 20')"
-            wait_for(page, text)
+            wait_for(page, "document.querySelector('td.progress').textContent === '6 of 20'")
         database.close()
         context.close()
 

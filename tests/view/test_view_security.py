@@ -189,6 +189,11 @@ def test_static_files_are_those_of_the_package_alone(served: Served, path: str) 
     assert ask(served[1], path).status == 404
 
 
+def test_a_folder_of_runs_stands_for_all_of_them(served: Served) -> None:
+    answer = ask(served[1], "/api/compare?id=inner&id=one")
+    assert answer.json()["arms"] == {"inner/two and 1 more": ["inner/two", "one"]}
+
+
 def test_a_body_over_the_limit_is_refused_before_it_is_read(served: Served) -> None:
     context, address = served
     headers = {HEADER: context.token, "Content-Length": str(1 << 30)}

@@ -11,7 +11,7 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from lanista.data.records import Header, Record
 from lanista.data.resimulation import refereeing
 from lanista.games.contract import Decisions, Game, Spec
 from lanista.games.scenes import Board, Eyes, action_words, board_of, everybody, seen_words
-from lanista.insight.opinions import Adviser, Opinion
+
+if TYPE_CHECKING:
+    from lanista.insight.opinions import Adviser, Opinion
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ MOST_BYTES = 1 << 31
 IMITATES = "imitates"
 """The remark that makes a policy known as a clone."""
 _KEY = "lanista"
+VALUE = "value.safetensors"
+"""The file of a policy's value, in the folder of its run."""
 POLICY = Kind("a policy file", rb'"__metadata__":\{"lanista":', MOST_HEADER)
 _SEAL = "sha256"
 _LONGEST_REASON = 600

@@ -20,10 +20,9 @@ from torch import Tensor
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.nets.policy import Critic, Policy
+from lanista.nets.policy_format import VALUE as VALUE
 from lanista.nets.settings import Network, network_from
 
-VALUE = "value.safetensors"
-"""Its name in the folder of a policy's run."""
 _SCALE = "scale"
 _ABOUT = "value"
 

@@ -30,6 +30,7 @@ from safetensors.torch import save as save_tensors
 
 from lanista.errors import RefusedError
 from lanista.files import write_bytes
+from lanista.runs.layout import checkpoint_numbers
 from lanista.text import printable
 
 MANIFEST = "manifest.json"
@@ -41,7 +42,6 @@ _PART = ".part"
 _PART_NAME = re.compile(
     rf"({re.escape(TENSORS)}|{re.escape(ARRAYS)}|{re.escape(VALUES)})(\.\d{{4}})?"
 )
-_NUMBER = re.compile(r"[0-9]{6}|[1-9][0-9]{6,11}")
 _MOST_DIMENSIONS = 32
 # Whatever reading such files can raise, torch's own complaints about shapes included.
 _UNREADABLE = (
@@ -64,10 +64,7 @@ class Checkpoints:
 
     def numbers(self) -> list[int]:
         """Return the iterations of all checkpoints, good or not, in order."""
-        if not self.folder.is_dir():
-            return []
-        names = (path.name for path in self.folder.iterdir())
-        return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
+        return checkpoint_numbers(self.folder)
 
     def path(self, number: int) -> Path:
         return self.folder / f"{number:06d}"

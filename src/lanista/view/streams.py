@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from lanista.errors import LanistaError
 
-SHARE = 0.01
+SHARE = 0.005
 """Of one core, that all looks together may take."""
 SOONEST = 1.0
 """Seconds between two looks at the same thing."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,6 +99,14 @@ def test_a_match_of_a_run_is_played_again_from_its_row(folder: Path, client: Cli
     assert all(one["probability"] is not None for one in film["decisions"])
 
 
+def test_where_no_policy_played_the_champion_judges(client: Client) -> None:
+    _, film = client.get("/api/match/film", place="beastybar.jsonl.gz", eyes="all")
+    assert film["judges"] == {"0": "champion:beastybar", "1": "champion:beastybar"}
+    assert len(film["mistakes"]) > 0
+    _, without = client.get("/api/match/film", place="kuhn.jsonl.gz", eyes="all")
+    assert (without["judges"], without["unjudged"]) == ({}, "no policy is named")
+
+
 @pytest.mark.parametrize(
     ("query", "status"),
     [
@@ -146,3 +156,11 @@ def test_a_file_that_changes_is_read_again(folder: Path, client: Client) -> None
     (folder / "beastybar.jsonl.gz").replace(folder / "kuhn.jsonl.gz")
     _, after = client.get("/api/match/film", **query)
     assert (before["game"], after["game"]) == ("kuhn", "beastybar")
+
+
+def test_the_pages_are_there_before_torch_is() -> None:
+    code = (
+        "import sys, lanista.view.match.routes, lanista.view.play.routes;"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -132,3 +132,42 @@ def test_a_phone_shows_a_match_without_scrolling_sideways(
         page.wait_for_selector(".board > *")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, place
     assert visitor.complaints == []
+
+
+UNNAMED = """
+() => [...document.querySelectorAll("button, select, input, canvas, [role=img]")]
+  .filter((one) => !one.getAttribute("aria-label") && !one.textContent.trim())
+  .filter((one) => !one.labels?.length)
+  .map((one) => one.outerHTML.slice(0, 120))
+"""
+
+
+def test_everything_that_can_be_used_or_seen_has_a_name_for_a_screen_reader(
+    tmp_path: Path, visit: Callable[..., Any]
+) -> None:
+    places = [recorded(tmp_path, game) for game in ("beastybar", "leduc", "openspiel:tic_tac_toe")]
+    visitor = visit(tmp_path, token=True)
+    addresses = ["/matches", "/play?game=beastybar", "/play?game=arena"]
+    addresses += [f"/match?place={place}&match=0&eyes=all" for place in places]
+    for address in addresses:
+        page = visitor.go(address)
+        page.wait_for_selector("h1")
+        assert page.evaluate(UNNAMED) == [], address
+        assert page.locator("h1").count() == 1
+        assert page.get_attribute("main", "aria-busy") == "false"
+    assert visitor.complaints == []
+
+
+def test_a_match_is_reached_and_shown_by_keyboard_alone(
+    tmp_path: Path, visit: Callable[..., Any]
+) -> None:
+    recorded(tmp_path, "openspiel:tic_tac_toe")
+    page = visit(tmp_path).go("/matches")
+    page.locator("main table a").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("main table a[href^='/match?']")
+    page.locator("main table a").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".transport")
+    page.keyboard.press("End")
+    page.wait_for_selector("text=The end")

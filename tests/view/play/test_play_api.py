@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from lanista.nets.policy import Policy
 from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 from lanista.view.context import ViewContext
+from lanista.view.play import sessions as sessions_module
 from lanista.view.play.sessions import Sessions
 from lanista.view.play.setup import read_wish
 from lanista.view.server import serving
@@ -164,6 +167,18 @@ def test_there_are_never_more_sessions_than_allowed(tmp_path: Path) -> None:
     assert all(one.closed for one in begun)
 
 
+def test_games_that_run_processes_of_their_own_have_few_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sessions_module.MOST_OF_GAME, "kuhn", 2)
+    sessions = Sessions(ViewContext(tmp_path, "token"), most=9)
+    other = sessions.begin(read_wish({"game": "leduc", "seats": ["human", "random"]}))
+    begun = [sessions.begin(read_wish(KUHN)) for _ in range(4)]
+    assert [one.closed for one in begun] == [True, True, False, False]
+    assert not other.closed
+    sessions.close()
+
+
 def live_folder(folder: Path) -> Path:
     """Publish an untrained policy as a live learner's."""
     torch.manual_seed(0)
@@ -193,3 +208,53 @@ def test_a_game_goes_into_a_live_learners_spool_when_it_is_asked_to(
     status, answer = client.post("/api/play/start", {**wish, "give": True, "undo": True})
     assert status == 422
     assert "taken back" in answer["error"]
+
+
+def read_frames(client: Client, number: str, count: int) -> list[dict[str, Any]]:
+    """Return the next moments of a match that has a clock."""
+    frames: list[dict[str, Any]] = []
+    with urllib.request.urlopen(f"{client.base}/events/play?id={number}", timeout=60) as stream:
+        for line in stream:
+            if line.startswith(b"data: "):
+                frames.append(json.loads(line[6:]))
+            if len(frames) >= count or (frames and frames[-1]["over"]):
+                break
+    return frames
+
+
+def test_the_arena_goes_on_by_the_clock_with_what_is_held(client: Client) -> None:
+    _, session = client.post("/api/play/start", {"game": "arena", "seats": ["human", "random"]})
+    keys = {"move": [1, 0], "aim": None, "fire": False, "ability": None, "interact": False}
+    status, _ = client.post("/api/play/keys", {"id": session["id"], "keys": keys})
+    assert status == 200
+    frames = read_frames(client, session["id"], 12)
+    turns = [frame["turn"] for frame in frames]
+    assert turns == sorted(turns)
+    own = [frame["scene"]["fighters"][0]["x"] for frame in frames]
+    assert own[-1] > own[0] + 1
+    # Whoever is out of sight is in no frame.
+    for frame in frames:
+        other = frame["scene"]["fighters"][1]
+        assert "x" not in other or abs(other["x"] - frame["scene"]["fighters"][0]["x"]) <= 10
+        assert "ammo" not in other
+
+
+@pytest.mark.parametrize(
+    "keys", [None, [], {"aim": "up"}, {"move": [1]}, {"move": ["a", "b"]}, {"aim": [1e300, 0]}]
+)
+def test_keys_of_another_shape_are_refused_and_the_match_goes_on(
+    client: Client, keys: object
+) -> None:
+    _, session = client.post("/api/play/start", {"game": "arena", "seats": ["human", "random"]})
+    status, answer = client.post("/api/play/keys", {"id": session["id"], "keys": keys})
+    assert status == 422
+    assert "error" in answer
+    _, again = client.get("/api/play/session", id=session["id"])
+    assert again["problem"] == ""
+
+
+def test_a_match_that_waits_has_no_clock(client: Client) -> None:
+    _, session = client.post("/api/play/start", KUHN)
+    status, answer = client.get("/events/play", id=session["id"])
+    assert status == 422
+    assert "no clock" in answer["error"]

@@ -1,7 +1,7 @@
 """Keeps films of matches that are being looked at, a few at a time.
 
 A film is made in one thread after another, so that many pages cannot take all cores. Knows nothing
-of HTTP.
+of HTTP. What needs torch is imported when a match is judged.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lanista.data.resimulation import refereeing
 from lanista.errors import LanistaError
@@ -17,13 +18,14 @@ from lanista.foreign import is_digest
 from lanista.games.contract import Spec
 from lanista.games.scenes import Eyes, everybody
 from lanista.insight.films import Film, Take, film
-from lanista.insight.judgements import Judgement, judge
-from lanista.insight.opinions import Adviser
 from lanista.nets.champions import champion_names, policy_file
-from lanista.runs.folder import policy_path
 from lanista.view.context import ViewContext
 from lanista.view.match.takes import take_of
 from lanista.view.match.walk import digest_of, policies_for
+
+if TYPE_CHECKING:
+    from lanista.insight.judgements import Judgement
+    from lanista.insight.opinions import Adviser
 
 MOST_FILMS = 8
 MOST_BYTES = 64 << 20
@@ -66,6 +68,8 @@ class Library:
 
     def judge(self, look: Look, step: int, seat: int) -> Judgement:
         """Return what the moves of a decision were worth; the eyes must see through its seat."""
+        from lanista.insight.judgements import judge
+
         with self._turn:
             path = self.context.path_of(look.place)
             take, spec = self._take(look, path)
@@ -98,6 +102,8 @@ class Library:
         return self._takes[key]
 
     def _advisers(self, look: Look, take: Take, spec: Spec, path: Path) -> dict[int, Adviser]:
+        from lanista.insight.opinions import Adviser
+
         if look.policy == NONE:
             return {}
         if look.policy != AUTO:
@@ -107,13 +113,15 @@ class Library:
         names = dict(zip(files, take.names, strict=True))
         made = {file: Adviser(file, spec, names[file]) for file in files if file is not None}
         if not made:
-            return {}
+            return _by_champion(take.header.game, spec)
         # Whoever is no policy is judged by the policy that it met.
         first = next(iter(made.values()))
         return {seat: made[file] if file else first for seat, file in enumerate(files)}
 
     def _policy_of(self, digest: str, game: str, path: Path) -> str | None:
         """Return the file of the policy that played under a digest; None: it is not at hand."""
+        from lanista.runs.folder import policy_path
+
         own = digest.partition(":")[0]
         if path.is_dir():
             file = policy_path(path, own) if is_digest(own) else path
@@ -132,6 +140,18 @@ class Library:
             len(self._films) > 1 and sum(one.size for one in self._films.values()) > MOST_BYTES
         ):
             self._films.popitem(last=False)
+
+
+def _by_champion(game: str, spec: Spec) -> dict[int, Adviser]:
+    """Return the game's champion for every seat; nobody where there is none that fits."""
+    from lanista.insight.opinions import Adviser
+
+    for name in champion_names(game):
+        try:
+            return dict.fromkeys(range(spec.seats), Adviser(name, spec))
+        except LanistaError:
+            continue  # It plays this game with other settings.
+    return {}
 
 
 def word_of(context: ViewContext, word: str) -> str:

@@ -11,7 +11,6 @@ from starlette.routing import BaseRoute, Route
 
 from lanista.errors import LanistaError
 from lanista.insight.films import Film
-from lanista.insight.judgements import reason_against
 from lanista.view.context import ViewContext
 from lanista.view.match.library import AUTO, Library, Look
 from lanista.view.match.takes import listed
@@ -81,6 +80,8 @@ class _Pages:
         return JSONResponse(await run_in_threadpool(self._film, look_of(request)))
 
     def _film(self, look: Look) -> dict[str, Any]:
+        from lanista.insight.judgements import reason_against
+
         film = self.library.film(look)
         advisers = self.library.advisers(look)
         reasons = [reason_against(film.spec, adviser) for adviser in advisers.values()]

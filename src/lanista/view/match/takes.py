@@ -14,7 +14,6 @@ from lanista.data.lines import ReplayError
 from lanista.data.records import Header, Record
 from lanista.data.replays import SUFFIX, open_replays
 from lanista.errors import LanistaError
-from lanista.evaluation.match_replay import Rerun
 from lanista.games import registry
 from lanista.insight.films import Take
 from lanista.rollout.replay_recorder import records_of
@@ -54,6 +53,8 @@ def _small_game(name: str) -> str | None:
 
 
 def _played_again(folder: Path, match: int) -> Take:
+    from lanista.evaluation.match_replay import Rerun
+
     rerun = Rerun(folder, match)
     try:
         results = rerun.play()

@@ -10,7 +10,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class Clock:
         self._action(keys)  # Refused here rather than in the clock's thread.
         self.keys = dict(keys)
 
-    async def frames(self) -> AsyncIterator[str]:
+    async def frames(self) -> AsyncGenerator[str]:
         """Yield every moment of the match as a server-sent event, until it is over."""
         event = asyncio.Event()
         with self._lock:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,11 +14,12 @@ from starlette.routing import BaseRoute, Route
 from lanista.errors import LanistaError
 from lanista.view.context import ViewContext
 from lanista.view.play.choices import game_names, opponents
-from lanista.view.play.clock import Clock
-from lanista.view.play.sessions import Session, Sessions
-from lanista.view.play.setup import read_wish
 from lanista.view.shell import page
-from lanista.view.streams import TOO_MANY
+from lanista.view.streams import TOO_MANY, Hub
+
+if TYPE_CHECKING:
+    from lanista.view.play.clock import Clock
+    from lanista.view.play.sessions import Session, Sessions
 
 
 def routes(context: ViewContext) -> list[BaseRoute]:
@@ -40,8 +42,15 @@ def routes(context: ViewContext) -> list[BaseRoute]:
 
 class _Pages:
     def __init__(self, context: ViewContext) -> None:
-        self.context, self.sessions = context, Sessions(context)
+        self.context = context
         self.clocks: dict[str, Clock] = {}
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """The matches that go on; torch is imported with the first."""
+        from lanista.view.play.sessions import Sessions
+
+        return Sessions(self.context)
 
     async def page(self, request: Request) -> Response:
         """The page."""
@@ -64,9 +73,13 @@ class _Pages:
 
     async def start(self, request: Request) -> Response:
         """Begin a match."""
-        wish = read_wish(await body_of(request))
-        session = await run_in_threadpool(self.sessions.begin, wish)
+        session = await run_in_threadpool(self._begin, await body_of(request))
         return JSONResponse(await run_in_threadpool(session.plain))
+
+    def _begin(self, body: dict[str, Any]) -> Session:
+        from lanista.view.play.setup import read_wish
+
+        return self.sessions.begin(read_wish(body))
 
     async def move(self, request: Request) -> Response:
         """Make the person's move."""
@@ -115,6 +128,8 @@ class _Pages:
             raise LanistaError("This match waits for its moves; it has no clock.")
         for number in [number for number, one in self.clocks.items() if one.session.closed]:
             del self.clocks[number]
+        from lanista.view.play.clock import Clock
+
         if session.id not in self.clocks:
             self.clocks[session.id] = Clock(session)
         return self.clocks[session.id]
@@ -124,7 +139,7 @@ class _Pages:
         return body, self.sessions.get(str(body.get("id", "")))
 
 
-async def _counted(hub: Any, frames: AsyncIterator[str]) -> AsyncIterator[str]:
+async def _counted(hub: Hub, frames: AsyncGenerator[str]) -> AsyncGenerator[str]:
     """Hold a place among the streams while frames are sent."""
     hub.open += 1
     try:
@@ -132,6 +147,7 @@ async def _counted(hub: Any, frames: AsyncIterator[str]) -> AsyncIterator[str]:
             yield frame
     finally:
         hub.open -= 1
+        await frames.aclose()
 
 
 async def body_of(request: Request) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from lanista.view.context import NotHereError, ViewContext
 from lanista.view.play.setup import Seated, Wish, seat
 
 MOST_SESSIONS = 32
+MOST_OF_GAME = {"showdown": 4}
+"""Sessions of games that run a process of their own for each."""
 MOST_IDLE = 6 * 3600.0
 """Seconds after which a session that nobody asks for ends."""
 FOLDER = "played"
@@ -47,6 +49,11 @@ class Session:
     def match(self) -> PersonMatch:
         """The match itself."""
         return self.seated.match
+
+    @property
+    def game(self) -> str:
+        """The game's name, without what follows a family's."""
+        return self.seated.wish.game.partition(":")[0]
 
     def move(self, action: list[int], turn: int) -> None:
         """Make the person's move at a turn; one for another turn came twice or too late."""
@@ -178,12 +185,14 @@ class Sessions:
             return session
 
     def _old(self) -> list[Session]:
+        """Take out what is idle for too long or too much, those asked for longest ago first."""
         now = time.monotonic()
         ids = [number for number, one in self._sessions.items() if now - one.touched > MOST_IDLE]
-        rest = len(self._sessions) - len(ids)
+        for game, most in MOST_OF_GAME.items():
+            ids += [number for number, one in self._sessions.items() if one.game == game][:-most]
         kept = [number for number in self._sessions if number not in ids]
-        ids += kept[: max(0, rest - self.most)]
-        return [self._sessions.pop(number) for number in ids]
+        ids += kept[: max(0, len(kept) - self.most)]
+        return [self._sessions.pop(number) for number in dict.fromkeys(ids)]
 
     def close(self) -> None:
         """End all sessions."""

@@ -18,7 +18,7 @@ from lanista.view.context import NotHereError, ViewContext
 from lanista.view.runs.compare import MOST, compare, read_compared
 from lanista.view.runs.overview import Overview, newest_run, stages_of
 from lanista.view.runs.parts import PartsKept, pipeline_sections
-from lanista.view.runs.survey import Place, place_at
+from lanista.view.runs.survey import Place, place_at, survey
 from lanista.view.shell import page
 
 
@@ -34,6 +34,7 @@ def routes(context: ViewContext) -> list[BaseRoute]:
         Route("/events/runs", pages.lines_stream),
         Route("/api/events/runs", pages.lines_latest),
         Route("/api/run", pages.part),
+        Route("/api/evaluation", pages.evaluation),
         Route("/events/run", pages.run_stream),
         Route("/api/events/run", pages.run_latest),
         Route("/api/compare", pages.compared),
@@ -88,14 +89,11 @@ class RunPages:
             part, wait = parts.strength(self.overview.numbers(folder).evaluations)
         else:
             part, wait = parts.learning(), 0.0
-        more = pipeline_sections(place.path) if place.kind == "pipeline" else []
-        sections = [*more, *part.sections] if part.headline else part.sections
-        return JSONResponse(
-            {
-                "version": part.version, "sections": sections, "headline": part.headline,
-                "again_in": wait,
-            }
-        )  # fmt: skip
+        return Response(f'{{"again_in":{wait:.1f},{part.json[1:]}', media_type="application/json")
+
+    def evaluation(self, request: Request) -> Response:
+        """Return the final evaluation of a pipeline, where there is one."""
+        return JSONResponse({"sections": pipeline_sections(self._place(request).path)})
 
     async def run_stream(self, request: Request) -> Response:
         place = self._place(request)
@@ -120,10 +118,13 @@ class RunPages:
         for name in request.query_params.getlist("id")[: MOST + 1]:
             path = self.context.path_of(name)
             place = place_at(path)
-            if place is None:
+            inside = survey(path) if place is None else [place]
+            folders = [self._run_folder(one) for one in inside if one.kind in ("run", "pipeline")]
+            if not folders:
                 raise NotHereError(f"There is no run at {name!r:.200}; choose from the list.")
-            folder = self._run_folder(place)
-            places[self.context.place_of(folder)] = folder
+            places |= {self.context.place_of(folder): folder for folder in folders}
+        if len(places) > MOST:
+            raise LanistaError(f"{len(places)} runs were chosen; choose from 2 to {MOST}.")
         runs = [read_compared(name, folder) for name, folder in places.items()]
         metric = request.query_params.get("metric", "")
         return JSONResponse(compare(runs, metric, request.query_params.get("axis", "decisions")))

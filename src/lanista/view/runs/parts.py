@@ -6,11 +6,12 @@ there are new ones and never takes more than a small share of the time. Knows no
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +32,7 @@ from lanista.view.runs.elements import plain_sections
 from lanista.view.runs.standing import mark_of
 
 PartName = Literal["learning", "strength"]
-SHARE = 0.005
+SHARE = 0.003
 """Of one core, that counting the matches of a run that goes on may take."""
 MOST_KEPT = 16
 """Runs whose sections are kept."""
@@ -43,8 +44,8 @@ class Part:
 
     mark: Any = None
     version: int = 0
-    sections: list[dict[str, Any]] = field(default_factory=list)
-    headline: list[str] = field(default_factory=list)
+    json: str = "{}"
+    """`sections` and `headline`, written once for all pages that show them."""
     not_before: float = 0.0
     """On the monotonic clock; until then what is there must do."""
 
@@ -81,9 +82,11 @@ class RunParts:
                 return part
             began = time.thread_time()
             sections, sentences = make()
-            rest = (time.thread_time() - began) / SHARE
-            later = time.monotonic() + rest
-            self._parts[name] = Part(mark, part.version + 1, sections, sentences, later)
+            version = part.version + 1
+            body = {"version": version, "sections": sections, "headline": sentences}
+            text = json.dumps(body, allow_nan=False, separators=(",", ":"))
+            later = time.monotonic() + (time.thread_time() - began) / SHARE
+            self._parts[name] = Part(mark, version, text, later)
             return self._parts[name]
 
     def _record(self, *, matches: bool) -> RunRecord:

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from lanista.errors import LanistaError
 from lanista.lock import is_held
-from lanista.runs.checkpoints import Checkpoints
-from lanista.runs.layout import CHECKPOINTS, CONFIG, DATABASE
+from lanista.runs.layout import CHECKPOINTS, CONFIG, DATABASE, checkpoint_numbers
 from lanista.runs.reader import RunTables, look_at_run
 from lanista.runs.schema import LineupRow, NoticeRow
 from lanista.runs.settings import RunSettings
@@ -97,7 +96,7 @@ def numbers_of(folder: Path) -> Numbers:
         values = settings_of(folder)
         steps = _whole(values, "learner_updates", RunSettings.learner_updates)
         total = _whole(values, "iterations", RunSettings.iterations) * steps
-        saved = max(Checkpoints(folder / CHECKPOINTS).numbers(), default=0) * steps
+        saved = max(checkpoint_numbers(folder / CHECKPOINTS), default=0) * steps
         every = values.get("evaluation") or {}
         every = _whole(every, "every", 0) * steps if isinstance(every, dict) else 0
         game = str(values.get("game", ""))

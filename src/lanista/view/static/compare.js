@@ -13,6 +13,7 @@ let axis = words.get("axis") ?? "decisions";
 
 const picker = h("fieldset", { class: "picker" }, h("legend", {}, "Runs"));
 const filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter runs", oninput: () => narrow() });
+const all = h("button", { type: "button", onclick: () => chooseShown() }, "Choose all shown");
 const number = h("select", { "aria-label": "Number to compare", onchange: () => choose({ metric: number.value }) });
 const axes = h("div", { class: "segments", role: "group", "aria-label": "Drawn against" });
 const trouble = h("p", { class: "notice", role: "alert", hidden: true });
@@ -27,7 +28,7 @@ for (const [key, title] of Object.entries(AXES)) {
 fill(
   h("h1", {}, "Compare"),
   h("p", { class: "lead" }, "Choose two to twenty runs. Runs whose settings differ in nothing but the seed are drawn as one, with a band over seeds."),
-  h("details", { open: ids.length < 2, class: "choose-runs" }, h("summary", {}, "Choose runs"), filter, picker),
+  h("details", { open: ids.length < 2, class: "choose-runs" }, h("summary", {}, "Choose runs"), h("div", { class: "controls" }, filter, all), picker),
   trouble,
   controls,
   links,
@@ -78,6 +79,16 @@ function narrow() {
   for (const label of picker.querySelectorAll("label")) label.hidden = !label.dataset.text.includes(text);
 }
 
+/** An experiment is a folder of runs: filter by its name, and choose all that are shown. */
+function chooseShown() {
+  for (const label of picker.querySelectorAll("label:not([hidden])")) label.querySelector("input").checked = true;
+  choose({ ids: chosen() });
+}
+
+function chosen() {
+  return [...picker.querySelectorAll("input:checked")].map((one) => one.value);
+}
+
 const { runs } = await ask("/api/runs");
 const choices = runs.filter((line) => line.kind === "run");
 if (!choices.length) picker.append(h("p", { class: "lead" }, "There are no runs here yet; they appear once one has begun."));
@@ -86,7 +97,7 @@ for (const line of choices) {
     type: "checkbox",
     value: line.id,
     checked: ids.includes(line.id),
-    onchange: () => choose({ ids: [...picker.querySelectorAll("input:checked")].map((one) => one.value) }),
+    onchange: () => choose({ ids: chosen() }),
   });
   picker.append(h("label", { "data-text": `${line.name} ${line.game}`.toLowerCase() }, box, " ", h("span", {}, line.name), " ", badge(line.state)));
 }

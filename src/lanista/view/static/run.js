@@ -9,7 +9,7 @@ import { KINDS, MEANINGS, badge, bar, leftText, setBadge, setBar } from "./state
 let { line } = pageData();
 const id = line.id;
 const seen = { learning: 0, strength: -1 };
-const shown = { strength: [], learning: [] };
+const shown = { evaluation: [], strength: [], learning: [] };
 
 const state = badge(line.state);
 const means = h("span", { class: "quiet-text" });
@@ -20,6 +20,7 @@ const links = h("nav", { class: "contents", "aria-label": "Sections" });
 const trouble = h("p", { class: "notice bad", role: "alert", hidden: true });
 const offline = h("p", { class: "notice", hidden: true }, "The server does not answer; this page tries again.");
 const stages = h("p", { class: "stages" });
+const evaluation = h("div", { class: "slot" });
 const strength = h("div", { class: "slot", "aria-live": "off" }, h("p", { class: "lead waiting" }, "Counting matches…"));
 const learning = h("div", { class: "slot" });
 
@@ -32,8 +33,9 @@ fill(
   head,
   progress,
   words,
-  h("p", { class: "controls" }, h("a", { class: "button", href: `/report?id=${encodeURIComponent(id)}`, target: "_blank", rel: "noopener" }, "Report"), h("a", { class: "button", href: `/compare?id=${encodeURIComponent(line.run || id)}` }, "Compare")),
+  h("p", { class: "controls" }, h("a", { class: "button", href: `/report?id=${encodeURIComponent(id)}`, target: "_blank", rel: "noopener" }, "Report"), h("a", { class: "button", href: `/compare?id=${encodeURIComponent(line.run || id)}` }, "Compare"), h("a", { class: "button", href: `/matches?place=${encodeURIComponent(line.run || id)}` }, "Matches")),
   links,
+  evaluation,
   strength,
   learning,
 );
@@ -89,7 +91,7 @@ async function renew(part, root) {
       words.replaceChildren(...body.headline.map((sentence) => h("p", {}, sentence)));
       if (body.again_in > 0) setTimeout(() => renew(part, root), 1000 * body.again_in + 100);
     }
-    links.replaceChildren(...contents([...shown.strength, ...shown.learning]));
+    links.replaceChildren(...contents([...shown.evaluation, ...shown.strength, ...shown.learning]));
     root.dataset.version = body.version;
   } catch (refusal) {
     const waiting = root.querySelector(".waiting") ?? h("p", { class: "lead waiting" });
@@ -105,7 +107,9 @@ function take(data) {
     say(trouble, data.error);
     return;
   }
+  const ended = line.state === "running" && data.line.state === "finished";
   head_(data.line);
+  if (ended) evaluated();
   if (data.learning !== seen.learning) {
     seen.learning = data.learning;
     renew("learning", learning);
@@ -116,7 +120,15 @@ function take(data) {
   }
 }
 
+async function evaluated() {
+  if (line.kind !== "pipeline") return;
+  const body = await ask("/api/evaluation", { id });
+  shown.evaluation = body.sections;
+  update(evaluation, body.sections);
+}
+
 head_(line);
+await evaluated();
 seen.strength = line.evaluations;
 renew("learning", learning);
 renew("strength", strength);

@@ -101,8 +101,7 @@ function eyesChoice(about) {
 }
 
 function policyChoice(about) {
-  const played = Object.keys(about.judges).length && query.policy === "auto" ? " (who played)" : "";
-  const options = [{ value: "auto", words: `by who played${played ? "" : ", where it is at hand"}` }, { value: "none", words: "by nobody" }, ...about.policies.map((word) => ({ value: word, words: `by ${word}` }))];
+  const options = [{ value: "auto", words: "by who played, or the champion" }, { value: "none", words: "by nobody" }, ...about.policies.map((word) => ({ value: word, words: `by ${word}` }))];
   return h("label", {}, "Judged ", h("select", { id: "policy", onchange: (event) => change("policy", event.target.value) }, options.map((one) => h("option", { value: one.value, selected: one.value === query.policy }, one.words))));
 }
 
