@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 from contextlib import closing
@@ -33,6 +34,16 @@ def test_a_run_that_saved_its_last_row_was_stopped(tmp_path: Path) -> None:
 
 def test_rows_beyond_the_newest_checkpoint_are_of_a_run_that_crashed(tmp_path: Path) -> None:
     assert state(made_run(tmp_path / "run", updates=8, saved=7)) == "crashed"
+
+
+def test_a_run_that_was_killed_just_after_it_saved_crashed_too(tmp_path: Path) -> None:
+    folder = made_run(tmp_path / "run", updates=7, saved=8)
+    with closing(RunDatabase(folder / "run.db")) as database:
+        database.add(8, numbers(8))
+        database.flush()
+        shutil.copytree(folder, tmp_path / "killed")  # As it lies there when nobody can close it.
+    assert state(folder) == "stopped"
+    assert state(tmp_path / "killed") == "crashed"
 
 
 def test_a_run_that_ended_with_a_fault_crashed_though_it_saved(tmp_path: Path) -> None:

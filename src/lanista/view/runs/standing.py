@@ -72,8 +72,16 @@ def state_of(folder: Path, numbers: Numbers) -> State:
         return "unreadable"
     if numbers.total and numbers.saved >= numbers.total:
         return "finished"
-    # A run that is stopped saves first; rows beyond that are of one that was killed.
-    return "crashed" if numbers.fault or numbers.update > numbers.saved else "stopped"
+    # A run that is stopped saves first and closes its database; one that was killed leaves rows
+    # beyond its checkpoint, or the log that SQLite removes with the last one who closes.
+    killed = numbers.update > numbers.saved or _is_open(folder / DATABASE)
+    return "crashed" if numbers.fault or killed else "stopped"
+
+
+def _is_open(database: Path) -> bool:
+    """Whether whoever wrote a database did not close it."""
+    log = _stamp(database.with_name(f"{database.name}-wal"))
+    return log is not None and log[1] > 0
 
 
 def mark_of(folder: Path) -> tuple[Any, ...]:

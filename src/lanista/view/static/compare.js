@@ -25,6 +25,20 @@ for (const [key, title] of Object.entries(AXES)) {
   axes.append(h("button", { type: "button", "data-axis": key, onclick: () => choose({ axis: key }) }, title));
 }
 
+const { runs } = await ask("/api/runs");
+
+const choices = runs.filter((line) => line.kind === "run");
+if (!choices.length) picker.append(h("p", { class: "lead" }, "There are no runs here yet; they appear once one has begun."));
+for (const line of choices) {
+  const box = h("input", {
+    type: "checkbox",
+    value: line.id,
+    checked: ids.includes(line.id),
+    onchange: () => choose({ ids: chosen() }),
+  });
+  picker.append(h("label", { "data-text": `${line.name} ${line.game}`.toLowerCase() }, box, " ", h("span", {}, line.name), " ", badge(line.state)));
+}
+
 fill(
   h("h1", {}, "Compare"),
   h("p", { class: "lead" }, "Choose two to twenty runs. Runs whose settings differ in nothing but the seed are drawn as one, with a band over seeds."),
@@ -89,16 +103,4 @@ function chosen() {
   return [...picker.querySelectorAll("input:checked")].map((one) => one.value);
 }
 
-const { runs } = await ask("/api/runs");
-const choices = runs.filter((line) => line.kind === "run");
-if (!choices.length) picker.append(h("p", { class: "lead" }, "There are no runs here yet; they appear once one has begun."));
-for (const line of choices) {
-  const box = h("input", {
-    type: "checkbox",
-    value: line.id,
-    checked: ids.includes(line.id),
-    onchange: () => choose({ ids: chosen() }),
-  });
-  picker.append(h("label", { "data-text": `${line.name} ${line.game}`.toLowerCase() }, box, " ", h("span", {}, line.name), " ", badge(line.state)));
-}
 compare();
