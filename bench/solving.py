@@ -90,6 +90,7 @@ def boards() -> Iterator[dict[str, Any]]:
         value = measure.nash_conv(lambda rows, mask, ask=ask: checked(ask(rows, mask), mask))  # type: ignore[misc]
         wall = time.perf_counter() - began
         gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        reached = wall <= AIM_SECONDS and gigabytes <= AIM_GIGABYTES
         yield {
             "bench": f"exact NashConv, {name}",
             "nash_conv": round(value, 6),
@@ -102,7 +103,8 @@ def boards() -> Iterator[dict[str, Any]]:
             "of_which_growing_trees": round(grown, 1),
             "peak_gigabytes": round(gigabytes, 2),
             "target": f"{AIM_SECONDS} s on 16 cores, {AIM_GIGABYTES} GB",
-            "met": wall <= AIM_SECONDS and gigabytes <= AIM_GIGABYTES,
+            # Fewer cores can show that it is met, and not that it is missed.
+            "met": True if reached else False if cores() >= 16 else None,
         }
 
 

@@ -71,6 +71,11 @@ def export_policy(
 def exported_policy(loaded: LoadedPolicy, game: Game, target: Target) -> Exported:
     """Return a policy for `target`, compared with torch on play of `game`."""
     if target == "onnx":
+        if not loaded.policy.network.learned:
+            raise ExportError(
+                f"A {loaded.policy.network.kind} is no network that ONNX Runtime could run; export "
+                "it with --to numpy."
+            )
         _refuse_missing("onnxruntime")
         data = onnx_bytes(loaded)
         runner = onnx_runner(data)

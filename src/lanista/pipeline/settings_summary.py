@@ -42,7 +42,7 @@ def _exactly(settings: RunSettings) -> str:
     """Return whether evaluations measure NashConv too."""
     if settings.evaluation.exact == "never":
         return ""
-    if settings.game in SMALL_GAMES:
+    if settings.evaluation.exact == "always" or settings.game in SMALL_GAMES:
         return ", and NashConv"
     return ", and NashConv if the game is small" if settings.game.startswith(FAMILY) else ""
 

@@ -192,7 +192,7 @@ def _judge(
 
 
 def _exact(policy: str) -> dict[str, Any] | None:
-    """Return the exact reading of the policy as it is, where OpenSpiel knows the game."""
+    """Return the exact reading of the policy as it is, where that takes about a second."""
     loaded = load_policy(policy)
     game = loaded.header.game
     if loaded.policy.network.recurrent or not (game in SMALL_GAMES or game.startswith(FAMILY)):
@@ -200,7 +200,9 @@ def _exact(policy: str) -> dict[str, Any] | None:
     most = MOST_HISTORIES if game in SMALL_GAMES else QUICK_HISTORIES
     try:
         function = probabilities(loaded.policy)
-        return exact_reading(game, function, Path(policy).stem, loaded.digest, most).to_json()
+        return exact_reading(
+            game, function, Path(policy).stem, loaded.digest, most, boards=False
+        ).to_json()
     except GameError:
         return None  # Too large, or OpenSpiel is not installed; the run's notices tell.
 

@@ -152,7 +152,7 @@ class RunSettings:
     """Its digest, fixed when the run begins."""
     network: Network = field(default_factory=Network)
     """The policy's network; with a supervised checkpoint it is that file's, of which only dropout
-    and id_dropout may be set anew."""
+    and id_dropout may be changed."""
     learning: Learning = field(default_factory=Learning)
     """How the policy is improved."""
     rollouts: Rollouts = field(default_factory=Rollouts)
@@ -306,7 +306,7 @@ NEWER = dict.fromkeys(
      "rollouts.learn_from_frozen",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
-                    "normalise_observations")),
+                    "normalise_observations", "rows")),
      *(f"league.{role}.every" for role in ("main", "main_exploiter", "league_exploiter")))
 )  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it

@@ -23,7 +23,7 @@ from lanista.nets.table import table_policy
 from lanista.solving.state import load_state, save_state, state_path
 from lanista.solving.tabular import Method, TabularSolver
 
-MOST_HISTORIES = 20_000_000
+MOST_HISTORIES = 5_000_000
 SAVE_EVERY = 30.0
 """Seconds between two saves."""
 _LOOK_EVERY = 0.5

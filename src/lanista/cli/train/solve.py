@@ -16,7 +16,7 @@ from lanista.errors import RefusedError
 if TYPE_CHECKING:
     from lanista.solving.solver import Solution
 
-MOST_HISTORIES = 20_000_000
+MOST_HISTORIES = 5_000_000
 
 
 @dataclass(frozen=True)
