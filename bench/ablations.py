@@ -49,7 +49,8 @@ def run_job(game: str, arm: str, seed: int, seconds: float) -> dict[str, Any]:
     settings = apply_overrides(base, words)
     with tempfile.TemporaryDirectory(prefix="ablation-") as folder:
         endless = replace(settings, iterations=1_000_000)
-        pace = _iterations_a_second(endless, Path(folder), min(_REHEARSED, _REHEARSED_SHARE * seconds))
+        rehearsed = min(_REHEARSED, _REHEARSED_SHARE * seconds)
+        pace = _iterations_a_second(endless, Path(folder), rehearsed)
         settings = replace(settings, iterations=max(1, round(seconds * pace)))
         began, counting = time.process_time(), _counting()
         train(
