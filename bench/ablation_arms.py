@@ -192,10 +192,14 @@ ARMS: Mapping[str, Mapping[str, Arm]] = {
             "learning.normalise_advantages=true", "learning.matchup_advantages=64"
         ),
         "pulls a third as strong": _pulls(1 / 3),
-        "entropy 0.003 in place of pulls, normalised advantages": _plain(
-            "learning.terms={policy: 1.0, value: 0.5, entropy: 0.003}",
-            "learning.normalise_advantages=true",
-        ),
+        "pulls a tenth as strong": _pulls(1 / 10),
+        **{
+            f"entropy {weight} in place of pulls, normalised advantages": _plain(
+                f"learning.terms={{policy: 1.0, value: 0.5, entropy: {weight}}}",
+                "learning.normalise_advantages=true",
+            )
+            for weight in (0.003, 0.01)
+        },
     },
     "connect_four": {
         **COMMON,

@@ -24,8 +24,8 @@ from typing import Any
 from lanista.evaluation.score import t_quantile
 
 ROWS = "rows.jsonl"
-_REHEARSED = 5.0
-"""CPU seconds in which the iterations of a run are counted."""
+_REHEARSED, _REHEARSED_SHARE = 10.0, 0.15
+"""CPU seconds in which the iterations of a run are counted, and at most this share of it."""
 _FEWEST_REHEARSED = 4
 _AROUND = 14.0
 """CPU seconds of a job beside its training, about: start, rehearsal, judgement."""
@@ -49,7 +49,8 @@ def run_job(game: str, arm: str, seed: int, seconds: float) -> dict[str, Any]:
     settings = apply_overrides(base, words)
     with tempfile.TemporaryDirectory(prefix="ablation-") as folder:
         endless = replace(settings, iterations=1_000_000)
-        pace = _iterations_a_second(endless, Path(folder), min(_REHEARSED, seconds / 10))
+        rehearsed = min(_REHEARSED, _REHEARSED_SHARE * seconds)
+        pace = _iterations_a_second(endless, Path(folder), rehearsed)
         settings = replace(settings, iterations=max(1, round(seconds * pace)))
         began, counting = time.process_time(), _counting()
         train(
