@@ -6,6 +6,7 @@ Owns how a file's words and a user's are joined; the user's come first. Knows no
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from lanista.games.contract import GameError
 from lanista.games.trusted_names import policy_game, refuse_settings
 from lanista.nets.champions import policy_file
 from lanista.nets.policy_format import read_header, refused
+from lanista.nets.settings import Network
 
 
 def game_of(policy: str | Path, game: str | None = None) -> str:
@@ -38,3 +40,14 @@ def settings_of(policy: str | Path, game: str, chosen: Mapping[str, Any]) -> dic
     except GameError as error:
         raise refused(file, error) from error
     return {**settings, **chosen}
+
+
+def undropped_network(policy: str | Path) -> Network:
+    """Return a policy file's network without dropout, or Network(), which stands for the file's.
+
+    PPO takes what is dropped for a change of the policy.
+    """
+    network = read_header(policy_file(str(policy))).network
+    if not (network.dropout or network.id_dropout):
+        return Network()
+    return replace(network, dropout=None, id_dropout=None)
