@@ -305,7 +305,7 @@ NEWER = dict.fromkeys(
      "rollouts.learn_from_frozen",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
-                    "normalise_observations")),
+                    "normalise_observations", "rows")),
      *(f"league.{role}.every" for role in ("main", "main_exploiter", "league_exploiter")))
 )  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it
