@@ -227,6 +227,17 @@ def exploited(world: World, victim: object) -> list[object]:
     return ["exploit", victim, *output(world), "--train-steps", 8, "--games", 2]
 
 
+def resumed_solve(world: World, what: str) -> list[object]:
+    """A solve whose state is a pipe, a link out of its folder, or not a state."""
+    if what == "pipe":
+        world.fifo("out.safetensors.state")
+    elif what == "link":
+        world.link("out.safetensors.state", world.outside / "secret.txt")
+    else:
+        (world.folder / "out.safetensors.state").write_bytes(b'"lanista_solve":' * 9)
+    return ["solve", "kuhn", *output(world), "--resume"]
+
+
 def resumed_exploit(world: World) -> list[object]:
     """An exploit whose run was begun elsewhere, with code for a game."""
     world.run("out.safetensors.run/response-1.safetensors.run", game=str(world.trap))
@@ -298,6 +309,12 @@ CASES: dict[str, list[Case]] = {
     "exact": [
         Case("code as game", lambda world: ["exact", "random", "--game", world.names[0]]),
         *hostile_policies(lambda world, policy: ["exact", policy]),
+    ],
+    "solve": [
+        Case("code as game", lambda world: ["solve", world.names[0], *output(world)]),
+        Case("pipe as state", lambda world: resumed_solve(world, "pipe")),
+        Case("link as state", lambda world: resumed_solve(world, "link")),
+        Case("nonsense as state", lambda world: resumed_solve(world, "nonsense")),
     ],
     "roundrobin": [
         Case("code as game", lambda world: ["roundrobin", world.names[0]]),
