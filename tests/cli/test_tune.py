@@ -136,7 +136,7 @@ MARK = ["--mark", "nash_conv<=0.5"]
         (["small.yaml", *MARK, "--search", "learning.epochs=int:0..2"], "epochs is 0"),
         (["small.yaml", *MARK, "--search", "seed=int:0..2"], "seed cannot be searched"),
         (["small.yaml", *MARK, "--space", "nowhere.yaml"], "nowhere.yaml"),
-        (["arena.yaml", *MARK], "arena'"),
+        (["arena.yaml", *MARK], "arena has no exact NashConv"),
         (["clone.yaml", *MARK], "a pipeline of record, imitate has no rl stage"),
         (["league.yaml", *MARK], "trains a league"),
         (["--resume"], "holds no search to go on with"),

@@ -41,7 +41,7 @@ def test_the_code_on_the_page_runs(example, monkeypatch, capsys):
 def test_the_commands_on_the_page_are_understood():
     lines = [line for text in blocks("") for line in text.splitlines() if line]
     lines = [re.split(r"  +", line)[0] for line in lines]
-    assert len(lines) == 6
+    assert len(lines) == 7
     for line in lines:
         program, verb, *given = line.split()
         assert program == "lanista"

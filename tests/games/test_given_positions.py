@@ -118,7 +118,8 @@ def test_a_given_position_can_be_saved_copied_and_redrawn():
     ("beastybar", {"decks": [[], []], "first": 2}, "seat 2 is to start; beastybar has 2 seats"),
     ("beastybar", {"decks": [["lino"], []]}, "seat 0 name 'lino'; did you mean 'lion'"),
     ("beastybar", {"decks": [["lion", 11], []]}, "give up to 12 different cards"),
-    ("liars_dice", {"dice": [1, 2]}, "liars_dice cannot be started from a given deal"),
+    ("phantom_ttt", {"moves": [0]}, "phantom_ttt cannot be started from a given deal"),
+    ("liars_dice", {"dice": [1, 2, 3]}, "dice"),
 ])  # fmt: skip
 def test_a_position_that_cannot_be_is_refused_in_a_sentence(name, description, sentence):
     with pytest.raises(GameError, match=sentence):

@@ -251,6 +251,10 @@ def logs(world: World, what: str) -> list[object]:
     return ["showdown", "import-logs", world.folder / "logs", *output(world, "imported")]
 
 
+def usage(world: World, log: Path) -> list[object]:
+    return ["showdown", "usage", log.parent, *output(world, "usage.json")]
+
+
 def encoded(world: World, policy: object) -> list[object]:
     (world.folder / "a.log").write_text("|j|a\n")
     return ["showdown", "encode", world.folder / "a.log", "--policy", policy]
@@ -612,6 +616,15 @@ CASES: dict[str, list[Case]] = {
     "showdown import-logs": [
         Case("pipe as log", lambda world: logs(world, "pipe")),
         Case("link as log", lambda world: logs(world, "link")),
+    ],
+    "showdown usage": [
+        Case("pipe as log", lambda world: usage(world, world.fifo("logs/a.log"))),
+        Case("link as log", lambda world: usage(world, world.link("logs/a.log"))),
+    ],
+    # What it serves of hostile runs is in tests/view: it would not return.
+    "view": [
+        Case("pipe as folder", lambda world: ["view", world.fifo("runs")]),
+        Case("policy as folder", lambda world: ["view", world.policy("kuhn")]),
     ],
     "showdown teams": [
         Case(

@@ -10,7 +10,7 @@ import tyro
 
 from lanista.cli.common.flags import GAMES, SETTINGS, optional
 from lanista.cli.common.outputs import Writes
-from lanista.games.trees.boards.kept_values import KEPT
+from lanista.games.trees.boards.kept_kind import KEPT
 
 
 @dataclass(frozen=True)
