@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 from pathlib import Path
@@ -16,6 +17,7 @@ from lanista.games.showdown.observation.description import describe, observation
 from lanista.games.showdown.teams.pool import BUILT_IN, PATTERN
 from lanista.nets.champions import policy_file
 from lanista.nets.policy_file import load_policy
+from lanista.nets.policy_format import read_header
 from lanista.nets.tokens import layout_of
 from lanista.pipeline.recipes import find
 
@@ -46,15 +48,20 @@ def test_the_recipes_of_the_page_are_there():
 
 def test_the_policies_of_the_page_play_the_game_as_it_is_now():
     named = {*re.findall(r"artifacts/[\w-]+\.safetensors", PAGE)}
-    assert named == {"artifacts/showdown-vgc.safetensors", "artifacts/showdown-teams.safetensors"}
-    for name, mode, observation in (("vgc", "mirror", 1), ("teams", "cross", 2)):
+    policies = (("vgc", "mirror", 1), ("teams", "cross", 2), ("teams-clone", "cross", 2))
+    assert named == {f"artifacts/showdown-{name}.safetensors" for name, _, _ in policies}
+    for name, mode, observation in policies:
         spec = describe(format_named("gen9vgc2025regi"), mode, "", "", observation)
         policy = load_policy(ROOT / "artifacts" / f"showdown-{name}.safetensors", spec)
         assert policy.header.network.kind == "transformer"
 
 
-def test_the_champion_is_the_policy_for_any_team():
-    assert policy_file("champion:showdown").name == "showdown-teams.safetensors"
+def test_the_champion_is_the_policy_for_any_team_and_comes_from_the_clone_beside_it():
+    champion = policy_file("champion:showdown")
+    assert champion.name == "showdown-teams.safetensors"
+    clone = champion.with_name("showdown-teams-clone.safetensors")
+    digest = hashlib.sha256(clone.read_bytes()).hexdigest()
+    assert read_header(champion).parents == (digest,)
 
 
 def test_the_page_names_every_format_every_pool_and_every_bot():
