@@ -111,7 +111,7 @@ def test_a_game_without_an_exact_answer_is_refused() -> None:
 def test_missing_openspiel_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspiel", None)
     with pytest.raises(GameError, match=r"pip install '\.\[openspiel\]'"):
-        exact_nash_conv("openspiel:kuhn_poker", uniform)
+        exact_nash_conv("openspiel:a_game_whose_tree_nobody_has_walked", uniform)
 
 
 def test_our_own_games_need_no_openspiel(monkeypatch: pytest.MonkeyPatch) -> None:

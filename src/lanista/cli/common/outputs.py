@@ -89,6 +89,17 @@ class SolvedFile:
 
 
 @dataclass(frozen=True)
+class KeptValues:
+    """What `lanista exact` goes on from."""
+
+    def refuse(self, flag: str, path: Path) -> None:
+        """Refuse what is something else."""
+        from lanista.games.trees.boards.kept_values import KEPT
+
+        refuse_file(flag, path, KEPT)
+
+
+@dataclass(frozen=True)
 class Page:
     """Numbers as JSON with `report.html` beside them."""
 
@@ -100,7 +111,7 @@ class Page:
         refuse_file(flag, path.parent / PAGE, PAGE_KIND)
 
 
-Made = Kind | Folder | RunFile | SolvedFile | Page
+Made = Kind | Folder | RunFile | SolvedFile | KeptValues | Page
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from typing import Annotated
 import tyro
 
 from lanista.cli.common.flags import GAMES, SETTINGS, optional
-from lanista.cli.common.outputs import Writes
-from lanista.games.trees.boards.kept_kind import KEPT
+from lanista.cli.common.outputs import KeptValues, Writes
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class ExactCommand:
     """The game, where POLICY does not tell."""
     settings: Annotated[tuple[tuple[str, ...], ...], SETTINGS, tyro.conf.UseAppendAction] = ()
     """Settings of the game; a policy file's own unless given."""
-    keep: Annotated[Path | None, optional("FILE"), Writes(KEPT)] = None
+    keep: Annotated[Path | None, optional("FILE"), Writes(KeptValues())] = None
     """Boards with hidden marks: keep what was found so far in this file, and go on from it."""
 
     def run(self) -> int:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.errors import RefusedError
-from lanista.files import write_text
-from lanista.games.trees.boards.kept_kind import KEPT
+from lanista.files import Kind, write_text
 
+KEPT = Kind("what `lanista exact` keeps", rb'^\{"lanista_exact": 1')
 _SAVE_EVERY = 30.0
 
 
