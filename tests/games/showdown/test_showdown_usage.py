@@ -79,6 +79,7 @@ def test_counting_sets_and_reading_them_gives_their_shares(tmp_path: Path) -> No
         ('{"data": {}}', "tells of no species"),
         ('{"data": {"Pawmot": {"Abilities": {"ironfist": "many"}}}}', "tells of no species"),
         ('{"data": {"Pawmot": {"Abilities": {"ironfist": 1e999}}}}', "tells of no species"),
+        ('{"data": {"Pawmot": {"Abilities": {"ironfist": 1%s}}}}' % ("0" * 400), "no species"),
         ('{"data": {"Pawmot": [1, 2]}}', "tells of no species"),
     ],
 )

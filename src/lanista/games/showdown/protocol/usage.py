@@ -7,7 +7,6 @@ and Tera types. Reads without trust: a file may come from anybody. Knows nothing
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,6 +22,8 @@ LARGEST = 256 << 20
 KINDS = {"items": "Items", "abilities": "Abilities", "teras": "Tera Types", "moves": "Moves"}
 LEAST_SHARE = 0.001
 """Shares below this are left out: slips, and what one player in thousands brought."""
+_LARGEST_WEIGHT = 1e15
+"""Beyond lies no number of sets, and a sum may have no float."""
 
 UsageTable = Mapping[str, Usage]
 """By the id of a species: what is brought, as shares of its sets."""
@@ -93,7 +94,7 @@ def _weights(row: Any) -> dict[str, float]:
     return {
         to_id(str(name)): float(weight)
         for name, weight in row.items()
-        if isinstance(weight, int | float) and math.isfinite(weight) and weight > 0
+        if isinstance(weight, int | float) and 0 < weight < _LARGEST_WEIGHT
     }
 
 
