@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,13 @@ def test_a_file_that_says_nothing_is_refused(tmp_path: Path, text: str, words: s
     path.write_text(text)
     with pytest.raises(LanistaError, match=words):
         read_usage(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="There are no pipes here.")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "usage.json")
+    with pytest.raises(LanistaError, match="is no file"):
+        read_usage(tmp_path / "usage.json")
 
 
 def test_sheets_of_logs_are_counted_once(

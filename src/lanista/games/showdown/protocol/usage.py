@@ -32,6 +32,8 @@ UsageTable = Mapping[str, Usage]
 def read_usage(path: Path) -> UsageTable:
     """Return the usage in a file; species and names that the dex does not have are left out."""
     try:
+        if path.exists() and not path.is_file():
+            raise _refused(path, "is no file")
         if path.stat().st_size > LARGEST:
             raise _refused(path, f"is larger than {LARGEST >> 20} MiB")
         statistics = json.loads(path.read_text(encoding="utf-8"))
@@ -59,7 +61,7 @@ def usage_table(statistics: Mapping[str, Any]) -> UsageTable:
 
 def _refused(path: Path, why: str) -> LanistaError:
     return LanistaError(
-        f"Usage statistics {str(path)!r:.200} {why}; give a chaos JSON file, or what `lanista "
+        f"The usage file {str(path)!r:.200} {why}; give a chaos JSON file, or what `lanista "
         "showdown usage` wrote."
     )
 
