@@ -15,7 +15,7 @@ from lanista.cli.main import main
 from lanista.errors import LanistaError
 from lanista.games.showdown.protocol.battle_state import Mon
 from lanista.games.showdown.protocol.belief import Belief
-from lanista.games.showdown.protocol.likely import TOLD_SURPRISE, likely
+from lanista.games.showdown.protocol.likely import USAGE_SURPRISE, likely
 from lanista.games.showdown.protocol.traits import traits
 from lanista.games.showdown.protocol.usage import count_usage, read_usage
 from lanista.games.showdown.teams.sets import unpack
@@ -52,7 +52,7 @@ def test_what_players_bring_stands_in_the_place_of_the_prior(tmp_path: Path) -> 
     chances = likely(mon, told)
     general = traits().any_usage
     for item, share in (("boosterenergy", 0.75), ("choicespecs", 0.25)):
-        expected = (1 - TOLD_SURPRISE) * share + TOLD_SURPRISE * general.items.get(item, 0)
+        expected = (1 - USAGE_SURPRISE) * share + USAGE_SURPRISE * general.items.get(item, 0)
         assert chances.items[item] == pytest.approx(expected)
     assert next(iter(chances.moves)) == "moonblast"
     assert likely(mon, None).items != chances.items
