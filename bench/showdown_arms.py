@@ -225,10 +225,11 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=504)
     words = parser.parse_args()
     seeds = [int(seed) for seed in words.seeds.split(",")]
+    arms = words.arms.split(",")
+    if unknown := [arm for arm in arms if arm not in ARMS]:
+        parser.error(f"there is no arm {unknown[0]!r}; known: {', '.join(ARMS)}")
     with trust.guarding((), trusting=True):  # Recordings name the user's own folder of teams.
-        run(
-            words.folder, words.recorded, words.few_teams, words.arms.split(","), seeds, words.games
-        )
+        run(words.folder, words.recorded, words.few_teams, arms, seeds, words.games)
 
 
 if __name__ == "__main__":

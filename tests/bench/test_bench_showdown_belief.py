@@ -6,7 +6,7 @@ import pytest
 from bench.showdown_belief import brier, calibration
 
 from lanista.games.showdown.protocol.belief import Belief
-from lanista.games.showdown.protocol.likely import TOLD_SURPRISE
+from lanista.games.showdown.protocol.likely import USAGE_SURPRISE
 from lanista.games.showdown.protocol.usage import count_usage, usage_table
 from lanista.games.showdown.teams.sets import unpack
 
@@ -20,7 +20,7 @@ def test_statistics_of_the_very_sets_are_right_about_as_often_as_they_say() -> N
     likely_item = bins["items"][-1]
     assert likely_item["n"] == 4
     assert likely_item["true"] == 0.75
-    assert likely_item["stated"] == pytest.approx(0.75, abs=TOLD_SURPRISE)
+    assert likely_item["stated"] == pytest.approx(0.75, abs=USAGE_SURPRISE)
     assert bins["moves"][-1]["true"] == 1.0
     # Knowing what is brought costs less than the prior that does not.
     assert brier(sets, told)["items"] < brier(sets, None)["items"]

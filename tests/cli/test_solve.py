@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from lanista.cli.main import main
+from lanista.cli.train import solve
+from lanista.solving import solver
 
 
 @pytest.fixture
@@ -14,6 +16,10 @@ def solved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     assert main(["solve", "leduc", "--output", str(output), "--target", "0.05"]) == 0
     capsys.readouterr()
     return output
+
+
+def test_the_command_has_the_solvers_limit() -> None:
+    assert solve.MOST_HISTORIES == solver.MOST_HISTORIES
 
 
 def test_it_says_what_it_came_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from hand_game import POINTING, demonstrated, hands
 
 from lanista.errors import LanistaError
 from lanista.games.contract import Field, Observation
-from lanista.learn.imitation.cloner import Cloner
+from lanista.learn.imitation.cloner import Cloner, show
 from lanista.learn.imitation.forecast import LAST, Forecast, next_rows
 from lanista.learn.imitation.settings import Imitation
 from lanista.nets.settings import Network
@@ -67,6 +67,26 @@ def test_a_field_that_follows_from_the_view_is_learned_and_moves_the_torso():
     assert any(
         (a != b).any() for a, b in zip(before, cloner.policy.torso.parameters(), strict=True)
     )
+
+
+def test_what_is_predicted_is_the_next_view_of_the_same_seat():
+    # Two seats of each match; all their views differ.
+    data = replace(demonstrate(40, seed=3), spec=replace(SPEC, observation=FLAGS))
+    data = replace(data, match=data.match // 2, seat=(data.match % 2).astype(np.int32))
+    settings = Imitation(forecast=("flags",))
+    cloner = Cloner(data.spec, Network(width=16, layers=1), settings)
+    rows = np.random.default_rng(0).permutation(len(data))
+    with torch.no_grad():
+        losses = show(cloner.policy, None, data, rows, forecast=cloner.forecast).forecast
+        views = torch.from_numpy(data.observation)
+        features = cloner.policy.torso(views)
+        ends = set((data.first[1:] - 1).tolist())
+        for row, loss in zip(rows.tolist(), losses.tolist(), strict=True):
+            if row in ends:
+                assert np.isnan(loss)
+                continue
+            expected = cloner.forecast(features[row : row + 1], views[row + 1 : row + 2])
+            assert loss == pytest.approx(float(expected[0]), abs=1e-5)
 
 
 def test_learning_goes_on_from_its_state_as_if_it_had_not_stopped():

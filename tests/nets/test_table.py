@@ -112,6 +112,33 @@ def test_keys_come_back_whole_from_their_digits() -> None:
     assert (table.find(rows) == np.arange(1000).reshape(500, 2)).all()
 
 
+@pytest.mark.parametrize("wrong", [-1, 0.5, 65_536, float("nan"), float("inf")])
+def test_keys_that_are_none_or_out_of_order_are_refused(wrong: float) -> None:
+    rows = np.random.default_rng(2).normal(size=(5, 3)).astype(np.float32)
+    digits, logits = sorted_table(rows, np.zeros((5, 2), np.float32))
+    with pytest.raises(LanistaError, match="not in order"):
+        TableRows(digits[::-1], logits)
+    digits[3, 1] = wrong
+    with pytest.raises(LanistaError, match="The keys of a table are no keys"):
+        TableRows(digits, logits)
+
+
+@torch.no_grad()
+def test_a_table_that_other_weights_are_loaded_into_plays_those() -> None:
+    spec, (views, _), shares = some_table()
+    # As many rows, not of the same views.
+    one, other = (
+        table_policy(spec, views[1:], shares[1:]),
+        table_policy(spec, views[:-1], shares[:-1]),
+    )
+    shown = torch.from_numpy(views[1:-1])
+    one(shown)
+    other.torso.get_buffer("logits").mul_(2)
+    assert (one(shown) != other(shown)).any()
+    one.load_state_dict(other.state_dict())
+    assert (one(shown) == other(shown)).all()
+
+
 def test_settings_cannot_ask_for_a_table() -> None:
     with pytest.raises(LanistaError, match="which `lanista solve` writes"):
         Network(kind="table")

@@ -1,9 +1,12 @@
 """`solve`: when it stops, what it writes, and that it goes on where it was killed."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import load, save
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.evaluation.evaluator import probabilities
@@ -11,7 +14,7 @@ from lanista.games.trees.exact import exact_nash_conv, information_tree
 from lanista.nets.policy_file import load_policy
 from lanista.solving import solver as solver_module
 from lanista.solving.solver import SolveSettings, next_look, solve
-from lanista.solving.state import load_state, state_path
+from lanista.solving.state import load_state, save_state, state_path
 from lanista.solving.tabular import TabularSolver
 
 
@@ -97,6 +100,23 @@ def test_the_state_of_something_else_is_refused(tmp_path: Path) -> None:
             load_state(state, information_tree("kuhn"), "cfr+")
 
 
+@pytest.mark.parametrize("number", ["-5", '"7"', "1e3", "true", "null", "9" * 30])
+def test_a_state_with_no_number_of_iterations_is_refused(tmp_path: Path, number: str) -> None:
+    tree = information_tree("kuhn")
+    state = tmp_path / "p.state"
+    save_state(state, TabularSolver(tree, "cfr+"))
+    about = json.loads(load_metadata(state))
+    text = json.dumps(about).replace('"iterations": 0', f'"iterations": {number}')
+    state.write_bytes(save(load(state.read_bytes()), {"lanista_solve": text}))
+    with pytest.raises(RefusedError, match="not the state of a solve, or is damaged"):
+        load_state(state, tree, "cfr+")
+
+
+def load_metadata(path: Path) -> str:
+    with safe_open(path, "numpy") as file:
+        return str(file.metadata()["lanista_solve"])
+
+
 def test_a_state_keeps_all_that_the_next_iterations_depend_on(tmp_path: Path) -> None:
     output = tmp_path / "p"
     solve(SolveSettings("leduc", target=0, iterations=30), output)
@@ -113,6 +133,8 @@ def test_a_state_keeps_all_that_the_next_iterations_depend_on(tmp_path: Path) ->
     ("values", "words"),
     [
         ({"target": -1}, "target is -1"),
+        ({"target": float("nan")}, "target is nan"),
+        ({"target": float("inf")}, "target is inf"),
         ({"iterations": 0}, "iterations is 0"),
         ({"minutes": 0}, "minutes is 0"),
         ({"target": 0}, "give iterations or minutes too"),

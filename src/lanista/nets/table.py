@@ -33,17 +33,24 @@ class Table(Torso):
         self.register_buffer("keys", torch.zeros(rows, DIGITS))
         self.register_buffer("logits", torch.zeros(rows, self.width))
         self._rows: tuple[Tensor, TableRows] | None = None
+        # Loading writes into the same tensors.
+        self.register_load_state_dict_post_hook(_forget_rows)  # type: ignore[no-untyped-call]
 
     def forward(self, observation: Tensor) -> Tensor:
         rows = self._table().find(observation.detach().cpu().numpy())
         return torch.from_numpy(rows).to(observation.device)
 
     def _table(self) -> TableRows:
-        # Read off once, and again where other tensors were loaded.
+        # Read off once, and again where there are other tensors.
         if self._rows is None or self._rows[0] is not self.logits:
             rows = TableRows(self.keys.cpu().numpy(), self.logits.cpu().numpy())
             self._rows = (self.logits, rows)
         return self._rows[1]
+
+
+def _forget_rows(table: torch.nn.Module, keys: object) -> None:
+    assert isinstance(table, Table)
+    table._rows = None
 
 
 def table_policy(spec: Spec, rows: NDArray[np.generic], probability: NDArray[np.float64]) -> Policy:

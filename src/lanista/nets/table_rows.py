@@ -23,6 +23,7 @@ DIGITS = 4
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _TOGETHER = 1 << 12
 """Views that are made into keys at once: each of their numbers takes eight bytes meanwhile."""
+_DAMAGED = "The keys of a table are no keys, or not in order; solve the game again."
 Floats = NDArray[np.float32]
 
 
@@ -30,9 +31,14 @@ class TableRows:
     """A table's keys in order, and what it has for each."""
 
     def __init__(self, digits: Floats, logits: Floats) -> None:
-        words = np.asarray(digits).astype(np.uint64)
+        numbers = np.asarray(digits)
+        if not ((numbers >= 0) & (numbers < 1 << 16) & (np.floor(numbers) == numbers)).all():
+            raise LanistaError(_DAMAGED)
         shifts = np.arange(DIGITS, dtype=np.uint64) * np.uint64(16)
+        words = numbers.astype(np.uint64)
         self.keys: NDArray[np.uint64] = (words << shifts).sum(1, dtype=np.uint64)
+        if not (self.keys[1:] > self.keys[:-1]).all():
+            raise LanistaError(_DAMAGED)
         self.logits = np.asarray(logits)
         self._warned = False
 

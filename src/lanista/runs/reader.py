@@ -69,9 +69,10 @@ class RunTables:
 
     def metrics_at(self, updates: Iterable[int]) -> list[tuple[int, str, float]]:
         """Return (update, name, value) of all numbers of some updates that are known, in order."""
+        # A cross join is looped over from the left, so that the order is that of the updates.
         query = (
             "SELECT m.update_number, m.name, m.value FROM json_each(?) AS wanted "
-            "JOIN metrics AS m ON m.update_number = wanted.value WHERE m.value IS NOT NULL"
+            "CROSS JOIN metrics AS m ON m.update_number = wanted.value WHERE m.value IS NOT NULL"
         )
         rows = self.connection.execute(query, (json.dumps(sorted(updates)),))
         return [(int(update), str(name), float(value)) for update, name, value in rows]
@@ -85,8 +86,10 @@ class RunTables:
         return None if first is None else (int(first), int(last))
 
     def marked_updates(self) -> list[int]:
-        """Return the updates at which matches of fixed players or events were written."""
-        query = "SELECT update_number FROM lineups UNION SELECT update_number FROM events"
+        """Return the updates at which matches of fixed players or events were written, in order."""
+        query = (
+            "SELECT update_number FROM lineups UNION SELECT update_number FROM events ORDER BY 1"
+        )
         return [int(update) for (update,) in self.connection.execute(query)]
 
     def size(self, kind: type[R]) -> int:

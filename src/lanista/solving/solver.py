@@ -7,6 +7,7 @@ interrupted comes to the same file.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ class SolveSettings:
     most_histories: int = MOST_HISTORIES
 
     def __post_init__(self) -> None:
-        if self.target < 0:
+        if not 0 <= self.target < math.inf:
             raise LanistaError(f"The target is {self.target}; give a NashConv of 0 or above.")
         if self.iterations is not None and self.iterations < 1:
             raise LanistaError(f"iterations is {self.iterations}; give a number of 1 or above.")

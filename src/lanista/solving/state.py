@@ -20,6 +20,8 @@ from lanista.solving.tabular import Method, TabularSolver, tree_digest
 
 STATE = Kind("the state of `lanista solve`", rb'"lanista_solve":', 65536)
 _KEY = "lanista_solve"
+_MOST_ITERATIONS = 1 << 48
+"""Beyond lies a damaged file."""
 
 
 def state_path(output: Path) -> Path:
@@ -39,7 +41,7 @@ def load_state(path: Path, tree: InformationTree, method: Method) -> TabularSolv
     try:
         data = path.read_bytes()
         arrays, about = load(data), _about(data)
-        iterations, sizes = about["iterations"], [int(seat.first[-1]) for seat in tree.seats]
+        iterations, sizes = _count(about), [int(seat.first[-1]) for seat in tree.seats]
         fits = {name: array.shape for name, array in arrays.items()} == {
             f"{kind}_{seat}": (size,)
             for seat, size in enumerate(sizes)
@@ -72,12 +74,20 @@ def load_state(path: Path, tree: InformationTree, method: Method) -> TabularSolv
             "another output."
         )
     solver = TabularSolver(tree, method, arrays)
-    solver.iterations = int(iterations)
+    solver.iterations = iterations
     return solver
 
 
 def _tree_of(tree: InformationTree) -> dict[str, str]:
     return {"game": tree.game, "tree": tree_digest(tree)}
+
+
+def _count(about: dict[str, Any]) -> int:
+    """Return how many iterations were done; weights of the average grow with their number."""
+    iterations = about["iterations"]
+    if type(iterations) is not int or not 0 <= iterations <= _MOST_ITERATIONS:
+        raise ValueError(f"{iterations!r:.20} is no number of iterations")
+    return iterations
 
 
 def _about(data: bytes) -> dict[str, Any]:

@@ -51,6 +51,11 @@ def test_items_and_moves_are_shown_to_their_own_player_until_they_are_seen(game)
         ("|move|p1a: Pika|Thunder|p2b: Bulba", "Pika (seat 0) uses Thunder on Bulba (seat 1)"),
         ("|move|p1a: Pika|Protect|p1a: Pika", "Pika (seat 0) uses Protect"),
         ("|-damage|p2a: Bulba|45/100 brn", "Bulba (seat 1) is at 45/100"),
+        (
+            "|-heal|p2a: Bulba|51/100|[from] item: Leftovers",
+            "Bulba (seat 1) is back to 51/100, by Leftovers",
+        ),
+        ("|-sidestart|p1: Ann|move: Tailwind", "Tailwind begins for Ann (seat 0)"),
         ("|-status|p2a: Bulba|par", "Bulba (seat 1) was paralysed"),
         ("|-boost|p1a: Pika|atk|2", "Pika (seat 0)'s atk rises by 2"),
         ("|-weather|RainDance|[upkeep]", ""),

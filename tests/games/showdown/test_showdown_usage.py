@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from lanista.cli.main import main
 from lanista.errors import LanistaError
 from lanista.games.showdown.protocol.battle_state import Mon
 from lanista.games.showdown.protocol.belief import Belief
-from lanista.games.showdown.protocol.likely import TOLD_SURPRISE, likely
+from lanista.games.showdown.protocol.likely import USAGE_SURPRISE, likely
 from lanista.games.showdown.protocol.traits import traits
 from lanista.games.showdown.protocol.usage import count_usage, read_usage
 from lanista.games.showdown.teams.sets import unpack
@@ -51,7 +52,7 @@ def test_what_players_bring_stands_in_the_place_of_the_prior(tmp_path: Path) -> 
     chances = likely(mon, told)
     general = traits().any_usage
     for item, share in (("boosterenergy", 0.75), ("choicespecs", 0.25)):
-        expected = (1 - TOLD_SURPRISE) * share + TOLD_SURPRISE * general.items.get(item, 0)
+        expected = (1 - USAGE_SURPRISE) * share + USAGE_SURPRISE * general.items.get(item, 0)
         assert chances.items[item] == pytest.approx(expected)
     assert next(iter(chances.moves)) == "moonblast"
     assert likely(mon, None).items != chances.items
@@ -79,6 +80,7 @@ def test_counting_sets_and_reading_them_gives_their_shares(tmp_path: Path) -> No
         ('{"data": {}}', "tells of no species"),
         ('{"data": {"Pawmot": {"Abilities": {"ironfist": "many"}}}}', "tells of no species"),
         ('{"data": {"Pawmot": {"Abilities": {"ironfist": 1e999}}}}', "tells of no species"),
+        ('{"data": {"Pawmot": {"Abilities": {"ironfist": 1%s}}}}' % ("0" * 400), "no species"),
         ('{"data": {"Pawmot": [1, 2]}}', "tells of no species"),
     ],
 )
@@ -87,6 +89,13 @@ def test_a_file_that_says_nothing_is_refused(tmp_path: Path, text: str, words: s
     path.write_text(text)
     with pytest.raises(LanistaError, match=words):
         read_usage(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="There are no pipes here.")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "usage.json")
+    with pytest.raises(LanistaError, match="is no file"):
+        read_usage(tmp_path / "usage.json")
 
 
 def test_sheets_of_logs_are_counted_once(

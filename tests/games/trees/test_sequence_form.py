@@ -176,6 +176,49 @@ def test_a_best_response_remembers_what_a_view_does_not_tell() -> None:
     assert [len(seat) for seat in tree.seats] == [3, 0]
 
 
+class Unclear(Forgetful):
+    """Whether 1 is legal hangs on a coin that nobody sees."""
+
+    def deal(self, rng: Any) -> dict[str, int]:
+        return {"coin": rng.below(2)}
+
+    def view(self, state: Any, seat: int) -> View | None:
+        return View([0, 0, 0, 0], [0, 1][: 1 + state["coin"]]) if seat == 0 else None
+
+
+def test_a_view_that_does_not_tell_what_is_legal_is_refused() -> None:
+    with pytest.raises(GameError, match="seat 0 sees the same where it may choose other things"):
+        tree_of_hooks(Unclear(), 1000)
+
+
+class Patience(Coin):
+    """Seats wait in turn for a thousand turns; whoever stops loses."""
+
+    facts = Facts(seats=2, longest=1000, zero_sum=True)
+
+    def deal(self, rng: Any) -> dict[str, int]:
+        return {"turn": 0}
+
+    def apply(self, state: Any, moves: Any, rng: Any) -> Any:
+        ((seat, stops),) = moves.items()
+        state["turn"] += 1
+        if stops or state["turn"] == 1000:
+            return [-1, 1] if seat == 0 else [1, -1]
+        return None
+
+    def view(self, state: Any, seat: int) -> View | None:
+        turn = state["turn"]
+        return View([seat, turn // 256, turn % 256, 0], [0, 1]) if turn % 2 == seat else None
+
+
+def test_matches_of_many_turns_are_walked() -> None:
+    tree = tree_of_hooks(Patience(), 10_000)
+    assert [len(seat) for seat in tree.seats] == [500, 500]
+    assert tree.end_utility.shape[1] == 1001
+    with pytest.raises(GameError, match="more than 100 histories"):
+        tree_of_hooks(Patience(), 100)
+
+
 def test_a_listed_stream_goes_through_every_outcome_once() -> None:
     def draw(rng: ListedStream) -> tuple[int, ...]:
         items = [0, 1, 2]

@@ -68,7 +68,7 @@ def foes_of(spec: Spec, row: Row) -> list[str]:
 
 def page_of(battle: Battle, spec: Spec, judge: Judge, policy: str, top: int) -> str:
     """Return a battle with the policy's probabilities as a page."""
-    from lanista.games.showdown.spectating.log_words import lines_in_words
+    from lanista.games.showdown.log_words import SIDE_NAMES, line_words
     from lanista.games.showdown.spectating.logs import TIE
     from lanista.report.pages.battle_page import Step, battle_page
 
@@ -80,7 +80,8 @@ def page_of(battle: Battle, spec: Spec, judge: Judge, policy: str, top: int) -> 
         turn = begun or turn
         rows = [row for row in battle.rows if row.decision.segment == number]
         decisions = [_judged(spec, judge, row, log.players[row.seat]) for row in rows]
-        words = lines_in_words(lines)
+        sentences = [line_words(line, SIDE_NAMES) for line in lines]
+        words = [sentence for sentence in sentences if sentence]
         if decisions or words:
             steps.append(Step(f"{number + 1}. {title if turn else PREVIEW}", words, decisions))
     facts = [

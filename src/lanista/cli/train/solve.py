@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lanista.solving.solver import Solution
 
 MOST_HISTORIES = 5_000_000
+"""The solver's, which is imported when it is used."""
 
 
 @dataclass(frozen=True)

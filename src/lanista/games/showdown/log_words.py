@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from lanista.games.showdown.protocol.naming import FROM, tag
+
+SEAT_NAMES, SIDE_NAMES = ("seat 0", "seat 1"), ("p1", "p2")
+"""What the sides are called: as in our matches, or as in Showdown's own."""
 _STATUS = {
     "brn": "was burned",
     "par": "was paralysed",
@@ -23,8 +27,9 @@ _PLAIN = {
     "-fieldstart": "{0} begins",
     "-fieldend": "{0} ends",
     "-weather": "Weather: {0}",
-    "-sidestart": "{1} begins on a side",
-    "-sideend": "{1} ends on a side",
+    "-sidestart": "{1} begins for {0}",
+    "-sideend": "{1} ends for {0}",
+    "replace": "{0} shows itself",
     "-ability": "{0} has {1}",
     "-item": "{0} holds {1}",
     "-enditem": "{0} lost {1}",
@@ -39,18 +44,18 @@ _PLAIN = {
 }
 
 
-def line_words(line: str) -> str:
+def line_words(line: str, sides: tuple[str, str] = SEAT_NAMES) -> str:
     """Return a protocol line as a sentence; nothing for one that a reader does not miss."""
     _, kind, *rest = [*line.split("|"), "", ""]
-    names = [_name(part) for part in rest if not part.startswith("[")] + ["", ""]
+    names = [_name(part, sides) for part in rest if not part.startswith("[")] + ["", ""]
     if kind == "move":
         aim = f" on {names[2]}" if names[2] and names[2] != names[0] else ""
-        return f"{names[0]} uses {names[1]}{aim}"
+        return f"{names[0]} uses {names[1]}{aim}{_because(rest)}"
     if kind in ("switch", "drag"):
         return f"{names[0]} comes in"
     if kind in ("-damage", "-heal"):
         verb = "is at" if kind == "-damage" else "is back to"
-        return f"{names[0]} {verb} {rest[1].partition(' ')[0]}"
+        return f"{names[0]} {verb} {rest[1].partition(' ')[0]}{_because(rest)}"
     if kind == "-status":
         return f"{names[0]} {_STATUS.get(rest[1], rest[1])}"
     if kind in ("-boost", "-unboost"):
@@ -62,9 +67,14 @@ def line_words(line: str) -> str:
     return pattern.format(*names) if pattern else ""
 
 
-def _name(part: str) -> str:
-    """Return "p1a: Pikachu" as "Pikachu (0)", with the seat; effects without their kind."""
+def _because(fields: list[str]) -> str:
+    cause = tag(fields, FROM)
+    return f", by {cause.partition(': ')[2] or cause}" if cause else ""
+
+
+def _name(part: str, sides: tuple[str, str]) -> str:
+    """Return "p1a: Pikachu" as "Pikachu (seat 0)"; effects without their kind."""
     place, colon, name = part.partition(": ")
-    if colon and len(place) in (2, 3) and place[0] == "p" and place[1].isdigit():
-        return f"{name} (seat {int(place[1]) - 1})"
+    if colon and len(place) in (2, 3) and place[:2] in SIDE_NAMES:
+        return f"{name} ({sides[SIDE_NAMES.index(place[:2])]})"
     return name if colon and place in ("move", "ability", "item") else part

@@ -6,12 +6,13 @@ Knows no game's rules.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from lanista.games.contract import GameError
-from lanista.games.hooks import View, read_step, write_observation
+from lanista.games.hooks import Step, View, read_step, write_observation
 from lanista.games.python_game import PythonGame
 from lanista.games.trees.chance import ListedStream, UnlistedChanceError, outcomes
 from lanista.games.trees.tree import ELSEWHERE, InformationTree, Report, TreeBuilder
@@ -29,7 +30,7 @@ def tree_of_hooks(game: PythonGame, most: int, report: Report | None = None) -> 
     walk = _Walk(game, builder)
     try:
         for chance, state in outcomes(lambda stream: game.deal(_as_stream(stream))):
-            walk.visit(_Position(state, chance, (0,) * spec.seats, np.zeros(spec.seats)))
+            walk.run(_Position(state, chance, (0,) * spec.seats))
     except UnlistedChanceError as error:
         raise GameError(
             f"{spec.name} has no exact NashConv: {error}, whose outcomes cannot be listed; draw "
@@ -46,8 +47,8 @@ def _as_stream(stream: ListedStream) -> Any:
 class _Position:
     """A position on the way: the rules' state, and how it was reached."""
 
-    def __init__(self, state: Any, chance: float, sequences: tuple[int, ...], paid: Any) -> None:
-        self.state, self.chance, self.sequences, self.paid = state, chance, sequences, paid
+    def __init__(self, state: Any, chance: float, sequences: tuple[int, ...]) -> None:
+        self.state, self.chance, self.sequences = state, chance, sequences
         self.out: frozenset[int] = frozenset()
         self.turn = 0
 
@@ -56,8 +57,18 @@ class _Walk:
     def __init__(self, game: PythonGame, builder: TreeBuilder) -> None:
         self.game, self.builder = game, builder
 
-    def visit(self, position: _Position) -> None:
-        """Walk everything below a position at which somebody has to choose."""
+    def run(self, root: _Position) -> None:
+        """Walk everything from a position on, depth first; matches may be long."""
+        stack: list[Iterator[_Position]] = [iter((root,))]
+        while stack:
+            position = next(stack[-1], None)
+            if position is None:
+                stack.pop()
+            else:
+                stack.append(self._after(position))
+
+    def _after(self, position: _Position) -> Iterator[_Position]:
+        """Yield what follows a position at which somebody has to choose; ends are added."""
         self.builder.count()
         seats = [seat for seat in range(self.game.spec.seats) if seat not in position.out]
         views = {seat: self.game.view(position.state, seat) for seat in seats}
@@ -67,18 +78,19 @@ class _Walk:
                 f"{self.game.spec.name} waits for nobody at turn {position.turn} and is not over; "
                 "`view` must give some seat a choice."
             )
-        self._choose(position, waiting, {}, list(position.sequences))
+        for moves, sequences in self._choices(position, waiting, {}, list(position.sequences)):
+            yield from self._played(position, moves, sequences)
 
-    def _choose(
+    def _choices(
         self,
         position: _Position,
         waiting: list[tuple[int, View]],
         moves: dict[int, int],
         sequences: list[int],
-    ) -> None:
-        """Let the seats that wait choose in turn, none seeing what the others chose."""
+    ) -> Iterator[tuple[dict[int, int], tuple[int, ...]]]:
+        """Yield what the seats that wait may choose, in turn, none seeing the others' choices."""
         if len(moves) == len(waiting):
-            self._play(position, dict(moves), tuple(sequences))
+            yield dict(moves), tuple(sequences)
             return
         seat, view = waiting[len(moves)]
         if moves:
@@ -90,30 +102,32 @@ class _Walk:
         first = self.builder.first_sequence(seat, key, parent, actions, row)
         for number, action in enumerate(actions):
             moves[seat], sequences[seat] = action, first + number
-            self._choose(position, waiting, moves, sequences)
+            yield from self._choices(position, waiting, moves, sequences)
         del moves[seat]
 
-    def _play(self, position: _Position, moves: dict[int, int], sequences: tuple[int, ...]) -> None:
+    def _played(
+        self, position: _Position, moves: dict[int, int], sequences: tuple[int, ...]
+    ) -> Iterator[_Position]:
+        """Play moves with every outcome of chance; add the ends, and yield where it goes on."""
+
         def play(stream: ListedStream) -> tuple[Any, Any]:
             state = self.game.copy(position.state)
             return state, self.game.apply(state, dict(moves), _as_stream(stream))
 
         for probability, (state, result) in outcomes(play):
             step = read_step(self.game.spec, result)
-            chance = position.chance * probability
-            paid = position.paid if step.rewards is None else position.paid + step.rewards
-            after = _Position(state, chance, sequences, paid)
+            after = _Position(state, position.chance * probability, sequences)
             after.out, after.turn = position.out | {*step.out}, position.turn + 1
-            self._go_on(after, step)
+            self._refuse_cut_off(step, after.turn)
+            if step.returns is None:
+                yield after
+                continue
+            self.builder.count()
+            self.builder.end(sequences, after.chance, [float(value) for value in step.returns])
 
-    def _go_on(self, after: _Position, step: Any) -> None:
-        if step.cut_off or (step.returns is None and after.turn >= self.game.spec.facts.longest):
+    def _refuse_cut_off(self, step: Step, turn: int) -> None:
+        if step.cut_off or (step.returns is None and turn >= self.game.spec.facts.longest):
             raise GameError(
                 f"{self.game.spec.name} has no exact NashConv: matches can be broken off without a "
                 f"result; {ELSEWHERE}"
             )
-        if step.returns is None:
-            self.visit(after)
-            return
-        self.builder.count()
-        self.builder.end(after.sequences, after.chance, [float(value) for value in step.returns])

@@ -124,7 +124,13 @@ class TreeBuilder:
                 f"{self.game} has no exact NashConv: seat {seat} forgets what it did, and an "
                 f"information state must tell (perfect recall); {ELSEWHERE}"
             )
-        return table.first[number]
+        first, end = table.first[number], table.first[number + 1]
+        if table.action[first:end].tolist() != list(actions):
+            raise GameError(
+                f"{self.game} has no exact NashConv: seat {seat} sees the same where it may choose "
+                "other things; a view must tell what is legal."
+            )
+        return first
 
     def end(self, sequences: Sequence[int], chance: float, returns: Sequence[float]) -> None:
         """Add an end."""

@@ -78,7 +78,8 @@ def fixed_bouts(
             raise LanistaError(f"poke-env has no player {name!r}; {nearest(name, OPPONENTS)}")
     if different and len(teams) < 2:
         raise LanistaError(
-            f"Different teams need a pool of two or more, and there are {len(teams)}."
+            f"Different teams need a pool of two or more, and there are {len(teams)}; name a "
+            "larger --team-pool, or leave --different-teams out."
         )
     bouts: list[Bout] = []
     for round in range(units):

@@ -255,7 +255,9 @@ def test_a_measurement_that_was_killed_goes_on(tmp_path: Path) -> None:
 
 def test_a_damaged_file_of_kept_values_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "kept"
-    for text in ("", "[]", '{"lanista_exact": 2, "values": {}}', '{"lanista_exact": 1}'):
+    for text in ("", "[]", '{"lanista_exact": 2, "values": {}}', '{"lanista_exact": 1}',
+                 '{"lanista_exact": 1, "values": {"a": [[1], [2]]}}',
+                 '{"lanista_exact": 1, "values": {"a": [Infinity]}}'):  # fmt: skip
         path.write_text(text)
         with pytest.raises(RefusedError, match="not what `lanista exact` keeps"):
             KeptValues(path)

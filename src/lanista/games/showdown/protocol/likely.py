@@ -22,8 +22,8 @@ PRIOR_SETS = 8
 """How many sets of a pool the prior counts as much as."""
 SURPRISE = {"items": 0.4, "abilities": 0.05, "teras": 0.5, "moves": 0.2}
 """How much of the prior is what any species brings: people build other sets than a generator."""
-TOLD_SURPRISE = 0.05
-"""The same where statistics tell what players bring."""
+USAGE_SURPRISE = 0.05
+"""The same where usage statistics say what players bring."""
 Shares = Mapping[str, float]
 
 
@@ -61,7 +61,7 @@ def _prior(species: str, base: str, belief: Belief | None) -> Usage:
     """Return what a species brings, and with some chance what any does."""
     usage = belief.usage if belief is not None else {}
     usual, general = usage.get(species) or usage.get(base), traits().any_usage
-    surprise = dict.fromkeys(SURPRISE, TOLD_SURPRISE)
+    surprise = dict.fromkeys(SURPRISE, USAGE_SURPRISE)
     if usual is None:
         usual, surprise = traits().usage_of(species, base), SURPRISE
     return Usage(

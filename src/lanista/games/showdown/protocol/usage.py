@@ -7,7 +7,6 @@ and Tera types. Reads without trust: a file may come from anybody. Knows nothing
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,6 +22,8 @@ LARGEST = 256 << 20
 KINDS = {"items": "Items", "abilities": "Abilities", "teras": "Tera Types", "moves": "Moves"}
 LEAST_SHARE = 0.001
 """Shares below this are left out: slips, and what one player in thousands brought."""
+_LARGEST_WEIGHT = 1e15
+"""Beyond lies no number of sets, and a sum may have no float."""
 
 UsageTable = Mapping[str, Usage]
 """By the id of a species: what is brought, as shares of its sets."""
@@ -31,6 +32,8 @@ UsageTable = Mapping[str, Usage]
 def read_usage(path: Path) -> UsageTable:
     """Return the usage in a file; species and names that the dex does not have are left out."""
     try:
+        if path.exists() and not path.is_file():
+            raise _refused(path, "is no file")
         if path.stat().st_size > LARGEST:
             raise _refused(path, f"is larger than {LARGEST >> 20} MiB")
         statistics = json.loads(path.read_text(encoding="utf-8"))
@@ -58,7 +61,7 @@ def usage_table(statistics: Mapping[str, Any]) -> UsageTable:
 
 def _refused(path: Path, why: str) -> LanistaError:
     return LanistaError(
-        f"Usage statistics {str(path)!r:.200} {why}; give a chaos JSON file, or what `lanista "
+        f"The usage file {str(path)!r:.200} {why}; give a chaos JSON file, or what `lanista "
         "showdown usage` wrote."
     )
 
@@ -93,7 +96,7 @@ def _weights(row: Any) -> dict[str, float]:
     return {
         to_id(str(name)): float(weight)
         for name, weight in row.items()
-        if isinstance(weight, int | float) and math.isfinite(weight) and weight > 0
+        if isinstance(weight, int | float) and 0 < weight < _LARGEST_WEIGHT
     }
 
 

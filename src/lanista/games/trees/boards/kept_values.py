@@ -56,8 +56,15 @@ def _read(path: Path) -> dict[str, NDArray[np.float64]]:
         if content["lanista_exact"] != 1:
             raise ValueError("It is of another version.")
         table: dict[str, list[float | None]] = content["values"]
-        return {str(key): np.array(values, np.float64) for key, values in table.items()}
+        return {str(key): _column(values) for key, values in table.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RefusedError(
             f"{str(path)!r} is not what `lanista exact` keeps, or is damaged; name another file."
         ) from error
+
+
+def _column(values: list[float | None]) -> NDArray[np.float64]:
+    column = np.array(values, np.float64)
+    if column.ndim != 1 or np.isinf(column).any():
+        raise ValueError("It holds something else than values.")
+    return column
