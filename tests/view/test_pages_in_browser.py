@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         settings = {"seed": seed, "learning": {"lr": 0.5}}
         made_run(place / "arm" / f"seed-{seed}", settings=settings, scores=scores)
     live_folder(place / "bot")
+    return place
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real run of a few updates, with evaluations."""
+    place = tmp_path_factory.mktemp("evaluated")
+    words = ["rl", "--game", "kuhn", "--iterations", "3", "--cpu", "--output", str(place / "kuhn")]
+    subprocess.run([sys.executable, "-m", "lanista", *words], check=True, capture_output=True)
     return place
 
 
@@ -262,13 +273,14 @@ def test_nothing_jumps_while_numbers_come_in(visit: Visit, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("width", [1440, 390])
 def test_nothing_jumps_when_scores_come_long_after_the_curves(
-    visit: Visit, folder: Path, width: int
+    visit: Visit, evaluated: Path, width: int
 ) -> None:
-    visitor = visit(folder, width=width)
+    visitor = visit(evaluated, width=width)
     held: list[Any] = []
     visitor.page.route("**/api/run?*part=strength*", lambda route: held.append(route))
-    page = visitor.go("/run?id=done")
+    page = visitor.go("/run?id=kuhn.run")
     wait_for(page, "document.querySelector('#loss-terms') !== null")
+    page.wait_for_timeout(300)
     assert page.locator("text=Counting matches…").is_visible()
     page.evaluate(
         """() => { window.shifts = [];
