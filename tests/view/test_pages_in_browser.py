@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from live_folder import live_folder, published
@@ -33,6 +36,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         settings = {"seed": seed, "learning": {"lr": 0.5}}
         made_run(place / "arm" / f"seed-{seed}", settings=settings, scores=scores)
     live_folder(place / "bot")
+    return place
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real run of a few updates, with evaluations."""
+    place = tmp_path_factory.mktemp("evaluated")
+    words = ["rl", "--game", "kuhn", "--iterations", "3", "--cpu", "--output", str(place / "kuhn")]
+    subprocess.run([sys.executable, "-m", "lanista", *words], check=True, capture_output=True)
     return place
 
 
@@ -132,6 +144,10 @@ def test_two_runs_and_a_band_of_seeds_are_compared(visit: Visit, folder: Path) -
     page.get_by_label("Filter runs").fill("arm/")
     page.get_by_role("button", name="Choose all shown").click()
     page.wait_for_selector("#settings:has-text('nothing but the seed')", timeout=LONG)
+    page = visitor.go("/compare?id=done")
+    page.get_by_label("Choose an experiment").select_option("arm")
+    page.wait_for_selector("#settings:has-text('nothing but the seed')", timeout=LONG)
+    assert parse_qs(urlsplit(page.url).query)["id"] == ["arm/seed-1", "arm/seed-2"]
     assert visitor.complaints == []
 
 
@@ -253,6 +269,35 @@ def test_nothing_jumps_while_numbers_come_in(visit: Visit, tmp_path: Path) -> No
         )
     database.close()
     assert page.evaluate("window.shifts.reduce((sum, entry) => sum + entry.value, 0)") < 0.01
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_nothing_jumps_when_scores_come_long_after_the_curves(
+    visit: Visit, evaluated: Path, width: int
+) -> None:
+    visitor = visit(evaluated, width=width)
+    held: list[Any] = []
+    visitor.page.route("**/api/run?*part=strength*", lambda route: held.append(route))
+    page = visitor.go("/run?id=kuhn.run")
+    wait_for(page, "document.querySelector('#loss-terms') !== null")
+    page.wait_for_timeout(300)
+    assert page.locator("text=Counting matches…").is_visible()
+    page.evaluate(
+        """() => { window.shifts = [];
+          new PerformanceObserver((list) => window.shifts.push(...list.getEntries()))
+            .observe({ type: 'layout-shift' }); }"""
+    )
+    held[0].continue_()
+    wait_for(page, "document.querySelector('.slot .waiting') === null")
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.shifts.reduce((sum, entry) => sum + entry.value, 0)") < 0.01
+
+
+def test_every_entry_of_the_navigation_is_seen_on_a_phone(visit: Visit, folder: Path) -> None:
+    page = visit(folder, width=390).go("/")
+    for entry in page.locator(".top nav a").all():
+        box, frame = entry.bounding_box(), page.locator(".top nav").bounding_box()
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 1, entry.inner_text()
 
 
 def test_names_with_markup_are_shown_and_never_run(visit: Visit, tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from lanista.data import read_replays, resimulate
+from lanista.nets.champions import policy_file
 
 OUTCOMES = ("You win!", "You lose.", "A draw.")
 
@@ -123,6 +125,9 @@ def test_without_the_token_the_page_asks_for_it(tmp_path: Path, visit: Callable[
 def test_a_phone_plays_without_scrolling_sideways(
     tmp_path: Path, visit: Callable[..., Any]
 ) -> None:
+    policy = tmp_path / "a run with a long name" / f"{'0123456789abcdef' * 4}.safetensors"
+    policy.parent.mkdir()
+    shutil.copy(policy_file("champion:beastybar"), policy)
     visitor = visit(tmp_path, token=True, width=390, dark=True)
     for game in ("beastybar", "liars_dice", "openspiel:connect_four"):
         page = visitor.go(f"/play?game={game}")

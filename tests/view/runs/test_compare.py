@@ -45,6 +45,22 @@ def test_runs_that_differ_in_nothing_but_the_seed_are_one_arm(tmp_path: Path) ->
     assert sum(trace.get("fill") == "toself" for trace in chart["data"]) == 1  # One band.
 
 
+@pytest.mark.parametrize(
+    ("seed", "matches", "arms"),
+    [(2, 3712, 1), (1, 3712, 2), (2, 7296, 2)],
+    ids=["measured with another seed", "the same seed", "far apart"],
+)
+def test_what_a_sample_said_otherwise_under_another_seed_makes_no_arm_of_its_own(
+    tmp_path: Path, seed: int, matches: int, arms: int
+) -> None:
+    runs = compared(
+        tmp_path,
+        {"settings": {"seed": 1, "rollouts": {"matches": 3648}}},
+        {"settings": {"seed": seed, "rollouts": {"matches": matches}}},
+    )
+    assert len(arms_of(runs)) == arms
+
+
 def test_only_settings_that_differ_are_listed_and_a_missing_group_is_one_row(
     tmp_path: Path,
 ) -> None:

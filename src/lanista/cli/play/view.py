@@ -22,8 +22,10 @@ TRIED = 20
 
 @dataclass(frozen=True)
 class View:
-    """Serve pages over the runs in a folder: watch them learn, compare them, see to a live bot.
+    """Serve pages over a folder: watch runs learn, look into matches, play, see to a live bot.
 
+    Runs are compared side by side, and any recorded or evaluated match is stepped through move by
+    move. You can play against bots, policies and champions; such matches go into FOLDER/played.
     Towards a run it only reads. Pages are for this machine unless --host says otherwise; what
     changes something needs the token in the address that is printed. Ctrl-C ends it.
     """

@@ -1,12 +1,12 @@
 """Two to twenty runs side by side: what was set otherwise, curves, how each ended.
 
-Runs with the same settings but the seed are one arm, and its curve a band over seeds. Uses the
-arithmetic and the charts of reports; knows nothing of HTTP.
+Runs with the same settings but the seed (and what was measured with it) are one arm, and its curve
+a band over seeds. Uses the arithmetic and the charts of reports; knows nothing of HTTP.
 """
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,10 @@ _FIRST_CHOICE = ("exact/nash_conv", "evaluation/score", "loss")
 _LOWER = ("nash_conv", "loss", "kl", "lag", "gradient_norm")
 """Words of numbers that are better when they are lower."""
 _ABSENT = "—"
+_MEASURED = ("learning.terms.", "rollouts.matches", "evaluation.matches")
+"""Settings that default from a sample of matches, which the seed deals."""
+_NEAR = 0.1
+"""How far a measured setting may lie apart in one arm; who varies one, varies it by more."""
 
 
 @dataclass(frozen=True)
@@ -107,17 +111,37 @@ def compare(runs: Sequence[Compared], metric: str = "", axis: str = AXES[0]) -> 
 
 def arms_of(runs: Sequence[Compared]) -> dict[str, list[Compared]]:
     """Return runs by arm; those that differ in nothing but the seed are of one."""
-    members: dict[str, list[Compared]] = {}
+    groups: list[list[Compared]] = []
     for run in runs:
-        rest = {key: value for key, value in run.settings.items() if key != "seed"}
-        members.setdefault(json.dumps(rest, sort_keys=True, default=str), []).append(run)
+        own = next((group for group in groups if _same_but_seed(group[0], run)), None)
+        if own is None:
+            groups.append([run])
+        else:
+            own.append(run)
     arms: dict[str, list[Compared]] = {}
-    for group in members.values():
-        arms.setdefault(_name(group, len(arms)), []).extend(group)
+    for group in groups:
+        arms.setdefault(_name(group), []).extend(group)
     return arms
 
 
-def _name(group: Sequence[Compared], number: int) -> str:
+def _same_but_seed(one: Compared, other: Compared) -> bool:
+    """Whether settings differ in the seed alone, and in what was measured with it."""
+    keys = (one.settings.keys() | other.settings.keys()) - {"seed"}
+    differing = {key for key in keys if _cell(one.settings, key) != _cell(other.settings, key)}
+    if not differing:
+        return True
+    return one.seed != other.seed and all(
+        key.startswith(_MEASURED) and _near(one.settings.get(key), other.settings.get(key))
+        for key in differing
+    )
+
+
+def _near(one: Any, other: Any) -> bool:
+    numbers = isinstance(one, int | float) and isinstance(other, int | float)
+    return numbers and math.isclose(one, other, rel_tol=_NEAR)
+
+
+def _name(group: Sequence[Compared]) -> str:
     """Return an arm's name: its run's, or the folder that all its runs lie in."""
     if len(group) == 1:
         return group[0].place

@@ -14,6 +14,7 @@ let axis = words.get("axis") ?? "decisions";
 const picker = h("fieldset", { class: "picker" }, h("legend", {}, "Runs"));
 const filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter runs", oninput: () => narrow() });
 const all = h("button", { type: "button", onclick: () => chooseShown() }, "Choose all shown");
+const experiment = h("select", { "aria-label": "Choose an experiment", onchange: () => chooseFolder() }, h("option", { value: "" }, "An experiment…"));
 const number = h("select", { "aria-label": "Number to compare", onchange: () => choose({ metric: number.value }) });
 const axes = h("div", { class: "segments", role: "group", "aria-label": "Drawn against" });
 const trouble = h("p", { class: "notice", role: "alert", hidden: true });
@@ -28,6 +29,8 @@ for (const [key, title] of Object.entries(AXES)) {
 const { runs } = await ask("/api/runs");
 
 const choices = runs.filter((line) => line.kind === "run");
+const experiments = folders(choices.map((line) => line.id));
+experiment.append(...experiments.map(([name, size]) => h("option", { value: name }, `${name} (${size} runs)`)));
 if (!choices.length) picker.append(h("p", { class: "lead" }, "There are no runs here yet; they appear once one has begun."));
 for (const line of choices) {
   const box = h("input", {
@@ -42,7 +45,7 @@ for (const line of choices) {
 fill(
   h("h1", {}, "Compare"),
   h("p", { class: "lead" }, "Choose two to twenty runs. Runs whose settings differ in nothing but the seed are drawn as one, with a band over seeds."),
-  h("details", { open: ids.length < 2, class: "choose-runs" }, h("summary", {}, "Choose runs"), h("div", { class: "controls" }, filter, all), picker),
+  h("details", { open: ids.length < 2, class: "choose-runs" }, h("summary", {}, "Choose runs"), h("div", { class: "controls" }, experiments.length ? experiment : null, filter, all), picker),
   trouble,
   controls,
   links,
@@ -93,7 +96,25 @@ function narrow() {
   for (const label of picker.querySelectorAll("label")) label.hidden = !label.dataset.text.includes(text);
 }
 
-/** An experiment is a folder of runs: filter by its name, and choose all that are shown. */
+/** Return the folders that hold two runs or more, each with how many: an experiment is such a folder. */
+function folders(places) {
+  const sizes = new Map();
+  for (const place of places) {
+    const names = place.split("/");
+    for (let depth = 1; depth < names.length; depth += 1) {
+      const folder = names.slice(0, depth).join("/");
+      sizes.set(folder, (sizes.get(folder) ?? 0) + 1);
+    }
+  }
+  return [...sizes].filter(([, size]) => size > 1).sort();
+}
+
+function chooseFolder() {
+  if (!experiment.value) return;
+  for (const box of picker.querySelectorAll("input")) box.checked = box.value.startsWith(`${experiment.value}/`);
+  choose({ ids: chosen() });
+}
+
 function chooseShown() {
   for (const label of picker.querySelectorAll("label:not([hidden])")) label.querySelector("input").checked = true;
   choose({ ids: chosen() });

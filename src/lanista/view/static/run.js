@@ -21,7 +21,7 @@ const trouble = h("p", { class: "notice bad", role: "alert", hidden: true });
 const offline = h("p", { class: "notice", hidden: true }, "The server does not answer; this page tries again.");
 const stages = h("p", { class: "stages" });
 const evaluation = h("div", { class: "slot" });
-const strength = h("div", { class: "slot", "aria-live": "off" }, h("p", { class: "lead waiting" }, "Counting matches…"));
+const strength = h("div", { class: "slot", "aria-live": "off" }, h("p", { class: line.evaluations ? "lead waiting tall" : "lead waiting" }, "Counting matches…"));
 const learning = h("div", { class: "slot" });
 
 fill(

@@ -145,13 +145,13 @@ export function arenaTable(session, enter) {
   }
 
   function pads() {
-    const hold = (words, name) => h("button", { type: "button", "aria-label": name, onpointerdown: () => hand(name, true), onpointerup: () => hand(name, false), onpointerleave: () => hand(name, false) }, words);
-    const hand = (name, down) => {
-      if (down) state.held.add(name);
-      else state.held.delete(name);
+    const hold = (sign, key, name) => h("button", { type: "button", "aria-label": name, onpointerdown: () => hand(key, true), onpointerup: () => hand(key, false), onpointerleave: () => hand(key, false) }, sign);
+    const hand = (key, down) => {
+      if (down) state.held.add(key);
+      else state.held.delete(key);
       send();
     };
     const gap = () => h("span", {});
-    return h("div", { class: "pads" }, gap(), hold("↑", "ArrowUp"), gap(), hold("←", "ArrowLeft"), hold("●", " "), hold("→", "ArrowRight"), hold("E", "e"), hold("↓", "ArrowDown"), hold("⇧", "Shift"));
+    return h("div", { class: "pads" }, gap(), hold("↑", "ArrowUp", "Up"), hold("F", "f", "Pick up"), hold("←", "ArrowLeft", "Left"), hold("●", " ", "Fire"), hold("→", "ArrowRight", "Right"), hold("E", "e", "Shield"), hold("↓", "ArrowDown", "Down"), hold("⇧", "Shift", "Dash"));
   }
 }
