@@ -150,3 +150,14 @@ def test_the_aim_of_a_shot_that_is_not_fired_is_not_said() -> None:
     hold, fire = [5, 5, 9, 1, 0, 0, 0], [5, 5, 9, 1, 1, 0, 0]
     assert "aim" not in action_words(board, game, 0, 0, mask, hold)
     assert "aim x +0.8, aim y -0.8, fire" in action_words(board, game, 0, 0, mask, fire)
+
+
+def test_the_points_beside_a_seat_are_those_of_its_own_cards_in_the_bar() -> None:
+    different = 0
+    for seed in range(20):
+        game = played("beastybar", seed, 12 + seed % 10)
+        seats = board_of(game.spec).scene(game, 0, frozenset())["seats"]
+        for seat in seats:
+            assert seat["points"] == sum(card["points"] for card in seat["bar"])
+        different += seats[0]["points"] != seats[1]["points"]
+    assert different, "both seats always had as many, so the test showed nothing"
