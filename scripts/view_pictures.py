@@ -40,7 +40,7 @@ def pages(lines: list[dict[str, Any]]) -> dict[str, str]:
         addresses["view-run"] = f"/run?id={quote((inside or [first['run']])[0])}"
     if len(runs) > 1:
         chosen = "&".join(f"id={quote(line['id'])}" for line in runs[:8])
-        addresses["view-compare"] = f"/compare?{chosen}&metric=value/explained_variance"
+        addresses["view-compare"] = f"/compare?{chosen}&metric=exact/nash_conv"
     if "live" in first:
         addresses["view-live"] = f"/live?id={first['live']}"
     return addresses
