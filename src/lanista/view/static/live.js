@@ -55,11 +55,11 @@ async function change(verb, digest) {
   const title = promoting ? `Promote ${short(digest)}?` : `Roll back to ${short(digest)}?`;
   const field = h("input", { type: "text", maxlength: "200", placeholder: "Why (optional)", "aria-label": "Why (optional)" });
   const content = [h("p", {}, "All bots of this folder play it from their next game on, and a trial that runs ends. It is written into the history."), promoting ? h("p", {}, "The gate has not decided this: you do.") : null];
-  const asked = serial;
+  const seenSerial = serial;
   const why = await dialog(title, content.filter(Boolean), promoting ? "Promote" : "Roll back", field);
   if (why === null) return;
   try {
-    const done = await write("/api/live/change", { id, verb, digest, serial: asked, reason: why });
+    const done = await write("/api/live/change", { id, verb, digest, serial: seenSerial, reason: why });
     tell(`Done: ${short(done.stable)} plays from the next game on (change ${done.serial}).`);
   } catch (refusal) {
     if (!(refusal instanceof Refusal)) throw refusal;
@@ -133,13 +133,13 @@ function replace(body, items, make) {
 async function examine() {
   let wait = 20;
   try {
-    const found = await ask("/api/live/health", { id });
-    wait = found.again_in;
-    const rows = found.findings.map((one) => h("tr", {}, h("td", {}, h("span", { class: `badge ${one.gravity === "doubt" ? "warn" : "bad"}` }, one.name.replaceAll("_", " "))), h("td", {}, `${one.sentence} ${one.meaning}`), h("td", {}, one.remedy)));
+    const checkup = await ask("/api/live/health", { id });
+    wait = checkup.again_in;
+    const rows = checkup.findings.map((one) => h("tr", {}, h("td", {}, h("span", { class: `badge ${one.gravity === "doubt" ? "warn" : "bad"}` }, one.name.replaceAll("_", " "))), h("td", {}, `${one.sentence} ${one.meaning}`), h("td", {}, one.remedy)));
     const body = h("tbody", {}, rows);
     health.replaceChildren(
       rows.length ? table([["finding"], ["what is the case"], ["remedy"]], body, "Findings") : h("p", {}, h("span", { class: "badge good" }, "healthy"), " The doctor finds nothing wrong."),
-      h("details", {}, h("summary", {}, "What was looked at"), h("ul", {}, found.facts.map((fact) => h("li", {}, fact)))),
+      h("details", {}, h("summary", {}, "What was looked at"), h("ul", {}, checkup.facts.map((fact) => h("li", {}, fact)))),
     );
   } catch (refusal) {
     health.replaceChildren(h("p", { class: "lead" }, refusal.message));

@@ -71,8 +71,8 @@ function showStages() {
   const parts = line.stages.map((stage) => {
     const now = stage.name === line.stage;
     const mark = stage.done ? "✓ " : now ? "▸ " : "";
-    const said = stage.done ? "done" : now ? "now" : "to come";
-    return h("span", { class: `stage${stage.done ? " done" : now ? " now" : ""}`, title: said }, `${mark}${stage.name}`);
+    const state = stage.done ? "done" : now ? "now" : "to come";
+    return h("span", { class: `stage${stage.done ? " done" : now ? " now" : ""}`, title: state }, `${mark}${stage.name}`);
   });
   const text = line.stages.map((stage) => `${stage.name}${stage.done}`).join() + line.stage;
   if (stages.text !== text) {

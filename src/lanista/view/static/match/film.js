@@ -36,7 +36,7 @@ export class Film {
 
   #part(number) {
     if (!this.parts.has(number)) {
-      const asked = ask("/api/match/steps", { ...this.query, first: number * PART, count: PART })
+      const pending = ask("/api/match/steps", { ...this.query, first: number * PART, count: PART })
         .then(({ steps }) => {
           this.parts.set(number, steps);
           return steps;
@@ -45,7 +45,7 @@ export class Film {
           this.parts.delete(number);
           throw refusal;
         });
-      this.parts.set(number, asked);
+      this.parts.set(number, pending);
       if (this.parts.size > KEPT) this.parts.delete(this.parts.keys().next().value);
     }
     return Promise.resolve(this.parts.get(number));

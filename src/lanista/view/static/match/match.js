@@ -71,8 +71,8 @@ function refreshLists() {
   parts.chart.replaceChildren(drawing.element);
   drawing.at(page.at);
   parts.moves.replaceChildren(...about.decisions.slice(0, 3000).map((one) => h("li", {}, h("button", { type: "button", class: `seat-${one.seat}`, "data-step": one.step, onclick: () => go(one.step) }, h("span", { class: "turn" }, String(one.step + 1)), h("span", { class: "who", role: "img", "aria-label": `seat ${one.seat}` }), h("span", { class: "words" }, one.words ?? "hidden")))));
-  const found = mistakes();
-  parts.mistakes.replaceChildren(...(found.length ? found.map((one) => h("li", {}, h("button", { type: "button", onclick: () => go(one.step) }, h("span", { class: "turn" }, String(one.step + 1)), h("span", {}, `seat ${one.seat}: ${one.words}${one.best ? `; the policy likes ${one.best}` : ""}`), h("span", { class: "price" }, price(one))))) : [h("li", { class: "quiet-text" }, "None is known. Choose a policy above, or judge moves one by one.")]));
+  const worst = mistakes();
+  parts.mistakes.replaceChildren(...(worst.length ? worst.map((one) => h("li", {}, h("button", { type: "button", onclick: () => go(one.step) }, h("span", { class: "turn" }, String(one.step + 1)), h("span", {}, `seat ${one.seat}: ${one.words}${one.best ? `; the policy likes ${one.best}` : ""}`), h("span", { class: "price" }, price(one))))) : [h("li", { class: "quiet-text" }, "None is known. Choose a policy above, or judge moves one by one.")]));
 }
 
 function mistakes() {

@@ -136,8 +136,9 @@ export function turnTable(session, enter) {
     try {
       const before = state.session.logged;
       state.session = await write(path, { id: state.session.id, ...body });
-      const said = state.session.log.slice(-(state.session.logged - before) || undefined).map(([seat, words]) => `seat ${seat}: ${words ?? "hidden"}`);
-      announce(state.session.over ? "The match is over." : said.join("; "));
+      const fresh = Math.max(0, state.session.logged - before); // None after a move was taken back.
+      const moves = state.session.log.slice(state.session.log.length - fresh).map(([seat, words]) => `seat ${seat}: ${words ?? "hidden"}`);
+      announce(state.session.over ? "The match is over." : moves.join("; "));
     } catch (refusal) {
       parts.hint.replaceChildren(h("p", { class: "notice bad", role: "alert" }, refusal.message));
     }
