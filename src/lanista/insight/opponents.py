@@ -19,8 +19,8 @@ from lanista.games.planning import Planner
 from lanista.games.random_bot import RandomBot
 
 HUMAN = "human"
-_SALT = 0x5EA7
-"""Keeps the draws of a handicap apart from those of the player that has it."""
+_WHETHER, _WHICH = 0x5EA7, 0xC401CE
+"""Keep the draws of a handicap apart from each other and from those of the player that has it."""
 
 
 class Person:
@@ -41,12 +41,12 @@ class Handicapped:
         self.player, self.share, self.seed = player, share, seed
         self.name = player.name
         self.digest = f"{player.digest}:random={share:g}"
-        self._random = RandomBot(spec, seed ^ _SALT)
+        self._random = RandomBot(spec, seed ^ _WHICH)
 
     def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
         """Return the player's actions with a share of them replaced."""
         actions = np.array(self.player.act(decisions, rows), np.int32)
-        streams = [stream_of(self.seed ^ _SALT, decisions, int(row)) for row in rows]
+        streams = [stream_of(self.seed ^ _WHETHER, decisions, int(row)) for row in rows]
         replaced = np.flatnonzero([stream.uniform() < self.share for stream in streams])
         if len(replaced):
             actions[replaced] = self._random.act(decisions, np.asarray(rows)[replaced])
