@@ -49,14 +49,14 @@ class Matchmaking:
 
     kind: str = AS_ROLE
     """role (what the learner's role usually has), fixed, uniform, pfsp_hard, pfsp_var, pfsp_linear,
-    adaptive, adaptive_by_category, curriculum, alphastar, main_exploiter, league_exploiter, or the
-    name of an installed matchmaker."""
+    adaptive, adaptive_by_category, curriculum, alphastar, psro, main_exploiter, league_exploiter,
+    or the name of an installed matchmaker."""
     p: float = 2.0
     """The exponent of pfsp_hard: higher looks harder at those who are hard to beat."""
     floor: float = 0.05
-    """adaptive: the least weight of an opponent, before weights are scaled to the sum 1.
-    adaptive_by_category and curriculum: the smallest share of a category, and of an opponent in its
-    category; with n of them it is at most 0.5/n."""
+    """adaptive: the least weight of an opponent, before weights are scaled to the sum 1. psro: the
+    smallest share of a frozen player. adaptive_by_category and curriculum: the smallest share of a
+    category, and of an opponent in its category. A share is at most 0.5/n with n of them."""
     smoothing: float = 2.0
     """So many games with a score of one half are added to what was played."""
     minimum_games: float = 10.0
@@ -67,7 +67,7 @@ class Matchmaking:
     inside: Literal["pfsp_hard", "uniform"] = "pfsp_hard"
     """curriculum: how opponents of one category are weighed."""
     self_share: float = 0.35
-    """alphastar: the share of self-play."""
+    """alphastar and psro: the share of self-play."""
     lost_share: float = 0.15
     """alphastar: the share of those it has come to lose to; self-play when there are none."""
     lost_below: float = 0.5
@@ -76,6 +76,12 @@ class Matchmaking:
     too_strong: float = 0.2
     """main_exploiter: a main against which the score is known and below this is left for past
     mains."""
+    matrix_games: int = 200
+    """psro: games that every two frozen players play before the payoff matrix is solved; 0: it
+    goes by what was played anyway, and other pairs count as equals."""
+    matrix_unit: Literal["score", "gain"] = "score"
+    """psro: what the matrix holds, scores or, where matches are won by unequal amounts, as in
+    poker, what is won per match."""
     half_life: float = 2000.0
     """After so many further games of two players an old result of theirs counts half; 0: results
     are never forgotten."""
@@ -86,7 +92,11 @@ class Matchmaking:
             raise LanistaError(f"matchmaking.inside is {self.inside!r}; give pfsp_hard or uniform.")
         where = "matchmaking."
         _refuse(self, ["p"], lambda value: 0 < value <= 100, "a number above 0, up to 100", where)
-        amounts = ("smoothing", "minimum_games", "half_life")
+        if self.matrix_unit not in ("score", "gain"):
+            raise LanistaError(
+                f"matchmaking.matrix_unit is {self.matrix_unit!r}; give score or gain."
+            )
+        amounts = ("smoothing", "minimum_games", "half_life", "matrix_games")
         _refuse(self, amounts, _not_negative, "0 or more", where)
         shares = ("floor", "keep_old", "self_share", "lost_share", "lost_below", "too_strong")
         _refuse(self, shares, _share, "a number from 0 to 1", where)
