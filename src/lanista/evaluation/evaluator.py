@@ -105,7 +105,6 @@ class Series:
 
     lineups: list[LineupRow]
     matches: list[MatchRow]
-    cpu_seconds: float
 
 
 class Evaluator:
@@ -226,7 +225,7 @@ class Evaluator:
         results = self._play((mine[1], *others.values()), matches, first_match)
         names, reasons = (mine[0], *others), [reason] * len(others)
         rows = match_rows(results, names, reasons, self.settings.seed, self.spec, update)
-        return Series(*rows, results.cpu_seconds)
+        return Series(*rows)
 
     def mixture_nash_conv(self, policies: Sequence[Policy], shares: Sequence[float]) -> float:
         """Return NashConv of a player that draws one of some policies before each match."""

@@ -76,7 +76,7 @@ class Matchmaking:
     too_strong: float = 0.2
     """main_exploiter: a main against which the score is known and below this is left for past
     mains."""
-    matrix_games: int = 200
+    matrix_games: int = 400
     """psro: games that every two frozen players play before the payoff matrix is solved; 0: it
     goes by what was played anyway, and other pairs count as equals."""
     matrix_unit: Literal["score", "gain"] = "score"

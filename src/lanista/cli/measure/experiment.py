@@ -44,6 +44,7 @@ class ExperimentCommand:
         """Run what is not done yet, print the table, and return 0, 1 for failures, 130."""
         from lanista.cli.common.paths import refuse_unwritable_folder
         from lanista.cli.main import INTERRUPTED
+        from lanista.pipeline.equal_cpu import with_equal_cpu
         from lanista.pipeline.experiment import cores, jobs_of, load_experiment, run_jobs
 
         experiment = load_experiment(self.file)
@@ -53,11 +54,15 @@ class ExperimentCommand:
         refuse_unwritable_folder("--output", folder)
         curves_beside(experiment)  # What cannot be read should not wait until the end.
         jobs = jobs_of(experiment, folder)
-        code = 0
+        at_once, code = self.jobs or experiment.jobs or cores(), 0
         try:
             with watching(jobs, experiment.metric) as watch:
-                at_once = self.jobs or experiment.jobs or cores()
                 run_jobs(jobs, folder, at_once=at_once, watch=watch)
+            if experiment.equal_cpu and all(job.state == "done" for job in jobs):
+                experiment = with_equal_cpu(experiment, jobs)
+                jobs = jobs_of(experiment, folder)
+                with watching(jobs, experiment.metric) as watch:
+                    run_jobs(jobs, folder, at_once=at_once, watch=watch)
         except KeyboardInterrupt:
             code = INTERRUPTED
         self._finish(experiment, jobs, folder)
