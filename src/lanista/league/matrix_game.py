@@ -16,6 +16,8 @@ Matrix = NDArray[np.float64]
 ACCURACY = 1e-9
 """The most that a best response may gain against an equilibrium; a share of the largest entry."""
 _ZERO = 1e-12
+_SAME = 1e-6
+_MOST_TURNS = 64
 _MOST_PIVOTS = 100_000
 
 
@@ -35,19 +37,20 @@ def equilibrium(matrix: Matrix) -> Equilibrium:
     """Return an equilibrium in which rows that are alike have alike shares, as far as it can be.
 
     A game can have many. Those of one side are a convex set, so the mean over the solutions that
-    every order of rows and columns (turned one by one) ends with is one too, and prefers nobody
-    for standing first.
+    many orders of rows and columns end with is one too, and prefers nobody for standing first.
+    Where four orders far apart agree, it is taken for the only one.
     """
     matrix = _checked(matrix)
     count, width = matrix.shape
-    rows, columns = np.zeros(count), np.zeros(width)
     turns = max(count, width)
-    for turn in range(turns):
-        row_order = np.roll(np.arange(count), -turn)
-        column_order = np.roll(np.arange(width), -turn)
-        solved = _solved(matrix[np.ix_(row_order, column_order)])
-        rows[row_order] += solved[0] / turns
-        columns[column_order] += solved[1] / turns
+    starts = range(0, turns, -(-turns // _MOST_TURNS))
+    orders = [(turn, step) for turn in starts for step in (1, -1)]
+    far_apart = [(0, 1), (0, -1), (turns // 3, 1), (2 * turns // 3, -1)]
+    solutions = [_reordered(matrix, *order) for order in far_apart]
+    if any(np.abs(solution - solutions[0]).max() > _SAME for solution in solutions):
+        solutions = [_reordered(matrix, *order) for order in orders]
+    both = np.mean(solutions, axis=0)
+    rows, columns = both[:count], both[count:]
     value = float(rows @ matrix @ columns)
     largest = float((matrix @ columns).max() - (rows @ matrix).min())
     if largest > ACCURACY * max(1.0, float(np.abs(matrix).max())):
@@ -56,6 +59,20 @@ def equilibrium(matrix: Matrix) -> Equilibrium:
             f"{largest:.2g}; its entries differ too much in size."
         )
     return Equilibrium(rows, columns, value)
+
+
+def _reordered(matrix: Matrix, turn: int, step: int) -> Matrix:
+    """Return a solution's shares of rows, then of columns, with both begun at `turn`.
+
+    With `step` -1 they come backwards.
+    """
+    count, width = matrix.shape
+    row_order = np.roll(np.arange(count), -turn)[::step]
+    column_order = np.roll(np.arange(width), -turn)[::step]
+    both = np.zeros(count + width)
+    rows, columns = _solved(matrix[np.ix_(row_order, column_order)])
+    both[row_order], both[count + column_order] = rows, columns
+    return both
 
 
 def _checked(matrix: Matrix) -> Matrix:

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from lanista.errors import LanistaError
-from lanista.evaluation.score import Estimate, wilson
+from lanista.evaluation.score import Estimate, Z, wilson
 
 Counts = tuple[float, float, float]
 """Wins, draws and losses."""
 Gains = tuple[float, float, float]
 """Matches, the sum of what was won in them, and the sum of its squares."""
 _NONE: Counts = (0.0, 0.0, 0.0)
-_Z = 1.96
 
 
 @dataclass(frozen=True)
@@ -190,7 +189,7 @@ class Payoff:
         if matches < 2:
             return Estimate(mean, None, None, int(matches))
         variance = max((squares + other_squares) / matches - mean**2, 0.0)
-        half = _Z * math.sqrt(variance / (matches - 1))
+        half = Z * math.sqrt(variance / (matches - 1))
         return Estimate(mean, mean - half, mean + half, int(matches))
 
     def first_seat(self, *names: str) -> Estimate | None:

@@ -6,8 +6,9 @@ gets 1 from the loser, or 3 where it threw what is on its card. The other never 
 so habits beat each other in a circle: throwing one's card loses to throwing what that card beats,
 this loses to throwing what beats one's card, and this to throwing one's card.
 
-Seat 0 throws first and seat 1 does not see it, which is the same as throwing at once. Observation:
-own card (3), then of each finished round but the last the own throw (3) and the other's (3).
+Seat 0 throws first and seat 1 does not see it, which is the same as throwing at once. What a round
+was worth is told at the end. Observation: own seat (2), own card (3), then of each finished round
+but the last the own throw (3) and the other's (3).
 """
 
 from itertools import permutations
@@ -26,7 +27,7 @@ cdef enum:
     SEEN = ROUNDS - 1  # Rounds that somebody who throws can have seen.
     PLAIN = 1
     WITH_CARD = 3
-    LENGTH = THROWS + SEEN * 2 * THROWS
+    LENGTH = 2 + THROWS + SEEN * 2 * THROWS
 
 NAMES = ("rock", "paper", "scissors")
 
@@ -50,7 +51,7 @@ cdef class CardRps(CompiledGame):
             facts=Facts(
                 seats=2, longest=2 * ROUNDS, hidden=True, chance=True, zero_sum=True, symmetric=True
             ),
-            observation=Observation((Field("card", THROWS), *rounds), "uint8"),
+            observation=Observation((Field("seat", 2), Field("card", THROWS), *rounds), "uint8"),
             heads=(Head("throw", THROWS, NAMES),),
             privileged=Observation(
                 (
@@ -89,9 +90,10 @@ cdef class CardRps(CompiledGame):
 
     cdef void observe(self, void* match, int seat, uint8_t* out) noexcept nogil:
         cdef Match* m = <Match*>match
-        cdef int i, at = THROWS
+        cdef int i, at = 2 + THROWS
         memset(out, 0, LENGTH)
-        out[m.card[seat]] = 1
+        out[seat] = 1
+        out[2 + m.card[seat]] = 1
         for i in range(min(m.made // 2, SEEN)):
             out[at + m.throws[2 * i + seat]] = 1
             out[at + THROWS + m.throws[2 * i + 1 - seat]] = 1

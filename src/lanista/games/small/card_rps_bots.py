@@ -15,6 +15,8 @@ from lanista.games.bots import bot_digest
 from lanista.games.contract import Decisions, Ints, Spec
 
 THROWS = 3
+CARD = slice(2, 2 + THROWS)
+"""Where a view has the own card; before it stands the seat, after it the rounds."""
 
 
 class Habit:
@@ -32,7 +34,7 @@ class Habit:
 
     def act(self, decisions: Decisions, rows: NDArray[Any]) -> Ints:
         """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
-        card = decisions.observation[rows][:, :THROWS].argmax(1)
+        card = decisions.observation[rows][:, CARD].argmax(1)
         action: Ints = ((card + self.steps) % THROWS).astype(np.int32)[:, None]
         return action
 
@@ -44,7 +46,7 @@ class Reader(Habit):
         """Return the actions, `[rows, heads]`, for `rows` of `decisions`."""
         view = decisions.observation[rows]
         action = super().act(decisions, rows)
-        for start in range(2 * THROWS, view.shape[1], 2 * THROWS):
+        for start in range(CARD.stop + THROWS, view.shape[1], 2 * THROWS):
             throws = view[:, start : start + THROWS]
             seen = throws.any(1)
             action[seen, 0] = (throws[seen].argmax(1) + 1) % THROWS

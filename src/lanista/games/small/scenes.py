@@ -93,7 +93,10 @@ def phantom_ttt(game: Game, slot: int, eyes: Eyes) -> Scene:
 
 
 def card_rps(game: Game, slot: int, eyes: Eyes) -> Scene:
-    """Return the cards, what each has won so far, and the throws that the eyes have seen."""
+    """Return the cards and the throws that the eyes have seen; at the end, what was won.
+
+    Before it, what a round was worth would tell who holds which card.
+    """
     now = _state(game, slot)
     over = bool(game.done[slot].all())
     throws, rounds = now["throws"], len(now["worth"])
@@ -105,7 +108,7 @@ def card_rps(game: Game, slot: int, eyes: Eyes) -> Scene:
     seats = [
         {
             "cards": [THROWS[card]] if seat in eyes or over else None,
-            "stake": (1, -1)[seat] * sum(now["worth"]),
+            **({"stake": (1, -1)[seat] * sum(now["worth"])} if over else {}),
         }
         for seat, card in enumerate(now["cards"])
     ]
@@ -151,7 +154,8 @@ def throws_seen(spec: Spec, observation: NDArray[Any]) -> Facts:
     facts = []
     for entry in spec.observation.fields:
         values = observation[spec.observation.slice_of(entry.name)].tolist()
-        facts.append((entry.name, THROWS[values.index(1)] if 1 in values else "none yet"))
+        names = THROWS if len(values) == len(THROWS) else ("0", "1")
+        facts.append((entry.name, names[values.index(1)] if 1 in values else "none yet"))
     return facts
 
 
