@@ -93,9 +93,9 @@ def phantom_ttt(game: Game, slot: int, eyes: Eyes) -> Scene:
 
 
 def card_rps(game: Game, slot: int, eyes: Eyes) -> Scene:
-    """Return the cards and the throws that the eyes have seen; at the end, what was won.
+    """Return the cards and the throws that the eyes have seen.
 
-    Before it, what a round was worth would tell who holds which card.
+    What a round was worth would tell who holds which card, and is left out.
     """
     now = _state(game, slot)
     over = bool(game.done[slot].all())
@@ -106,10 +106,7 @@ def card_rps(game: Game, slot: int, eyes: Eyes) -> Scene:
         if number < 2 * rounds or number % 2 in eyes
     ]
     seats = [
-        {
-            "cards": [THROWS[card]] if seat in eyes or over else None,
-            **({"stake": (1, -1)[seat] * sum(now["worth"])} if over else {}),
-        }
+        {"cards": [THROWS[card]] if seat in eyes or over else None}
         for seat, card in enumerate(now["cards"])
     ]
     return {"kind": "cards", "seats": seats, "public": [], "log": log, "over": over}
