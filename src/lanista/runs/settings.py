@@ -83,8 +83,9 @@ class Evaluation:
     every: int = 0
     """Evaluate every so many iterations, and at the end; 0: never."""
     exact: Literal["auto", "always", "never"] = "auto"
-    """NashConv: auto measures it where that takes about a second (kuhn, leduc, liars_dice, small
-    openspiel: games); always also measures larger ones, and refuses games that have none."""
+    """NashConv: auto measures it where that takes about a second (kuhn, leduc, liars_dice,
+    card_rps, small openspiel: games); always also measures larger ones, and refuses games that have
+    none."""
     bots: tuple[str, ...] = ()
     """Bots or policy files to play against."""
     matches: int = 400

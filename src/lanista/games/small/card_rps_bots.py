@@ -5,13 +5,14 @@ Each sees what its seat sees. Knows nothing of the rules' code.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.games.bots import bot_digest
+from lanista.games.bots import Player, bot_digest
 from lanista.games.contract import Decisions, Ints, Spec
 
 THROWS = 3
@@ -53,7 +54,7 @@ class Reader(Habit):
         return action
 
 
-BOTS = {
+BOTS: Mapping[str, Callable[[Spec, int], Player]] = {
     "own": partial(Habit, "own", 0),
     "guard": partial(Habit, "guard", 1),
     "trap": partial(Habit, "trap", 2),
