@@ -268,7 +268,7 @@ class Population:
         planned = set(self.pool_pairs)
         for learner, role in self.roles.items():
             rules = self.league.rules(role).matchmaking if self.league else None
-            if rules is None or rules.kind != PSRO or not rules.matrix_games:
+            if rules is None or rules.kind != PSRO or not rules.pair_games:
                 continue
             assert self.league is not None
             frozen = self._frozen(self.league, learner)
@@ -276,7 +276,7 @@ class Population:
                 others = [one for one in frozen[:number] if frozenset((one, name)) not in planned]
                 planned |= {frozenset((one, name)) for one in others}
                 if others:
-                    missing.append((name, others, rules.matrix_games))
+                    missing.append((name, others, rules.pair_games))
         return missing
 
     def meta_game(self) -> MetaGame | None:

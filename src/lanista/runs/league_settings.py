@@ -19,6 +19,8 @@ CATEGORIES = ("self", "imitation", "start", "past", "exploiter", "bot")
 ROLES = ("main", "main_exploiter", "league_exploiter")
 MAIN = "main"
 """The name of a lone main learner."""
+PAIR_GAMES = 400
+"""Games of every two frozen players for a payoff matrix, where nobody says."""
 AS_ROLE = "role"
 """The kind that stands for what the role usually has."""
 
@@ -76,12 +78,12 @@ class Matchmaking:
     too_strong: float = 0.2
     """main_exploiter: a main against which the score is known and below this is left for past
     mains."""
-    matrix_games: int = 400
-    """psro: games that every two frozen players play before the payoff matrix is solved; 0: it
-    goes by what was played anyway, and other pairs count as equals."""
-    matrix_unit: Literal["score", "gain"] = "score"
-    """psro: what the matrix holds, scores or, where matches are won by unequal amounts, as in
-    poker, what is won per match."""
+    matrix_games: int | None = None
+    """psro: games that every two frozen players play before the payoff matrix is solved; null: 400;
+    0: it goes by what was played anyway, and other pairs count as equals."""
+    matrix_unit: Literal["score", "gain"] | None = None
+    """psro: what the matrix holds. score, or null: scores; gain: what is won per match, for games
+    won by unequal amounts, as poker."""
     half_life: float = 2000.0
     """After so many further games of two players an old result of theirs counts half; 0: results
     are never forgotten."""
@@ -92,11 +94,12 @@ class Matchmaking:
             raise LanistaError(f"matchmaking.inside is {self.inside!r}; give pfsp_hard or uniform.")
         where = "matchmaking."
         _refuse(self, ["p"], lambda value: 0 < value <= 100, "a number above 0, up to 100", where)
-        if self.matrix_unit not in ("score", "gain"):
+        if self.matrix_unit not in (None, "score", "gain"):
             raise LanistaError(
                 f"matchmaking.matrix_unit is {self.matrix_unit!r}; give score or gain."
             )
-        amounts = ("smoothing", "minimum_games", "half_life", "matrix_games")
+        amounts = ["smoothing", "minimum_games", "half_life"]
+        amounts += [] if self.matrix_games is None else ["matrix_games"]
         _refuse(self, amounts, _not_negative, "0 or more", where)
         shares = ("floor", "keep_old", "self_share", "lost_share", "lost_below", "too_strong")
         _refuse(self, shares, _share, "a number from 0 to 1", where)
@@ -110,6 +113,11 @@ class Matchmaking:
                 f"matchmaking.minimum_games is {self.minimum_games} and half_life "
                 f"{self.half_life}, so that nobody might ever be known; give fewer games than that."
             )
+
+    @property
+    def pair_games(self) -> int:
+        """Games that every two frozen players play for the payoff matrix."""
+        return PAIR_GAMES if self.matrix_games is None else self.matrix_games
 
     @property
     def follows_evaluations(self) -> bool:

@@ -308,7 +308,8 @@ NEWER = dict.fromkeys(
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
                     "normalise_observations", "rows")),
-     *(f"league.{role}.every" for role in ("main", "main_exploiter", "league_exploiter")))
+     *(f"league.{role}.{name}" for role in ("main", "main_exploiter", "league_exploiter")
+       for name in ("every", "matchmaking.matrix_games", "matchmaking.matrix_unit")))
 )  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it
 they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:
