@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath
 from lanista.errors import LanistaError
 from lanista.text import printable
 from lanista.view.streams import Hub
-from lanista.web.listening import PATIENCE, is_loopback
+from lanista.web.hosts import is_loopback
+from lanista.web.listening import PATIENCE
 
 _LONGEST = 1024
 """Characters of an id."""

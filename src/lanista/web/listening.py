@@ -6,11 +6,9 @@ Requests are not logged, so that no log has a token. Knows nothing of what is se
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 from typing import Any
 
-from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lanista.errors import LanistaError
@@ -82,16 +80,6 @@ def first_free(host: str, port: int, tries: int = 20) -> socket.socket:
         except LanistaError:
             continue
     return listening(host, 0)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that is bound to `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def address_of(server: socket.socket, host: str, scheme: str = "http") -> str:
