@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lanista.errors import LanistaError, RefusedError
-from lanista.files import replacing
+from lanista.files import remove_leftovers, replacing
 from lanista.live.agent.server_connection import AwayError, RefusedFileError, ServerConnection
 from lanista.live.files.game_file import MOST_BYTES
 from lanista.live.files.policy_folder import POINTER, Pointer, PolicyFolder, pointer_in
@@ -57,16 +57,11 @@ class Sent:
 class Courier:
     """The thread between one spool, one copy of a policy folder, and one server."""
 
-    def __init__(
-        self,
-        connection: ServerConnection,
-        folder: PolicyFolder,
-        spool: Spool,
-        poll: float = POLL_SECONDS,
-    ) -> None:
+    def __init__(self, connection: ServerConnection, folder: PolicyFolder, spool: Spool) -> None:
         """Fetch the policy if there is no copy of it yet; all else goes on in the thread."""
         refuse_own_folder(folder)
-        self._connection, self._folder, self._spool, self._poll = connection, folder, spool, poll
+        remove_leftovers(folder.policies)
+        self._connection, self._folder, self._spool = connection, folder, spool
         self._counts = Sent()
         self._wake = threading.Event()
         self._closing = False
@@ -130,13 +125,13 @@ class Courier:
         """Wait for a game or the next look; after failures only for the time, ever longer."""
         failures = self._counts.failures
         if not failures:
-            self._wake.wait(self._poll * random.uniform(0.75, 1.25))
+            self._wake.wait(POLL_SECONDS * random.uniform(0.75, 1.25))
             self._wake.clear()
             return
         pause = max(after, min(LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures - 1, 20)))
         until = time.monotonic() + pause * random.uniform(0.5, 1.0)
         while not self._closing and (left := until - time.monotonic()) > 0:
-            self._wake.wait(min(left, self._poll))
+            self._wake.wait(min(left, POLL_SECONDS))
             self._wake.clear()
 
     def _round(self) -> None:

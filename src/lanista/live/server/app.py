@@ -23,12 +23,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 
-from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lanista.errors import LanistaError
@@ -40,7 +39,10 @@ from lanista.web.requests import TooLargeError, TooSlowError, bounded, is_token
 
 WRITERS = 8
 """Threads that check games and put them on the disk; most of their time is the disk's."""
-_NOTHING = "There is nothing at this address."
+_USUAL = {
+    "Not Found": "There is nothing at this address.",
+    "Method Not Allowed": "This address takes other methods.",
+}
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STATUS: dict[type[Exception], int] = {
     DamagedError: 400, GameFileError: 422, NoRoomError: 507, PolicyFolderError: 503,
@@ -145,8 +147,7 @@ def make_app(service: Service, token: str) -> ASGIApp:
         Route("/v1/games/{digest}", service.game, methods=["PUT"]),
         Route("/v1/status", service.status),
     ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _refused_http})
-    return Guard(app, token, service.limits)
+    return Guard(Router(routes, redirect_slashes=False), token, service.limits)
 
 
 class Guard:
@@ -174,7 +175,8 @@ class Guard:
             if not is_token(_bearer(Headers(scope=scope)), self.token):
                 await _refused(401, "This needs the server's token.")(scope, receive, plain_send)
             else:
-                await self.app(scope, receive, plain_send)
+                # With an application in its scope a router raises what it does not have.
+                await self.app(scope | {"app": self}, receive, plain_send)
         except ClientDisconnect:
             return  # The bot has the game still, and sends it again.
         except Exception as error:
@@ -185,7 +187,9 @@ class Guard:
     def _answer_to(self, error: Exception) -> Response:
         status = next((_STATUS[kind] for kind in type(error).mro() if kind in _STATUS), 500)
         sentence = str(error)
-        if isinstance(error, TooLargeError):
+        if isinstance(error, HTTPException):
+            status, sentence = error.status_code, _USUAL.get(error.detail, error.detail)
+        elif isinstance(error, TooLargeError):
             sentence = f"A game may have {self.limits.game_bytes:,} bytes; this one has more."
         elif isinstance(error, TooSlowError):
             sentence = "The request did not arrive in time."
@@ -215,9 +219,3 @@ def _unless_had(request: Request, digest: str, data: bytes = b"") -> Response:
 def _refused(status: int, sentence: str, after: int | None = None) -> Response:
     headers = {} if after is None else {"retry-after": str(after)}
     return JSONResponse({"error": sentence}, status, headers=headers)
-
-
-async def _refused_http(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    usual = {"Not Found": _NOTHING, "Method Not Allowed": "This address takes other methods."}
-    return _refused(error.status_code, usual.get(error.detail, error.detail))
