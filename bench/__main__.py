@@ -15,6 +15,7 @@ from bench import (
     league,
     learning,
     live,
+    live_serve,
     microrts,
     readouts,
     showdown,
@@ -28,9 +29,9 @@ from bench.strength import command
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league,
-    blocks.blocks, readouts.readouts, live.live, microrts.microrts, showdown.showdown,
-    showdown_champion.showdown_champion, showdown_server.showdown_server, solving.solve,
-    solving.boards, view.view, command.strength,
+    blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts,
+    showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
+    solving.solve, solving.boards, view.view, command.strength,
 )  # fmt: skip
 
 

@@ -360,6 +360,7 @@ def test_folders_need_not_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ({"policy_folder": "p", "spool_folder": "s"}, "but no server"),
         ({"server": None, "token": None}, "needs a policy folder and a spool"),
         ({"server": "https://127.0.0.1:1", "certificate": "nowhere.pem"}, "no certificate"),
+        ({"server": "https://127.0.0.1:1", "certificate": __file__}, "no certificate to trust"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(given: dict[str, Any], sentence: str) -> None:

@@ -48,7 +48,7 @@ class LiveServe:
     """A file with the token; FOLDER/server/token, which is made, unless given."""
     max_waiting: Annotated[float, tyro.conf.arg(metavar="GIB")] = 10.0
     """GiB of games that may wait for the learner; beyond that bots keep theirs."""
-    max_uploads: Annotated[int, number(64)] = 64
+    max_uploads: Annotated[int, number(256)] = 256
     """Games that come in at once; further ones are put off for a second."""
 
     def run(self) -> int:

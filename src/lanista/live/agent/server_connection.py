@@ -192,6 +192,8 @@ def _object(body: bytes) -> dict[str, object]:
 
 
 def _tls(certificate: Path | None) -> ssl.SSLContext:
+    if certificate is not None and not certificate.is_file():
+        raise LanistaError(f"There is no certificate {quoted(str(certificate))}; name its file.")
     try:
         return ssl.create_default_context(cafile=certificate)
     except (OSError, ValueError) as error:

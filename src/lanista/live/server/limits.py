@@ -17,7 +17,7 @@ class Limits:
 
     game_bytes: int = MOST_BYTES
     """Of one game file."""
-    uploads: int = 64
+    uploads: int = 256
     """Games that come in at once."""
     upload_bytes: int = 1 << 28
     """Of all games that come in at once; this is what uploads may hold of the memory."""

@@ -104,6 +104,9 @@ def uvicorn_server(
 
 
 def _refuse_certificate(certificate: Certificate) -> None:
+    for path in (certificate.certificate, certificate.key):
+        if not path.is_file():
+            raise LanistaError(f"There is no file {printable(path)!r} for TLS; name one.")
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
             certificate.certificate, certificate.key
