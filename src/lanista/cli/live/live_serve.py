@@ -1,4 +1,4 @@
-"""`lanista live serve FOLDER`: takes games of bots on other machines, and hands out policies."""
+"""`lanista live serve FOLDER`: takes games of bots on other machines, and serves their policies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True)
 class LiveServe:
-    """Take games of bots on other machines into a spool, and hand out the policy they play.
+    """Take games of bots on other machines into a spool, and serve them the policy they play.
 
     FOLDER holds `policy` and `spool`, as `lanista live run` makes them; `lanista learn` runs
     beside the server on the same two folders. Bots are made with lanista.live.Agent(server=…,

@@ -1,1 +1,1 @@
-"""Bots here, learner there: takes games of bots on other machines, hands out policies."""
+"""Bots here, learner there: takes games of bots on other machines, serves policies."""

@@ -68,11 +68,11 @@ class Service:
         return _unless_had(request, hashlib.sha256(data).hexdigest(), data)
 
     async def stable(self, request: Request) -> Response:
-        """Hand out the policy in service."""
+        """Answer with the policy in service."""
         return self._policy(request, self.folder.pointer().stable)
 
     async def policy(self, request: Request) -> Response:
-        """Hand out a policy by its digest."""
+        """Answer with a policy by its digest."""
         return self._policy(request, request.path_params["digest"])
 
     async def game(self, request: Request) -> Response:
