@@ -27,7 +27,7 @@ from lanista.live.files.game_header import Layout
 from lanista.live.server import reception
 from lanista.live.server.limits import Limits
 from lanista.live.server.running import kept_token, serving
-from lanista.nets.policy_format import PolicyHeader
+from lanista.nets.files.policy_format import PolicyHeader
 from lanista.nets.settings import Network
 
 ADDRESSES = [

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from lanista import __version__
 from lanista.errors import LanistaError
 from lanista.live.files.sealed_json import MOST_BYTES as MOST_SMALL
-from lanista.nets.policy_format import MOST_BYTES as MOST_POLICY
+from lanista.nets.files.policy_format import MOST_BYTES as MOST_POLICY
 from lanista.text import printable, quoted
 
 SECONDS = 10.0

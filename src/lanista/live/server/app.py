@@ -176,7 +176,7 @@ class Guard:
                 await _refused(401, "This needs the server's token.")(scope, receive, plain_send)
             else:
                 # With an application in its scope a router raises what it does not have.
-                await self.app(scope | {"app": self}, receive, plain_send)
+                await self.app({**scope, "app": self}, receive, plain_send)
         except ClientDisconnect:
             return  # The bot has the game still, and sends it again.
         except Exception as error:

@@ -24,7 +24,7 @@ from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import SUFFIX, Spool
 from lanista.live.learner.full_disk import is_full
 from lanista.live.server.limits import Limits
-from lanista.nets.policy_format import PolicyHeader, read_header
+from lanista.nets.files.policy_format import PolicyHeader, read_header
 
 RECOUNT_SECONDS = 1.0
 """How often a full spool is counted again, at most: the learner may have made room."""
