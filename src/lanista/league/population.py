@@ -7,7 +7,7 @@ same roster and the same payoff. A run without a league is one main that meets f
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,7 @@ class Population:
     """All that a run carries on, besides its folder."""
 
     def __init__(
-        self, settings: RunSettings, folder: Path, learner_loop: type[LearnerLoop]
+        self, settings: RunSettings, folder: Path, learner_loop: Callable[..., LearnerLoop]
     ) -> None:
         self.settings, self.folder, self.league = settings, folder, settings.league
         self.roles = self.league.learners if self.league else {MAIN: "main"}

@@ -19,6 +19,7 @@ from lanista.files import write_bytes
 from lanista.league.exploiter_timing import exploiter_due
 from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError
+from lanista.learn.update.ranks import Ranks
 from lanista.nets.files.policy_file import policy_bytes, save_policy
 from lanista.nets.files.policy_format import POLICY
 from lanista.runs.database import Values
@@ -41,6 +42,7 @@ from lanista.training.critic_file import file_value, notice, take_over, write_cr
 from lanista.training.health.watch import Watch, event_of
 from lanista.training.learner_loop import LearnerLoop
 from lanista.training.observers import Observer, Observers
+from lanista.training.ranks import begin, refuse_ranks
 
 if TYPE_CHECKING:
     from lanista.exploiters.league_exploiters import Tested
@@ -58,26 +60,32 @@ def train(
     stop: Callable[[], bool] | None = None,
     observers: Sequence[Observer] = (),
     findings: bool = True,
+    ranks: Ranks | None = None,
 ) -> int:
     """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved.
 
     A run that is resumed, at its newest good checkpoint or at `checkpoint`, must be given settings
     that do not make it another run. `folder` is the run's, FILE.run beside the output unless given.
-    Without `findings` the run does not say what is wrong with it.
+    Without `findings` the run does not say what is wrong with it. `ranks` learn together, of which
+    this is the first.
     """
+    ranks = ranks or Ranks()
     output = Path(output)
     folder = folder or folder_of(output)
     if resume or checkpoint is not None:
         settings = resumed_settings(folder, settings)
     else:
         settings, policies = resolve(settings)
+        refuse_ranks(ranks, settings)
         first = partial(_first_state, settings, output)
         create(output, folder, settings, policies, first)
     stop = stop or (lambda: False)
+    refuse_ranks(ranks, settings)
     with (
         Run(output, folder) as run,
-        closing(Population(settings, folder, LearnerLoop)) as population,
+        closing(Population(settings, folder, partial(LearnerLoop, ranks=ranks))) as population,
     ):
+        begin(ranks, settings)
         trainer = _Trainer(run, settings, population, Observers(observers), stop)
         trainer.says_findings = findings
         code = trainer.go(checkpoint)
