@@ -1,8 +1,8 @@
 """Several processes that learn as one: how they are started, and what those do that follow.
 
 The first rank is the run: it collects, evaluates, saves. The others have a learner each, are told
-what the first one's does, and do the same. Ranks are found by the environment variables that torchrun
-sets; `ranks_here` starts them on this machine. Knows nothing of what a learner does.
+what the first one's does, and do the same. Ranks find each other by the environment variables that
+torchrun sets; with a number they are started on this machine. Knows nothing of losses.
 """
 
 from __future__ import annotations
