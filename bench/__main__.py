@@ -17,6 +17,7 @@ from bench import (
     live,
     live_serve,
     microrts,
+    ranks,
     readouts,
     showdown,
     showdown_champion,
@@ -28,7 +29,7 @@ from bench.strength import command
 
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
-    launchers.launchers, gpu.gpu, league.league,
+    launchers.launchers, gpu.gpu, league.league, ranks.ranks,
     blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts,
     showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
     solving.solve, solving.boards, view.view, command.strength,
