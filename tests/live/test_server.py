@@ -26,7 +26,7 @@ from lanista.live.files.game_file import encode, read
 from lanista.live.files.game_header import Layout
 from lanista.live.server import reception
 from lanista.live.server.limits import Limits
-from lanista.live.server.running import kept_token, serving
+from lanista.live.server.running import allow_connections, kept_token, serving
 from lanista.nets.files.policy_format import PolicyHeader
 from lanista.nets.settings import Network
 
@@ -76,6 +76,16 @@ def test_a_game_sent_again_is_confirmed_and_not_written_again(server: Served) ->
         assert path.stat().st_mtime == 1
         assert len(server.spool.waiting()) == (place == "new")
     assert server.status()["repeated"] == 3
+
+
+def test_games_sent_in_any_order_and_some_of_them_twice_are_all_there_once(
+    server: Served,
+) -> None:
+    numbers = [3, 0, 3, 2, 1, 0, 4, 3]
+    statuses = [server.put(file_of(number)).status for number in numbers]
+    assert statuses == [201, 201, 200, 201, 201, 200, 201, 200]
+    contents = sorted(read(path).content for path in server.spool.waiting())
+    assert contents == sorted(numbered(number).content for number in range(5))
 
 
 def test_a_game_packed_in_another_way_is_the_same_game(server: Served) -> None:
@@ -338,6 +348,23 @@ def test_other_addresses_and_methods_are_one_sentence(server: Served) -> None:
 def test_a_second_server_of_a_folder_is_refused(server: Served, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="Another process"), serving(tmp_path, TOKEN):
         pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")
+def test_as_many_connections_are_allowed_as_the_system_lets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import resource
+
+    given: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: given.append(limits))
+    for hard, wanted in ((1_000_000, 4352), (2000, 2000)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, hard=hard: (1024, hard))
+        allow_connections(Limits())
+        assert given.pop() == (wanted, hard)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (8192, 8192))
+    allow_connections(Limits())
+    assert given == []
 
 
 def test_a_folder_without_a_policy_is_refused(tmp_path: Path) -> None:

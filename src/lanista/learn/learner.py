@@ -9,7 +9,7 @@ import copy
 import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -41,7 +41,7 @@ from lanista.learn.update.malloc import keep_freed_memory
 from lanista.learn.update.minibatches import Minibatch, cut, cut_there
 from lanista.learn.update.optimiser_step import BrokenLossError as BrokenLossError
 from lanista.learn.update.optimiser_step import Descent, shares_of
-from lanista.learn.update.ranks import BrokenRankError, Ranks, checksum, merged
+from lanista.learn.update.ranks import Ranks, checksum
 from lanista.learn.update.shards import (
     Gradients,
     Threads,
@@ -52,43 +52,14 @@ from lanista.learn.update.shards import (
     shuffled,
 )
 from lanista.learn.update.step_metrics import Readings, mean_of, read
-from lanista.learn.update.targets import (
-    AdvantageRows,
-    loss_inputs,
-    scaled,
-    scales,
-    with_advantage,
-)
+from lanista.learn.update.targets import loss_inputs, scales, with_advantage
+from lanista.learn.update.together import Learned, results_of, scaled_together
 from lanista.nets.dropout import dropping
 from lanista.nets.normalise import copy_running, observe
 from lanista.nets.policy import Policy, ema_update
 from lanista.nets.settings import Network
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-@dataclass
-class Learned:
-    """What a shard of a step gives."""
-
-    readings: Readings
-    loss: Tensor
-    gradients: Gradients
-    own: dict[str, Gradients] = field(default_factory=dict)
-    """Each term's own gradient, where it is asked for."""
-
-    def sent(self) -> dict[str, Any]:
-        """Return it as plain values and tensors, for other ranks."""
-        readings = self.readings.entries()
-        return {"readings": readings, "loss": self.loss} | {
-            "gradients": self.gradients,
-            "own": self.own,
-        }
-
-    @classmethod
-    def received(cls, sent: dict[str, Any]) -> Learned:
-        """Return what `sent` gave."""
-        return cls(**sent | {"readings": Readings.of(sent["readings"])})
 
 
 class Learner:
@@ -333,7 +304,7 @@ class Learner:
         for shards, inputs_by_shard in zip(pieces, self._loss_inputs(pieces, weights), strict=True):
             # A shard's means count by how many of the step's rows they were taken over.
             rows = [shard.decisions / unrolls.decisions for shard in shards]
-            for result in self._results(learned, inputs_by_shard, rows):
+            for result in results_of(self.ranks, self.threads, learned, inputs_by_shard, rows):
                 readings.extend(result.readings)
                 losses.append(result.loss)
                 if noisy:
@@ -352,34 +323,6 @@ class Learner:
         step_arguments = (total, loss, limit, self.update_count)
         readings.extend(self.descent.step(*step_arguments, measured=measured))
         return readings
-
-    def _results(
-        self,
-        learned: Callable[[LossInputs, float], Learned],
-        inputs_by_shard: list[LossInputs | None],
-        rows: list[float],
-    ) -> list[Learned]:
-        """Return what every shard of a piece gives, in order, whichever rank works on it."""
-
-        def own_results() -> list[Learned | None]:
-            own = [(inputs, share) for inputs, share in zip(inputs_by_shard, rows, strict=True)
-                   if inputs is not None]  # fmt: skip
-            results = iter(self.threads.map(learned, *zip(*own, strict=True)) if own else [])
-            return [None if inputs is None else next(results) for inputs in inputs_by_shard]
-
-        if self.ranks.alone:
-            return [result for result in own_results() if result is not None]
-        try:
-            return [
-                Learned.received(entry)
-                for entry in merged(
-                    self.ranks,
-                    lambda: [None if one is None else one.sent() for one in own_results()],
-                    len(rows),
-                )
-            ]
-        except BrokenRankError as error:
-            raise BrokenLossError(str(error)) from error
 
     def _pieces(self, unrolls: Unrolls) -> list[list[Unrolls]]:
         """Cut a step into pieces, to save memory, and each into shards, to share the work."""
@@ -404,29 +347,16 @@ class Learner:
         """
         if len(pieces) == 1 or not scales(self.settings):
             for piece in pieces:
-                yield self._scaled(self._all_inputs(piece, weights))
+                yield scaled_together(self.ranks, self.settings, self._all_inputs(piece, weights))
             return
         unscaled = [self._all_inputs(piece, weights, learns=False) for piece in pieces]
-        ready = iter(self._scaled([inputs for piece in unscaled for inputs in piece]))
+        every = [inputs for piece in unscaled for inputs in piece]
+        ready = iter(scaled_together(self.ranks, self.settings, every))
         for piece in pieces:
             yield [
                 None if inputs is None or first is None else with_advantage(inputs, first)
                 for inputs, first in zip(self._all_inputs(piece, weights), ready, strict=False)
             ]
-
-    def _scaled(self, inputs_by_shard: list[LossInputs | None]) -> list[LossInputs | None]:
-        """Scale and choose advantages over the shards of all ranks."""
-        own = [inputs for inputs in inputs_by_shard if inputs is not None]
-        if self.ranks.alone:
-            return [*scaled(self.settings, own)]
-        if not scales(self.settings):
-            return inputs_by_shard
-        sent = [None if one is None else AdvantageRows.of(one).sent() for one in inputs_by_shard]
-        every = [AdvantageRows(**entry) for entry in self.ranks.exchanged(sent)]
-        return [
-            None if inputs is None else with_advantage(inputs, first)
-            for inputs, first in zip(inputs_by_shard, scaled(self.settings, every), strict=True)
-        ]
 
     def _all_inputs(
         self, shards: list[Unrolls], weights: dict[str, float], *, learns: bool = True

@@ -21,7 +21,7 @@ import torch
 from lanista import __version__
 from lanista.errors import LanistaError
 from lanista.games import registry
-from lanista.learn.learner import Learner
+from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.update.ranks import LostRankError, Ranks, TorchRanks
 from lanista.nets.policy import Policy
 from lanista.runs.serialise import plain
@@ -192,7 +192,7 @@ def main() -> int:
     try:
         with _closing(_from_environment()) as ranks:
             return follow(ranks)
-    except LostRankError:
+    except (LostRankError, BrokenLossError):
         return 1  # The first rank is gone, or says it itself.
     except LanistaError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)

@@ -56,6 +56,7 @@ class LiveServe:
         self._refuse_nonsense()
         from lanista.live.server.running import (
             BACKLOG,
+            allow_connections,
             kept_token,
             prepared,
             uvicorn_server,
@@ -64,6 +65,7 @@ class LiveServe:
 
         certificate = self._certificate()
         self._refuse_open(encrypted=certificate is not None)
+        allow_connections(self._limits())
         with prepared(self.folder, self._limits()) as service:
             made = self.token_file is None
             place = self.folder / "server" / "token" if self.token_file is None else self.token_file

@@ -10,6 +10,7 @@ import asyncio
 import os
 import ssl
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,8 @@ LEAST_TOKEN = 16
 BACKLOG = 2048
 """Bots that may knock at once."""
 _MOST_TOKEN_BYTES = 4096
+_OTHER_FILES = 256
+"""Files that are open beside connections."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,19 @@ def prepared(folder: Path, limits: Limits) -> Iterator[Service]:
             yield service
         finally:
             service.writers.shutdown()
+
+
+def allow_connections(limits: Limits) -> None:
+    """Let this process have as many files open as the limits allow connections, if it may."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = limits.connections + _OTHER_FILES
+    wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def uvicorn_server(
