@@ -129,6 +129,12 @@ class CollectWorker:
             self.collector.close()
 
 
+def carried(make: Make) -> Make:
+    """Return what makes the same opponent on a machine that has none of this one's files."""
+    pack: Callable[[], Make] | None = getattr(make, "carried", None)
+    return make if pack is None else pack()
+
+
 def modules_of(actor: Actor) -> list[torch.nn.Module]:
     """Return the networks that an actor plays with."""
     return [actor.policy] if actor.critic is None else [actor.policy, actor.critic]
