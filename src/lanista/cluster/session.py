@@ -56,8 +56,8 @@ def checked(cluster: str) -> str:
     """Return what `--cluster` names; refuse Ray Client and what is no address."""
     if cluster.startswith("ray://"):
         raise LanistaError(
-            f"--cluster is {cluster!r}, an address of Ray Client; the learner must run on a machine "
-            "of the cluster. Start it there, with --cluster auto."
+            f"--cluster is {cluster!r}, an address of Ray Client; the learner must run on a "
+            "machine of the cluster. Start it there, with --cluster auto."
         )
     host, colon, port = cluster.rpartition(":")
     if cluster not in (LOCAL, "auto") and not (host and colon and port.isdigit()):
@@ -127,7 +127,7 @@ def require_token(*, create: bool) -> None:
 
 
 def loopback() -> None:
-    """Keep all that Ray starts from now on within this machine; to be called before it is loaded."""
+    """Keep what Ray starts from now on within this machine; to be called before it is loaded."""
     os.environ.setdefault(_LOOPBACK, "0")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -292,6 +292,26 @@ def to_yaml(settings: RunSettings) -> str:
 def apply_overrides(settings: RunSettings, overrides: Iterable[str]) -> RunSettings:
     """Return settings of a run with `key=value` put in, such as `learning.lr=1e-3`."""
     return overridden(settings, overrides)
+
+
+def on_cluster(settings: RunSettings) -> tuple[RunSettings, str]:
+    """Return settings of a run whose workers play on a cluster, and what its user should know.
+
+    No number of the run changes. Learners who meet each other as they learn stay in one thread.
+    """
+    rollouts = settings.rollouts
+    if settings.league is not None and len(settings.league.learners) > 1:
+        return settings, "The league's learners meet each other as they learn, on this machine."
+    notice = ""
+    if rollouts.workers == 1:
+        notice = (
+            "rollouts.workers is 1, so one machine plays at a time; the numbers of a run depend on "
+            "it, so it stays: set rollouts.workers to the number of cores in a new run."
+        )
+    if rollouts.remote:
+        return settings, notice
+    launcher = "ray-threads" if rollouts.launcher == "threads" else "ray"
+    return replace(settings, rollouts=replace(rollouts, launcher=launcher)), notice
 
 
 MAY_CHANGE = (

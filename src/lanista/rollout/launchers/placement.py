@@ -60,7 +60,7 @@ def _filled(
 ) -> dict[int, str]:
     """Return `fixed` with every further shard where an iteration takes least with it."""
     placed = dict(fixed)
-    counts = {name: 0 for name in machines}
+    counts = dict.fromkeys(machines, 0)
     for name in placed.values():
         counts[name] += 1
     prefer = prefer or {}

@@ -242,7 +242,7 @@ class Host:
         self._lag, self._kind = lag, kind
         self._weights = HostedWeights(lag, processes=kind == "processes")
         self._shards: dict[int, Shard] = {}
-        self._notices: list[str] = []
+        self._notices: deque[str] = deque()
         self._references: tuple[Any, ...] | None = None
         self._makes: Sequence[Make] = ()
         self.outgoing = Outgoing()
@@ -271,8 +271,7 @@ class Host:
     def pieces(self) -> Iterator[tuple[list[Answer], list[str]]]:
         """Give what the shards answer, in pieces, until it is closed; a long call of Ray's."""
         while piece := self.outgoing.take():
-            notices, self._notices = self._notices, []
-            yield piece, notices
+            yield piece, [self._notices.popleft() for _ in range(len(self._notices))]
 
     def close(self) -> None:
         """Let all shards go."""

@@ -44,12 +44,16 @@ LAUNCHERS: Table[Launcher] = Table(
             "at once, in processes", f"{_HERE}.processes:launch", separate_processes=True
         ),
         "ray": Launcher(
-            "on the machines of a cluster, in processes", f"{_HERE}.ray_cluster:launch",
-            separate_processes=True, remote=True,
+            "on the machines of a cluster, in processes",
+            f"{_HERE}.ray_cluster:launch",
+            separate_processes=True,
+            remote=True,
         ),
         "ray-threads": Launcher(
-            "on the machines of a cluster, in threads", f"{_HERE}.ray_cluster:launch_threads",
-            separate_processes=True, remote=True,
+            "on the machines of a cluster, in threads",
+            f"{_HERE}.ray_cluster:launch_threads",
+            separate_processes=True,
+            remote=True,
         ),
     },
 )
