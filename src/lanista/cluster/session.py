@@ -68,13 +68,18 @@ def checked(cluster: str) -> str:
     return cluster
 
 
-def load() -> Any:
-    """Return the module ray; a sentence where it is missing or too old."""
+def refuse_missing() -> None:
+    """Refuse where Ray is not installed."""
     if find_spec("ray") is None:
         raise LanistaError(
             "Ray is not installed, which clusters need; pip install 'lanista[ray]', or use the "
             "launcher processes."
         )
+
+
+def load() -> Any:
+    """Return the module ray; a sentence where it is missing or too old."""
+    refuse_missing()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Nothing is sent to anybody.
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
     ray = importlib.import_module("ray")

@@ -29,7 +29,7 @@ def optional(metavar: str, name: str | None = None) -> Any:
     return tyro.conf.arg(name=name, metavar=metavar, help_behavior_hint="")
 
 
-CLUSTER = optional("auto|HOST:PORT")
+CLUSTER = optional("local|auto|HOST:PORT")
 """`--cluster`, for commands whose work can go to several machines."""
 
 
