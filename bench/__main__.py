@@ -16,6 +16,7 @@ from bench import (
     learning,
     live,
     microrts,
+    ray_cluster,
     readouts,
     showdown,
     showdown_champion,
@@ -28,8 +29,8 @@ from bench.strength import command
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league,
-    blocks.blocks, readouts.readouts, live.live, microrts.microrts, showdown.showdown,
-    showdown_champion.showdown_champion, showdown_server.showdown_server, solving.solve,
+    blocks.blocks, readouts.readouts, live.live, microrts.microrts, ray_cluster.ray,
+    showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server, solving.solve,
     solving.boards, view.view, command.strength,
 )  # fmt: skip
 

@@ -23,13 +23,12 @@ if find_spec("ray") is None:
 if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
-from ray_machines import hosts, playing, ray_machines
-
 from lanista.cluster.session import wait_for
 from lanista.runs.folder import folder_of, saved_settings
 from lanista.runs.reader import UNREADABLE, RunReader
 from lanista.runs.settings import to_yaml
 from lanista.training.loop import train
+from ray_machines import hosts, playing, ray_machines
 
 ENDLESS = 1_000_000
 VALUES = {
@@ -78,6 +77,19 @@ class Driver:
         except UNREADABLE:
             return 0
 
+    def number(self, name):
+        """Return the newest of a number that the run logs; None: there is none."""
+        path = folder_of(self.output) / "run.db"
+        if self.update() == 0:
+            return None
+        with closing(RunReader(path)) as run:
+            return next((row.value for row in reversed(list(run.metric(name)))), None)
+
+    def ended(self):
+        """Return False; fail with the log if the driver has ended."""
+        assert self.process.poll() is None, self.log.read_text(errors="replace")[-3000:]
+        return False
+
     def saved(self):
         folder = folder_of(self.output) / "checkpoints"
         names = [path.name for path in folder.glob("*")] if folder.is_dir() else []
@@ -88,8 +100,7 @@ class Driver:
         first = self.update()
 
         def advanced():
-            assert self.process.poll() is None, self.log.read_text(errors="replace")[-3000:]
-            return self.update() >= first + by
+            return self.ended() or self.update() >= first + by
 
         assert wait_for(advanced, FOREVER), self.log.read_text(errors="replace")[-3000:]
 
@@ -139,7 +150,12 @@ def kill_driver(cluster, driver, rng):
     driver.start()
 
 
-FAULTS = {"worker": kill_worker, "actor": kill_actor, "machine": kill_machine, "driver": kill_driver}
+FAULTS = {
+    "worker": kill_worker,
+    "actor": kill_actor,
+    "machine": kill_machine,
+    "driver": kill_driver,
+}
 
 
 def kill_for(seconds, pauses, cluster, driver, seed, faults=tuple(FAULTS)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,22 +35,7 @@ class RayMachines:
 
     def __init__(self, machines: int = 1, head_cpus: int = 0, **node: Any) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="lr", dir="/tmp"))  # Ray's sockets: short paths.
-        self.mark = uuid.uuid4().hex
-        token = self.folder / "token"
-        token.write_text(uuid.uuid4().hex * 2)
-        token.chmod(0o600)
-        self.environment = {
-            **os.environ,
-            # What tests let machines build lies beside this file.
-            "PYTHONPATH": os.pathsep.join([str(HERE), SOURCES]),
-            MARK: self.mark,
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN_PATH": str(token),
-            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-            "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_DEDUP_LOGS": "0",
-            "OMP_NUM_THREADS": "1",
-        }
+        self.environment, self.mark = environment_of(self.folder)
         with (self.folder / "log").open("wb") as log:
             self._program = subprocess.Popen(
                 [sys.executable, __file__, str(self.folder)],
@@ -100,6 +86,27 @@ class RayMachines:
         return json.loads(line)
 
 
+def environment_of(folder: Path) -> tuple[dict[str, str], str]:
+    """Return the environment of a cluster's processes with a new token, and the mark in it."""
+    mark = uuid.uuid4().hex
+    token = folder / "token"
+    token.write_text(uuid.uuid4().hex * 2)
+    token.chmod(0o600)
+    environment = {
+        **os.environ,
+        # What tests let machines build lies beside this file.
+        "PYTHONPATH": os.pathsep.join([str(HERE), SOURCES]),
+        MARK: mark,
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_DEDUP_LOGS": "0",
+        "OMP_NUM_THREADS": "1",
+    }
+    return environment, mark
+
+
 @contextmanager
 def ray_machines(machines: int = 1, **options: Any) -> Iterator[RayMachines]:
     cluster = RayMachines(machines, **options)
@@ -139,6 +146,13 @@ def marked(mark: str) -> list[tuple[int, str]]:
                 words = (folder / "cmdline").read_bytes().split(b"\0")
                 processes.append((int(folder.name), b" ".join(words).decode(errors="replace")))
     return [(pid, command) for pid, command in processes if command.strip()]
+
+
+def kill_marked(mark: str) -> None:
+    """Kill the processes with the mark."""
+    for pid, _ in marked(mark):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def children(pid: int) -> list[int]:

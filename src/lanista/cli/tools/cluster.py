@@ -46,7 +46,8 @@ class ClusterStart:
         session.require_token(create=True)
         if self.host == LOOPBACK:
             session.loopback()
-        words = ["--head", f"--port={self.port}", f"--node-ip-address={self.host}"]
+        words = ["--head", "--include-dashboard=false", f"--port={self.port}"]
+        words.append(f"--node-ip-address={self.host}")
         print(f"token: {os.environ.get('RAY_AUTH_TOKEN_PATH') or session.token_path()}")
         print("then: lanista run RECIPE --cluster auto", flush=True)
         return become_ray([*words, *_sizes(self.cpus, self.object_store)])
@@ -87,7 +88,7 @@ def become_ray(words: list[str]) -> int:
     if program is None:
         raise LanistaError("The program `ray` is not there; pip install 'lanista[ray]'.")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.execv(program, [program, "start", "--block", "--include-dashboard=false", *words])
+    os.execv(program, [program, "start", "--block", *words])
 
 
 def _sizes(cpus: int | None, object_store: int | None) -> list[str]:
