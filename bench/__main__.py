@@ -30,8 +30,8 @@ MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league,
     blocks.blocks, readouts.readouts, live.live, microrts.microrts, ray_cluster.ray,
-    showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server, solving.solve,
-    solving.boards, view.view, command.strength,
+    showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
+    solving.solve, solving.boards, view.view, command.strength,
 )  # fmt: skip
 
 

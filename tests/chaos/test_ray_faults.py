@@ -16,19 +16,22 @@ from contextlib import closing
 from importlib.util import find_spec
 
 import pytest
-from pipeline_runs import last_state, same, settings_of
+from pipeline_runs import last_state, same, settings_of, untrained
 
 if find_spec("ray") is None:
     pytest.skip("ray is not installed", allow_module_level=True)
 if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
+from disks import small_disk
+
+from lanista.cluster import session
 from lanista.cluster.session import wait_for
 from lanista.runs.folder import folder_of, saved_settings
 from lanista.runs.reader import UNREADABLE, RunReader
 from lanista.runs.settings import to_yaml
 from lanista.training.loop import train
-from ray_machines import hosts, playing, ray_machines
+from ray_machines import STORE, driving, hosts, playing, ray_machines
 
 ENDLESS = 1_000_000
 VALUES = {
@@ -118,11 +121,11 @@ def learner(output):
     return {name: state[name] for name in ("learner", "iteration", "decisions", "matches")}
 
 
-def alone(folder, iterations):
+def alone(folder, iterations, values=VALUES):
     """Return the learner of a run of so many iterations that played in one thread."""
-    rollouts = {**VALUES["rollouts"], "launcher": "serial"}
+    rollouts = {**values["rollouts"], "launcher": "serial"}
     output = folder / "alone.safetensors"
-    values = {**VALUES, "iterations": iterations, "rollouts": rollouts}
+    values = {**values, "iterations": iterations, "rollouts": rollouts}
     assert train(settings_of(values), output) == 0
     return learner(output)
 
@@ -188,6 +191,51 @@ def test_killed_for_twenty_seconds_a_run_is_that_of_one_thread(tmp_path):
         assert saved_settings(folder_of(driver.output)).rollouts.launcher == "ray"
     assert cluster.leftover() == []
     assert same(learner(driver.output), alone(tmp_path, iterations))
+
+
+@pytest.mark.slow
+def test_a_full_object_store_spills_and_the_run_goes_on(tmp_path):
+    with ray_machines(2) as cluster:
+        driver = Driver(cluster, tmp_path)
+        driver.advances(4)
+        with driving(cluster):
+            ray = session.load()
+            # On every machine more than its store holds, kept there until the end.
+            ballast = [
+                ray.remote(num_cpus=0, scheduling_strategy=strategy(node))(bytes).remote(STORE // 4)
+                for node in session.machines(ray)
+                for _ in range(6)
+            ]
+            ray.wait(ballast, num_returns=len(ballast), timeout=FOREVER, fetch_local=False)
+            driver.advances(8)
+            del ballast
+        driver.advances(4)
+        iterations = driver.stop()
+    assert cluster.leftover() == []
+    assert same(learner(driver.output), alone(tmp_path, iterations))
+
+
+def strategy(node):
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return NodeAffinitySchedulingStrategy(node, soft=False)
+
+
+@pytest.mark.slow
+def test_a_machine_whose_disk_is_full_is_given_up_and_the_others_play(tmp_path):
+    # To meet a policy a worker needs room for its file.
+    opponent = str(untrained({**VALUES, "rollouts": {}}, tmp_path / "opponent.safetensors"))
+    values = {**VALUES, "rollouts": {**VALUES["rollouts"], "opponents": ["self", opponent]}}
+    with small_disk(tmp_path / "disk", 1 << 20) as disk, ray_machines(1) as cluster:
+        disk.fill()
+        cluster.add(env={"TMPDIR": str(disk.path)})
+        driver = Driver(cluster, tmp_path, values)
+        said = "lost its actor 6 times without having played anything, and is given up"
+        assert wait_for(lambda: driver.ended() or said in driver.log.read_text(), FOREVER)
+        driver.advances(4)
+        assert "No space left on device" in driver.log.read_text()
+        iterations = driver.stop()
+    assert same(learner(driver.output), alone(tmp_path, iterations, values))
 
 
 def rate(driver, work):

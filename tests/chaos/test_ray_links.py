@@ -1,4 +1,4 @@
-"""A link between two machines of a cluster is cut and healed; each machine has a network of its own.
+"""A link between two machines of a cluster is cut and healed; each has a network of its own.
 
 The second machine lives in a network namespace, which needs the rights to make one.
 """
@@ -58,8 +58,8 @@ class LinkedMachines:
 
     def start_head(self):
         config = str(FAST_DEATH).replace("'", '"')
-        self._ray("--head", "--include-dashboard=false", "--port=6399", f"--node-ip-address={self.here}",
-                  f"--temp-dir={self.folder}/h", f"--system-config={config}")  # fmt: skip
+        where = (f"--node-ip-address={self.here}", "--port=6399", f"--temp-dir={self.folder}/h")
+        self._ray("--head", "--include-dashboard=false", f"--system-config={config}", *where)
 
     def start_machine(self):
         words = (f"--address={self.address}", f"--node-ip-address={self.there}")

@@ -62,7 +62,8 @@ def test_nobody_listens_beyond_this_machine(machines):
     sockets = subprocess.run(["ss", "-ltnp"], capture_output=True, text=True, check=True).stdout
     lines = [line for line in sockets.splitlines() for pid in processes if f"pid={pid}," in line]
     assert lines
-    assert all(line.split()[3].startswith(("127.0.0.1:", "[::1]:")) for line in lines), lines
+    loopback = ("127.0.0.1:", "[::1]:", "[::ffff:127.0.0.1]:")
+    assert all(line.split()[3].startswith(loopback) for line in lines), lines
 
 
 def test_who_has_another_token_does_not_get_in(machines, tmp_path):

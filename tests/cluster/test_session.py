@@ -16,7 +16,7 @@ def test_a_cluster_is_local_auto_or_an_address(good):
 
 @pytest.mark.parametrize("bad", ["", "head", "6379", ":6379", "head:", "head:port"])
 def test_what_is_no_address_is_refused_with_what_to_write(bad):
-    with pytest.raises(LanistaError, match="give auto .*, HOST:PORT, or local"):
+    with pytest.raises(LanistaError, match=r"give auto .*, HOST:PORT, or local"):
         session.checked(bad)
 
 

@@ -28,7 +28,14 @@ from numpy.typing import NDArray
 from lanista.data.trajectory import from_arrays, to_arrays
 from lanista.errors import LanistaError
 from lanista.games import trust
-from lanista.rollout.collect_worker import CollectWorker, Line, Played, Weights, weights_of
+from lanista.rollout.collect_worker import (
+    CollectWorker,
+    Line,
+    MachineError,
+    Played,
+    Weights,
+    weights_of,
+)
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers.in_process import Published
 from lanista.rollout.launchers.plan import PATIENCE, Launched, Message, Plan
@@ -276,6 +283,9 @@ def _answer(
         played = crew.collect(argument, weights)
     except LanistaError as error:
         return {}, (False, (type(error), str(error)))
+    except OSError:
+        message = f"A process that plays matches failed: {traceback.format_exc()}"
+        return {}, (False, (MachineError, message))
     except Exception:
         message = f"A process that plays matches failed: {traceback.format_exc()}"
         return {}, (False, (LanistaError, message))

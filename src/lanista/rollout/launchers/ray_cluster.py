@@ -21,7 +21,7 @@ from typing import Any
 from lanista.cluster import session
 from lanista.cluster.identity import identity
 from lanista.errors import LanistaError
-from lanista.rollout.collect_worker import Played, carried
+from lanista.rollout.collect_worker import MachineError, Played, carried
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers.placement import Machine, spread
 from lanista.rollout.launchers.plan import PATIENCE, Launched, Plan
@@ -101,6 +101,10 @@ class RayWorker:
             question, wanted = self._open[0]
             if answer.ticket != question.ticket:
                 self._fleet.counts["dropped"] += 1  # Of a life that is over: it was asked again.
+                continue
+            if not answer.fine and answer.value[0] is MachineError:
+                assert self.station is not None
+                self._fleet.lose(self.station, answer.value[1].strip().splitlines()[-1])
                 continue
             self._open.popleft()
             value = self._value(question, answer)
@@ -239,7 +243,7 @@ class Fleet:
                 self.look(rebalance=False)
                 continue
             if isinstance(event, str):
-                self._lost(station, event)
+                self.lose(station, event)
             elif not station.dead:
                 self._received(station, event)
         return answers.popleft()
@@ -298,7 +302,7 @@ class Fleet:
         for station in self._living():
             # Its actor may not be known to be dead yet, and a new one would never come up.
             if station.machine not in present and not station.ready:
-                self._lost(station, "it is gone")
+                self.lose(station, "it is gone")
 
     def _open(self, machine: str, address: str, cpus: float) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -348,7 +352,7 @@ class Fleet:
         from ray.exceptions import RayActorError
 
         if isinstance(error, RayActorError) and not _cause(error):
-            self._lost(station, type(error).__name__)
+            self.lose(station, type(error).__name__)
             return
         self._refuse(
             station,
@@ -396,7 +400,7 @@ class Fleet:
         before = seconds if station.seconds is None else station.seconds
         station.seconds = SMOOTH * seconds + (1 - SMOOTH) * before
 
-    def _lost(self, station: Station, end: str) -> None:
+    def lose(self, station: Station, end: str) -> None:
         """Let go of a machine's actor; its shards go on elsewhere when they are next waited for."""
         if self._closed or self.stations.get(station.machine) is not station:
             return

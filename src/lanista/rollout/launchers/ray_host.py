@@ -25,7 +25,7 @@ from lanista.cluster.identity import Identity, identity
 from lanista.data.trajectory import from_arrays, to_arrays
 from lanista.errors import LanistaError
 from lanista.games import trust
-from lanista.rollout.collect_worker import CollectWorker, Make, Played, Weights
+from lanista.rollout.collect_worker import CollectWorker, MachineError, Make, Played, Weights
 from lanista.rollout.collector import Seating
 from lanista.rollout.launchers.in_process import Inline
 from lanista.rollout.launchers.plan import PATIENCE, Message, Worker
@@ -227,6 +227,8 @@ class Shard:
             return True, Chunk.of(value) if question.method == "collect" else value
         except LanistaError as error:
             return False, (type(error), str(error))
+        except OSError as error:
+            return False, (MachineError, f"{type(error).__name__}: {error}")
         except Exception:
             return False, (LanistaError, f"A machine's worker failed: {traceback.format_exc()}")
 
