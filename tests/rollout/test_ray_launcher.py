@@ -19,7 +19,7 @@ from ray_collectors import change, equal, fleet
 from ray_machines import driving, hosts, playing, ray_machines
 
 from lanista.cluster.session import wait_for
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.rollout.launchers import ray_cluster
 from lanista.runs.folder import folder_of
 from lanista.runs.reader import RunReader
