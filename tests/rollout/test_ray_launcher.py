@@ -16,7 +16,6 @@ if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
 from ray_collectors import change, equal, fleet
-from ray_machines import driving, hosts, playing, ray_machines
 
 from lanista.cluster.session import wait_for
 from lanista.nets.files.policy_file import load_policy
@@ -24,6 +23,7 @@ from lanista.rollout.launchers import ray_cluster
 from lanista.runs.folder import folder_of
 from lanista.runs.reader import RunReader
 from lanista.training.loop import train
+from ray_machines import driving, hosts, playing, ray_machines
 
 QUICK = {**KUHN, "evaluation": {}, "iterations": 4}
 STREAM = {"mode": "stream", "unrolls": 16, "unroll_length": 2, "slots": 6}

@@ -221,6 +221,20 @@ def launch(plan: Plan) -> Launched:
     return launched
 
 
+def warm_up() -> None:
+    """Start the server that processes are forked from, and wait until it has imported torch."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    with _held_back():
+        first = context.Process(target=_nothing, daemon=True)
+        first.start()
+    first.join()
+
+
+def _nothing() -> None:
+    pass
+
+
 def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, Any, Any, float, Any]) -> Played:
     """Return a chunk of its own: the shared memory will be written again."""
     own = {name: array.copy() for name, array in arrays.items()}

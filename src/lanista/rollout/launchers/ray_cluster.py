@@ -30,6 +30,9 @@ from lanista.rollout.launchers.ray_host import QUEUE, Answer, Chunk, Company, Ho
 from lanista.rollout.launchers.ray_shard import ShardState
 from lanista.rollout.launchers.restarts import Restarts
 
+COUNTS = ("pieces", "bytes", "chunks", "again", "dropped", "moved", "lost")
+"""What is counted for the run's log: pieces and bytes that came, chunks that came, chunks that were
+ordered again, answers that belonged to nobody, shards that moved, actors that were lost."""
 LOOK = 2.0
 """Seconds between two looks at which machines are there."""
 FIRST_MACHINE = 120.0
@@ -138,6 +141,7 @@ class RayWorker:
         again = [(self._question(*message), False) for message in first]
         # New tickets: what the lost machine may still send belongs to nobody.
         renewed = [(self._question(old.method, old.argument), True) for old, _ in wanted]
+        self._fleet.counts["again"] += sum(old.method == "collect" for old, _ in wanted)
         self._open, self._held = deque([*again, *renewed]), []
         self._fleet.send(self, [question for question, _ in self._open])
 
@@ -203,7 +207,7 @@ class Fleet:
         self.ray = session.connect()
         self._plan, self._kind = plan, kind
         self.stations: dict[str, Station] = {}
-        self.counts = {"pieces": 0, "bytes": 0, "dropped": 0, "moved": 0, "lost": 0}
+        self.counts = dict.fromkeys(COUNTS, 0)
         self._refused: set[str] = set()
         self._restarts: dict[str, Restarts] = {}
         self._looked = 0.0
@@ -395,6 +399,7 @@ class Fleet:
             self._answers[answer.shard].append(answer)
 
     def _timed(self, station: Station, seconds: float) -> None:
+        self.counts["chunks"] += 1
         station.delivered = True
         self._restarts.setdefault(station.machine, Restarts()).delivered()
         before = seconds if station.seconds is None else station.seconds

@@ -29,7 +29,12 @@ from lanista.rollout.collect_worker import CollectWorker, MachineError, Make, Pl
 from lanista.rollout.collector import Seating
 from lanista.rollout.launchers.in_process import Inline
 from lanista.rollout.launchers.plan import PATIENCE, Message, Worker
-from lanista.rollout.launchers.processes import SharedWeights, WorkerProcess, weights_from
+from lanista.rollout.launchers.processes import (
+    SharedWeights,
+    WorkerProcess,
+    warm_up,
+    weights_from,
+)
 from lanista.rollout.launchers.ray_shard import ShardState
 
 PIECE = 1 << 20
@@ -250,7 +255,12 @@ class Host:
         self.outgoing = Outgoing()
 
     def identity(self) -> tuple[Identity, int]:
-        """Return what runs here, and the id of this process."""
+        """Return what runs here, and the id of this process.
+
+        The first worker is there at once then: a shard that moves here keeps the others waiting.
+        """
+        if self._kind == "processes":
+            warm_up()
         return identity(), os.getpid()
 
     def ask(self, questions: Sequence[Question], weights: Mapping[int, Any]) -> None:
