@@ -83,8 +83,9 @@ class Evaluation:
     every: int = 0
     """Evaluate every so many iterations, and at the end; 0: never."""
     exact: Literal["auto", "always", "never"] = "auto"
-    """NashConv: auto measures it where that takes about a second (kuhn, leduc, liars_dice, small
-    openspiel: games); always also measures larger ones, and refuses games that have none."""
+    """NashConv: auto measures it where that takes about a second (kuhn, leduc, liars_dice,
+    card_rps, small openspiel: games); always also measures larger ones, and refuses games that have
+    none."""
     bots: tuple[str, ...] = ()
     """Bots or policy files to play against."""
     matches: int = 400
@@ -327,7 +328,8 @@ NEWER = dict.fromkeys(
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
                     "normalise_observations", "rows")),
-     *(f"league.{role}.every" for role in ("main", "main_exploiter", "league_exploiter")))
+     *(f"league.{role}.{name}" for role in ("main", "main_exploiter", "league_exploiter")
+       for name in ("every", "matchmaking.matrix_games", "matchmaking.matrix_unit")))
 )  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it
 they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:

@@ -16,7 +16,9 @@ from lanista.errors import FewerIterationsError, LanistaError, RefusedError
 from lanista.evaluation.evaluator import FIRST_MATCH, Evaluator, Judgement
 from lanista.evaluation.promotion import Champion
 from lanista.files import write_bytes
+from lanista.games.contract import Spec
 from lanista.league.exploiter_timing import exploiter_due
+from lanista.league.meta_game import PSRO
 from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError
 from lanista.learn.update.ranks import Ranks
@@ -41,6 +43,7 @@ from lanista.training.best_keeper import BestKeeper
 from lanista.training.critic_file import file_value, notice, take_over, write_critic
 from lanista.training.health.watch import Watch, event_of
 from lanista.training.learner_loop import LearnerLoop
+from lanista.training.meta_games import mixture_values, play_missing_pairs
 from lanista.training.observers import Observer, Observers
 from lanista.training.ranks import begin, refuse_ranks
 
@@ -108,12 +111,25 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
         policy_bytes(population.main.learner.best, population.main.spec, **_about(settings, output))
         if settings.league is not None:
             start_of(settings, settings.league, folder)
-            if settings.league.exploiter_unit == "gain" and not population.spec.facts.zero_sum:
-                raise LanistaError(
-                    f"league.exploiter_unit is gain, and in {population.spec.name} what one wins "
-                    "another need not lose; admit exploiters by their score."
-                )
+            _refuse_gains(settings.league, population.spec)
         return {"settings": fingerprint(settings), "rows": 0, "learners": population.state()}
+
+
+def _refuse_gains(league: League, spec: Spec) -> None:
+    """Refuse to go by gains in a game in which they say nothing."""
+    if league.exploiter_unit == "gain" and not spec.facts.zero_sum:
+        raise LanistaError(
+            f"league.exploiter_unit is gain, and in {spec.name} what one wins another need not "
+            "lose; admit exploiters by their score."
+        )
+    for role in set(league.learners.values()):
+        rules = league.rules(role).matchmaking
+        two = spec.facts.zero_sum and spec.seats == 2
+        if rules.kind == PSRO and rules.matrix_unit == "gain" and not two:
+            raise LanistaError(
+                f"league.{role}.matchmaking.matrix_unit is gain, and {spec.name} is no game of two "
+                "seats in which one wins what the other loses; set it to score."
+            )
 
 
 def _about(settings: RunSettings, output: Path) -> dict[str, Any]:
@@ -301,11 +317,24 @@ class _Trainer:
             return False
         begins |= joined
         begins |= not population.in_force
+        if begins:
+            self._play_pool(update)
         if begins or population.newly_evaluated:
             rows = population.matchmake(evaluated=not begins)
             self.run.metrics.add_rows(rows)
             population.meet(rows)
         return True
+
+    def _play_pool(self, update: int) -> None:
+        """Let frozen players play each other where a matchmaker needs to know what comes of it."""
+        played = play_missing_pairs(self.population, self.evaluator, self.next_match)
+        if not played.matches:
+            return
+        self.next_match = played.next_match
+        self.run.metrics.add_rows([*played.lineups, *played.matches])
+        self.run.metrics.add(update, played.values)
+        self.population.count([], played.lineups, played.matches)
+        self.population.spend(played.values)
 
     def _exploiter_due(self, league: League) -> str:
         """Return why an exploiter is to be trained now, or nothing; the run is saved before it is.
@@ -466,6 +495,8 @@ class _Trainer:
                 learner.evaluated(judgement.score)
                 judgement.values["evaluation/score"] = judgement.score
             judgements[name] = judgement
+        if (main := judgements.get(population.main.name)) is not None:
+            main.values.update(mixture_values(population, self.evaluator))
         return judgements
 
     def _keep_matches(
