@@ -20,9 +20,11 @@ from lanista.evaluation.gauntlet import (
     FIRST_MATCH,
     Gauntlet,
     against,
+    apart,
     everybody,
     gauntlet_of,
     match_rows,
+    matches_of_deal,
 )
 from lanista.evaluation.meter import pool_reading
 from lanista.evaluation.score import Estimate, mean_value, unit_means
@@ -172,7 +174,7 @@ class Evaluator:
         gauntlet = gauntlet_of(results, (name, *met))
         for number, word in enumerate(met, start=1):
             if word in gauntlet.scores:
-                gain = _gain(against(results, number))
+                gain = _gain(against(results, number), above=apart(self.spec))
                 values |= _values(gauntlet.scores[word], word)
                 values[f"evaluation_return/{word}"] = float("nan") if gain is None else gain.value
         pooled = {word: gauntlet.scores[word] for word, _ in pool if word in gauntlet.scores}
@@ -201,7 +203,8 @@ class Evaluator:
         results = self._play((mine, other), matches, first_match)
         score = gauntlet_of(results, names).bouts[0].standing.score
         rows = match_rows(results, names, [reason], self.settings.seed, self.spec, update)
-        return Encounter(score, _gain(results), *rows)
+        gain = _gain(against(results, 1), above=apart(self.spec))
+        return Encounter(score, gain, *rows)
 
     def _mine(self, name: str, policy: Policy, digest: str, update: int) -> PolicyPlayer:
         """Return the policy as it would be read from its file, whatever device it learns on."""
@@ -222,9 +225,10 @@ class Evaluator:
         schedule = everybody(
             seats,
             len(players) - 1,
-            -(-matches // seats),
+            -(-matches // matches_of_deal(self.spec)),
             first_match=first_match,
             first_deal=FIRST_MATCH,
+            apart=apart(self.spec),
         )
         slots = min(len(schedule), registry.slots_for(settings.game, _SLOTS))
         game = registry.make(
@@ -237,12 +241,14 @@ class Evaluator:
             game.close()
 
 
-def _gain(results: Results) -> Estimate | None:
-    """Return what player 0 won per match."""
+def _gain(results: Results, *, above: bool) -> Estimate | None:
+    """Return what player 0 won per match; with `above`, beyond what the other won on its deal."""
     counts = decided(results)
     mine = results.schedule.seating[counts] == 0
     unit = results.schedule.deal[counts][np.nonzero(mine)[0]]
-    return mean_value(unit_means(results.returns[counts][mine], unit))
+    returns = results.returns[counts]
+    paid = returns[mine] - returns[~mine] if above else returns[mine]
+    return mean_value(unit_means(paid, unit))
 
 
 def _values(score: Estimate, word: str) -> dict[str, float]:

@@ -47,13 +47,17 @@ class LivePlayer:
 def outcomes(
     games: Sequence[TrainingGamesRow], lineups: Sequence[LineupRow], matches: Sequence[MatchRow]
 ) -> Iterator[Outcome]:
-    """Give what rows of games came to: an outcome for each seating and each line-up."""
+    """Give what rows of games came to: an outcome for each seating and each line-up.
+
+    Matches of one seat have none.
+    """
     for row in games:
-        yield Outcome(row.seating, row.pairs)
+        if row.pairs:
+            yield Outcome(row.seating, row.pairs)
     places: dict[int, list[tuple[int, ...]]] = {}
     for match in matches:
         if not match.cut_off:
             places.setdefault(match.lineup, []).append(match.places)
     for lineup in lineups:
-        if ended := places.get(lineup.lineup):
+        if len(lineup.names) > 1 and (ended := places.get(lineup.lineup)):
             yield Outcome(lineup.names, pair_results(np.array(ended, np.int32)))

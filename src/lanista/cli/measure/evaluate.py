@@ -69,7 +69,7 @@ class Evaluate:
         """Play, print, and return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.main import INTERRUPTED
-        from lanista.evaluation.gauntlet import gauntlet_of
+        from lanista.evaluation.gauntlet import gauntlet_of, matches_of_deal
         from lanista.evaluation.lineup import manner_of
         from lanista.interrupt import left_by_interrupt
         from lanista.rollout import join
@@ -85,9 +85,9 @@ class Evaluate:
             )
         ceilings = self._ceilings(others)
         spec = mine.spec
-        deals = self._deals(spec.seats, len(others.players))
+        deals = self._deals(matches_of_deal(spec), len(others.players))
         results, ended = self._play(mine, others, deals)
-        planned = deals * spec.seats * len(others.players)
+        planned = deals * matches_of_deal(spec) * len(others.players)
         complete = sum(len(block) for block in results)
         if complete < planned:
             print(left_by_interrupt(ended, planned, complete))
@@ -135,14 +135,14 @@ class Evaluate:
         say_cross_table(others, result, matches_a_pair)
         return result
 
-    def _deals(self, seats: int, opponents: int) -> int:
+    def _deals(self, seatings: int, opponents: int) -> int:
         from lanista.evaluation.lineup import deals_of
 
-        deals = deals_of(self.games, seats, opponents)
-        if deals * seats != self.games:
+        deals = deals_of(self.games, seatings, opponents)
+        if deals * seatings != self.games:
             print(
-                f"{self.games:,} games cannot give every deal all {seats} seatings; "
-                f"{deals * seats:,} are played."
+                f"{self.games:,} games cannot give every deal all {seatings} seatings; "
+                f"{deals * seatings:,} are played."
             )
         return deals
 
@@ -152,9 +152,10 @@ class Evaluate:
         And how many matches have ended in all.
         """
         from lanista.cli.common.progress import progress_of
+        from lanista.evaluation.gauntlet import matches_of_deal
         from lanista.evaluation.lineup_matches import play_against
 
-        total = deals * mine.spec.seats * len(others.players)
+        total = deals * matches_of_deal(mine.spec) * len(others.players)
         with progress_of(total, "matches") as progress:
             complete = play_against(
                 mine, others, deals, slots=self.slots, threads=self.threads, progress=progress
