@@ -22,7 +22,7 @@ from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Game, GameError
 from lanista.games.trees.exact import exact_nash_conv
-from lanista.nets.policy_file import LoadedPolicy, load_policy
+from lanista.nets.files.policy_file import LoadedPolicy, load_policy
 from lanista.rollout.inference.policy_players import policy_player
 from lanista.rollout.inference.row_blocks import one_thread
 from lanista.rollout.match_runner import Results, Table, play
