@@ -21,7 +21,7 @@ class Talk:
 class Signals(PythonGame):
     """A speaker (seat 0) and a finder (seat 1)."""
 
-    facts = Facts(2, SPEECHES + 1, hidden=True, chance=True)
+    facts = Facts(2, SPEECHES + 1, hidden=True, chance=True, paid_alike=True)
     observation = (
         Field("picture", classes=PICTURES + 1),
         Field("first word", classes=WORDS + 1),

@@ -24,7 +24,6 @@ from lanista.evaluation.gauntlet import (
     everybody,
     gauntlet_of,
     match_rows,
-    matches_of_deal,
 )
 from lanista.evaluation.meter import pool_reading
 from lanista.evaluation.score import Estimate, mean_value, unit_means
@@ -109,6 +108,8 @@ class Evaluator:
         """Why NashConv cannot be measured, where it should be."""
         self.uniform_nash_conv = 0.0
         """Of uniform play, where NashConv is measured."""
+        self.apart = apart(spec)
+        """Whether each has matches of its own; games that do not say so are found out."""
         self.exact = self._can_be_exact()
         self.players = {word: self._player(word) for word in settings.evaluation.bots}
 
@@ -171,10 +172,13 @@ class Evaluator:
         mine = self._mine(name, policy, digest, update)
         matches = self.settings.evaluation.matches
         results = self._play((mine, *met.values()), matches, first_match)
+        if not self.apart and _paid_alike(results):
+            self.apart = True
+            results = self._play((mine, *met.values()), matches, first_match)
         gauntlet = gauntlet_of(results, (name, *met))
         for number, word in enumerate(met, start=1):
             if word in gauntlet.scores:
-                gain = _gain(against(results, number), above=apart(self.spec))
+                gain = _gain(against(results, number), above=self.apart)
                 values |= _values(gauntlet.scores[word], word)
                 values[f"evaluation_return/{word}"] = float("nan") if gain is None else gain.value
         pooled = {word: gauntlet.scores[word] for word, _ in pool if word in gauntlet.scores}
@@ -203,7 +207,7 @@ class Evaluator:
         results = self._play((mine, other), matches, first_match)
         score = gauntlet_of(results, names).bouts[0].standing.score
         rows = match_rows(results, names, [reason], self.settings.seed, self.spec, update)
-        gain = _gain(against(results, 1), above=apart(self.spec))
+        gain = _gain(against(results, 1), above=self.apart)
         return Encounter(score, gain, *rows)
 
     def _mine(self, name: str, policy: Policy, digest: str, update: int) -> PolicyPlayer:
@@ -225,10 +229,10 @@ class Evaluator:
         schedule = everybody(
             seats,
             len(players) - 1,
-            -(-matches // matches_of_deal(self.spec)),
+            -(-matches // (2 if self.apart else seats)),
             first_match=first_match,
             first_deal=FIRST_MATCH,
-            apart=apart(self.spec),
+            apart=self.apart,
         )
         slots = min(len(schedule), registry.slots_for(settings.game, _SLOTS))
         game = registry.make(
@@ -239,6 +243,12 @@ class Evaluator:
                 return play([Table(game, players)], schedule)
         finally:
             game.close()
+
+
+def _paid_alike(results: Results) -> bool:
+    """Whether every match paid its seats the same, and some paid something."""
+    returns = results.returns
+    return bool(returns.any() and (returns == returns[:, :1]).all())
 
 
 def _gain(results: Results, *, above: bool) -> Estimate | None:
