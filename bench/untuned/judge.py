@@ -78,12 +78,10 @@ class Judge:
         schedule = _seatings(seats, matches)
         results = play([Table(game, (mine, random))], schedule)
         score = gauntlet_of(results, ("policy", "random")).scores.get("random")
-        values = {"random": _plain(score)}
-        if self.row.measure == "gain":
-            base = play([Table(game, (random, random))], schedule)
-            gained = _paid(results, schedule) - _paid(base, schedule)
-            values["gain"] = _plain(mean_value(gained.reshape(-1, seats).mean(1)))
-        return values
+        base = play([Table(game, (random, random))], schedule)
+        gained = _paid(results, schedule) - _paid(base, schedule)
+        gain = mean_value(gained.reshape(-1, seats).mean(1))
+        return {"random": _plain(score), "gain": _plain(gain)}
 
     def _searched(self, game: Game, mine: Player) -> Measured:
         bots = registry.bot_names(registry.entry(self.row.game))

@@ -62,7 +62,7 @@ def _outcome(row: Row, line: Line) -> str:
         words.append(
             f"paid {_number(measured['together'])}, random {_number(measured['random_together'])}"
         )
-    if "gain" in measured:
+    if "gain" in measured and row.measure == "gain":
         words.append(f"gains {_number(measured['gain'])}")
     words += [
         f"{name} {_number(measured[name])}"

@@ -19,8 +19,8 @@ class Row:
     kind: str
     """What sort of game it is, for the table."""
     measure: Measure = "score"
-    """`score`: of matches against `random`; `gain`: what a seat is paid among `random` players,
-    where one's loss is not another's gain; `together`: what a match pays where all seats are the
+    """`score`: of matches against `random`, or more pay than it; `gain`: what a seat is paid among
+    `random` players beyond random play, where one's loss is not another's gain; `together`: what a match pays where all seats are the
     policy's, for one seat or for seats that are paid alike."""
     refused: bool = False
     """Whether it cannot be played, and a sentence is expected."""
@@ -60,7 +60,7 @@ ROWS = (
     _openspiel("blotto-3", "blotto(coins=6,fields=3,players=2)", _AT_ONCE),
     _openspiel("oshi-zumo", "oshi_zumo(coins=12,size=2,horizon=20)", _AT_ONCE),
     _openspiel("biased-rps", "matrix_brps", _AT_ONCE),
-    _openspiel("shapley", "matrix_shapleys_game", _AT_ONCE, "gain"),
+    _openspiel("sexes", "matrix_bos", _AT_ONCE, "gain"),
     _openspiel("soccer", "markov_soccer(horizon=100)", _AT_ONCE),
     _openspiel("tic-tac-toe", "tic_tac_toe", _SEEN),
     _openspiel("breakthrough", "breakthrough(rows=6,columns=5)", _SEEN),

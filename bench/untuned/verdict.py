@@ -15,6 +15,9 @@ RISEN = 2.0
 """How many times its lowest NashConv a run must end at to have fallen."""
 RISEN_SHARE = 0.1
 """And by how much, as a share of uniform play's."""
+NEARLY = 0.02
+"""NashConv that is higher by less is none, where uniform play is an equilibrium."""
+_NOTHING = {"value": 0.0, "low": 0.0, "high": 0.0}
 CRASHED, REFUSED, RANDOM = "crashed", "refused", "not above random"
 BELOW_START, BELOW_BEST = "below its start", "below its best"
 ABOVE_UNIFORM, SILENT = "NashConv above uniform's", "doctor silent"
@@ -35,14 +38,14 @@ def flags_of(line: Line) -> list[str]:
 def _outcome(row: Row, measured: Mapping[str, Any]) -> list[str]:
     """Return what the policy that came out is not."""
     if "nash_conv" in measured:
-        above = measured["nash_conv"] > measured["uniform_nash_conv"]
+        above = measured["nash_conv"] > measured["uniform_nash_conv"] + NEARLY
         return [ABOVE_UNIFORM] if above else []
     if row.measure == "together":
         better = _low(measured["together"]) > _high(measured["random_together"])
     elif row.measure == "gain":
         better = _low(measured["gain"]) > 0
-    else:
-        better = _low(measured["random"]) > 0.5
+    else:  # Who wins fewer matches may win more in each.
+        better = _low(measured["random"]) > 0.5 or _low(measured.get("gain", _NOTHING)) > 0
     return [] if better else [RANDOM]
 
 
