@@ -100,7 +100,8 @@ def test_dear_evaluations_have_fewer_matches_so_that_a_run_has_most_of_its_time_
 ):
     values = with_overrides(TINY, ["stages.rl.evaluation.matches=400"])
     dear = {**RATES, "rl/judgement_seconds": judgement_seconds}
-    rl = plan(story(stages=values["stages"]), 1000.0, dear).run_settings("rl")
+    stages = {**values["stages"], "evaluate": {}}
+    rl = plan(story(stages=stages), 1000.0, dear).run_settings("rl")
     assert rl.evaluation.matches == matches
     judging = 3 * judgement_seconds * matches / 400
     assert rl.iterations == int(max(300, 600 - judging) * 2)

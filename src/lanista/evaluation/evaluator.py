@@ -122,6 +122,8 @@ class Evaluator:
         in_full = exact_setting == "always" or name in SMALL_GAMES
         if exact_setting == "never" or not (in_full or name.startswith(FAMILY)):
             return False
+        if self.apart and exact_setting != "always":
+            return False  # Who wins together may be stuck in a poor equilibrium.
         try:
             if self.settings.network.recurrent:
                 raise GameError("the exact measure takes a policy without memory, not an lstm.")
