@@ -23,6 +23,7 @@ from lanista.pipeline.game_sample import (
     Endings,
     Sample,
     bot_strengths,
+    pays_rarely,
     return_scale,
     sample_of,
 )
@@ -40,6 +41,19 @@ BOTS = ("random", "sound")
 
 def facts(**changes):
     return replace(KUHN, facts=replace(KUHN.facts, **changes))
+
+
+def test_where_few_matches_pay_an_update_without_one_of_them_is_not_blown_up():
+    """Deep sea of OpenSpiel: small costs on the way, and a treasure that one match in 256 finds."""
+    paid = np.full((256, 1), -0.005)
+    paid[7] = 0.99
+    assert pays_rarely(paid)
+    assert not pays_rarely(np.array([[1.0], [-1.0]] * 50))
+    assert not pays_rarely(np.zeros((0, 1)))
+    alone = facts(seats=1, hidden=False)
+    rare = choose(alone, ("random",), Sample(8.0, return_scale(paid), rare=True), 100).learning
+    assert rare.least_deviation == pytest.approx(0.2 * 0.99 / 4, rel=0.01)
+    assert choose(alone, ("random",), SHORT, 100).learning.least_deviation is None
 
 
 def test_the_same_facts_give_the_same_settings_which_yaml_keeps():

@@ -60,6 +60,8 @@ _UNWEAKENED = 4
 """Decisions of a seat in a match up to which the pull to uniform play has its whole strength."""
 _REFERENCE_EVERY = 30
 """Updates between two references: enough to come near what the pull allows."""
+_RARE = 0.2
+"""Share of the returns' scale that deviations of advantages count as at least, where few pay."""
 _TAUGHT = 0.08
 """Share of the updates in which a teacher alone is followed: of 1,000 about a million decisions."""
 _DEVIATIONS = 5.0
@@ -213,6 +215,8 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
             epochs=3,
             minibatches=4,
             average_share=0.1,
+            # In an update without one of the rare payments, what is left is cost and noise.
+            least_deviation=_rounded(_RARE * sample.scale) if sample.rare else None,
             **common,
         )
     # A match's returns are shared out among its decisions, so a pull of one strength would hold

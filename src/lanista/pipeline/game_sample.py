@@ -38,6 +38,8 @@ class Sample:
     dear: bool = False
     """Whether a decision costs more than learning from it: rules in Python or in a program of their
     own. OpenSpiel's are compiled."""
+    rare: bool = False
+    """Whether nearly all matches pay alike, so that the few others are what there is to learn."""
 
 
 def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sample:
@@ -51,7 +53,8 @@ def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sam
         compiled = isinstance(made, CompiledGame)
     whole = results.returns[~results.cut_off]
     dear = not compiled and not game.startswith(OPENSPIEL)
-    return Sample(float(results.decisions.mean()), return_scale(whole), compiled, dear)
+    decisions = float(results.decisions.mean())
+    return Sample(decisions, return_scale(whole), compiled, dear, pays_rarely(whole))
 
 
 @dataclass(frozen=True)
@@ -109,5 +112,13 @@ def return_scale(returns: Any) -> float:
     """
     if not len(returns):
         return 1.0
-    centred = returns - returns.mean(0, keepdims=True)
-    return float(max(centred.std(), abs(returns).max() / 4)) or 1.0
+    return float(max(_deviation(returns), abs(returns).max() / 4)) or 1.0
+
+
+def pays_rarely(returns: Any) -> bool:
+    """Return whether that scale is the few others'."""
+    return bool(len(returns)) and float(_deviation(returns)) < abs(returns).max() / 4
+
+
+def _deviation(returns: Any) -> Any:
+    return (returns - returns.mean(0, keepdims=True)).std()

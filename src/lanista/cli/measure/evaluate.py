@@ -235,6 +235,7 @@ def headline(gauntlet: Gauntlet, mine: Lineup, manner: str) -> str:
 def say(gauntlet: Gauntlet, mine: Lineup, manner: str) -> None:
     """Print how the player did against each, on the whole and at worst."""
     from lanista.cli.common.summary import first_seat, speed
+    from lanista.evaluation.gauntlet import apart
     from lanista.cli.common.table import console, interval, table
     from lanista.evaluation.meter import pool_reading
 
@@ -260,7 +261,10 @@ def say(gauntlet: Gauntlet, mine: Lineup, manner: str) -> None:
             f"lowest: score {lowest.value:.3f}{bounds} against {lowest.against}; the interval "
             "holds for all opponents at once"
         )
-    out.print(first_seat(gauntlet.first_seat))
+    if apart(mine.spec):
+        out.print("Each has all seats of matches of its own; who is paid more on a deal wins it.")
+    else:
+        out.print(first_seat(gauntlet.first_seat))
     out.print(speed(gauntlet.decisions, gauntlet.wall_seconds, gauntlet.cpu_seconds))
 
 
