@@ -47,10 +47,16 @@ class Arm:
     """Seconds, as `--minutes` takes them."""
     settings: tuple[str, ...] = ()
     """What the run is told besides, as words of `--set`: to see what a change would do."""
+    iterations: int | None = None
+    """Instead of the seconds, so many iterations: on a machine that others use."""
 
     def command(self, output: Path) -> list[str]:
         """Return the words after `lanista`."""
-        words = ["rl", "--game", row_of(self.row).game, "--minutes", f"{self.budget / 60:g}"]
+        words = ["rl", "--game", row_of(self.row).game]
+        if self.iterations is None:
+            words += ["--minutes", f"{self.budget / 60:g}"]
+        else:
+            words += ["--iterations", str(self.iterations)]
         words += ["--seed", str(self.seed), "--cpu", "--output", str(output)]
         return words + (["--set", *self.settings] if self.settings else [])
 
@@ -63,7 +69,7 @@ def made(arm: Arm) -> Line:
         code, errors = _run([sys.executable, "-m", "lanista", *arm.command(output)], arm.budget)
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         line: Line = {
-            **{name: value for name, value in asdict(arm).items() if value != ()},
+            **{name: value for name, value in asdict(arm).items() if value not in ((), None)},
             "exit": code,
             "wall_seconds": round(time.monotonic() - began, 1),
             "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),

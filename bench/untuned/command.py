@@ -42,7 +42,7 @@ def main(words: Sequence[str]) -> None:
         return
     rows = options.rows or [row.name for row in ROWS]
     arms = [
-        Arm(name, seed, options.budget, tuple(options.set))
+        Arm(name, seed, options.budget, tuple(options.set), options.iterations)
         for seed in options.seeds
         for name in rows
     ]
@@ -57,6 +57,8 @@ def _parser() -> argparse.ArgumentParser:
                         help=f"which games, all unless given: {', '.join(names)}")  # fmt: skip
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--budget", type=float, default=180.0, help="seconds of a run")
+    parser.add_argument("--iterations", type=int,
+                        help="of a run, instead of seconds, where others compute too")  # fmt: skip
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE",
                         help="what runs are told besides, as in `lanista rl --set`")  # fmt: skip

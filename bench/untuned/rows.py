@@ -20,8 +20,8 @@ class Row:
     """What sort of game it is, for the table."""
     measure: Measure = "score"
     """`score`: of matches against `random`, or more pay than it; `gain`: what a seat is paid among
-    `random` players beyond random play, where one's loss is not another's gain; `together`: what a match pays where all seats are the
-    policy's, for one seat or for seats that are paid alike."""
+    `random` players beyond random play, where one's loss is not another's gain; `together`: what a
+    match pays where all seats are the policy's, for one seat or seats that are paid alike."""
     refused: bool = False
     """Whether it cannot be played, and a sentence is expected."""
 

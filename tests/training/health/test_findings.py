@@ -155,7 +155,7 @@ def test_seats_that_win_together_always_draw_and_are_not_all_alike():
         return [
             TrainingGamesRow(
                 at, **row, returns=(one, one), first_match=0, last_match=99, first_update=at
-            )  # fmt: skip
+            )
             for at, one in enumerate(paid)
         ]
 

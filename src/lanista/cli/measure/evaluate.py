@@ -235,8 +235,8 @@ def headline(gauntlet: Gauntlet, mine: Lineup, manner: str) -> str:
 def say(gauntlet: Gauntlet, mine: Lineup, manner: str) -> None:
     """Print how the player did against each, on the whole and at worst."""
     from lanista.cli.common.summary import first_seat, speed
-    from lanista.evaluation.gauntlet import apart
     from lanista.cli.common.table import console, interval, table
+    from lanista.evaluation.gauntlet import apart
     from lanista.evaluation.meter import pool_reading
 
     out = console()
