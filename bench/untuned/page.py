@@ -34,7 +34,7 @@ def _seed(line: Line) -> int:
 
 def _row_line(row: Row, lines: Sequence[Line]) -> str:
     cells = [
-        f"{row.name} (`{_short(row.game)}`)",
+        f"{row.name} (Python)" if row.game.endswith(".py") else row.name,
         row.kind,
         "; ".join(_outcome(row, line) for line in lines),
         "; ".join(_course(line) for line in lines),
@@ -43,10 +43,6 @@ def _row_line(row: Row, lines: Sequence[Line]) -> str:
         "; ".join(", ".join(flags_of(line)) or "—" for line in lines),
     ]
     return "| " + " | ".join(cells) + " |"
-
-
-def _short(game: str) -> str:
-    return game.removeprefix("openspiel:").removeprefix("bench/untuned/")
 
 
 def _outcome(row: Row, line: Line) -> str:

@@ -178,10 +178,18 @@ def test_a_run_that_is_refused_says_why(tmp_path: Path) -> None:
 def test_the_table_has_a_line_for_each_game_and_counts_runs_without_a_fault() -> None:
     lines = [line(), line(seed=1, measured={"random": estimate(0.5)}), line("race")]
     text = page(json.loads(json.dumps(lines)))
-    assert text.count("\n| tricks ") == 1
+    assert text.count("\n| tricks (Python) ") == 1
     assert "0.7 [0.68, 0.72]; random 0.5 [0.48, 0.52]" in text
     assert "—; not above random" in text
     assert text.endswith("2 of 3 runs of 2 games without a fault.")
+
+
+def test_the_table_of_the_docs_is_what_its_lines_say() -> None:
+    text = (ROOT / "bench" / "untuned" / "standing.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(one) for one in text.splitlines()]
+    docs = (ROOT / "docs" / "results" / "strength.md").read_text(encoding="utf-8")
+    table = docs.split("<!-- untuned: start -->\n")[1].split("\n<!-- untuned: end -->")[0]
+    assert table == page(lines)
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ _UNWEAKENED = 4
 _REFERENCE_EVERY = 30
 """Updates between two references: enough to come near what the pull allows."""
 _RARE = 0.2
-"""Share of the returns' scale that deviations of advantages count as at least, where few pay."""
+"""Share of that scale which deviations of advantages count as at least, where few matches pay."""
 _TAUGHT = 0.08
 """Share of the updates in which a teacher alone is followed: of 1,000 about a million decisions."""
 _DEVIATIONS = 5.0
@@ -227,7 +227,7 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
             minibatches=4,
             average_share=0.1,
             # In an update without one of the rare payments, what is left is cost and noise.
-            least_deviation=_rounded(_RARE * sample.scale) if sample.rare else None,
+            least_deviation=_rounded(_RARE * sample.rare) if sample.rare else None,
             **common,
         )
     # A match's returns are shared out among its decisions, so a pull of one strength would hold
