@@ -18,6 +18,7 @@ from bench import (
     live_serve,
     microrts,
     ranks,
+    ray_cluster,
     readouts,
     showdown,
     showdown_champion,
@@ -30,7 +31,7 @@ from bench.strength import command
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league, ranks.ranks,
-    blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts,
+    blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts, ray_cluster.ray,
     showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
     solving.solve, solving.boards, view.view, command.strength,
 )  # fmt: skip

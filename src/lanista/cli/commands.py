@@ -71,6 +71,14 @@ SHOWDOWN = Group(
     },
 )
 
+CLUSTER = Group(
+    "Start a Ray cluster, or add this machine to one.",
+    {
+        "start": Entry("tools.cluster:ClusterStart", "Make this machine a cluster's first."),
+        "join": Entry("tools.cluster:ClusterJoin", "Add this machine to a cluster."),
+    },
+)
+
 FAMILIES: Mapping[str, Commands] = {
     "Play and look": {
         "games": Entry("play.games:Games", "List the games, their settings and bots."),
@@ -107,6 +115,7 @@ FAMILIES: Mapping[str, Commands] = {
     "Showdown": {"showdown": SHOWDOWN},
     "Tools": {
         "check": Entry("tools.check:Check", "Check that a game obeys the contract."),
+        "cluster": CLUSTER,
         "completion": Entry("tools.completion:Completion", "Print a shell's completion script."),
         "config": Entry("tools.config:Config", "Write, compare and import settings files."),
         "data": Entry("tools.data:Data", "Check recorded play."),
