@@ -1,0 +1,57 @@
+"""What regret learning can be told. Knows nothing of torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lanista.errors import LanistaError
+
+Sampling = Literal["external", "rollout"]
+
+
+@dataclass(frozen=True)
+class Regret:
+    """How regrets are sampled and learned, with `policy: regret`."""
+
+    sampling: Sampling = "external"
+    """external: a traversal tries every choice of one seat wherever that seat decides, and draws
+    those of the others and of chance. rollout: it follows one match, tries every choice at some of
+    the seat's decisions, and plays each on to the end: for games in which trying everything would
+    never end."""
+    branch_share: float = 0.25
+    """rollout: the share of the seat's decisions at which every choice is tried."""
+    explore: float = 0.5
+    """rollout: how often the seat that looks takes any legal choice on its way, not its own
+    strategy's."""
+    weight_power: float = 1.0
+    """Iteration t counts t to this power: 0 all alike, 1 linear CFR."""
+    steps: int = 30
+    """Optimiser steps on the regrets after the traversals of each seat."""
+    average_steps: int = 10
+    """Optimiser steps on the average strategy in each iteration."""
+    batch: int = 1024
+    """Rows of an optimiser step; as many as are kept, where those are fewer."""
+    memory: int = 500_000
+    """Different rows kept of regrets, and as many of strategies. Equal rows are added up in one.
+    Beyond it, rows are kept by chance, all with the same one."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "average_steps", "batch", "memory"):
+            if getattr(self, name) < 1:
+                raise LanistaError(
+                    f"learning.regret.{name} is {getattr(self, name)}; give at least 1."
+                )
+        if not 0 < self.branch_share <= 1:
+            raise LanistaError(
+                f"learning.regret.branch_share is {self.branch_share}; give a number above 0 and "
+                "at most 1."
+            )
+        if not 0 <= self.explore <= 1:
+            raise LanistaError(
+                f"learning.regret.explore is {self.explore}; give a number from 0 to 1."
+            )
+        if not 0 <= self.weight_power <= 5:
+            raise LanistaError(
+                f"learning.regret.weight_power is {self.weight_power}; give a number from 0 to 5."
+            )
