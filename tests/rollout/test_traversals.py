@@ -39,9 +39,12 @@ class SecretSum(PythonGame):
 def mixed(observation, mask):
     """Play as some strategy does in which every legal choice has its own probability."""
     rows = observation.astype(np.float64)
-    weights = np.arange(1, mask.shape[1] + 1) * (1.3 + np.sin(rows @ np.arange(rows.shape[1])))[
-        :, None
-    ] % 2.7 + 0.2
+    weights = (
+        np.arange(1, mask.shape[1] + 1)
+        * (1.3 + np.sin(rows @ np.arange(rows.shape[1])))[:, None]
+        % 2.7
+        + 0.2
+    )
     weights = weights * mask
     return weights / weights.sum(1, keepdims=True)
 
@@ -61,7 +64,9 @@ def exact_regrets(tree, seat, strategy, own_reach=None):
     table, value = tree.seats[seat], seat_gains(tree, plans, seat).copy()
     reach = np.ones(len(value))
     if own_reach is not None:
-        reach = realise(table.parent, table.first, table.behaviour(own_reach(table.rows, table.mask)))
+        reach = realise(
+            table.parent, table.first, table.behaviour(own_reach(table.rows, table.mask))
+        )
     regrets = {}
     for state in reversed(range(len(table))):
         own = slice(table.first[state], table.first[state + 1])

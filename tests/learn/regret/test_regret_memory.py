@@ -27,9 +27,7 @@ def test_equal_rows_become_their_weighted_mean():
             sums[number] = sums.get(number, 0) + iteration * value
             weights[number] = weights.get(number, 0) + iteration
     assert sorted(memory.observation[: len(memory), 0].tolist()) == sorted(sums)
-    for row, mean, weight in zip(
-        memory.observation, memory.means(), memory.weight, strict=False
-    ):
+    for row, mean, weight in zip(memory.observation, memory.means(), memory.weight, strict=False):
         np.testing.assert_allclose(mean, sums[row[0]] / weights[row[0]])
         assert weight == weights[row[0]]
 
