@@ -118,7 +118,7 @@ def test_what_was_saved_learns_on_to_the_same_weights():
     "network", [Network("lstm"), Network(dropout=0.1), Network(normalise_observations=5.0)]
 )
 def test_a_network_that_cannot_be_fitted_is_refused(network):
-    with pytest.raises(LanistaError, match="learning.policy"):
+    with pytest.raises(LanistaError, match=r"learning\.policy"):
         RegretLearner(SPEC, network, Learning(policy="regret"), updates=1)
 
 
@@ -135,7 +135,7 @@ def test_settings_out_of_bounds_are_refused_by_name(values):
 
 
 def test_settings_of_regrets_need_the_policy_that_reads_them():
-    with pytest.raises(LanistaError, match="learning.regret goes with policy regret, not ppo"):
+    with pytest.raises(LanistaError, match=r"learning\.regret goes with policy regret, not ppo"):
         Learning(regret=Regret())
     with pytest.raises(LanistaError, match="policy regret needs precision fp32"):
         Learning(policy="regret", precision="bf16")

@@ -77,6 +77,8 @@ class RegretLearner:
         self.rng = np.random.Generator(np.random.PCG64(seed))
         """Draws rows for steps, and says which rows are kept."""
         self.update_count = 0
+        self.scale = 1.0
+        """What the network's regrets are to be multiplied by."""
 
     def _networks(self) -> Iterator[tuple[str, Policy]]:
         yield "regrets", self.regrets
@@ -112,7 +114,26 @@ class RegretLearner:
         for at in range(0, len(observation), _ROWS_AT_ONCE):
             rows = torch.from_numpy(observation[at : at + _ROWS_AT_ONCE]).to(self.device)
             parts.append(self.regrets(rows).float().cpu().numpy())
-        return regret_matching(np.concatenate(parts), mask)
+        regrets = np.concatenate(parts).astype(np.float64)
+        if self.regret.recall is not None:
+            regrets = self._recalling(regrets, observation, mask, self.regret.recall)
+        return regret_matching(regrets, mask)
+
+    def _recalling(
+        self,
+        regrets: NDArray[np.float64],
+        observation: NDArray[Any],
+        mask: NDArray[np.bool_],
+        samples: float,
+    ) -> NDArray[np.float64]:
+        """Return the mean of what was sampled and what the network says, as `samples` samples."""
+        weight, total = self.memories["regrets"].recalled(observation, mask)
+        # In samples of this iteration, and in the network's unit.
+        count, total = weight / self.weight, total / (self.weight * self.scale)
+        mean: NDArray[np.float64] = (total + samples * regrets) / np.maximum(
+            count + samples, 1e-12
+        )[:, None]
+        return mean
 
     def learn_regrets(self, rows: ChoiceRows) -> dict[str, float]:
         """Add a seat's regrets and fit the network to the means of all iterations."""
@@ -123,9 +144,9 @@ class RegretLearner:
         means, weight = memory.means(), memory.weight[: len(memory)]
         square = float(((means**2).sum(1) * weight).sum() / weight.sum())
         # Regret matching does not see a factor; targets of one size suit one learning rate.
-        targets = means / max(math.sqrt(square), 1e-12)
-        loss = self._fit("regrets", targets, self.regret.steps, self._regret_loss)
-        return {"regret/loss": loss, "regret/size": math.sqrt(square)}
+        self.scale = max(math.sqrt(square), 1e-12)
+        loss = self._fit("regrets", means / self.scale, self.regret.steps, self._regret_loss)
+        return {"regret/loss": loss, "regret/size": self.scale}
 
     def learn_average(self, rows: ChoiceRows) -> dict[str, float]:
         """Add strategies of an iteration, fit the policy to their average, end the iteration."""
@@ -231,6 +252,7 @@ class RegretLearner:
             "schedules": self.schedule_states,
             "rng": self.rng.bit_generator.state,
             "update_count": self.update_count,
+            "scale": self.scale,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -245,6 +267,7 @@ class RegretLearner:
         self.schedule_states = state["schedules"]
         self.rng.bit_generator.state = state["rng"]
         self.update_count = int(state["update_count"])
+        self.scale = float(state["scale"])
 
 
 def refuse_network(network: Network) -> None:

@@ -98,6 +98,19 @@ class RowMemory:
             new[: self.size] = old[: self.size]
             setattr(self, name, new)
 
+    def recalled(
+        self, observation: NDArray[Any], mask: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the weights and the weighted sums of rows as they are kept; 0 of those that are
+        not."""
+        keys = _keys(observation, mask)
+        places = np.array([self._index.get(key, -1) for key in keys], np.int64)
+        kept = places >= 0
+        return (
+            np.where(kept, self.weight[places], 0.0),
+            np.where(kept[:, None], self.total[places], 0.0),
+        )
+
     def means(self) -> NDArray[np.float64]:
         """Return the weighted mean of every row, `[rows, choices]`."""
         return self.total[: self.size] / self.weight[: self.size, None]

@@ -32,6 +32,10 @@ class Regret:
     """Optimiser steps on the average strategy in each iteration."""
     batch: int = 1024
     """Rows of an optimiser step; as many as are kept, where those are fewer."""
+    recall: float | None = None
+    """What the network says of a row counts as much as so many samples of that row in the memory,
+    which count too. Rows that come often, as in small games, are then played by what was sampled
+    there, and all others by what the network makes of rows like them. None: the network alone."""
     memory: int = 500_000
     """Different rows kept of regrets, and as many of strategies. Equal rows are added up in one.
     Beyond it, rows are kept by chance, all with the same one."""
@@ -42,6 +46,10 @@ class Regret:
                 raise LanistaError(
                     f"learning.regret.{name} is {getattr(self, name)}; give at least 1."
                 )
+        if self.recall is not None and not 0 <= self.recall < float("inf"):
+            raise LanistaError(
+                f"learning.regret.recall is {self.recall}; give 0 or more, or leave it out."
+            )
         if not 0 < self.branch_share <= 1:
             raise LanistaError(
                 f"learning.regret.branch_share is {self.branch_share}; give a number above 0 and "
