@@ -8,6 +8,7 @@ from lanista.games import Abilities, Facts, Head, PythonGame, View, registry
 from lanista.games.trees.exact import information_tree, seat_gains
 from lanista.games.trees.from_hooks import tree_of_hooks
 from lanista.games.trees.sequence_form import realise
+from lanista.rollout.outcome_traversals import OutcomeTraverser
 from lanista.rollout.traversals import Branching, Traverser, refuse_game, sampled
 
 
@@ -81,7 +82,9 @@ def exact_regrets(tree, seat, strategy, own_reach=None):
 
 def sampled_regrets(make, spec, seat, strategy, branching, batches, matches):
     """Return the mean of sampled regrets for each match, and its standard error, by view."""
-    traverser, rng = Traverser(make, spec, branching), np.random.default_rng(1)
+    traverser, rng = branching, np.random.default_rng(1)
+    if isinstance(branching, Branching):
+        traverser = Traverser(make, spec, branching)
     sums = []
     for batch in range(batches):
         brought = traverser.traverse(seat, batch * matches, matches, strategy, rng)
@@ -135,6 +138,46 @@ def test_mean_of_regrets_in_leduc_is_the_counterfactual_regret(seat):
     make = lambda n: registry.make("leduc", slots=n, seed=3)  # noqa: E731
     found = sampled_regrets(make, make(1).spec, seat, mixed, Branching(), 50, 20_000)
     close_to_exact(found, exact_regrets(information_tree("leduc"), seat, mixed))
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("guess", [0.0, 3.0], ids=["without baseline", "with a wrong one"])
+def test_mean_of_single_outcomes_is_the_regret_times_the_reach_of_uniform_play(seat, guess):
+    make, tree = GAMES["kuhn"]
+    baseline = lambda view: guess * np.cos(view @ np.ones((view.shape[1], 2)) + [0, 1])  # noqa: E731
+    traverser = OutcomeTraverser(make, make(1).spec, 1.0, baseline)
+    found = sampled_regrets(make, make(1).spec, seat, mixed, traverser, 40, 200)
+    close_to_exact(found, exact_regrets(tree(), seat, mixed, own_reach=uniform))
+
+
+def test_a_right_baseline_leaves_less_noise_than_none():
+    make = GAMES["kuhn"][0]
+    spreads = []
+    spec = make(1).spec
+    first = OutcomeTraverser(make, spec, 0.5, lambda view: np.zeros((len(view), 2)))
+    outcomes = first.traverse(0, 0, 20_000, mixed, np.random.default_rng(0)).outcomes
+    sums, counts = {}, {}
+    for view, action, value in zip(outcomes.view, outcomes.action, outcomes.value, strict=True):
+        key = (view.tobytes(), int(action))
+        sums[key], counts[key] = sums.get(key, 0) + value, counts.get(key, 0) + 1
+
+    def means(view):
+        keys = [[(row.tobytes(), action) for action in range(2)] for row in view]
+        guess = [[sums.get(k, 0) / counts.get(k, 1) for k in pair] for pair in keys]
+        return np.array(guess).reshape(len(view), 2)
+
+    for baseline in (lambda view: np.zeros((len(view), 2)), means):
+        traverser = OutcomeTraverser(make, spec, 0.5, baseline)
+        regrets = traverser.traverse(0, 0, 4000, mixed, np.random.default_rng(1)).regrets
+        spreads.append(np.var(regrets.values))
+    assert spreads[1] < 0.7 * spreads[0]
+
+
+def test_a_game_that_cannot_be_saved_has_outcomes():
+    make = lambda n: Lasting(slots=n)  # noqa: E731
+    traverser = OutcomeTraverser(make, make(1).spec, 0.5, lambda view: np.zeros((len(view), 3)))
+    brought = traverser.traverse(0, 0, 8, mixed, np.random.default_rng(0))
+    assert len(brought.regrets) == len(brought.outcomes) == 16
 
 
 def test_branch_share_thins_rollouts_out():
@@ -213,7 +256,7 @@ class TwoHeads(SecretSum):
     ("game", "sentence"),
     [
         (Alone, "alone is not such a game; choose ppo"),
-        (Lasting, "lasting cannot be saved in mid-match; choose ppo"),
+        (Lasting, "lasting cannot be saved in mid-match.*set learning.regret.sampling to outcome"),
         (TwoHeads, "two_heads have 2 heads; choose ppo"),
     ],
 )

@@ -33,6 +33,11 @@ KINDS = {
         "evaluation": {},
         "checkpoints": {"save_every": 2},
     },
+    "kuhn by single outcomes": {
+        **REGRET,
+        "game": "kuhn",
+        "learning": {"policy": "regret", "regret": {"sampling": "outcome", "steps": 3}},
+    },
     "kuhn in bf16": {**KUHN, "learning": {"precision": "bf16", "minibatches": 2}},
 }
 

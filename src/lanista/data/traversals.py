@@ -30,6 +30,19 @@ class ChoiceRows:
 
 
 @dataclass(frozen=True)
+class Outcomes:
+    """Choices that were taken, a row each, and what came of them."""
+
+    view: NDArray[Any]
+    """What a baseline sees: the privileged view where the game has one."""
+    action: NDArray[np.intp]
+    value: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+
+@dataclass(frozen=True)
 class Traversals:
     """What one seat's traversals brought."""
 
@@ -40,6 +53,8 @@ class Traversals:
     decisions: int
     """All that were made, those of copies included."""
     matches: int
+    outcomes: Outcomes | None = None
+    """What a baseline learns from, where there is one."""
 
 
 def joined(parts: Sequence[ChoiceRows], length: int, choices: int, dtype: Any) -> ChoiceRows:

@@ -56,17 +56,17 @@ class _Step:
     """and what the seat got there."""
 
 
-def refuse_game(spec: Spec) -> None:
-    """Refuse a game whose regrets cannot be sampled, or would mean nothing."""
+def refuse_game(spec: Spec, *, copies: bool = True) -> None:
+    """Refuse a game whose regrets cannot be sampled, by copies or not, or would mean nothing."""
     if spec.seats != 2 or not spec.facts.zero_sum:
         raise LanistaError(
             f"learning.policy is regret, which finds equilibria of two seats that play for each "
             f"other's loss, and {spec.name} is not such a game; choose ppo."
         )
-    if not spec.abilities.restorable:
+    if copies and not spec.abilities.restorable:
         raise LanistaError(
-            f"learning.policy is regret, which plays on from copies of a position, and {spec.name} "
-            "cannot be saved in mid-match; choose ppo."
+            f"{spec.name} cannot be saved in mid-match, so that no copy of a position can be "
+            "played on; set learning.regret.sampling to outcome."
         )
     if len(spec.heads) != 1:
         raise LanistaError(
@@ -134,7 +134,8 @@ class Traverser:
         if self.branching.kind == "rollout":
             # Drawn for every row, so that what one match draws depends on no other's branches.
             branches &= on_the_way & (rng.random(len(slots)) < self.branching.share)
-            chances = self._exploring(probability, mask, mine & on_the_way)
+            rows = mine & on_the_way
+            chances = exploring(probability, mask, rows, self.branching.explore)
         chosen = np.zeros((len(self._active), self.spec.seats), np.int32)
         chosen[slots, seats] = sampled(chances, rng.random(len(slots)))
         others = ~mine & free & on_the_way
@@ -145,14 +146,6 @@ class Traverser:
         chosen = self._copy(step, chosen, seat)
         self._act(step, chosen, seat)
         return step
-
-    def _exploring(
-        self, probability: NDArray[np.float64], mask: NDArray[np.bool_], rows: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return probabilities by which `rows` take any legal choice from time to time."""
-        uniform, share = mask / mask.sum(1, keepdims=True), self.branching.explore
-        mixed = share * uniform + (1 - share) * probability
-        return np.where(rows[:, None], mixed, probability)
 
     def _branch(self, branched: ChoiceRows, slot: NDArray[np.int64]) -> _Step:
         """Give every choice of the branched decisions a slot."""
@@ -228,6 +221,18 @@ class Traverser:
     def _joined(self, parts: list[ChoiceRows]) -> ChoiceRows:
         spec = self.spec
         return joined(parts, spec.observation.length, spec.choices, spec.observation.dtype)
+
+
+def exploring(
+    probability: NDArray[np.float64],
+    mask: NDArray[np.bool_],
+    rows: NDArray[np.bool_],
+    share: float,
+) -> NDArray[np.float64]:
+    """Return probabilities by which `rows` take any legal choice with the chance `share`."""
+    uniform = mask / mask.sum(1, keepdims=True)
+    mixed: NDArray[np.float64] = share * uniform + (1 - share) * probability
+    return np.where(rows[:, None], mixed, probability)
 
 
 def sampled(probability: NDArray[np.float64], uniform: NDArray[np.float64]) -> NDArray[np.intp]:

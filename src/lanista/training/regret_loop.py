@@ -24,6 +24,7 @@ from lanista.league.matchmaking import Meeting
 from lanista.learn.regret.learner import RegretLearner
 from lanista.learn.update.optimiser_step import BrokenLossError
 from lanista.nets.policy import Policy
+from lanista.rollout.outcome_traversals import OutcomeTraverser
 from lanista.rollout.timing import LEARN, SIMULATE, Phases
 from lanista.rollout.traversals import Branching, Traverser
 from lanista.runs.database import Values
@@ -59,9 +60,7 @@ class RegretLoop:
             seed=settings.seed,
             device=device_of(settings),
         )
-        regret = self.learner.regret
-        branching = Branching(regret.sampling, regret.branch_share, regret.explore)
-        self.traverser = Traverser(partial(_table, settings), self.spec, branching)
+        self.traverser = self._traverser()
         self.rng = np.random.Generator(np.random.PCG64([settings.seed, number]))
         """Draws choices."""
         self.phases = Phases()
@@ -71,6 +70,13 @@ class RegretLoop:
         self.matches = 0
         self.cpu_seconds = 0.0
         self.wall_seconds = 0.0
+
+    def _traverser(self) -> Traverser | OutcomeTraverser:
+        regret, make = self.learner.regret, partial(_table, self.settings)
+        if regret.sampling == "outcome":
+            return OutcomeTraverser(make, self.spec, regret.explore, self.learner.guess)
+        branching = Branching(regret.sampling, regret.branch_share, regret.explore)
+        return Traverser(make, self.spec, branching)
 
     def meet(self, meetings: Sequence[Meeting]) -> None:
         """Hear who is met, which is itself alone."""
@@ -90,6 +96,8 @@ class RegretLoop:
             strategies.append(traversals.strategies)
             with self.phases(LEARN):
                 log |= self.learner.learn_regrets(traversals.regrets)
+                if traversals.outcomes is not None:
+                    log |= self.learner.learn_baseline(traversals.outcomes)
         with self.phases(LEARN):
             view, choices = self.spec.observation, self.spec.choices
             together = joined(strategies, view.length, choices, view.dtype)
@@ -156,7 +164,7 @@ class RegretLoop:
 
     def refuse_broken(self) -> None:
         """Refuse weights that are no numbers, before they are saved as good ones."""
-        for module in (self.learner.policy, self.learner.regrets):
+        for _, module in self.learner.modules():
             for name, parameter in module.named_parameters():
                 if not bool(torch.isfinite(parameter).all()):
                     raise BrokenLossError(

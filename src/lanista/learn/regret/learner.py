@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lanista.data.equal_rows import kinds
-from lanista.data.traversals import ChoiceRows
+from lanista.data.traversals import ChoiceRows, Outcomes
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.regret.matching import regret_loss, regret_matching, strategy_loss
@@ -27,7 +27,7 @@ from lanista.learn.schedules import initial_states, observe_all, parse_schedule,
 from lanista.learn.settings import Learning
 from lanista.learn.update.malloc import keep_freed_memory
 from lanista.learn.update.optimiser_step import BrokenLossError
-from lanista.nets.policy import Policy
+from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
 
 Rows = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -63,10 +63,13 @@ class RegretLearner:
         self.policy = Policy(spec, network).to(self.device)
         """The average strategy."""
         # The optimisers of both networks take the same steps on every machine.
-        self.optimisers = {
-            name: torch.optim.Adam(module.parameters(), lr=1.0, betas=settings.adam_betas)
-            for name, module in self._networks()
-        }
+        self.optimisers = {name: self._optimiser(module) for name, module in self._networks()}
+        self.baseline: Critic | None = None
+        """Guesses what choices earn, where one match tells of one choice alone."""
+        if self.regret.sampling == "outcome":
+            view = spec.privileged or spec.observation
+            self.baseline = Critic(spec, network, "q", view).to(self.device)
+            self.optimisers["baseline"] = self._optimiser(self.baseline)
         observation = spec.observation
         self.memories = {
             name: RowMemory(observation.length, spec.choices, observation.dtype, self.regret.memory)
@@ -83,6 +86,15 @@ class RegretLearner:
     def _networks(self) -> Iterator[tuple[str, Policy]]:
         yield "regrets", self.regrets
         yield "policy", self.policy
+
+    def modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """Give every network that learns, by name."""
+        yield from self._networks()
+        if self.baseline is not None:
+            yield "baseline", self.baseline
+
+    def _optimiser(self, module: nn.Module) -> torch.optim.Adam:
+        return torch.optim.Adam(module.parameters(), lr=1.0, betas=self.settings.adam_betas)
 
     @property
     def best(self) -> Policy:
@@ -148,6 +160,32 @@ class RegretLearner:
         loss = self._fit("regrets", means / self.scale, self.regret.steps, self._regret_loss)
         return {"regret/loss": loss, "regret/size": self.scale}
 
+    @torch.no_grad()
+    def guess(self, view: NDArray[Any]) -> NDArray[np.float64]:
+        """Return what the baseline says of every choice, `[rows, choices]`."""
+        assert self.baseline is not None
+        guess: NDArray[np.float64] = (
+            self.baseline(torch.from_numpy(view).to(self.device)).double().cpu().numpy()
+        )
+        return guess
+
+    def learn_baseline(self, outcomes: Outcomes) -> dict[str, float]:
+        """Fit the baseline to what came of choices in the last traversals."""
+        if not len(outcomes):
+            return {}
+        view = torch.from_numpy(outcomes.view).to(self.device)
+        action = torch.from_numpy(outcomes.action).to(self.device)
+        value = torch.from_numpy(outcomes.value.astype(np.float32)).to(self.device)
+        losses = []
+        self._set_lr("baseline")
+        for _ in range(self.regret.baseline_steps):
+            drawn = self.rng.integers(len(outcomes), size=min(self.regret.batch, len(outcomes)))
+            places = torch.from_numpy(drawn).to(self.device)
+            assert self.baseline is not None
+            said = self.baseline(view[places]).gather(1, action[places, None]).squeeze(1)
+            losses.append(self._descend("baseline", (said - value[places]).square().mean()))
+        return {"baseline/loss": sum(losses) / len(losses)}
+
     def learn_average(self, rows: ChoiceRows) -> dict[str, float]:
         """Add strategies of an iteration, fit the policy to their average, end the iteration."""
         memory = self.memories["policy"]
@@ -182,25 +220,29 @@ class RegretLearner:
         loss_of: Callable[[Rows], Tensor],
     ) -> float:
         """Take optimiser steps; return the mean loss of them."""
-        optimiser, lr = self.optimisers[name], self._lr()
+        self._set_lr(name)
+        batches = self._batches(self.memories[name], targets, steps)
+        return sum(self._descend(name, loss_of(rows)) for rows in batches) / steps
+
+    def _set_lr(self, name: str) -> None:
+        for group in self.optimisers[name].param_groups:
+            group["lr"] = self._lr()
+
+    def _descend(self, name: str, loss: Tensor) -> float:
+        """Take one optimiser step; return the loss before it."""
+        optimiser = self.optimisers[name]
         parameters = [p for group in optimiser.param_groups for p in group["params"]]
-        for group in optimiser.param_groups:
-            group["lr"] = lr
-        total = 0.0
-        for rows in self._batches(self.memories[name], targets, steps):
-            loss = loss_of(rows)
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            limit = self.settings.max_grad_norm or math.inf
-            norm = float(nn.utils.clip_grad_norm_(parameters, limit))
-            if not math.isfinite(norm):
-                raise BrokenLossError(
-                    f"The gradient of {name} is not finite at update {self.update_count}; lower "
-                    "the learning rate."
-                )
-            optimiser.step()
-            total += float(loss.detach())
-        return total / steps
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        limit = self.settings.max_grad_norm or math.inf
+        norm = float(nn.utils.clip_grad_norm_(parameters, limit))
+        if not math.isfinite(norm):
+            raise BrokenLossError(
+                f"The gradient of {name} is not finite at update {self.update_count}; lower the "
+                "learning rate."
+            )
+        optimiser.step()
+        return float(loss.detach())
 
     def _batches(
         self, memory: RowMemory, targets: NDArray[np.float64], steps: int
@@ -246,7 +288,7 @@ class RegretLearner:
         """Return everything an iteration depends on, as nested plain values, arrays and tensors."""
         optimisers = {name: opt.state_dict()["state"] for name, opt in self.optimisers.items()}
         return {
-            "networks": {name: module.state_dict() for name, module in self._networks()},
+            "networks": {name: module.state_dict() for name, module in self.modules()},
             "optimisers": optimisers,
             "memories": {name: memory.state() for name, memory in self.memories.items()},
             "schedules": self.schedule_states,
@@ -257,9 +299,10 @@ class RegretLearner:
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what `state` gave."""
-        for name, module in self._networks():
+        for name, memory in self.memories.items():
+            memory.load_state(state["memories"][name])
+        for name, module in self.modules():
             module.load_state_dict(state["networks"][name])
-            self.memories[name].load_state(state["memories"][name])
             optimiser = self.optimisers[name]
             optimiser.load_state_dict(
                 {**optimiser.state_dict(), "state": state["optimisers"][name]}

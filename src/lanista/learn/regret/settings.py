@@ -7,7 +7,7 @@ from typing import Literal
 
 from lanista.errors import LanistaError
 
-Sampling = Literal["external", "rollout"]
+Sampling = Literal["external", "rollout", "outcome"]
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,16 @@ class Regret:
     """external: a traversal tries every choice of one seat wherever that seat decides, and draws
     those of the others and of chance. rollout: it follows one match, tries every choice at some of
     the seat's decisions, and plays each on to the end: for games in which trying everything would
-    never end."""
+    never end. outcome: it follows one match and tries nothing; a baseline that is learned beside
+    (a Q critic, on the privileged view where there is one) guesses what other choices would have
+    earned: for long games, and those that cannot be saved in mid-match."""
     branch_share: float = 0.25
     """rollout: the share of the seat's decisions at which every choice is tried."""
     explore: float = 0.5
-    """rollout: how often the seat that looks takes any legal choice on its way, not its own
-    strategy's."""
+    """rollout, outcome: how often the seat that looks takes any legal choice on its way, not its
+    own strategy's."""
+    baseline_steps: int = 20
+    """outcome: optimiser steps on the baseline after the traversals of each seat."""
     weight_power: float = 1.0
     """Iteration t counts t to this power: 0 all alike, 1 linear CFR."""
     steps: int = 30
@@ -41,7 +45,7 @@ class Regret:
     Beyond it, rows are kept by chance, all with the same one."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "average_steps", "batch", "memory"):
+        for name in ("steps", "average_steps", "baseline_steps", "batch", "memory"):
             if getattr(self, name) < 1:
                 raise LanistaError(
                     f"learning.regret.{name} is {getattr(self, name)}; give at least 1."
@@ -54,6 +58,11 @@ class Regret:
             raise LanistaError(
                 f"learning.regret.branch_share is {self.branch_share}; give a number above 0 and "
                 "at most 1."
+            )
+        if self.sampling == "outcome" and not self.explore:
+            raise LanistaError(
+                "learning.regret.explore is 0, and sampling outcome learns nothing of choices that "
+                "are never taken; give a number above 0."
             )
         if not 0 <= self.explore <= 1:
             raise LanistaError(
