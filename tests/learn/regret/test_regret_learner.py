@@ -10,6 +10,7 @@ from lanista.data.traversals import ChoiceRows
 from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.learn.regret.learner import RegretLearner
+from lanista.learn.regret.matching import regret_matching
 from lanista.learn.regret.settings import Regret
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
@@ -44,8 +45,36 @@ def test_before_anything_is_known_all_legal_choices_are_alike():
     )
 
 
+def test_rows_that_came_often_are_played_by_their_samples_and_others_by_the_network():
+    learner, brought = learner_of(steps=1, recall=0), rows(300)
+    learner.learn_regrets(brought)
+    memory = learner.memories["regrets"]
+    expected = regret_matching(memory.means(), memory.mask[: len(memory)])
+    said = learner.strategy(memory.observation[: len(memory)], memory.mask[: len(memory)])
+    np.testing.assert_allclose(said, expected, atol=1e-9)
+    unseen = np.ones((1, SPEC.observation.length), np.uint8)
+    mask = np.array([[True, False, True]])
+    alone = learner_of(recall=None)
+    alone.load_state(deepcopy(learner.state()))
+    for recall in (1e-9, 30.0):
+        learner.regret = Regret(recall=recall)
+        np.testing.assert_allclose(learner.strategy(unseen, mask), alone.strategy(unseen, mask))
+
+
+def test_recall_is_a_mean_of_samples_and_network():
+    learner, brought = learner_of(steps=1, recall=5.0), rows(300)
+    learner.learn_regrets(brought)
+    memory = learner.memories["regrets"]
+    observation, mask = memory.observation[: len(memory)], memory.mask[: len(memory)]
+    with torch.no_grad():
+        network = learner.regrets(torch.from_numpy(observation)).double().numpy()
+    count = memory.weight[: len(memory), None]
+    mean = (count * memory.means() / learner.scale + 5 * network) / (count + 5)
+    np.testing.assert_allclose(learner.strategy(observation, mask), regret_matching(mean, mask))
+
+
 def test_the_strategy_becomes_regret_matching_on_mean_regrets():
-    learner, brought = learner_of(steps=3000), rows(300)
+    learner, brought = learner_of(steps=3000, recall=None), rows(300)
     learner.learn_regrets(brought)
     memory = learner.memories["regrets"]
     positive = np.maximum(memory.means(), 0)
@@ -126,7 +155,7 @@ def test_a_network_that_cannot_be_fitted_is_refused(network):
     "values",
     [
         {"steps": 0}, {"average_steps": 0}, {"batch": 0}, {"memory": 0}, {"branch_share": 0},
-        {"branch_share": 1.5}, {"explore": -0.1}, {"weight_power": 9},
+        {"branch_share": 1.5}, {"recall": -1}, {"explore": -0.1}, {"weight_power": 9},
     ],
 )  # fmt: skip
 def test_settings_out_of_bounds_are_refused_by_name(values):

@@ -36,7 +36,7 @@ class Regret:
     """Optimiser steps on the average strategy in each iteration."""
     batch: int = 1024
     """Rows of an optimiser step; as many as are kept, where those are fewer."""
-    recall: float | None = None
+    recall: float | None = 30.0
     """What the network says of a row counts as much as so many samples of that row in the memory,
     which count too. Rows that come often, as in small games, are then played by what was sampled
     there, and all others by what the network makes of rows like them. None: the network alone."""
