@@ -79,7 +79,7 @@ class RegretLoop:
         return Traverser(make, self.spec, branching)
 
     def meet(self, meetings: Sequence[Meeting]) -> None:
-        """Hear who is met, which is itself alone."""
+        """Hear of its opponents: itself alone."""
 
     def reset(self, start: Policy | None, times: int) -> None:
         """Refuse: only leagues reset their learners."""
