@@ -10,7 +10,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -22,6 +21,7 @@ from typing import Any, Literal
 
 from lanista.errors import LanistaError, RefusedError, nearest
 from lanista.files import remove_leftovers, write_text
+from lanista.pipeline.job_processes import LOST, Process, Start, start_here
 from lanista.pipeline.recipes import settings_of
 from lanista.report.curves import Curve, Look
 from lanista.runs.folder import folder_of
@@ -143,7 +143,9 @@ class Job:
     state: State = "waiting"
     why: str = ""
     """Of a failed job: the last line of its log."""
-    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    lost: bool = False
+    """Its machine is gone, so that it is to be started again."""
+    process: Process | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -185,33 +187,26 @@ class Job:
         command = ["rl", "--config", str(self.config), "--output", str(self.output)]
         return [*command, "--resume"] if folder_of(self.output).exists() else command
 
-    def start(self, lock: int) -> None:
+    def start(self, lock: int, start: Start = start_here) -> None:
         """Begin the run, or go on with it, in a process that ends with this one."""
         threads = str(self.settings.threads)
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*self.program, *self.command()],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads},
-                # Ctrl-C is passed on once, by us; a terminal would send it to everybody.
-                start_new_session=True,
-                pass_fds=(lock,),
-            )
-        self.state, self.why = "running", ""
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads}
+        self.process = start([*self.program, *self.command()], self.log, environment, lock)
+        self.state, self.why, self.lost = "running", "", False
 
     def look(self) -> None:
         """See whether the process has ended, and how."""
         if self.process is None or self.process.poll() is None:
             return
         code = self.process.returncode
+        assert code is not None
         _close(self.process)
         self.process = None
+        self.lost = code == LOST
         if code == 0:
             write_text(self.mark, "")
             self.state = "done"
-        elif code == INTERRUPTED:
+        elif code in (INTERRUPTED, LOST):
             self.state = "waiting"
         else:
             self.state, self.why = "failed", _ending(self.log, code)
@@ -287,7 +282,7 @@ def _ending(log: Path, code: int) -> str:
     return f"{how}: {log_lines[-1]}" if log_lines else how
 
 
-def _close(process: subprocess.Popen[bytes]) -> None:
+def _close(process: Process) -> None:
     if process.stdin is not None:
         process.stdin.close()
 
@@ -305,11 +300,17 @@ def jobs_of(experiment: Experiment, folder: Path) -> list[Job]:
 
 
 def run_jobs(
-    jobs: Sequence[Job], folder: Path, *, at_once: int, watch: Callable[[], None] = lambda: None
+    jobs: Sequence[Job],
+    folder: Path,
+    *,
+    at_once: int,
+    watch: Callable[[], None] = lambda: None,
+    start: Start = start_here,
 ) -> None:
     """Run all jobs that are not done, `at_once` side by side; `watch` is called in between.
 
-    A failed job does not stop the others. Interrupted, the jobs save and end before this does.
+    A failed job does not stop the others; one whose machine was lost is gone on with elsewhere.
+    Interrupted, the jobs save and end before this does.
     """
     with held(folder) as lock:
         waiting = [job for job in jobs if job.state != "done"]
@@ -318,11 +319,12 @@ def run_jobs(
             while waiting or running:
                 while waiting and len(running) < at_once:
                     job = waiting.pop(0)
-                    job.start(lock)
+                    job.start(lock, start)
                     running.append(job)
                 time.sleep(POLL_SECONDS)
                 for job in running:
                     job.look()
+                waiting += [job for job in running if job.lost]
                 running = [job for job in running if job.state == "running"]
                 watch()
         finally:
@@ -385,10 +387,3 @@ def leave_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -235,6 +235,9 @@ class League:
     """What an exploiter begins from: a fresh network, the imitation policy, or its victim."""
     exploiter_games: int = 1000
     """Games of an exploiter's admission test."""
+    exploiter_beside: int | None = None
+    """So many iterations the main goes on while an exploiter is trained beside it, in a process of
+    its own or on a cluster; then it is tested and may join. None: the league waits for it."""
     exploiter_weight: float = 1.0
     """The weight of an admitted exploiter in the pool, where others have 1."""
     stall_evaluations: int = 0
@@ -264,6 +267,10 @@ class League:
         _refuse(
             self, ["exploiter_weight"], lambda value: 0 < value < math.inf, "one above 0", "league."
         )
+        if self.exploiter_beside is not None and self.exploiter_beside < 1:
+            raise LanistaError(
+                f"league.exploiter_beside is {self.exploiter_beside}; give 1 or more, or null."
+            )
         if self.exploiter_unit not in ("score", "gain"):
             raise LanistaError(
                 f"league.exploiter_unit is {self.exploiter_unit!r}; give score or gain."

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -209,6 +209,7 @@ class RunSettings:
                 "rollouts.shaping_scale would blur; set that to 0, or critic_output to value."
             )
         self._refuse_frozen()
+        self._refuse_around_regret()
         learners = 1 if self.league is None else len(self.league.learners)
         if learners > 1 and not self.rollouts.alone:
             raise SettingsError(
@@ -261,6 +262,29 @@ class RunSettings:
                     "own have; change it, or leave rollouts.learn_from_frozen out."
                 )
 
+    def _refuse_around_regret(self) -> None:
+        """Refuse what regret learning has no use for."""
+        if self.learning.policy != "regret":
+            return
+        rollouts = self.rollouts
+        unfit = {
+            "league": None if self.league is None else "given",
+            "supervised_checkpoint": self.supervised_checkpoint,
+            "replay.size": self.replay.size,
+            "rollouts.mode": rollouts.mode if rollouts.streaming else None,
+            "rollouts.workers": rollouts.workers if rollouts.workers > 1 else None,
+            "rollouts.lag": rollouts.lag,
+            "rollouts.draw": rollouts.draw,
+            "rollouts.shaping_scale": rollouts.shaping_scale,
+            "rollouts.opponents": None if self.opponents == (SELF,) else ", ".join(self.opponents),
+        }
+        for name, value in unfit.items():
+            if value:
+                raise SettingsError(
+                    f"{name} is {value}, and learning.policy regret plays whole matches of itself "
+                    "from the start on; leave it out, or choose another policy loss."
+                )
+
     @property
     def opponents(self) -> tuple[str, ...]:
         return tuple(opponent.player for opponent in self.rollouts.opponents)
@@ -295,6 +319,26 @@ def apply_overrides(settings: RunSettings, overrides: Iterable[str]) -> RunSetti
     return overridden(settings, overrides)
 
 
+def on_cluster(settings: RunSettings) -> tuple[RunSettings, str]:
+    """Return settings of a run whose workers play on a cluster, and what its user should know.
+
+    No number of the run changes. Learners who meet each other as they learn stay in one thread.
+    """
+    rollouts = settings.rollouts
+    if settings.league is not None and len(settings.league.learners) > 1:
+        return settings, "The league's learners meet each other as they learn, on this machine."
+    notice = ""
+    if rollouts.workers == 1:
+        notice = (
+            "rollouts.workers is 1, so one machine plays at a time; the numbers of a run depend on "
+            "it, so it stays: set rollouts.workers to the number of cores in a new run."
+        )
+    if rollouts.remote:
+        return settings, notice
+    launcher = "ray-threads" if rollouts.launcher == "threads" else "ray"
+    return replace(settings, rollouts=replace(rollouts, launcher=launcher)), notice
+
+
 MAY_CHANGE = (
     "iterations", "evaluation", "checkpoints", "device", "threads", "rollouts.launcher",
     "rollouts.graphs",
@@ -304,7 +348,8 @@ NEWER = dict.fromkeys(
     ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger",
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
-     "rollouts.learn_from_frozen",
+     "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
+     "learning.regret",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
                     "normalise_observations", "rows")),

@@ -20,7 +20,8 @@ from lanista.games.contract import Spec
 from lanista.league.exploiter_timing import exploiter_due
 from lanista.league.meta_game import PSRO
 from lanista.league.population import Population
-from lanista.learn.learner import BrokenLossError
+from lanista.learn.learner import BrokenLossError, Learner
+from lanista.learn.update.ranks import Ranks
 from lanista.nets.files.policy_file import policy_bytes, save_policy
 from lanista.nets.files.policy_format import POLICY
 from lanista.runs.database import Values
@@ -41,12 +42,13 @@ from lanista.runs.slim import exactness, filled, slimmed, write_needed
 from lanista.training.best_keeper import BestKeeper
 from lanista.training.critic_file import file_value, notice, take_over, write_critic
 from lanista.training.health.watch import Watch, event_of
-from lanista.training.learner_loop import LearnerLoop
+from lanista.training.loops import loop_of
 from lanista.training.meta_games import mixture_values, play_missing_pairs
 from lanista.training.observers import Observer, Observers
+from lanista.training.ranks import begin, refuse_ranks
 
 if TYPE_CHECKING:
-    from lanista.exploiters.league_exploiters import Tested
+    from lanista.exploiters.league_exploiters import BesideMain, Tested
 
 INTERRUPTED = 130
 
@@ -61,26 +63,32 @@ def train(
     stop: Callable[[], bool] | None = None,
     observers: Sequence[Observer] = (),
     findings: bool = True,
+    ranks: Ranks | None = None,
 ) -> int:
     """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved.
 
     A run that is resumed, at its newest good checkpoint or at `checkpoint`, must be given settings
     that do not make it another run. `folder` is the run's, FILE.run beside the output unless given.
-    Without `findings` the run does not say what is wrong with it.
+    Without `findings` the run does not say what is wrong with it. `ranks` learn together, of which
+    this is the first.
     """
+    ranks = ranks or Ranks()
     output = Path(output)
     folder = folder or folder_of(output)
     if resume or checkpoint is not None:
         settings = resumed_settings(folder, settings)
     else:
         settings, policies = resolve(settings)
+        refuse_ranks(ranks, settings)
         first = partial(_first_state, settings, output)
         create(output, folder, settings, policies, first)
     stop = stop or (lambda: False)
+    refuse_ranks(ranks, settings)
     with (
         Run(output, folder) as run,
-        closing(Population(settings, folder, LearnerLoop)) as population,
+        closing(Population(settings, folder, loop_of(settings, ranks))) as population,
     ):
+        begin(ranks, settings)
         trainer = _Trainer(run, settings, population, Observers(observers), stop)
         trainer.says_findings = findings
         code = trainer.go(checkpoint)
@@ -93,9 +101,10 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
     """Return the state a run begins with; what cannot be used is refused before it begins."""
     from lanista.exploiters.league_exploiters import start_of  # See `_exploit`.
 
-    with closing(Population(settings, folder, LearnerLoop)) as population:
+    with closing(Population(settings, folder, loop_of(settings))) as population:
         for training in population.trainings.values():
-            training.warm_up = take_over(settings, training.learner.critic)
+            if training.learner.critic is not None:
+                training.warm_up = take_over(settings, training.learner.critic)
         population.enter(population.first_rows())
         population.meet(population.matchmake())
         Evaluator(settings, population.spec, folder)
@@ -148,6 +157,8 @@ class _Trainer:
         self.best = BestKeeper(run, settings)
         self.watch = Watch([*population.trainings])
         self.says_findings = True
+        self.beside: BesideMain | None = None
+        """Who trains exploiters while the main goes on; None: nobody does."""
         self.saved = -1
         self.next_match = FIRST_MATCH
         """The id of the next match of fixed players."""
@@ -192,10 +203,13 @@ class _Trainer:
         self.saved = iteration
         unkept = exactness(self.settings, population.spec, slim=state.get("slim", False))
         main = population.main
-        critic = "" if iteration else notice(self.settings, main.learner.critic, main.warm_up)
+        critic = ""
+        if not iteration and main.learner.critic is not None:
+            critic = notice(self.settings, main.learner.critic, main.warm_up)
         for sentence in [*notices, self.evaluator.notice, unkept, critic]:
             self._say(sentence)
         try:
+            self._go_on_beside()
             if iteration == 0:
                 self._judge_start()
             return self._iterations()
@@ -207,7 +221,19 @@ class _Trainer:
             self._save_rest()
             raise
         finally:
+            if self.beside is not None:
+                self.beside.close()
             self.run.metrics.try_flush()
+
+    def _go_on_beside(self) -> None:
+        """Go on with the exploiter that the record says is trained beside the main."""
+        from lanista.exploiters.league_exploiters import BesideMain, Practice  # See `_exploit`.
+
+        league = self.settings.league
+        if league is not None and league.exploiter_beside:
+            self.beside = BesideMain(self.settings, self.run.folder)
+            with self.run.metrics.reading():
+                self.beside.go_on(Practice.under_way(self.run.metrics.rows(EventRow)))
 
     def _doubts(self, rows: int) -> str:
         """Return a sentence where the tables are not what the run wrote; a league goes by them."""
@@ -286,11 +312,13 @@ class _Trainer:
         why = "" if league is None else self._exploiter_due(league)
         if begins and population.iteration:
             self._join(update)
-        if why:
-            joined = self._exploit(why, update)
-            if joined is None:
-                return False
-            begins |= joined
+        if league is not None and league.exploiter_beside:
+            joined = self._exploit_beside(why, update)
+        else:
+            joined = self._exploit(why, update) if why else False
+        if joined is None:
+            return False
+        begins |= joined
         begins |= not population.in_force
         if begins:
             self._play_pool(update)
@@ -328,7 +356,7 @@ class _Trainer:
         # An exploiter is trained by a run of its own, so the two modules need each other.
         from lanista.exploiters.league_exploiters import exploit
 
-        population, metrics = self.population, self.run.metrics
+        population = self.population
         self._say(f"An exploiter of {population.next_victim.name} is trained ({why}).", update)
         tested = exploit(
             self.settings,
@@ -338,8 +366,38 @@ class _Trainer:
             self.stop,
             self.observers.message,
         )
-        if tested is None:
-            return None
+        return None if tested is None else self._take_in(tested, why, update)
+
+    def _exploit_beside(self, why: str, update: int) -> bool | None:
+        """Begin or test an exploiter that is trained while the main goes on.
+
+        Returns whether one joined. None: stopped, and saved.
+        """
+        from lanista.exploiters.league_exploiters import BEGUN
+
+        population, beside = self.population, self.beside
+        assert beside is not None
+        joined = False
+        if (practice := beside.practice) is not None and population.iteration >= practice.due:
+            if self.saved < population.iteration:
+                self._save(must=True)
+            arguments = (population, self.evaluator, self.next_match, self.stop)
+            if (tested := beside.tested(*arguments)) is None:
+                return None
+            joined = self._take_in(tested, practice.why, update)
+        if why and beside.practice is None:
+            practice = beside.begin(population, why)
+            self._event(update, BEGUN, practice.main, practice.body)
+            self._say(
+                f"An exploiter of {practice.main} is trained beside it ({why}), and tested before "
+                f"iteration {practice.due + 1}.",
+                update,
+            )
+        return joined
+
+    def _take_in(self, tested: Tested, why: str, update: int) -> bool:
+        """Record an exploiter's test, and let it join if it passed; return whether it did."""
+        population, metrics = self.population, self.run.metrics
         self.next_match = tested.next_match
         row = tested.frozen.row
         body = {**row.body, "why": why}
@@ -363,9 +421,9 @@ class _Trainer:
         low = body["low"]
         interval = "" if low is None else f" [{low:.3f}, {body['high']:.3f}]"
         self._say(
-            f"The exploiter of iteration {self.population.iteration} scores {body['score']:.3f}"
-            f"{interval} in {body['games']:,} games against its victim and gains "
-            f"{body['gain']:+.3f} per match after {body['budget_decisions']:,} decisions; it "
+            f"The exploiter of iteration {int(tested.frozen.row.name.rpartition('/')[2])} scores "
+            f"{body['score']:.3f}{interval} in {body['games']:,} games against its victim and "
+            f"gains {body['gain']:+.3f} per match after {body['budget_decisions']:,} decisions; it "
             f"{'joins the pool' if tested.admitted else 'is not admitted'}.",
             update,
         )
@@ -538,11 +596,14 @@ class _Trainer:
         if self.champion.digest:
             path = policy_path(self.run.folder, self.champion.digest)
             write_bytes(self.run.output, path.read_bytes(), POLICY)
-            file_value(self.run.folder, training.learner, self.champion.digest)
+            if isinstance(training.learner, Learner):
+                file_value(self.run.folder, training.learner, self.champion.digest)
             return
         policy, step = self.best.output(training, self.population.update)
         about = _about(self.settings, self.run.output)
         digest = save_policy(self.run.output, policy, training.spec, step=step, **about)
+        if not isinstance(training.learner, Learner):
+            return  # It has no critic.
         file_value(self.run.folder, training.learner, digest)
         # A head on a policy's features fits the weights it was trained with, and no others.
         learner, sees = training.learner, self.settings.learning.critic_sees
