@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lanista.errors import LanistaError
 from lanista.league.matrix_game import ACCURACY, equilibrium
 
-unhurried = settings(deadline=None, max_examples=60)
+unhurried = settings(deadline=None, max_examples=200)
 entries = st.one_of(st.integers(-3, 3).map(float), st.floats(-50, 50, width=32))
 sizes = st.tuples(st.integers(1, 12), st.integers(1, 12))
 
@@ -74,7 +74,7 @@ def test_no_best_response_gains_anything(matrix):
     for shares in (solved.rows, solved.columns):
         assert shares.sum() == pytest.approx(1)
         assert (shares >= 0).all()
-    allowed = ACCURACY * max(1.0, np.abs(matrix).max())
+    allowed = ACCURACY * np.abs(matrix).max()
     assert (matrix @ solved.columns).max() - (solved.rows @ matrix).min() <= allowed
 
 

@@ -6,6 +6,8 @@ For the payoff matrices of a league's pool, some dozens of rows. Knows nothing o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +17,12 @@ from lanista.errors import LanistaError
 Matrix = NDArray[np.float64]
 ACCURACY = 1e-9
 """The most that a best response may gain against an equilibrium; a share of the largest entry."""
-_ZERO = 1e-12
+_ZERO = 1e-11
+_STEPS = 2.0**40
+"""Entries are told apart up to this part of the difference between the largest and the least."""
 _SAME = 1e-6
 _MOST_TURNS = 64
-_MOST_PIVOTS = 100_000
+_MOST_PIVOTS = 20_000
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,11 @@ def equilibrium(matrix: Matrix) -> Equilibrium:
     rows, columns = both[:count], both[count:]
     value = float(rows @ matrix @ columns)
     largest = float((matrix @ columns).max() - (rows @ matrix).min())
-    if largest > ACCURACY * max(1.0, float(np.abs(matrix).max())):
+    if not largest <= ACCURACY * float(np.abs(matrix).max()):
         raise LanistaError(
             f"A payoff matrix of {count} rows and {width} columns was solved only up to "
-            f"{largest:.2g}; its entries differ too much in size."
+            f"{largest:.2g}, with entries up to {np.abs(matrix).max():.2g}; this is a fault of the "
+            "solver, so please report the matrix."
         )
     return Equilibrium(rows, columns, value)
 
@@ -88,43 +93,59 @@ def _checked(matrix: Matrix) -> Matrix:
 def _solved(matrix: Matrix) -> tuple[Matrix, Matrix]:
     """Return one equilibrium's row and column shares.
 
-    With all entries shifted above 0 the value v is above 0 too. The columns' shares are y·v for
-    the y ≥ 0 of largest sum with A y ≤ 1; the rows' shares are its dual prices times v.
+    Floats are quick and lose the way where entries nearly tie; then fractions decide.
     """
     low, high = float(matrix.min()), float(matrix.max())
-    scaled = (matrix - low) / (high - low or 1.0) + 1.0
-    count, width = matrix.shape
-    table = np.zeros((count + 1, width + count + 1))
+    scaled = np.round((matrix - low) / (high - low or 1.0) * _STEPS) / _STEPS + 1.0
+    with np.errstate(all="ignore"):
+        rows, columns = _simplex(scaled, _ZERO)
+        largest = (scaled @ columns).max() - (rows @ scaled).min()
+    if not largest <= ACCURACY / 4:
+        exact = np.vectorize(Fraction, otypes=[object])(scaled)
+        rows, columns = _simplex(exact, Fraction(0))
+    return rows, columns
+
+
+def _simplex(scaled: NDArray[Any], zero: Any) -> tuple[Matrix, Matrix]:
+    """Return the shares of rows and of columns, where all entries and so the value v are above 0.
+
+    The columns' shares are y·v for the y ≥ 0 of largest sum with A y ≤ 1; the rows' shares are its
+    dual prices times v. What is not above `zero` counts as 0.
+    """
+    count, width = scaled.shape
+    table = np.zeros((count + 1, width + count + 1), scaled.dtype)
     table[:count, :width] = scaled
-    table[:count, width:-1] = np.eye(count)
-    table[:count, -1] = 1.0
-    table[-1, :width] = -1.0
+    table[:count, width:-1] = np.eye(count, dtype=int)
+    table[:count, -1] = 1
+    table[-1, :width] = -1
     basis = np.arange(width, width + count)
     for _ in range(_MOST_PIVOTS):
         # Bland's rule: the first of those that help, so that it cannot go round in circles.
-        entering = np.flatnonzero(table[-1, :-1] < -_ZERO)
+        entering = np.flatnonzero(table[-1, :-1] < -zero)
         if not len(entering):
             break
-        _pivot(table, basis, int(entering[0]))
-    columns = np.zeros(width + count)
+        _pivot(table, basis, int(entering[0]), zero)
+    columns = np.zeros(width + count, scaled.dtype)
     columns[basis] = table[:count, -1]
     return _shares(table[-1, width:-1]), _shares(columns[:width])
 
 
-def _pivot(table: Matrix, basis: NDArray[np.intp], entering: int) -> None:
-    column = table[:-1, entering]
-    ratios = np.full(len(column), np.inf)
-    np.divide(table[:-1, -1], column, out=ratios, where=column > _ZERO)
-    smallest = ratios.min()
-    ties = np.flatnonzero(ratios <= smallest + _ZERO)
+def _pivot(table: NDArray[Any], basis: NDArray[np.intp], entering: int, zero: Any) -> None:
+    limiting = np.flatnonzero(table[:-1, entering] > zero)
+    if not len(limiting):
+        # Only rounding comes here, and what comes of it is not used.
+        table[-1, entering] = zero
+        return
+    ratios = table[limiting, -1] / table[limiting, entering]
+    ties = limiting[ratios <= ratios.min() + zero]
     leaving = int(ties[np.argmin(basis[ties])])
-    table[leaving] /= table[leaving, entering]
+    table[leaving] = table[leaving] / table[leaving, entering]
     others = np.arange(len(table)) != leaving
-    table[others] -= np.outer(table[others, entering], table[leaving])
+    table[others] = table[others] - np.outer(table[others, entering], table[leaving])
     basis[leaving] = entering
 
 
-def _shares(amounts: Matrix) -> Matrix:
-    amounts = np.maximum(amounts, 0.0)
+def _shares(amounts: NDArray[Any]) -> Matrix:
+    amounts = np.maximum(amounts.astype(np.float64), 0.0)
     shares: Matrix = amounts / amounts.sum()
     return shares
