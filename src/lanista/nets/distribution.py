@@ -259,7 +259,7 @@ def finished(prob: Tensor, finish: Finish) -> Tensor:
     units = (left.double() * (finish.parts * GRID) + 0.5).floor().long()
     whole, rest = units // GRID, units % GRID
     rest = torch.where(left > 0, rest, -1)
-    rank = (-rest).argsort(-1, stable=True).argsort(-1, stable=True)
+    rank = (-rest).argsort(dim=-1, stable=True).argsort(dim=-1, stable=True)
     missing = finish.parts - whole.sum(-1, keepdim=True)
     shared = torch.where(total > 0, whole + (rank < missing), 0)
     return (shared / finish.parts).to(prob.dtype)
