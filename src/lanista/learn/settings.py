@@ -209,10 +209,11 @@ class Learning:
 
     def _refuse_matchups(self) -> None:
         for name in ("matchup_floor", "matchup_advantages"):
-            if getattr(self, name) is not None and self.policy not in ("ppo", "vtrace"):
+            sampled = self.policy in ("ppo", "vtrace") and self.q_trace == "own"
+            if getattr(self, name) is not None and not sampled:
                 raise LanistaError(
                     f"{name} goes with ppo or vtrace, which have one advantage a decision, not "
-                    f"{self.policy}; leave it out."
+                    f"{self.policy if self.q_trace == 'own' else 'q_trace joint'}; leave it out."
                 )
         if self.matchup_floor is not None and not 0 <= self.matchup_floor <= 1:
             raise LanistaError(

@@ -303,7 +303,7 @@ def _outcome(batch: Batch, forward: Forward, steps: Steps) -> Tensor:
 
 def scales(settings: Learning) -> bool:
     """Whether a row's advantage depends on the other rows of its step."""
-    sampled = settings.policy in ("ppo", "vtrace")
+    sampled = settings.policy in ("ppo", "vtrace") and settings.q_trace == "own"
     return sampled and (settings.normalise_advantages or settings.keep_advantages < 1)
 
 
