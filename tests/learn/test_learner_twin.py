@@ -149,7 +149,7 @@ class Watched:
             copy.deepcopy(self.learner.critic),
             weights,
             temperature=1.0 if self.settings.temperature == 1.0 else TEMPERATURE,
-            slow_critic=self.slow_critic if self.settings.rnad else None,
+            slow_critic=self.slow_critic if self.learner.slow_critic is not None else None,
             others=others,
             alpha=2 * 2 / 6,  # Two updates into the second iteration, which is six long.
         )

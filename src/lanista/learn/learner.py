@@ -103,8 +103,10 @@ class Learner:
         self.critic = make_critic(spec, network, settings, self.policy).to(self.device)
         self.average = copy.deepcopy(self.policy) if self._averages else None
         self.references = References(self.policy, settings, anchor=anchor or start)
-        self.slow_critic = copy.deepcopy(self.critic) if settings.rnad else None
-        """R-NaD's averaged critic, whose values its targets are made of."""
+        averaged = settings.rnad and settings.q_trace == "own"
+        self.slow_critic = copy.deepcopy(self.critic) if averaged else None
+        """R-NaD's averaged critic, whose values its targets are made of. Action values are corrected
+        by returns, and a critic that lags behind would only make the corrections larger."""
         self.descent = Descent(
             {"policy": self.policy, "critic": self.critic},
             settings.adam_betas,
