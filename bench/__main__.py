@@ -9,6 +9,7 @@ import sys
 
 from bench import (
     blocks,
+    estimators,
     games,
     gpu,
     launchers,
@@ -30,7 +31,7 @@ MEASURES = (
     launchers.launchers, gpu.gpu, league.league,
     blocks.blocks, readouts.readouts, live.live, microrts.microrts, showdown.showdown,
     showdown_champion.showdown_champion, showdown_server.showdown_server, solving.solve,
-    solving.boards, view.view, command.strength,
+    solving.boards, estimators.estimators, view.view, command.strength,
 )  # fmt: skip
 
 

@@ -25,8 +25,12 @@ from lanista.learn import returns
 from lanista.learn.joint_returns import corrected, joint_retrace
 from lanista.learn.learner import Learner
 from lanista.learn.losses import advantages
-from lanista.learn.rnad import between_own, log_policy_ratio, transform_own_rewards
-from lanista.learn.rnad import two_player_vtrace
+from lanista.learn.rnad import (
+    between_own,
+    log_policy_ratio,
+    transform_own_rewards,
+    two_player_vtrace,
+)
 from lanista.learn.settings import Learning
 from lanista.learn.update.batch import Batch
 from lanista.nets.settings import Network
@@ -39,6 +43,8 @@ UPDATES = {"kuhn": 200, "leduc": 1500, "liars_dice": 600}
 MATCHES = {"kuhn": 100_000, "leduc": 200_000, "liars_dice": 200_000}
 RARE = 0.05
 """Choices that are played more rarely are counted apart as well."""
+ENOUGH = 20
+"""Times that a choice must be played to be counted."""
 
 
 @dataclass(frozen=True)
@@ -133,19 +139,22 @@ def _vtrace(decisions: Decisions) -> Tensor:
     value = joint.steps(decisions.value)
     q = torch.zeros_like(joint.steps(decisions.q))
     for seat in (0, 1):
-        q = q + two_player_vtrace(
-            decisions.learner.policy.heads,
-            joint.steps(decisions.log_probs),
-            joint.steps(decisions.behaviour),
-            joint.steps(decisions.log_ratio),
-            joint.steps(decisions.action),
-            value,
-            torch.where(actor == seat, reward, 0.0),
-            actor,
-            joint.index >= 0,
-            seat=seat,
-            eta=ETA,
-        ).q
+        q = (
+            q
+            + two_player_vtrace(
+                decisions.learner.policy.heads,
+                joint.steps(decisions.log_probs),
+                joint.steps(decisions.behaviour),
+                joint.steps(decisions.log_ratio),
+                joint.steps(decisions.action),
+                value,
+                torch.where(actor == seat, reward, 0.0),
+                actor,
+                joint.index >= 0,
+                seat=seat,
+                eta=ETA,
+            ).q
+        )
     return decisions.centred(joint.rows(q))
 
 
@@ -176,9 +185,7 @@ def _corrected(decisions: Decisions, lam: float, clip: float) -> Tensor:
 
 def _expected_sarsa(decisions: Decisions, lam: float) -> Tensor:
     own = ETA * decisions.log_ratio.gather(-1, decisions.action).squeeze(-1)
-    return decisions.centred(
-        decisions.of_played(_joint(decisions, lam) - own - decisions.value)
-    )
+    return decisions.centred(decisions.of_played(_joint(decisions, lam) - own - decisions.value))
 
 
 def _gae(decisions: Decisions, lam: float) -> Tensor:
@@ -245,7 +252,8 @@ def errors(estimate: NDArray[Any], state: NDArray[np.int64], truth: Truth) -> di
     """Return bias and deviation of rows' advantages, each information state by its visits.
 
     Both are roots of mean squares over legal choices; `rare` is over those that are played rarely.
-    The square of a mean's own noise is taken off the bias.
+    The square of a mean's own noise is taken off the bias, which is measured where a choice was
+    played often enough for that noise to be known.
     """
     count = np.bincount(state, minlength=len(truth.policy)).astype(float)
     seen = np.maximum(count, 1)[:, None]
@@ -254,7 +262,7 @@ def errors(estimate: NDArray[Any], state: NDArray[np.int64], truth: Truth) -> di
     mean = np.stack(columns, 1) / seen
     variance = np.maximum(np.stack(squares, 1) / seen - mean**2, 0) * seen / np.maximum(seen - 1, 1)
     bias = (mean - truth.advantage) ** 2 - variance / seen
-    enough = (count >= 2)[:, None] & truth.histories.mask
+    enough = (count[:, None] * truth.policy >= ENOUGH) & truth.histories.mask
     out = {}
     for name, chosen in (("", enough), ("rare_", enough & (truth.policy < RARE))):
         weight = count[:, None] * chosen

@@ -65,8 +65,8 @@ class Histories:
     ) -> list[NDArray[np.float64]]:
         """Return each level's Q of every choice for its actor, by `policy` `[states, choices]`.
 
-        `cost` `[states, choices]` is what a choice costs its actor and pays the other seat, as R-NaD
-        has it; the cost of the choice itself is not in its Q.
+        `cost` `[states, choices]` is what a choice costs its actor and pays the other seat, as in
+        R-NaD; the cost of the choice itself is not in its Q.
         """
         out: list[NDArray[np.float64]] = []
         after = np.zeros(0)

@@ -228,9 +228,7 @@ class SlowTerms(Slow):
         for c, gain in gains.items():
             mu = math.exp(float(self.unrolls.log_probs[row][c]))
             ratio = self.acting[row][0][c] / mu  # type: ignore[operator]
-            total = total - mu * torch.minimum(
-                ratio * gain, ratio.clamp(1 - clip, 1 + clip) * gain
-            )
+            total = total - mu * torch.minimum(ratio * gain, ratio.clamp(1 - clip, 1 + clip) * gain)
         return total
 
     def _gradient(self, row: int) -> Tensor:

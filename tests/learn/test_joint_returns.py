@@ -1,4 +1,4 @@
-"""Action values over both seats' decisions: right on average in Kuhn, and their formula elsewhere."""
+"""Action values over both seats' decisions: right on average in Kuhn, elsewhere their formula."""
 
 from __future__ import annotations
 

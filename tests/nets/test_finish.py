@@ -86,9 +86,7 @@ def leduc_policy(**finish: Any) -> Policy:
     network = Network(kind="mlp", width=16, layers=1)
     policy = Policy(registry.spec_of("leduc"), network)
     torch.nn.init.normal_(policy.head.get_parameter("weight"), std=4.0)
-    changed = Policy(
-        registry.spec_of("leduc"), Network(kind="mlp", width=16, layers=1, **finish)
-    )
+    changed = Policy(registry.spec_of("leduc"), Network(kind="mlp", width=16, layers=1, **finish))
     changed.load_state_dict(policy.state_dict())
     return changed
 

@@ -105,8 +105,8 @@ class Learner:
         self.references = References(self.policy, settings, anchor=anchor or start)
         averaged = settings.rnad and settings.q_trace == "own"
         self.slow_critic = copy.deepcopy(self.critic) if averaged else None
-        """R-NaD's averaged critic, whose values its targets are made of. Action values are corrected
-        by returns, and a critic that lags behind would only make the corrections larger."""
+        """R-NaD's averaged critic, whose values its targets are made of. Action values are
+        corrected by returns; a critic that lags behind would only make corrections larger."""
         self.descent = Descent(
             {"policy": self.policy, "critic": self.critic},
             settings.adam_betas,
@@ -504,6 +504,6 @@ def _refuse_game(spec: Spec, settings: Learning) -> None:
         )
     if spec.facts.simultaneous:
         raise LanistaError(
-            f"q_trace joint needs one seat to decide at a time, and the seats of {spec.name} decide "
-            "at once; set q_trace to own."
+            f"q_trace joint needs one seat to decide at a time, and the seats of {spec.name} "
+            "decide at once; set q_trace to own."
         )

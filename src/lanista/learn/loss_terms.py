@@ -114,7 +114,9 @@ def policy(inputs: LossInputs) -> Term:
 def _ppo_of_all_choices(inputs: LossInputs) -> Term:
     assert inputs.q_advantage is not None
     if inputs.behaviour_log_probs is None:
-        raise LanistaError("ppo with q_trace joint needs the acting policy's log_probs in the data.")
+        raise LanistaError(
+            "ppo with q_trace joint needs the acting policy's log_probs in the data."
+        )
     return losses.ppo_clip_all(
         inputs.heads,
         inputs.acting,

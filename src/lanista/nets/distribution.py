@@ -144,8 +144,8 @@ class Heads:
         logits, without waiting for it.
         """
         self._check(logits, mask)
-        plain = self.finish is None and not isinstance(temperature, Tensor)
-        if plain and fused_ops.by_row(logits):
+        fused = self.finish is None and fused_ops.by_row(logits)
+        if fused and not isinstance(temperature, Tensor):
             drawn = None if uniforms is None else uniforms.float().numpy()
             chosen = fused_ops.choose(logits, mask, self._sizes, drawn, temperature)
             return torch.from_numpy(chosen[0]), torch.from_numpy(chosen[1])

@@ -48,10 +48,10 @@ class Finish:
         """
         likeliest = probability.max(-1, keepdims=True, initial=0.0)
         dropped = probability < np.minimum(np.float32(self.drop_below), likeliest)
-        left = np.where(dropped, np.float32(0), probability)
+        left = np.where(dropped, np.float32(0), probability).astype(np.float32)
         total = left.sum(-1, keepdims=True)
         # A head without a legal choice has nothing to share out.
-        left = left / np.where(total > 0, total, np.float32(1))
+        left = (left / np.where(total > 0, total, np.float32(1))).astype(np.float32)
         if not self.parts:
             return left
         units = np.floor(left.astype(np.float64) * (self.parts * GRID) + 0.5).astype(np.int64)

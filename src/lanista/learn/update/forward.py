@@ -28,8 +28,6 @@ class Forward:
     """`[N, heads]`."""
     critic: Tensor
     """The critic's raw output."""
-    judged: Tensor
-    """The same without gradient, of R-NaD's averaged critic where there is one."""
     value: Tensor
     """`[N]`, without gradient."""
     next_value: Tensor
@@ -106,7 +104,7 @@ def forward(
         logits = views.seat.spread(logits)
     log_probs, chosen, entropy = policy.heads.judge(logits, views.mask, action)
     with torch.no_grad():
-        judged = out.detach()
+        judged = out
         if slow_critic is not None:
             # Outside autocast, so what comes from inside has to be as wide as its weights.
             wide = features.float()
@@ -121,7 +119,7 @@ def forward(
         # what was merely played at another temperature.
         acting = policy.heads.log_probs(logits, views.mask, temperature)
         chosen = policy.heads.joint(acting, action)
-    return Forward(logits, log_probs, acting, chosen, entropy, out, judged, value, next_value)
+    return Forward(logits, log_probs, acting, chosen, entropy, out, value, next_value)
 
 
 def _critic_output(critic: Critic, views: Views, features: Tensor, rows: bool) -> Tensor:

@@ -189,7 +189,7 @@ def _joint_q(
     _refuse_partial(batch)
     one_head(inputs.heads)
     settings, joint, mask = inputs.settings, batch.joint, inputs.mask
-    q = forward.judged.masked_fill(~mask, 0.0)
+    q = forward.critic.masked_fill(~mask, 0.0)
     cost = torch.zeros_like(q)
     if settings.rnad:
         ratio = log_policy_ratio(inputs.log_probs, inputs.references["rnad"], mask)

@@ -23,9 +23,9 @@ from lanista.nets.files.policy_format import (
     read,
     refused,
 )
+from lanista.nets.finish import Finish
 from lanista.nets.finite import named, refuse_not_finite
 from lanista.nets.normal_columns import normaliser
-from lanista.nets.finish import Finish
 from lanista.nets.portable.heads import head_of
 from lanista.nets.portable.weights import Floats, Layer, Weights, relu
 from lanista.nets.tokens import depth_of, layout_of
