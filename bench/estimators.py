@@ -40,7 +40,7 @@ from lanista.training.learner_loop import LearnerLoop, lone_learner
 
 ETA, CLIP = 0.2, 10.0
 UPDATES = {"kuhn": 200, "leduc": 1500, "liars_dice": 600}
-MATCHES = {"kuhn": 100_000, "leduc": 200_000, "liars_dice": 200_000}
+MATCHES = {"kuhn": 100_000, "leduc": 200_000, "liars_dice": 60_000}
 RARE = 0.05
 """Choices that are played more rarely are counted apart as well."""
 ENOUGH = 20
