@@ -100,7 +100,12 @@ def through_the_queue() -> Iterator[dict[str, Any]]:
         actor = ray.remote(num_cpus=0, concurrency_groups=groups)(FedHost).remote(0, "threads", {})
         ray.get(actor.identity.remote())
         pieces = actor.pieces.remote()
-        for size, count in ((1 << 10, 40_000), (1 << 17, 8000), (MEGABYTE, 1000), (16 * MEGABYTE, 60)):
+        for size, count in (
+            (1 << 10, 40_000),
+            (1 << 17, 8000),
+            (MEGABYTE, 1000),
+            (16 * MEGABYTE, 60),
+        ):
             _taken(ray, actor, pieces, size, count // 10)  # Processes come up, memory is mapped.
             began, cpu = time.perf_counter(), cpu_seconds()
             calls = _taken(ray, actor, pieces, size, count)
