@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
-from lanista.games.bots import Player
-from lanista.games.contract import Decisions, Game, Saved
+from lanista.games.bots import Player, reads_observation
+from lanista.games.contract import Decisions, Game, Overlooks, Saved
 from lanista.games.python_game import PythonGame
 from lanista.rollout.inference.actor import Actor, Choice
 from lanista.rollout.inference.client import RemoteActor
@@ -154,6 +154,9 @@ class Collector:
         place = {id(player): at for at, player in enumerate(self._others.players, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])
+        # By number: whose observations nobody reads; after the last, somebody who has gone since.
+        unread = [not reads_observation(player) for player in self.opponents]
+        self._unread = np.array([False, *unread, False])
         self._hooks.close()
         self._hooks = PlayerHooks(self.game, self.opponents, first=1)
 
@@ -252,6 +255,7 @@ class Collector:
             getattr(self, name)[:] = saved[name]
         self.tape.load(saved["tape"])
         game: Saved = saved["game"]
+        self._overlook(np.arange(self._begun))
         self.game.load(np.arange(self._begun), game)
         if "memory" in saved:
             for actor, memory in zip(self._actors(), saved["memory"], strict=True):
@@ -275,10 +279,16 @@ class Collector:
         self.next_match += len(slots)
         self.seated[slots] = self.seating(ids)
         self.match[slots], self.began[slots] = ids, self.update
+        self._overlook(slots)
         with self.phases(SIMULATE):
             self.game.start(slots, ids)
         if self._hooks.stateful:
             self._hooks.started(slots, self.seated[slots], ids)
+
+    def _overlook(self, slots: NDArray[Any]) -> None:
+        if isinstance(self.game, Overlooks):
+            numbers = np.minimum(self.seated[slots], len(self._unread) - 1)
+            self.game.overlook(slots, self._unread[numbers])
 
     def _step(self) -> NDArray[np.int32]:
         """Let everybody answer what is ready; return the slots whose match ended."""

@@ -24,12 +24,7 @@ from lanista.games.showdown.observation.fields import (
     PARTY,
     STATUSES,
 )
-from lanista.games.showdown.observation.matchups import (
-    Matchups,
-    knock_out,
-    thousandths,
-    threat_share,
-)
+from lanista.games.showdown.observation.matchups import Matchups, thousandths
 from lanista.games.showdown.observation.mon_traits import foe_traits, likely_numbers, own_traits
 from lanista.games.showdown.observation.move_tokens import MoveWriter
 from lanista.games.showdown.observation.place_tokens import (
@@ -45,7 +40,13 @@ from lanista.games.showdown.protocol.likely import likely
 from lanista.games.showdown.protocol.requests import PREVIEW, Own, OwnMon
 from lanista.games.showdown.protocol.speeds import bounds
 from lanista.games.showdown.protocol.vocabulary import NONE, UNKNOWN, Dex, dex, number_of
-from lanista.games.showdown.scripted.damage import Fighter, guessed_stats
+from lanista.games.showdown.scripted.damage import guessed_stats
+from lanista.games.showdown.scripted.reckoning import (
+    Sheet,
+    arsenal,
+    versus_team,
+    write_versus_foe,
+)
 
 Token = list[int]
 Written = NDArray[np.int16]
@@ -63,6 +64,7 @@ class TokenWriter:
         self._place = names.index("on_field")
         self._memory = names.index("turn1_kind")
         self._after = names.index("asked_can_tera")
+        self._versus = names.index("best_on1")
         widths = (
             len(names),
             len(token_fields.foe_columns(places)),
@@ -117,8 +119,8 @@ class TokenWriter:
         if mon.written[0] != key:
             mon.written = key, self._own_static(mon, fate, lost, slept, types)
         out[: self._place] = mon.written[1]
-        fighter = matchups.party[at] if at < len(matchups.party) else None
-        out[_PACE] = min(round(matchups.paces[at]), 2000) if fighter is not None else 0
+        if at < len(matchups.sheets) and matchups.sheets[at] is not None:
+            out[_PACE] = min(round(matchups.paces[at]), 2000)
         if place is not None and place.mon is not None and not mon.fainted:
             locked = "choice" in mon.item and bool(place.last_move)
             out[self._place : self._memory] = place_numbers(battle, place, locked=locked)
@@ -126,10 +128,9 @@ class TokenWriter:
             memory = memory_numbers(battle, public_mon, OWN)
             if memory is not None:
                 out[self._memory : self._after] = memory
-        out[self._after :] = (
-            *request_flags(own, mon, at, self.places),
-            *self._own_versus(own, matchups, at, mon),
-        )
+        if at < self.places:
+            out[self._after : self._versus] = request_flags(own, mon, at)
+        self._write_own_versus(own, matchups, at, mon, out[self._versus :])
 
     def _own_static(
         self, mon: OwnMon, fate: int, lost: str, slept: int, types: tuple[str, ...]
@@ -149,37 +150,30 @@ class TokenWriter:
         named = own_traits(mon.item, mon.ability, tuple(mon.moves))
         return np.concatenate([np.array(head, np.int16), named])
 
-    def _own_versus(self, own: Own, matchups: Matchups, at: int, mon: OwnMon) -> Token:
-        fighter = matchups.party[at] if at < len(matchups.party) else None
-        if fighter is None:
-            return [0] * (7 * self.places + 4)
-        moves = tuple(mon.moves)
+    def _write_own_versus(
+        self, own: Own, matchups: Matchups, at: int, mon: OwnMon, out: Written
+    ) -> None:
+        sheet = matchups.sheets[at] if at < len(matchups.sheets) else None
+        if sheet is None:
+            return
+        moves, air, turned = arsenal(tuple(mon.moves)), matchups.air, sheet
         active = own.active[at] if at < len(own.active) else {}
-        turned = fighter.turned(mon.tera) if active.get("canTerastallize") else fighter
-        numbers: Token = []
+        if active.get("canTerastallize"):
+            turned = Sheet(sheet.fighter.turned(mon.tera))
         total = 0.0
-        for foe in matchups.foes:
-            if foe is None:
-                numbers += (0, 0, 0, 0, 0, 0, 0)
-                continue
-            best = matchups.best(fighter, moves, foe.fighter)
-            danger = matchups.threat(foe, fighter)
-            total += danger
-            numbers += (
-                thousandths(best),
-                thousandths(danger),
-                thousandths(danger if turned is fighter else matchups.threat(foe, turned)),
-                thousandths(matchups.likely_threat(foe, fighter)),
-                round(1000 * knock_out(best, foe.fighter)),
-                round(1000 * matchups.acts_before(matchups.paces[at], foe)),
-                int(matchups.is_faster(at, foe)),
-            )
-        best_on_team, danger_of_team = _versus_team(matchups, fighter, moves)
-        return [
-            *numbers,
+        for column, foe in enumerate(matchups.foes):
+            if foe is not None:
+                total += write_versus_foe(
+                    *(sheet, turned, moves, foe.sheet, foe.shown, foe.likely, air),
+                    matchups.acts_before(matchups.paces[at], foe),
+                    matchups.is_faster(at, foe),
+                    out[_VERSUS * column : _VERSUS * (column + 1)],
+                )
+        best_on_team, danger_of_team = versus_team(sheet, moves, matchups.team, air)
+        out[_VERSUS * self.places :] = (
             *(thousandths(total), thousandths(best_on_team), thousandths(danger_of_team)),
-            int(total >= max(fighter.hp, 0.01)),
-        ]
+            int(total >= max(sheet.fighter.hp, 0.01)),
+        )
 
     def _write_moves(self, battle: Known, own: Own, matchups: Matchups, out: Written) -> None:
         if own.kind == PREVIEW:
@@ -321,6 +315,8 @@ class TokenWriter:
 
 _NAMES = [name for name, _, _ in token_fields.own_columns(2)]
 _PACE = _NAMES.index("pace")
+_VERSUS = _NAMES.index("best_on2") - _NAMES.index("best_on1")
+"""Columns on each opponent on the field."""
 _HEAD = _NAMES.index("lost_item") + 1
 _UNKNOWN = {"species", "item", "ability", "type1", "type2", "tera"} | {
     f"move{at}" for at in range(1, MOVES + 1)
@@ -330,18 +326,6 @@ _HIDDEN = [
     for name in _NAMES[:_HEAD]
 ]
 """A Pokémon of which nothing is known but that it is there."""
-
-
-def _versus_team(
-    matchups: Matchups, fighter: Fighter, moves: tuple[str, ...]
-) -> tuple[float, float]:
-    """Return what a Pokémon does to a team that is shown, and what that threatens: means."""
-    team, ground = matchups.team, matchups.ground
-    if not team:
-        return 0.0, 0.0
-    best = sum(min(1.0, matchups.best(fighter, moves, foe)) for foe, _ in team)
-    danger = sum(min(1.0, threat_share(shown, foe, fighter, ground)) for foe, shown in team)
-    return best / len(team), danger / len(team)
 
 
 def _shown_order(side: Side, places: int) -> list[tuple[Mon | None, Place | None]]:
