@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from lanista.games import registry
 from lanista.games.contract import Decisions, Game
-from lanista.learn.batch import Batch, to_device
 from lanista.learn.learner import Learner
-from lanista.learn.minibatches import cut
 from lanista.learn.settings import Learning
+from lanista.learn.update.batch import Batch, to_device
+from lanista.learn.update.minibatches import cut
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
