@@ -16,7 +16,7 @@ from lanista.games.showdown.protocol.requests import PREVIEW, Own
 from lanista.games.showdown.protocol.speeds import SPEED as SPEED_STAGE
 from lanista.games.showdown.protocol.speeds import ability_factor, bounds
 from lanista.games.showdown.protocol.vocabulary import dex
-from lanista.games.showdown.scripted.damage import Fighter, Ground, stage_factor
+from lanista.games.showdown.scripted.damage import MOST_SHARE, Fighter, Ground, stage_factor
 from lanista.games.showdown.scripted.fighters import (
     ground_between,
     pace,
@@ -25,8 +25,6 @@ from lanista.games.showdown.scripted.fighters import (
 )
 from lanista.games.showdown.scripted.reckoning import Arsenal, Sheet, air, arsenal
 
-MOST_SHARE = 3000
-"""Shares of HP are written in thousandths and stop here."""
 LIKELY = 0.5
 """The chance above which a move that was not seen is reckoned with."""
 

@@ -17,8 +17,10 @@ from lanista.games.showdown.protocol.vocabulary import IMMUNE, Move, dex, effect
 ATTACK, DEFENSE, SPECIAL_ATTACK, SPECIAL_DEFENSE, SPEED = range(5)
 PHYSICAL, SPECIAL = 1, 2
 """Categories of the vocabulary."""
-MEAN_ROLL = 0.925
+LEAST_ROLL, MEAN_ROLL = 0.85, 0.925
 """Damage is multiplied by 85 to 100 hundredths."""
+MOST_SHARE = 3000
+"""Shares of HP are written in thousandths and stop here."""
 SPREAD = 0.75
 CRITICAL = 1.5
 GUESSED_EFFORT = 124
