@@ -62,7 +62,7 @@ def own_traits(item: str, ability: str, moves: tuple[str, ...]) -> Written:
     return _all_traits({item: 1.0}, {ability: 1.0}, {}, moves)
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 14)
 def foe_traits(likely: Likely, moves: tuple[str, ...]) -> Written:
     """Return the same of an opponent's, as chances."""
     return _all_traits(likely.items, likely.abilities, likely.moves, moves)
@@ -111,7 +111,7 @@ def _has(unseen: Mapping[str, float], moves: Iterable[str]) -> Written:
     return np.array(numbers, np.int16)
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 14)
 def likely_numbers(likely: Likely) -> list[int]:
     """Return the likeliest unseen moves, items and Tera types as numbers, then their chances."""
     tables = dex()

@@ -58,6 +58,17 @@ def place_numbers(battle: Known, place: Place, *, locked: bool) -> Token:
     ]
 
 
+def lately_seen(battle: Known) -> set[Mon]:
+    """Return the Pokémon that did something or were hurt in the turns that are remembered."""
+    seen: set[Mon] = set()
+    for events in (battle.events, battle.earlier)[:REMEMBERED_TURNS]:
+        for event in events:
+            seen.update(event.hurt)
+            if event.mon is not None:
+                seen.add(event.mon)
+    return seen
+
+
 def memory_numbers(battle: Known, mon: Mon, side: int) -> Token | None:
     """Return what a Pokémon did and lost in the last turns; None if nothing."""
     turns = (battle.events, battle.earlier)[:REMEMBERED_TURNS]

@@ -118,13 +118,15 @@ class TokenWriter:
         key = (fate, lost, slept, types)
         if mon.written[0] != key:
             mon.written = key, self._own_static(mon, fate, lost, slept, types)
-        out[: self._place] = mon.written[1]
+        head, named = mon.written[1]
+        out[:_HEAD] = head
+        out[_HEAD : self._place] = named
         if at < len(matchups.sheets) and matchups.sheets[at] is not None:
             out[_PACE] = min(round(matchups.paces[at]), 2000)
         if place is not None and place.mon is not None and not mon.fainted:
             locked = "choice" in mon.item and bool(place.last_move)
             out[self._place : self._memory] = place_numbers(battle, place, locked=locked)
-        if public_mon is not None:
+        if public_mon is not None and public_mon in matchups.lately_seen:
             memory = memory_numbers(battle, public_mon, OWN)
             if memory is not None:
                 out[self._memory : self._after] = memory
@@ -134,7 +136,7 @@ class TokenWriter:
 
     def _own_static(
         self, mon: OwnMon, fate: int, lost: str, slept: int, types: tuple[str, ...]
-    ) -> Written:
+    ) -> tuple[Written, Written]:
         dex_entry = self._dex.species_of(mon.species)
         if not types:
             types = (mon.tera,) if mon.terastallized and mon.tera != "stellar" else dex_entry.types
@@ -147,8 +149,7 @@ class TokenWriter:
             *(mon.hp, mon.level, mon.most, *mon.stats),
             *(0, int(mon.terastallized), min(slept, MOST), int(bool(lost))),
         ]
-        named = own_traits(mon.item, mon.ability, tuple(mon.moves))
-        return np.concatenate([np.array(head, np.int16), named])
+        return np.array(head, np.int16), own_traits(mon.item, mon.ability, tuple(mon.moves))
 
     def _write_own_versus(
         self, own: Own, matchups: Matchups, at: int, mon: OwnMon, out: Written
@@ -207,7 +208,7 @@ class TokenWriter:
             if mon is None:
                 continue
             fate = _fate(mon, place, side, all_known)
-            self._write_foe(battle, mon, place, fate, belief, out[row])
+            self._write_foe(battle, mon, place, fate, belief, matchups.lately_seen, out[row])
         for row in range(len(order), side.size or PARTY):
             if not side.previewed and row < PARTY:
                 out[row, :_HEAD] = _HIDDEN
@@ -220,6 +221,7 @@ class TokenWriter:
         place: Place | None,
         fate: int,
         belief: Belief | None,
+        lately: set[Mon],
         out: Written,
     ) -> None:
         types = place.current_types() if place is not None else ()
@@ -232,14 +234,16 @@ class TokenWriter:
         )
         if mon.written[0] != key:
             mon.written = key, self._foe_static(mon, fate, types, ability, forme, belief)
-        static, likely_part = mon.written[1]
-        out[: self._place] = static
+        head, named, likely_part = mon.written[1]
+        out[:_HEAD] = head
+        out[_HEAD : self._place] = named
         if place is not None and mon.hp > 0:
             locked = "choice" in (mon.item or "") and bool(place.last_move)
             out[self._place : self._memory] = place_numbers(battle, place, locked=locked)
-        memory = memory_numbers(battle, mon, FOE)
-        if memory is not None:
-            out[self._memory : self._after] = memory
+        if mon in lately:
+            memory = memory_numbers(battle, mon, FOE)
+            if memory is not None:
+                out[self._memory : self._after] = memory
         out[self._after : self._after + len(likely_part)] = likely_part
 
     def _foe_static(
@@ -250,8 +254,8 @@ class TokenWriter:
         ability: str,
         forme: str,
         belief: Belief | None,
-    ) -> tuple[Written, Written]:
-        tables, chances = self._dex, likely(mon, belief)
+    ) -> tuple[Written, Written, Written]:
+        tables, chances, moves = self._dex, likely(mon, belief), tuple(mon.moves)
         dex_entry = tables.species_of(forme or mon.species)
         if not types:
             turned = mon.terastallized and mon.tera and mon.tera != "stellar"
@@ -263,14 +267,14 @@ class TokenWriter:
             dex_entry.number,
             UNKNOWN if mon.item is None else self._item(mon.item),
             number_of(tables.abilities, ability) if ability else UNKNOWN,
-            *self._sorted_moves(list(mon.moves), UNKNOWN),
+            *self._sorted_moves(moves, UNKNOWN),
             *(fate, _STATUS.get(mon.status, 0), *self._types(types)),
             number_of(tables.types, mon.tera) if mon.tera else UNKNOWN,
             *(mon.hp, mon.level, most_hp, *stats),
             *(0, int(mon.terastallized), min(mon.slept, MOST), int(bool(mon.lost_item))),
         ]
-        static = np.concatenate([np.array(head, np.int16), foe_traits(chances, tuple(mon.moves))])
-        return static, np.array([*bounds(mon), *likely_numbers(chances)], np.int16)
+        likely_part = np.array([*bounds(mon), *likely_numbers(chances)], np.int16)
+        return np.array(head, np.int16), foe_traits(chances, moves), likely_part
 
     def _write_foe_versus(
         self, matchups: Matchups, party: Written, moves: Written, out: Written
