@@ -23,6 +23,7 @@ from lanista.rollout.inference.actor import Actor, Choice
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lanes
 from lanista.rollout.inference.opponent_batch import Answer, Others
+from lanista.rollout.lost_deals import LostDeals
 from lanista.rollout.outcome_counts import Tally
 from lanista.rollout.player_hooks import PlayerHooks
 from lanista.rollout.rows import by_player
@@ -65,11 +66,13 @@ class Collector:
         stagger: int = 0,
         keep_opponents: bool = False,
         keep_frozen: bool = False,
+        lost_again: float = 0.0,
     ) -> None:
         """`stagger`: over so many steps the first matches of a stream begin.
 
         `keep_opponents`: rows say who sat in the other seats. `keep_frozen`: what opponents decide
-        whose probabilities are known is kept too.
+        whose probabilities are known is kept too. `lost_again`: the share of matches that take up
+        a deal that was lost.
         """
         self.game, self.actor = game, actor
         self.phases = actor.phases
@@ -93,6 +96,8 @@ class Collector:
         )
         self.seated = np.zeros((game.slots, game.spec.seats), np.int32)
         self.match = np.zeros(game.slots, np.int64)
+        self.deal = np.zeros(game.slots, np.int64)
+        self.lost = LostDeals(lost_again, LEARNER) if lost_again else None
         self.began = np.zeros(game.slots, np.int64)
         """By slot: the learner's update count when its match began."""
         self._every = np.arange(game.slots * game.spec.seats)
@@ -232,6 +237,7 @@ class Collector:
             "seated": self.seated.copy(),
             "match": self.match.copy(),
             "began": self.began.copy(),
+            **({"deal": self.deal.copy(), "lost": self.lost.save()} if self.lost else {}),
             "game": self.game.save(np.arange(self._begun)),
             "tape": self.tape.save(),
             **({"memory": memory} if any(memory) else {}),
@@ -253,6 +259,8 @@ class Collector:
         self._begun, self._steps = map(int, saved.get("begun", (self.game.slots, 0)))
         for name in ("seated", "match", "began"):
             getattr(self, name)[:] = saved[name]
+        if self.lost is not None:
+            self.deal[:], _ = saved["deal"], self.lost.load(saved["lost"])
         self.tape.load(saved["tape"])
         game: Saved = saved["game"]
         self._overlook(np.arange(self._begun))
@@ -277,11 +285,15 @@ class Collector:
     def _start(self, slots: NDArray[Any]) -> None:
         ids = np.arange(self.next_match, self.next_match + len(slots), dtype=np.int64)
         self.next_match += len(slots)
-        self.seated[slots] = self.seating(ids)
+        seated, options = self.seating(ids), None
+        if self.lost is not None:
+            self.deal[slots], seated = self.lost.draw(ids, seated)
+            options = {"deal": self.deal[slots]}
+        self.seated[slots] = seated
         self.match[slots], self.began[slots] = ids, self.update
         self._overlook(slots)
         with self.phases(SIMULATE):
-            self.game.start(slots, ids)
+            self.game.start(slots, ids, options)
         if self._hooks.stateful:
             self._hooks.started(slots, self.seated[slots], ids)
 
@@ -389,10 +401,13 @@ class Collector:
         broken = reduce(np.logical_or, self.game.cut_off.take(over, 0).T)
         slots = over[~broken]
         if len(slots):
+            seated, returns = self.seated.take(slots, 0), self.game.returns.take(slots, 0)
+            if self.lost is not None:
+                self.lost.note(self.deal.take(slots), seated, returns)
             self.tally.add(
-                self.seated.take(slots, 0),
+                seated,
                 self.game.place.take(slots, 0).astype(np.int32),
-                self.game.returns.take(slots, 0).astype(np.float32),
+                returns.astype(np.float32),
                 self.match.take(slots),
                 self.began.take(slots),
             )

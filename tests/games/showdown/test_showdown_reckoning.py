@@ -51,7 +51,9 @@ def fighter(draw: random.Random) -> Fighter:
         item=draw.choice([None, draw.choice(ITEMS)]),
         ability=draw.choice(ABILITIES),
         terastallized=draw.random() < 0.3,
-        screens=frozenset(draw.sample(["reflect", "lightscreen", "auroraveil"], draw.randint(0, 2))),
+        screens=frozenset(
+            draw.sample(["reflect", "lightscreen", "auroraveil"], draw.randint(0, 2))
+        ),
         fallen=draw.randint(0, 3),
     )
 

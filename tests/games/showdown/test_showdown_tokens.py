@@ -27,8 +27,8 @@ from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.protocol.traits import TRAITS, traits
 from lanista.games.showdown.protocol.vocabulary import dex
 from lanista.games.showdown.scripted.damage import (
-    LEAST_ROLL,
     FIXED,
+    LEAST_ROLL,
     MEAN_ROLL,
     Fighter,
     Ground,

@@ -176,9 +176,7 @@ class Damage(SightBot):
         return sum(shares) / len(shares) if shares else 0.0
 
 
-def _friendly_fire(
-    tracker: Tracker, slot: int, option: Option, user: Sheet, air: Air
-) -> float:
+def _friendly_fire(tracker: Tracker, slot: int, option: Option, user: Sheet, air: Air) -> float:
     """Return what hitting the own ally costs."""
     if not option.ally:
         return 0.0

@@ -286,7 +286,9 @@ TYPE_ITEMS = {
 }
 SHAKING = frozenset(("earthquake", "bulldoze", "magnitude"))
 """Moves that grass on the ground takes half from."""
-TYPE_CHANGING = frozenset(("terablast", "weatherball", "ivycudgel", "ragingbull", "revelationdance"))
+TYPE_CHANGING = frozenset(
+    ("terablast", "weatherball", "ivycudgel", "ragingbull", "revelationdance")
+)
 """Moves whose type hangs on their user or on the weather."""
 AGAINST_DEFENSE = frozenset(("psyshock", "psystrike", "secretsword"))
 ALWAYS_CRITICAL = frozenset(
