@@ -6,6 +6,7 @@ them. Which sets are legal is the simulator's to say. Knows nothing of who plays
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,9 @@ chooses settings by `held-out` judges the outcome once, at the end, on `final`.
 """
 MODES = ("mirror", "cross", "mixed")
 PATTERN = "*.txt"
+MOST_VERDICTS = 16
+"""Pools whose verdicts a process keeps: a run makes its game several times."""
+_VERDICTS: dict[str, list[tuple[str, list[str]]]] = {}
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,17 @@ def _read_weights(path: str) -> list[tuple[str, int]]:
     return weights
 
 
+def _judged(format: str, texts: list[str], battles: Battles) -> list[tuple[str, list[str]]]:
+    """Return each team as the simulator packs it and what is against it; asked once a process."""
+    joined = "\0".join((battles.simulator_version, format, *texts))
+    key = hashlib.sha256(joined.encode()).hexdigest()
+    if key not in _VERDICTS:
+        if len(_VERDICTS) >= MOST_VERDICTS:
+            _VERDICTS.clear()
+        _VERDICTS[key] = battles.validate(format, texts)
+    return _VERDICTS[key]
+
+
 def load_pool(folder: str | Path, format: str, battles: Battles) -> Pool:
     """Read every `.txt` file of a folder as a team and keep what `format` allows."""
     if not format_named(format).brings_team:
@@ -135,7 +150,7 @@ def load_pool(folder: str | Path, format: str, battles: Battles) -> Pool:
         raise GameError(f"There is no team ({PATTERN}) in {folder}; put PokePaste files there.")
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in paths]
     teams, left_out = [], {}
-    for path, (packed, problems) in zip(paths, battles.validate(format, texts), strict=True):
+    for path, (packed, problems) in zip(paths, _judged(format, texts, battles), strict=True):
         if problems:
             left_out[path.name] = problems[0]
         else:
