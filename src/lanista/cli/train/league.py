@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
+from lanista.cli.common.flags import CLUSTER, GAMES, RECIPES, optional, switch
 from lanista.cli.common.outputs import RUN, Writes
 from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 from lanista.errors import LanistaError
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
 POLICY = "main.safetensors"
 ROUNDS, ITERATIONS = 20, 20
+SELF_SHARE = 0.65
+"""Of a main's matches, where no file says otherwise; 0.8 while it loses to nobody of the past. More
+self-play ended better wherever shares were compared (docs/results/measurements.md)."""
 EVALUATION_MATCHES = 200
 
 
@@ -59,6 +62,9 @@ class LeagueCommand:
     """Random seed."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
+    cluster: Annotated[str | None, CLUSTER] = None
+    """Play on the machines of a Ray cluster: auto is that of this machine; see
+    docs/guides/cluster.md. Changes no number."""
     tensorboard: TensorBoardFolder = None
     """Mirror the numbers there for TensorBoard."""
     wandb: WandbProject = None
@@ -67,20 +73,21 @@ class LeagueCommand:
     def run(self) -> int:
         """Train, write the exports, say where things are; return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable_folder
-        from lanista.cli.train.rl import naming_settings
+        from lanista.cli.train.rl import clustered, naming_settings
+        from lanista.cluster.session import using
         from lanista.interrupt import stopping
         from lanista.training.loop import train
         from lanista.training.progress_view import display
         from lanista.training.trackers import Trackers
 
-        settings = self._settings()
+        settings = clustered(self._settings(), self.cluster)
         refuse_unwritable_folder("--output-dir", self.output_dir.absolute().parent)
         screen, output = display(), self.output_dir / POLICY
         trackers = Trackers(self.tensorboard, self.wandb)
         naming = naming_settings(
             settings, self._flags(), self._own_flags(), "--output-dir", "leave it out"
         )
-        with stopping(screen.message) as stop, naming:
+        with using(self.cluster), stopping(screen.message) as stop, naming:
             code = train(
                 settings,
                 output,
@@ -162,7 +169,7 @@ class LeagueCommand:
         from lanista.games import registry
         from lanista.pipeline.recipes import alphastar
         from lanista.runs import start
-        from lanista.runs.league_settings import League
+        from lanista.runs.league_settings import League, Matchmaking, Role
         from lanista.runs.settings import Evaluation
 
         policy = self.supervised_checkpoint
@@ -170,10 +177,11 @@ class LeagueCommand:
         settings = alphastar(game, anchored=policy is not None)
         iterations = max(1, self.rl_iterations_per_round or ITERATIONS)
         bots = tuple(registry.bot_names(registry.entry(game)))
+        main = Role(matchmaking=Matchmaking(self_share=SELF_SHARE))
         return replace(
             settings,
             iterations=ROUNDS * ITERATIONS,
-            league=League(round=ITERATIONS, main_exploiters=1, league_exploiters=1),
+            league=League(round=ITERATIONS, main_exploiters=1, league_exploiters=1, main=main),
             evaluation=Evaluation(every=iterations, bots=bots, matches=EVALUATION_MATCHES),
         )
 
