@@ -356,7 +356,7 @@ MAY_CHANGE = (
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
 NEWER = dict.fromkeys(
-    ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger",
+    ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger", "rollouts.lost_again",
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
      "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
