@@ -32,8 +32,8 @@ from bench.untuned import command as untuned_command
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league, ranks.ranks,
-    blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts, ray_cluster.ray,
-    showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
+    blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts,
+    ray_cluster.ray, showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
     solving.solve, solving.boards, view.view, command.strength, untuned_command.untuned,
 )  # fmt: skip
 
