@@ -43,9 +43,9 @@ class Learning:
     """The policy loss: ppo; vtrace; all_action (policy gradient over all choices, with a q critic);
     neurd (the same on the logits). With eta, neurd is R-NaD, and ppo learns the same regularised
     game by its own means. With neurd, and with ppo and a q critic, the terms `magnet`, `reference`
-    and `anchor_reverse` act on the advantage instead of being losses of their own. regret: no loss of decisions that were made,
-    but regret matching (Single Deep CFR); of the settings here it reads `regret`, `lr`,
-    `adam_betas` and `max_grad_norm`."""
+    and `anchor_reverse` act on the advantage instead of being losses of their own. regret: no loss
+    of decisions that were made, but regret matching (Single Deep CFR); of the settings here it
+    reads `regret`, `lr`, `adam_betas` and `max_grad_norm`."""
     regret: Regret | None = None
     """How regrets are sampled and learned, with policy regret; none: as `Regret` has it."""
     terms: Mapping[str, Any] = field(default_factory=_weights)
