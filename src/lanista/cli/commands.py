@@ -50,9 +50,10 @@ POLICY = Group(
 )
 
 LIVE = Group(
-    "Run live bots and the learner beside them in one command.",
+    "Run live bots and the learner beside them, or a server for bots elsewhere.",
     {
         "run": Entry("live.live_run:LiveRun", "Run live bots and their learner together."),
+        "serve": Entry("live.live_serve:LiveServe", "Take games of bots on other machines."),
     },
 )
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from lanista.errors import LanistaError, RefusedError
+from lanista.errors import LanistaError, RefusedError, nearest
 from lanista.files import remove_leftovers, write_text
 from lanista.pipeline.job_processes import LOST, Process, Start, start_here
 from lanista.pipeline.recipes import settings_of
@@ -36,9 +36,11 @@ from lanista.runs.settings import (
     to_yaml,
 )
 
-Axis = Literal["decisions", "cpu_seconds", "wall_seconds"]
+Axis = Literal["decisions", "main_decisions", "cpu_seconds", "wall_seconds"]
 State = Literal["waiting", "running", "done", "failed"]
 INTERRUPTED = 130
+MAIN_DECISIONS = "main/decisions"
+"""The number of a league that says what its main alone learned from."""
 POLL_SECONDS = 0.2
 HELD_SECONDS = 15.0
 # What `python -m lanista` does, and leaves when nobody holds the other end of its input any more.
@@ -66,6 +68,9 @@ class Experiment:
     """What the number is drawn against."""
     jobs: int = 0
     """How many runs go on side by side; 0: as many as there are cores."""
+    equal_cpu: str = ""
+    """An arm whose CPU seconds all others are given too: each is run a second time with as many
+    iterations as take that long; empty: no."""
     beside: tuple[str, ...] = ()
     """Files of measurements made elsewhere, one JSON object a line, shown in the same table."""
     title: str = ""
@@ -81,6 +86,11 @@ class Experiment:
                 raise LanistaError(
                     f"Arm {name!r} cannot name a folder; use letters, digits, spaces, and .,+()=-"
                 )
+        if self.equal_cpu and self.equal_cpu not in self.arms:
+            raise LanistaError(
+                f"equal_cpu is {self.equal_cpu!r}, which is no arm; "
+                f"{nearest(self.equal_cpu, self.arms)}"
+            )
         if self.jobs < 0:
             raise LanistaError(f"jobs is {self.jobs}; give 0 or more.")
 
@@ -233,11 +243,14 @@ class Job:
 
     def curve(self, metric: str, x: Sequence[str]) -> Curve:
         """Return how `metric` went, with what had been spent by then."""
-        looks = [
-            Look(number, values[metric], {name: values[name] for name in x if name in values})
-            for number, values in self.numbers(metric, *x).items()
-            if metric in values
-        ]
+        looks = []
+        for number, values in self.numbers(metric, "decisions", MAIN_DECISIONS, *x).items():
+            # Without a league all decisions are the main's.
+            main = values.get(MAIN_DECISIONS, values.get("decisions"))
+            values |= {} if main is None else {"main_decisions": main}
+            if metric in values:
+                spent = {name: values[name] for name in x if name in values}
+                looks.append(Look(number, values[metric], spent))
         return Curve(self.seed, tuple(looks))
 
     def numbers(self, *names: str, since: int = 0) -> dict[int, dict[str, float]]:

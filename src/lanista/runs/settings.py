@@ -83,8 +83,9 @@ class Evaluation:
     every: int = 0
     """Evaluate every so many iterations, and at the end; 0: never."""
     exact: Literal["auto", "always", "never"] = "auto"
-    """NashConv: auto measures it where that takes about a second (kuhn, leduc, liars_dice, small
-    openspiel: games); always also measures larger ones, and refuses games that have none."""
+    """NashConv: auto measures it where that takes about a second (kuhn, leduc, liars_dice,
+    card_rps, small openspiel: games); always also measures larger ones, and refuses games that have
+    none."""
     bots: tuple[str, ...] = ()
     """Bots or policy files to play against."""
     matches: int = 400
@@ -323,11 +324,12 @@ NEWER = dict.fromkeys(
     ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger",
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
-     "rollouts.learn_from_frozen", "league.exploiter_beside",
+     "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
                     "normalise_observations", "rows")),
-     *(f"league.{role}.every" for role in ("main", "main_exploiter", "league_exploiter")))
+     *(f"league.{role}.{name}" for role in ("main", "main_exploiter", "league_exploiter")
+       for name in ("every", "matchmaking.matrix_games", "matchmaking.matrix_unit")))
 )  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it
 they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:

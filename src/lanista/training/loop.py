@@ -16,9 +16,12 @@ from lanista.errors import FewerIterationsError, LanistaError, RefusedError
 from lanista.evaluation.evaluator import FIRST_MATCH, Evaluator, Judgement
 from lanista.evaluation.promotion import Champion
 from lanista.files import write_bytes
+from lanista.games.contract import Spec
 from lanista.league.exploiter_timing import exploiter_due
+from lanista.league.meta_game import PSRO
 from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError
+from lanista.learn.update.ranks import Ranks
 from lanista.nets.files.policy_file import policy_bytes, save_policy
 from lanista.nets.files.policy_format import POLICY
 from lanista.runs.database import Values
@@ -40,7 +43,9 @@ from lanista.training.best_keeper import BestKeeper
 from lanista.training.critic_file import file_value, notice, take_over, write_critic
 from lanista.training.health.watch import Watch, event_of
 from lanista.training.learner_loop import LearnerLoop
+from lanista.training.meta_games import mixture_values, play_missing_pairs
 from lanista.training.observers import Observer, Observers
+from lanista.training.ranks import begin, refuse_ranks
 
 if TYPE_CHECKING:
     from lanista.exploiters.league_exploiters import BesideMain, Tested
@@ -58,26 +63,32 @@ def train(
     stop: Callable[[], bool] | None = None,
     observers: Sequence[Observer] = (),
     findings: bool = True,
+    ranks: Ranks | None = None,
 ) -> int:
     """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved.
 
     A run that is resumed, at its newest good checkpoint or at `checkpoint`, must be given settings
     that do not make it another run. `folder` is the run's, FILE.run beside the output unless given.
-    Without `findings` the run does not say what is wrong with it.
+    Without `findings` the run does not say what is wrong with it. `ranks` learn together, of which
+    this is the first.
     """
+    ranks = ranks or Ranks()
     output = Path(output)
     folder = folder or folder_of(output)
     if resume or checkpoint is not None:
         settings = resumed_settings(folder, settings)
     else:
         settings, policies = resolve(settings)
+        refuse_ranks(ranks, settings)
         first = partial(_first_state, settings, output)
         create(output, folder, settings, policies, first)
     stop = stop or (lambda: False)
+    refuse_ranks(ranks, settings)
     with (
         Run(output, folder) as run,
-        closing(Population(settings, folder, LearnerLoop)) as population,
+        closing(Population(settings, folder, partial(LearnerLoop, ranks=ranks))) as population,
     ):
+        begin(ranks, settings)
         trainer = _Trainer(run, settings, population, Observers(observers), stop)
         trainer.says_findings = findings
         code = trainer.go(checkpoint)
@@ -100,12 +111,25 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
         policy_bytes(population.main.learner.best, population.main.spec, **_about(settings, output))
         if settings.league is not None:
             start_of(settings, settings.league, folder)
-            if settings.league.exploiter_unit == "gain" and not population.spec.facts.zero_sum:
-                raise LanistaError(
-                    f"league.exploiter_unit is gain, and in {population.spec.name} what one wins "
-                    "another need not lose; admit exploiters by their score."
-                )
+            _refuse_gains(settings.league, population.spec)
         return {"settings": fingerprint(settings), "rows": 0, "learners": population.state()}
+
+
+def _refuse_gains(league: League, spec: Spec) -> None:
+    """Refuse to go by gains in a game in which they say nothing."""
+    if league.exploiter_unit == "gain" and not spec.facts.zero_sum:
+        raise LanistaError(
+            f"league.exploiter_unit is gain, and in {spec.name} what one wins another need not "
+            "lose; admit exploiters by their score."
+        )
+    for role in set(league.learners.values()):
+        rules = league.rules(role).matchmaking
+        two = spec.facts.zero_sum and spec.seats == 2
+        if rules.kind == PSRO and rules.matrix_unit == "gain" and not two:
+            raise LanistaError(
+                f"league.{role}.matchmaking.matrix_unit is gain, and {spec.name} is no game of two "
+                "seats in which one wins what the other loses; set it to score."
+            )
 
 
 def _about(settings: RunSettings, output: Path) -> dict[str, Any]:
@@ -293,11 +317,24 @@ class _Trainer:
             return False
         begins |= joined
         begins |= not population.in_force
+        if begins:
+            self._play_pool(update)
         if begins or population.newly_evaluated:
             rows = population.matchmake(evaluated=not begins)
             self.run.metrics.add_rows(rows)
             population.meet(rows)
         return True
+
+    def _play_pool(self, update: int) -> None:
+        """Let frozen players play each other where a matchmaker needs to know what comes of it."""
+        played = play_missing_pairs(self.population, self.evaluator, self.next_match)
+        if not played.matches:
+            return
+        self.next_match = played.next_match
+        self.run.metrics.add_rows([*played.lineups, *played.matches])
+        self.run.metrics.add(update, played.values)
+        self.population.count([], played.lineups, played.matches)
+        self.population.spend(played.values)
 
     def _exploiter_due(self, league: League) -> str:
         """Return why an exploiter is to be trained now, or nothing; the run is saved before it is.
@@ -458,6 +495,8 @@ class _Trainer:
                 learner.evaluated(judgement.score)
                 judgement.values["evaluation/score"] = judgement.score
             judgements[name] = judgement
+        if (main := judgements.get(population.main.name)) is not None:
+            main.values.update(mixture_values(population, self.evaluator))
         return judgements
 
     def _keep_matches(

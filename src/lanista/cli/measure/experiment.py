@@ -53,6 +53,7 @@ class ExperimentCommand:
     def _run(self) -> int:
         from lanista.cli.common.paths import refuse_unwritable_folder
         from lanista.cli.main import INTERRUPTED
+        from lanista.pipeline.equal_cpu import with_equal_cpu
         from lanista.pipeline.experiment import jobs_of, load_experiment, run_jobs
         from lanista.pipeline.job_processes import starter_of
 
@@ -63,12 +64,16 @@ class ExperimentCommand:
         refuse_unwritable_folder("--output", folder)
         curves_beside(experiment)  # What cannot be read should not wait until the end.
         jobs = jobs_of(experiment, folder)
-        code = 0
+        starter, code = starter_of(experiment.recipe.threads), 0
+        at_once = self.jobs or experiment.jobs or starter.at_once
         try:
             with watching(jobs, experiment.metric) as watch:
-                starter = starter_of(experiment.recipe.threads)
-                at_once = self.jobs or experiment.jobs or starter.at_once
                 run_jobs(jobs, folder, at_once=at_once, watch=watch, start=starter.start)
+            if experiment.equal_cpu and all(job.state == "done" for job in jobs):
+                experiment = with_equal_cpu(experiment, jobs)
+                jobs = jobs_of(experiment, folder)
+                with watching(jobs, experiment.metric) as watch:
+                    run_jobs(jobs, folder, at_once=at_once, watch=watch, start=starter.start)
         except KeyboardInterrupt:
             code = INTERRUPTED
         self._finish(experiment, jobs, folder)

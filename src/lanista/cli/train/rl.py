@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from lanista.errors import LanistaError
 from lanista.nets.settings import Size
 
 if TYPE_CHECKING:
+    from lanista.learn.update.ranks import Ranks
     from lanista.runs.settings import RunSettings
 
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
@@ -84,6 +86,9 @@ class RL:
     """Random seed."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
+    ranks: Annotated[int | None, optional("N")] = None
+    """Learn in so many processes at once, each on its share of learning.shards; no number depends
+    on how many. Without it, what torchrun sets."""
     cluster: Annotated[str | None, CLUSTER] = None
     """Play on the machines of a Ray cluster: auto is that of this machine; see
     docs/guides/cluster.md. Changes no number."""
@@ -94,6 +99,14 @@ class RL:
 
     def run(self) -> int:
         """Train, print where the policy is, and return 0, or 130 when interrupted."""
+        if self.ranks is None and "WORLD_SIZE" not in os.environ:
+            return self._train()
+        from lanista.training.ranks import follow, joined
+
+        with joined(self.ranks) as ranks:
+            return follow(ranks) if ranks.rank else self._train(ranks)
+
+    def _train(self, ranks: Ranks | None = None) -> int:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cluster.session import using
         from lanista.interrupt import stopping
@@ -119,6 +132,7 @@ class RL:
                 checkpoint=self.checkpoint,
                 stop=stop,
                 observers=observers,
+                ranks=ranks,
             )
         if last.sentence:
             print(last.sentence)
