@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+from lanista.learn.update.ranks import Ranks
 from lanista.runs.settings import RunSettings
 from lanista.training.learner_loop import LearnerLoop
 from lanista.training.regret_loop import RegretLoop
@@ -9,6 +13,8 @@ from lanista.training.regret_loop import RegretLoop
 AnyLoop = LearnerLoop | RegretLoop
 
 
-def loop_of(settings: RunSettings) -> type[LearnerLoop] | type[RegretLoop]:
-    """Return the loop of every learner of a run."""
-    return RegretLoop if settings.learning.policy == "regret" else LearnerLoop
+def loop_of(settings: RunSettings, ranks: Ranks | None = None) -> Callable[..., AnyLoop]:
+    """Return what makes the loop of every learner of a run."""
+    if settings.learning.policy == "regret":
+        return RegretLoop
+    return partial(LearnerLoop, ranks=ranks)

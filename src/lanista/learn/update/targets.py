@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -247,7 +248,7 @@ def scales(settings: Learning) -> bool:
     return sampled and (settings.normalise_advantages or settings.keep_advantages < 1)
 
 
-def _ratio(settings: Learning, pieces: list[LossInputs]) -> Tensor | None:
+def _ratio(settings: Learning, pieces: list[Rows]) -> Tensor | None:
     """Return the ratio that V-trace's advantages carry; those of ppo have none."""
     if settings.policy != "vtrace":
         return None
@@ -255,21 +256,57 @@ def _ratio(settings: Learning, pieces: list[LossInputs]) -> Tensor | None:
     return log_ratio.exp().clamp(max=settings.pg_rho_clip)
 
 
-def _normalised(settings: Learning, pieces: list[LossInputs], advantage: Tensor) -> Tensor:
+def _normalised(settings: Learning, pieces: list[Rows], advantage: Tensor) -> Tensor:
     ratio, fewest = _ratio(settings, pieces), settings.matchup_advantages
+    least = settings.least_deviation or returns.LEAST_DEVIATION
     if fewest is None:
-        return returns.normalise(advantage, returns.unpadded(advantage), ratio_t=ratio)
+        valid = returns.unpadded(advantage)
+        return returns.normalise(advantage, valid, ratio_t=ratio, least=least)
     matchup = [piece.matchup for piece in pieces if piece.matchup is not None]
     if not matchup:
         raise LanistaError(
             "learning.matchup_advantages needs to know who the opponents were, and the data does "
             "not say; leave it out."
         )
-    return returns.normalise_by_group(advantage, torch.cat(matchup), fewest, ratio_t=ratio)
+    groups = torch.cat(matchup)
+    return returns.normalise_by_group(advantage, groups, fewest, ratio_t=ratio, least=least)
+
+
+@dataclass(frozen=True)
+class AdvantageRows:
+    """What the advantages of a shard are scaled by, for ranks that do not have the shard."""
+
+    advantage: Tensor | None
+    valid: Tensor
+    chosen: Tensor
+    behaviour: Tensor
+    matchup: Tensor | None = None
+    kept_share: float | None = None
+
+    @classmethod
+    def of(cls, inputs: LossInputs) -> AdvantageRows:
+        """Return those of a shard."""
+        chosen = inputs.chosen.detach()
+        return cls(inputs.advantage, inputs.valid, chosen, inputs.behaviour, inputs.matchup)
+
+    def sent(self) -> dict[str, Tensor | None]:
+        """Return them as plain values and tensors."""
+        names = ("advantage", "valid", "chosen", "behaviour", "matchup")
+        return {name: getattr(self, name) for name in names}
+
+
+Rows = TypeVar("Rows", LossInputs, AdvantageRows)
+
+
+def with_advantage(inputs: LossInputs, ready: LossInputs | AdvantageRows) -> LossInputs:
+    """Return a shard's inputs with advantages that were scaled over a whole step."""
+    return replace(
+        inputs, advantage=ready.advantage, valid=ready.valid, kept_share=ready.kept_share
+    )
 
 
 @torch.no_grad()
-def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
+def scaled(settings: Learning, pieces: list[Rows]) -> list[Rows]:
     """Return the pieces of one step, advantages chosen and normalised over all their rows."""
     if not scales(settings):
         return pieces
