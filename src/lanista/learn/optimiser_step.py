@@ -7,7 +7,9 @@ reads the numbers after the last step says so. Knows nothing of data and of what
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -39,18 +41,47 @@ class Descent:
         """`scaled`: losses are scaled up for the gradients of fp16, and overflows skipped."""
         self.networks = networks
         self.parameters = [p for network in networks.values() for p in network.parameters()]
-        self.optimiser = torch.optim.Adam(self.parameters, lr=1.0, betas=betas, fused=True)
-        self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
         self.late = device.type == "cuda"
+        self._lr = torch.ones((), device=device)
+        """Where recorded steps find the learning rate."""
+        options = {"lr": self._lr, "capturable": True} if self.late else {"lr": 1.0}
+        self.optimiser = torch.optim.Adam(self.parameters, betas=betas, fused=True, **options)
+        # It need not say that steps are taken without being recorded: some are.
+        self.optimiser._warned_capturable_if_run_uncaptured = True
+        self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
         """Whether numbers are judged after an update's last step, not at once."""
         self._broken = torch.zeros((), device=device)
-        """1 once a step of this update was broken: neither it nor any later one is taken."""
+        """Where recorded steps find it: 1 once a step of this update was broken: neither it nor any later one is taken."""
 
     def begin(self, lr: float) -> None:
         """Begin an update."""
         for group in self.optimiser.param_groups:
-            group["lr"] = lr
-        self._broken = torch.zeros_like(self._broken)
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(lr)
+            else:
+                group["lr"] = lr
+        self._broken.zero_()
+
+    @contextmanager
+    def skipping(self) -> Iterator[None]:
+        """Take no step within this, whatever is asked for: for work that is tried out."""
+        before = self._broken.clone()
+        self._broken.fill_(1.0)
+        yield
+        self._broken.copy_(before)
+
+    def state(self) -> dict[str, Any]:
+        """Return the optimiser's state, as it is written down."""
+        state = self.optimiser.state_dict()
+        groups = [{**group, "lr": float(group["lr"])} for group in state["param_groups"]]
+        return {**state, "param_groups": groups}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore what `state` gave, here or on another device."""
+        options = [dict(group) for group in self.optimiser.param_groups]
+        self.optimiser.load_state_dict(state)
+        for group, own in zip(self.optimiser.param_groups, options, strict=True):
+            group |= {name: own[name] for name in ("lr", "capturable", "fused")}
 
     def refuse_broken(self, log: Mapping[str, float], terms: Collection[str], update: int) -> None:
         """Raise if the numbers of a step, or of a part of one, are not finite."""
@@ -114,7 +145,7 @@ class Descent:
 
     def _note(self, numbers: list[Tensor]) -> None:
         broken = ~torch.isfinite(torch.stack(numbers)).all()
-        self._broken = torch.maximum(self._broken, broken.to(self._broken))
+        torch.maximum(self._broken, broken.to(self._broken), out=self._broken)
 
     def _spoil(self, gradients: Gradients, loss: Tensor) -> None:
         """After a broken loss, make the gradients such that the scaler skips them."""

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from lanista.errors import LanistaError
 from lanista.learn import returns
-from lanista.learn.batch import Batch
+from lanista.learn.batch import Batch, Padded
 from lanista.learn.forward import Forward
-from lanista.learn.loss_terms import LossInputs
+from lanista.learn.loss_terms import LossInputs, Weights, counts
 from lanista.learn.losses import advantages, outcome_classes
 from lanista.learn.rnad import (
     between_own,
@@ -46,11 +46,11 @@ def loss_inputs(
     batch: Batch,
     forward: Forward,
     references: dict[str, Tensor],
-    weights: dict[str, float],
+    weights: Weights,
 ) -> LossInputs:
     """Return all that the terms of the loss may look at; no target carries a gradient."""
     unrolls = batch.unrolls
-    everything = returns.unpadded(forward.value)
+    everything = returns.unpadded(forward.value) if batch.valid is None else batch.valid
     inputs = LossInputs(
         heads=heads,
         settings=settings,
@@ -69,6 +69,7 @@ def loss_inputs(
         teacher=None if unrolls.teacher is None else batch.tensor("teacher").long(),
         weight=None if unrolls.weight is None else batch.tensor("weight"),
         matchup=None if unrolls.matchup is None else batch.tensor("matchup"),
+        matchups=unrolls.matchups if isinstance(unrolls, Padded) else None,
         frozen=None if unrolls.frozen is None else batch.tensor("frozen"),
         value=forward.value,
         references=references,
@@ -153,7 +154,7 @@ def _neurd(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> 
     heads, mask = inputs.heads, inputs.mask
     value = forward.critic
     for name in PULLS:
-        if inputs.weights.get(name):
+        if counts(inputs.weights.get(name, 0.0)):
             reference = (
                 heads.uniform_log_probs(mask)
                 if name == "magnet"
@@ -255,17 +256,26 @@ def _ratio(settings: Learning, pieces: list[LossInputs]) -> Tensor | None:
     return log_ratio.exp().clamp(max=settings.pg_rho_clip)
 
 
-def _normalised(settings: Learning, pieces: list[LossInputs], advantage: Tensor) -> Tensor:
+def _normalised(
+    settings: Learning, pieces: list[LossInputs], advantage: Tensor, everything: Tensor
+) -> Tensor:
     ratio, fewest = _ratio(settings, pieces), settings.matchup_advantages
     if fewest is None:
-        return returns.normalise(advantage, returns.unpadded(advantage), ratio_t=ratio)
+        return returns.normalise(advantage, everything, ratio_t=ratio)
     matchup = [piece.matchup for piece in pieces if piece.matchup is not None]
     if not matchup:
         raise LanistaError(
             "learning.matchup_advantages needs to know who the opponents were, and the data does "
             "not say; leave it out."
         )
-    return returns.normalise_by_group(advantage, torch.cat(matchup), fewest, ratio_t=ratio)
+    return returns.normalise_by_group(
+        advantage,
+        torch.cat(matchup),
+        fewest,
+        valid_t=everything,
+        ratio_t=ratio,
+        groups=pieces[0].matchups,
+    )
 
 
 @torch.no_grad()
@@ -274,12 +284,13 @@ def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
     if not scales(settings):
         return pieces
     advantage = torch.cat([piece.advantage for piece in pieces if piece.advantage is not None])
-    everything = returns.unpadded(advantage)
+    # Only a step in one piece is ever padded.
+    everything = pieces[0].everything if len(pieces) == 1 else returns.unpadded(advantage)
     valid = everything
     if settings.keep_advantages < 1:
         valid = returns.keep_largest(advantage, everything, settings.keep_advantages)
     if settings.normalise_advantages:
-        advantage = _normalised(settings, pieces, advantage)
+        advantage = _normalised(settings, pieces, advantage, everything)
     sizes = [len(piece.valid) for piece in pieces]
     masks = torch.split(valid, sizes)
     counts = sizes

@@ -12,8 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
-from threading import Lock
+from functools import cached_property, partial
 from typing import Any
 from weakref import finalize
 
@@ -23,11 +22,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lanista.data.trajectory import ALL, Unrolls, moved
+from lanista.nets.cuda_graphs import Recording, graph_memory
 from lanista.rollout.rows import copy_rows
 
 STEP = 4096
 """Recorded work is made for multiples of so many rows."""
-_recording = Lock()
 _idle: dict[torch.device, list[torch.cuda.Stream]] = {}
 """Streams that a lane had and nobody has now."""
 
@@ -106,7 +105,7 @@ class Lane:
     @cached_property
     def graph_memory(self) -> Any:
         """Where recorded work keeps what it finds: one runs at a time, so all share it."""
-        return torch.cuda.graph_pool_handle()
+        return graph_memory()
 
     def gather(self, sources: Mapping[str, NDArray[Any]], rows: NDArray[Any] | None = None) -> Rows:
         """Return `rows` of each source, or all of it, in the memory kept under its name."""
@@ -208,15 +207,13 @@ class Recorded:
         self.temperature, self._set = torch.ones((), device=device), 1.0
         for _ in range(3):  # Libraries choose their ways and take their memory at first.
             work(self.inputs, self.temperature)
-        self.graph = torch.cuda.CUDAGraph()
-        record = torch.cuda.graph(
-            self.graph,
-            pool=lane.graph_memory,
-            stream=torch.cuda.current_stream(device),
-            capture_error_mode="thread_local",
+        self._recording = Recording(
+            partial(work, self.inputs, self.temperature),
+            device,
+            memory=lane.graph_memory,
+            own_stream=False,
         )
-        with _recording, record:
-            self.outputs = work(self.inputs, self.temperature)
+        self.graph, self.outputs = self._recording.graph, self._recording.result
         many, *shape = self.outputs.numbers.shape
         kind = self.outputs.numbers.dtype
         self._back, self.numbers = lane.room("numbers back", many, tuple(shape), kind)
@@ -229,7 +226,7 @@ class Recorded:
             self.temperature.fill_(temperature)
             self._set = temperature
         self._there.copy_(self._here, non_blocking=True)
-        self.graph.replay()
+        self._recording.repeat()
         self._back.copy_(self.outputs.numbers, non_blocking=True)
 
 

@@ -1,0 +1,279 @@
+"""An update's epochs as work that is recorded once and then repeated: one launch for many steps.
+
+Unrolls are copied to memory that stays where it is, and cut into minibatches there, each filled up
+to one of a few sizes; what fills up counts in no loss. On a GPU that is a CUDA graph of an epoch;
+on the CPU the same work runs as it is written. Knows nothing of losses and networks.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lanista.data.trajectory import LANES, ROWS, Unrolls
+from lanista.learn.batch import Padded
+from lanista.learn.step_metrics import Packed, Readings, pack
+from lanista.nets.cuda_graphs import Recording, graph_memory
+
+_UNREAD = ("seat", "match", "turn", "update", "opponents")
+"""Columns of rows that no step reads."""
+_MOST_KEPT = 4
+"""Recordings that are kept: sizes come back, and what an update leaves out changes now and then."""
+_GROUP = 16
+"""Numbers of matchups are counted in steps of this."""
+
+Step = Callable[[Padded, bool], Readings]
+"""Takes an optimiser step, `measured` or not."""
+
+
+def fitting(size: int, now: int = 0) -> int:
+    """Return the size that `size` is filled up to: as `now` where that fits without much waste.
+
+    Sizes are spaced by a sixteenth, with some room above, so that few of them are ever met.
+    """
+    if size <= now <= max(1.25 * size, size + 64):
+        return now
+    room = size + size // 64
+    step = max(16, 1 << max(0, room.bit_length() - 5))
+    return -(-room // step) * step
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large one minibatch is, filled up."""
+
+    minibatches: int
+    rows: int
+    lanes: int
+    matchups: int | None = None
+    """Numbers of matchups are below this, where there are any."""
+
+
+class Table:
+    """Unrolls in memory that stays where it is, with room for a few more."""
+
+    def __init__(self, unrolls: Unrolls, device: torch.device) -> None:
+        # Room costs memory and no time.
+        self.rows, self.lanes = _ample(unrolls.decisions), _ample(len(unrolls))
+        self.steps = len(unrolls.index)
+        self.kind = kind_of(unrolls)
+        self.columns: dict[str, Tensor] = {}
+        for names, room in ((ROWS, self.rows), (LANES, self.lanes + 1)):
+            for name in names:
+                column: Any = getattr(unrolls, name)
+                if column is not None and name not in _UNREAD:
+                    shape = room, *column.shape[1:]
+                    self.columns[name] = column.new_zeros(shape, device=device)
+        # One lane too many: it is empty, and fills minibatches up.
+        self.index = torch.full((self.steps, self.lanes + 1), -1, dtype=torch.int32, device=device)
+
+    def fits(self, unrolls: Unrolls) -> bool:
+        """Whether there is room for these unrolls, and not far too much of it."""
+        sizes = (unrolls.decisions, self.rows), (len(unrolls), self.lanes)
+        fit = all(size <= room <= 4 * _ample(size) for size, room in sizes)
+        kind = kind_of(unrolls)
+        # Where no match goes on there is nothing that comes next.
+        missing = {name for name in self.kind if name not in kind}
+        same = missing <= set(LANES) and all(self.kind.get(name) == kind[name] for name in kind)
+        return fit and same and len(unrolls.index) <= self.steps
+
+    def load(self, unrolls: Unrolls) -> None:
+        """Take unrolls in, all of whose columns are tensors."""
+        for name, column in self.columns.items():
+            source: Any = getattr(unrolls, name)
+            if source is None:
+                column.zero_()
+            else:
+                column[: len(source)].copy_(source, non_blocking=True)
+        index: Any = unrolls.index
+        steps, lanes = index.shape
+        self.index.fill_(-1)
+        self.index[:steps, :lanes].copy_(index, non_blocking=True)
+
+
+def _ample(size: int) -> int:
+    return fitting(size + size // 4)
+
+
+def kind_of(unrolls: Unrolls) -> dict[str, Hashable]:
+    """Return what unrolls must have in common to lie in the same table."""
+    columns = {name: getattr(unrolls, name) for name in (*ROWS, *LANES) if name not in _UNREAD}
+    return {
+        name: (tuple(column.shape[1:]), column.dtype)
+        for name, column in columns.items()
+        if column is not None
+    }
+
+
+class RecordedUpdate:
+    """The epochs of updates, each minibatch a `step`."""
+
+    def __init__(
+        self, step: Step, device: torch.device, skipping: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        """Within `skipping` a step changes nothing: so it is tried before it is recorded."""
+        self._step, self.device, self._skipping = step, device, skipping
+        self._records = device.type == "cuda"
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of all that was recorded: tensors that it reads are no longer in use."""
+        self._table: Table | None = None
+        self._sizes = Sizes(0, 0, 0)
+        self._order = torch.zeros(0, device=self.device)
+        self._lengths = np.zeros(0, np.int64)
+        self._recordings: OrderedDict[Hashable, Recording[Packed]] = OrderedDict()
+        self._memory = graph_memory() if self._records else None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RecordedUpdate:
+        # What is recorded belongs to the tensors that it reads.
+        return RecordedUpdate(
+            deepcopy(self._step, memo), self.device, deepcopy(self._skipping, memo)
+        )
+
+    @property
+    def recordings(self) -> int:
+        """How many recordings there are now."""
+        return len(self._recordings)
+
+    def load(self, unrolls: Unrolls) -> None:
+        """Begin an update with these unrolls, all of whose columns are tensors on the device."""
+        matchups = None
+        if unrolls.matchup is not None:
+            matchups, unrolls = _renumbered(unrolls)
+        if self._table is None or not self._table.fits(unrolls):
+            self.forget()
+            self._table = Table(unrolls, self.device)
+        self._table.load(unrolls)
+        self._sizes = replace(self._sizes, matchups=matchups)
+        index: Any = unrolls.index
+        self._lengths = (index >= 0).sum(0).cpu().numpy()
+
+    def epoch(self, minibatches: Sequence[NDArray[np.int64] | None], key: Hashable) -> Packed:
+        """Take a step for each minibatch; `key` is all that recorded work cannot see change."""
+        assert self._table is not None
+        every = np.arange(len(self._lengths))
+        parts = [every if lanes is None else lanes for lanes in minibatches]
+        rows = [int(self._lengths[lanes].sum()) for lanes in parts]
+        self._fit(len(parts), max(rows), max(map(len, parts)))
+        self._arrange(parts)
+        packed = self._repeated(key) if self._records else self._work()
+        return replace(packed, rows=rows, numbers=packed.numbers.clone())
+
+    def _fit(self, minibatches: int, rows: int, lanes: int) -> None:
+        before = self._sizes if self._sizes.minibatches == minibatches else Sizes(0, 0, 0)
+        sizes = replace(
+            self._sizes,
+            minibatches=minibatches,
+            rows=fitting(rows, before.rows),
+            lanes=fitting(lanes, before.lanes),
+        )
+        if (minibatches, sizes.lanes) != (before.minibatches, before.lanes):
+            shape = minibatches, sizes.lanes
+            self._order = torch.zeros(shape, dtype=torch.int64, device=self.device)
+            self._recordings.clear()
+        self._sizes = sizes
+
+    def _arrange(self, parts: Sequence[NDArray[np.int64]]) -> None:
+        """Say which lanes each minibatch has."""
+        assert self._table is not None
+        order = np.full(self._order.shape, self._table.lanes, np.int64)
+        for number, lanes in enumerate(parts):
+            order[number, : len(lanes)] = lanes
+        there = torch.from_numpy(order)
+        self._order.copy_(there.pin_memory() if self._records else there, non_blocking=True)
+
+    def _repeated(self, key: Hashable) -> Packed:
+        key = key, self._sizes
+        recording = self._recordings.get(key)
+        if recording is None:
+            while len(self._recordings) >= _MOST_KEPT:
+                self._recordings.popitem(last=False)
+            recording = self._recordings[key] = self._recorded()
+        self._recordings.move_to_end(key)
+        return recording.repeat()
+
+    def _recorded(self) -> Recording[Packed]:
+        stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(stream), self._skipping():
+            for _ in range(2):
+                cut = self._cut()
+                pack([self._step(cut[0], False), self._step(cut[-1], True)])
+        torch.cuda.current_stream(self.device).wait_stream(stream)
+        return Recording(self._work, self.device, memory=self._memory, own_stream=True)
+
+    def _work(self) -> Packed:
+        minibatches = self._cut()
+        last = len(minibatches) - 1
+        return pack([self._step(part, at == last) for at, part in enumerate(minibatches)])
+
+    def _cut(self) -> list[Padded]:
+        """Return the minibatches of an epoch: its rows are gathered at once, lane by lane."""
+        table, sizes = self._table, self._sizes
+        assert table is not None
+        parts, many = sizes.minibatches, sizes.rows
+        lanes = self._order.flatten()
+        index = table.index.index_select(1, lanes).view(table.steps, parts, sizes.lanes)
+        there = index.permute(1, 2, 0).reshape(parts, -1).long()
+        valid = there >= 0
+        number = valid.cumsum(1) - 1
+        # Rows are renumbered in each part; what is padded goes into a place that is cut off.
+        rows = there.new_zeros((parts, many + 1))
+        rows = rows.scatter_(1, torch.where(valid, number, many), there)[:, :many].flatten()
+        count = valid.sum(1, keepdim=True)
+        columns: dict[str, Any] = {
+            "index": torch.where(valid, number, -1).view(parts, sizes.lanes, -1).mT,
+            "valid": torch.arange(many, device=self.device) < count,
+        }
+        for name, column in table.columns.items():
+            places = rows if name in ROWS else lanes
+            gathered = column.index_select(0, places)
+            columns[name] = gathered.view(parts, -1, *column.shape[1:])
+        empty: dict[str, Any] = dict.fromkeys(_UNREAD, rows[:0])
+        return [
+            Padded(**empty, **_at(columns, part), matchups=sizes.matchups) for part in range(parts)
+        ]
+
+
+class Scalars:
+    """Numbers that recorded work reads where they lie."""
+
+    def __init__(self, names: Iterable[str], device: torch.device) -> None:
+        self._tensors = {name: torch.zeros((), device=device) for name in names}
+        self._values = dict.fromkeys(self._tensors, 0.0)
+
+    def set(self, values: Mapping[str, float]) -> None:
+        """Change those that are not so already."""
+        for name, value in values.items():
+            if value != self._values[name]:
+                self._tensors[name].fill_(value)
+                self._values[name] = value
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._tensors[name]
+
+    def of(self, names: Iterable[str]) -> dict[str, Tensor]:
+        """Return the numbers of these names."""
+        return {name: self._tensors[name] for name in names}
+
+
+def _at(columns: Mapping[str, Tensor], part: int) -> dict[str, Any]:
+    return {name: column[part] for name, column in columns.items()}
+
+
+def _renumbered(unrolls: Unrolls) -> tuple[int, Unrolls]:
+    """Return a bound of the numbers of matchups, and unrolls whose numbers are below it."""
+    matchup: Any = unrolls.matchup
+    groups, numbers = torch.unique(matchup, return_inverse=True)
+    bound = -(-len(groups) // _GROUP) * _GROUP
+    return bound, replace(unrolls, matchup=numbers)
