@@ -279,7 +279,7 @@ def test_what_cannot_be_recorded_is_told_apart() -> None:
 
 def test_recording_without_a_gpu_is_refused_where_it_is_asked_for() -> None:
     game = make("leduc", slots=1)
-    with pytest.raises(LanistaError, match="learning.graphs is true, and these updates cannot"):
+    with pytest.raises(LanistaError, match=r"learning\.graphs is true, and these updates cannot"):
         Learner(game.spec, SMALL, replace(PLAIN, graphs=True), updates=1)
     for graphs in (None, False):
         learner = Learner(game.spec, SMALL, replace(PLAIN, graphs=graphs), updates=1)

@@ -19,7 +19,6 @@ from lanista.learn.settings import Learning
 from lanista.learn.term_table import term_entry
 from lanista.nets.distribution import Heads
 
-
 Weights = Mapping[str, float | Tensor]
 """Each term's weight: a number, or `[]` on the device where work is recorded that reads it."""
 

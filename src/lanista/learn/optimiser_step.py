@@ -51,7 +51,8 @@ class Descent:
         self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
         """Whether numbers are judged after an update's last step, not at once."""
         self._broken = torch.zeros((), device=device)
-        """Where recorded steps find it: 1 once a step of this update was broken: neither it nor any later one is taken."""
+        """1 once a step of this update was broken: neither it nor any later one is taken. It stays
+        where it is, since recorded steps read it there."""
 
     def begin(self, lr: float) -> None:
         """Begin an update."""
