@@ -29,6 +29,9 @@ class Padded(Unrolls):
     """`[N]`: the rows that are decisions."""
     matchups: int | None = None
     """Numbers in `matchup` are below this; None: any numbers."""
+    advantage: Tensor | None = None
+    """`[N]`: where it follows from the values at the time of acting, as does `value_target`."""
+    value_target: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lanista.data.trajectory import Unrolls, moved
+from lanista.data.trajectory import NEXT, Unrolls, moved
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.acting_metrics import acting_metrics
@@ -52,7 +52,13 @@ from lanista.learn.shards import (
 )
 from lanista.learn.step_metrics import Packed, Readings, mean_of, pack, read, read_packed
 from lanista.learn.term_table import PULLS, term_entry
-from lanista.learn.update_targets import loss_inputs, scaled, scales
+from lanista.learn.update_targets import (
+    acting_targets,
+    follows_steps,
+    loss_inputs,
+    scaled,
+    scales,
+)
 from lanista.nets.dropout import dropping
 from lanista.nets.normalise import copy_running, observe
 from lanista.nets.policy import Policy, ema_update
@@ -238,13 +244,23 @@ class Learner:
         recorded = None if self._shares_due else self.recorded
         if recorded is None:
             return partial(self._epoch, unrolls, weights)
-        recorded.load(moved(unrolls, self.device))
+        recorded.load(*self._ready(moved(unrolls, self.device)))
         self._used = tuple(name for name, weight in weights.items() if weight)
         self._scalars.set({**weights, "temperature": temperature})
         if self.settings.temperature != 1.0:
             self._temperature = self._scalars["temperature"]
         key = self._frozen, self._used, self.references.version
         return partial(recorded.epoch, key=key)
+
+    def _ready(self, unrolls: Unrolls) -> tuple[Unrolls, dict[str, Tensor]]:
+        """Return what recorded steps read, and what can be worked out for all of them at once."""
+        targets = acting_targets(self.settings, Batch(unrolls, self.device))
+        if targets is None:
+            return unrolls, {}
+        if not follows_steps(self.settings):
+            nothing: dict[str, Any] = dict.fromkeys(NEXT)
+            unrolls = replace(unrolls, **nothing)
+        return unrolls, {"advantage": targets.advantage, "value_target": targets.target}
 
     def _epoch(
         self, unrolls: Unrolls, weights: dict[str, float], minibatches: list[Minibatch]

@@ -21,15 +21,20 @@ from torch import Tensor
 
 from lanista.data.trajectory import LANES, ROWS, Unrolls
 from lanista.learn.batch import Padded
+from lanista.learn.returns import counted
 from lanista.learn.step_metrics import Packed, Readings, pack
 from lanista.nets.cuda_graphs import Recording, graph_memory
 
+GIVEN = ("advantage", "value_target")
+"""Columns of rows that are worked out once for all epochs, where they can be."""
 _UNREAD = ("seat", "match", "turn", "update", "opponents")
 """Columns of rows that no step reads."""
 _MOST_KEPT = 4
 """Recordings that are kept: sizes come back, and what an update leaves out changes now and then."""
 _GROUP = 16
 """Numbers of matchups are counted in steps of this."""
+
+_NOTHING: Mapping[str, Tensor] = {}
 
 Step = Callable[[Padded, bool], Readings]
 """Takes an optimiser step, `measured` or not."""
@@ -61,11 +66,13 @@ class Sizes:
 class Table:
     """Unrolls in memory that stays where it is, with room for a few more."""
 
-    def __init__(self, unrolls: Unrolls, device: torch.device) -> None:
+    def __init__(
+        self, unrolls: Unrolls, device: torch.device, given: Mapping[str, Tensor] = _NOTHING
+    ) -> None:
         # Room costs memory and no time.
         self.rows, self.lanes = _ample(unrolls.decisions), _ample(len(unrolls))
         self.steps = len(unrolls.index)
-        self.kind = kind_of(unrolls)
+        self.kind = kind_of(unrolls, given)
         self.columns: dict[str, Tensor] = {}
         for names, room in ((ROWS, self.rows), (LANES, self.lanes + 1)):
             for name in names:
@@ -73,23 +80,25 @@ class Table:
                 if column is not None and name not in _UNREAD:
                     shape = room, *column.shape[1:]
                     self.columns[name] = column.new_zeros(shape, device=device)
+        for name, column in given.items():
+            self.columns[name] = column.new_zeros(self.rows)
         # One lane too many: it is empty, and fills minibatches up.
         self.index = torch.full((self.steps, self.lanes + 1), -1, dtype=torch.int32, device=device)
 
-    def fits(self, unrolls: Unrolls) -> bool:
+    def fits(self, unrolls: Unrolls, given: Mapping[str, Tensor] = _NOTHING) -> bool:
         """Whether there is room for these unrolls, and not far too much of it."""
         sizes = (unrolls.decisions, self.rows), (len(unrolls), self.lanes)
         fit = all(size <= room <= 4 * _ample(size) for size, room in sizes)
-        kind = kind_of(unrolls)
+        kind = kind_of(unrolls, given)
         # Where no match goes on there is nothing that comes next.
         missing = {name for name in self.kind if name not in kind}
         same = missing <= set(LANES) and all(self.kind.get(name) == kind[name] for name in kind)
         return fit and same and len(unrolls.index) <= self.steps
 
-    def load(self, unrolls: Unrolls) -> None:
+    def load(self, unrolls: Unrolls, given: Mapping[str, Tensor] = _NOTHING) -> None:
         """Take unrolls in, all of whose columns are tensors."""
         for name, column in self.columns.items():
-            source: Any = getattr(unrolls, name)
+            source: Any = given[name] if name in GIVEN else getattr(unrolls, name)
             if source is None:
                 column.zero_()
             else:
@@ -104,9 +113,10 @@ def _ample(size: int) -> int:
     return fitting(size + size // 4)
 
 
-def kind_of(unrolls: Unrolls) -> dict[str, Hashable]:
+def kind_of(unrolls: Unrolls, given: Mapping[str, Tensor] = _NOTHING) -> dict[str, Hashable]:
     """Return what unrolls must have in common to lie in the same table."""
     columns = {name: getattr(unrolls, name) for name in (*ROWS, *LANES) if name not in _UNREAD}
+    columns |= given
     return {
         name: (tuple(column.shape[1:]), column.dtype)
         for name, column in columns.items()
@@ -145,15 +155,18 @@ class RecordedUpdate:
         """How many recordings there are now."""
         return len(self._recordings)
 
-    def load(self, unrolls: Unrolls) -> None:
-        """Begin an update with these unrolls, all of whose columns are tensors on the device."""
+    def load(self, unrolls: Unrolls, given: Mapping[str, Tensor] = _NOTHING) -> None:
+        """Begin an update with these unrolls, all of whose columns are tensors on the device.
+
+        `given` are those of `GIVEN` that were worked out for them.
+        """
         matchups = None
         if unrolls.matchup is not None:
             matchups, unrolls = _renumbered(unrolls)
-        if self._table is None or not self._table.fits(unrolls):
+        if self._table is None or not self._table.fits(unrolls, given):
             self.forget()
-            self._table = Table(unrolls, self.device)
-        self._table.load(unrolls)
+            self._table = Table(unrolls, self.device, given)
+        self._table.load(unrolls, given)
         self._sizes = replace(self._sizes, matchups=matchups)
         index: Any = unrolls.index
         self._lengths = (index >= 0).sum(0).cpu().numpy()
@@ -231,18 +244,23 @@ class RecordedUpdate:
         rows = there.new_zeros((parts, many + 1))
         rows = rows.scatter_(1, torch.where(valid, number, many), there)[:, :many].flatten()
         count = valid.sum(1, keepdim=True)
+        at_least_1 = count.clamp(min=1).float()
         columns: dict[str, Any] = {
             "index": torch.where(valid, number, -1).view(parts, sizes.lanes, -1).mT,
             "valid": torch.arange(many, device=self.device) < count,
         }
         for name, column in table.columns.items():
-            places = rows if name in ROWS else lanes
+            places = lanes if name in LANES else rows
             gathered = column.index_select(0, places)
             columns[name] = gathered.view(parts, -1, *column.shape[1:])
         empty: dict[str, Any] = dict.fromkeys(_UNREAD, rows[:0])
-        return [
+        minibatches = [
             Padded(**empty, **_at(columns, part), matchups=sizes.matchups) for part in range(parts)
         ]
+        for part, minibatch in enumerate(minibatches):
+            assert minibatch.valid is not None
+            counted(minibatch.valid, at_least_1[part, 0])
+        return minibatches
 
 
 class Scalars:

@@ -207,7 +207,7 @@ def kept(values: Tensor, valid_t: Tensor) -> Tensor:
     flags = as_flags(valid_t)
     while flags.dim() < values.dim():
         flags = flags.unsqueeze(-1)
-    return torch.where(flags, values, 0.0)
+    return torch.where(flags, values, _zero(values.device))
 
 
 def unpadded(like: Tensor) -> Tensor:
@@ -225,9 +225,27 @@ def _valid_one(device: torch.device) -> Tensor:
     return torch.ones((), dtype=torch.bool, device=device)
 
 
+@cache
+def _zero(device: torch.device) -> Tensor:
+    # A number would be sent to a GPU each time.
+    return torch.zeros((), device=device)
+
+
+def counted(valid_t: Tensor, count: Tensor) -> Tensor:
+    """Return a mask that knows how many of its steps are valid, at least 1, in float32.
+
+    A loss asks for that many times, and a GPU would add it up each time.
+    """
+    valid_t.valid_count = count  # type: ignore[attr-defined]
+    return valid_t
+
+
 def valid_count(valid_t: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Return the number of valid steps, at least 1, so that it can be divided by."""
-    return as_flags(valid_t).sum().clamp(min=1).to(dtype)
+    count: Tensor | None = getattr(valid_t, "valid_count", None)
+    if count is None:
+        count = as_flags(valid_t).sum().clamp(min=1)
+    return count.to(dtype)
 
 
 def as_flags(valid_t: Tensor) -> Tensor:

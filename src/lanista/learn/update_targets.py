@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -75,11 +76,16 @@ def loss_inputs(
         references=references,
         weights=weights,
     )
+    given = unrolls if isinstance(unrolls, Padded) and unrolls.advantage is not None else None
+    if given is not None:
+        inputs = _given(inputs, given)
+        if not follows_steps(settings):
+            return inputs
     batch = batch.to_the_end
     steps = Steps.of(batch, settings.gamma)
     if settings.rnad:
         inputs = _rnad(inputs, steps, batch, forward)
-    else:
+    elif given is None:
         inputs = MAKE[settings.policy](inputs, steps, batch, forward)
     if settings.needs("upgo"):
         upgo = returns.upgo(
@@ -89,6 +95,38 @@ def loss_inputs(
     if settings.critic_output == "outcome":
         inputs = replace(inputs, outcome=_outcome(batch, forward, steps))
     return inputs
+
+
+def follows_steps(settings: Learning) -> bool:
+    """Whether a target beside PPO's own is made of the steps of unrolls."""
+    return settings.needs("upgo") or settings.critic_output == "outcome"
+
+
+@torch.no_grad()
+def acting_targets(settings: Learning, batch: Batch) -> returns.Estimate | None:
+    """Return PPO's targets and advantages `[N]`, where the weights that learn change nothing there.
+
+    They follow from the values at the time of acting, so one time is enough for an update.
+    """
+    unrolls = batch.unrolls
+    open_end = unrolls.next_observation is not None and unrolls.next_value is None
+    if settings.policy != "ppo" or settings.rnad or unrolls.value is None or open_end:
+        return None
+    batch = batch.to_the_end
+    steps, value = Steps.of(batch, settings.gamma), batch.tensor("value")
+    last = value.new_zeros(len(unrolls))
+    if unrolls.next_value is not None:
+        last = batch.tensor("next_value")
+    estimates = returns.gae(
+        batch.steps(value), steps.reward, steps.discount, last, lam=settings.lam
+    )
+    return returns.Estimate(batch.rows(estimates.target), batch.rows(estimates.advantage))
+
+
+def _given(inputs: LossInputs, unrolls: Padded) -> LossInputs:
+    value: Any = unrolls.value
+    targets = unrolls.advantage, unrolls.value_target
+    return replace(inputs, advantage=targets[0], value_target=targets[1], old_value=value)
 
 
 def _ppo(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
