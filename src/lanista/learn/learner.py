@@ -467,7 +467,7 @@ class Learner:
         shares = dict.fromkeys(terms, rows)
         if inputs.kept_share is not None:
             shares |= {name: inputs.kept_share for name in terms if term_entry(name).filtered}
-        loss = weighted(terms, {name: weights[name] * shares[name] for name in terms})
+        loss = weighted(terms, {name: _part(weights[name], shares[name]) for name in terms})
         readings = Readings()
         for name, entry in terms.items():
             readings.add(name, {"loss": entry.loss}, shares[name])
@@ -553,3 +553,7 @@ class Learner:
         self.update_count = state["update_count"]
         if self.settings.minibatches_by_noise:
             self.noise.load_state(state["noise"])
+
+
+def _part(weight: float | Tensor, share: float) -> float | Tensor:
+    return weight if share == 1.0 else weight * share

@@ -290,7 +290,7 @@ def _ratio(settings: Learning, pieces: list[LossInputs]) -> Tensor | None:
     """Return the ratio that V-trace's advantages carry; those of ppo have none."""
     if settings.policy != "vtrace":
         return None
-    log_ratio = torch.cat([piece.chosen - piece.behaviour for piece in pieces])
+    log_ratio = _joined([piece.chosen - piece.behaviour for piece in pieces])
     return log_ratio.exp().clamp(max=settings.pg_rho_clip)
 
 
@@ -308,7 +308,7 @@ def _normalised(
         )
     return returns.normalise_by_group(
         advantage,
-        torch.cat(matchup),
+        _joined(matchup),
         fewest,
         valid_t=everything,
         ratio_t=ratio,
@@ -316,12 +316,16 @@ def _normalised(
     )
 
 
+def _joined(columns: list[Tensor]) -> Tensor:
+    return columns[0] if len(columns) == 1 else torch.cat(columns)
+
+
 @torch.no_grad()
 def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
     """Return the pieces of one step, advantages chosen and normalised over all their rows."""
     if not scales(settings):
         return pieces
-    advantage = torch.cat([piece.advantage for piece in pieces if piece.advantage is not None])
+    advantage = _joined([piece.advantage for piece in pieces if piece.advantage is not None])
     # Only a step in one piece is ever padded.
     everything = pieces[0].everything if len(pieces) == 1 else returns.unpadded(advantage)
     valid = everything
@@ -329,10 +333,12 @@ def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
         valid = returns.keep_largest(advantage, everything, settings.keep_advantages)
     if settings.normalise_advantages:
         advantage = _normalised(settings, pieces, advantage, everything)
+    if len(pieces) == 1:
+        return [replace(pieces[0], advantage=advantage, valid=valid, kept_share=1.0)]
     sizes = [len(piece.valid) for piece in pieces]
     masks = torch.split(valid, sizes)
     counts = sizes
-    if settings.keep_advantages < 1 and len(pieces) > 1:
+    if settings.keep_advantages < 1:
         counts = torch.stack([mask.sum() for mask in masks]).tolist()
     return [
         replace(piece, advantage=mine, valid=some, kept_share=count / sum(counts))
