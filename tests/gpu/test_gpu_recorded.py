@@ -46,7 +46,7 @@ CASES: dict[str, tuple[dict[str, Any], Network]] = {
 
 
 def learner_of(network: Network, **changes: Any) -> Learner:
-    settings = Learning(**{"terms": TERMS, "minibatches": 3, "epochs": 2, "lr": 3e-3, **changes})
+    settings = Learning(**{"terms": TERMS, "minibatches": 3, "epochs": 2, "lr": 5e-4, **changes})
     spec = registry.spec_of("leduc")
     return Learner(spec, network, settings, updates=9, device=DEVICE)
 
@@ -73,8 +73,8 @@ def test_recorded_updates_are_those_launched_step_by_step(case: str, precision: 
         assert logs[1]["loss"] == pytest.approx(logs[0]["loss"], rel=near, abs=near)
     for one, other in zip(plain.parameters, recorded.parameters, strict=True):
         # Adam's first steps are as long for a gradient near 0, whatever its sign.
-        apart = (one - other).norm() / one.norm().clamp(min=1.0)
-        assert float(apart) < (5e-2 if precision == "bf16" else 2e-3)
+        apart = float((one - other).detach().norm() / one.detach().norm().clamp(min=1.0))
+        assert apart < (5e-2 if precision == "bf16" else 2e-3)
 
 
 def test_one_recording_serves_updates_of_about_one_size() -> None:
@@ -116,7 +116,7 @@ def test_a_recorded_learner_goes_on_from_its_state_here_and_on_the_cpu() -> None
     spec, settings = registry.spec_of("leduc"), replace(learner.settings, graphs=None)
     home = Learner(spec, MLP, settings, updates=9)
     home.load_state(copy.deepcopy(learner.state()))
-    assert home.update(first)["lr"] == pytest.approx(3e-3)
+    assert home.update(first)["lr"] == pytest.approx(5e-4)
 
 
 def test_while_the_critic_learns_alone_the_recorded_policy_stays() -> None:

@@ -123,7 +123,9 @@ class Descent:
         readings, norms = Readings(), [loss]
         for name, network in self.networks.items():
             parameters = list(network.parameters())
-            before = nn.utils.clip_grad_norm_(parameters, limit or math.inf).to(loss.device)
+            before = torch.zeros_like(loss)
+            if any(parameter.grad is not None for parameter in parameters):
+                before = nn.utils.clip_grad_norm_(parameters, limit or math.inf)
             if not self.late:
                 self._refuse_gradient(name, float(before), update)
             norms.append(before)

@@ -23,7 +23,7 @@ from lanista.data.trajectory import LANES, ROWS, Unrolls
 from lanista.learn.batch import Padded
 from lanista.learn.returns import counted
 from lanista.learn.step_metrics import Packed, Readings, pack
-from lanista.nets.cuda_graphs import Recording, graph_memory
+from lanista.nets.cuda_graphs import Recording, brought_home, graph_memory
 
 GIVEN = ("advantage", "value_target")
 """Columns of rows that are worked out once for all epochs, where they can be."""
@@ -141,6 +141,9 @@ class RecordedUpdate:
         self._sizes = Sizes(0, 0, 0)
         self._order = torch.zeros(0, device=self.device)
         self._lengths = np.zeros(0, np.int64)
+        self._drop_recordings()
+
+    def _drop_recordings(self) -> None:
         self._recordings: OrderedDict[Hashable, Recording[Packed]] = OrderedDict()
         self._memory = graph_memory() if self._records else None
 
@@ -169,7 +172,7 @@ class RecordedUpdate:
         self._table.load(unrolls, given)
         self._sizes = replace(self._sizes, matchups=matchups)
         index: Any = unrolls.index
-        self._lengths = (index >= 0).sum(0).cpu().numpy()
+        self._lengths = brought_home((index >= 0).sum(0)).numpy()
 
     def epoch(self, minibatches: Sequence[NDArray[np.int64] | None], key: Hashable) -> Packed:
         """Take a step for each minibatch; `key` is all that recorded work cannot see change."""
@@ -193,7 +196,7 @@ class RecordedUpdate:
         if (minibatches, sizes.lanes) != (before.minibatches, before.lanes):
             shape = minibatches, sizes.lanes
             self._order = torch.zeros(shape, dtype=torch.int64, device=self.device)
-            self._recordings.clear()
+            self._drop_recordings()
         self._sizes = sizes
 
     def _arrange(self, parts: Sequence[NDArray[np.int64]]) -> None:

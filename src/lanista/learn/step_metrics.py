@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lanista.nets.cuda_graphs import brought_home
+
 
 class Readings:
     """The numbers of one step; those of its parts are added up by their shares."""
@@ -74,7 +76,8 @@ def read(steps: Sequence[Readings]) -> list[dict[str, float]]:
 
 def read_packed(packs: Sequence[Packed]) -> list[dict[str, float]]:
     """Return the numbers of each step by name; all of them come from the device in one transfer."""
-    numbers = iter(torch.cat([packed.numbers for packed in packs]).tolist() if packs else ())
+    every = torch.cat([packed.numbers for packed in packs]) if packs else torch.zeros(0)
+    numbers = iter(brought_home(every).tolist())
     logs: list[dict[str, float]] = []
     for names in (names for packed in packs for names in packed.names):
         log: dict[str, float] = {}

@@ -6,11 +6,14 @@ One recording at a time in a process. Knows nothing of what is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import torch
+from torch import Tensor
 
 T = TypeVar("T")
 _recording = Lock()
@@ -33,7 +36,7 @@ class Recording(Generic[T]):
         context = torch.cuda.graph(
             self.graph, pool=memory, stream=stream, capture_error_mode="thread_local"
         )
-        with _recording, context:
+        with _recording, _nothing_collected(), context:
             self.result = work()
 
     def repeat(self) -> T:
@@ -42,6 +45,39 @@ class Recording(Generic[T]):
         return self.result
 
 
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Keep the garbage collector from letting go of earlier recordings: none can be recorded
+    while that happens."""
+    gc.collect()
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def brought_home(tensor: Tensor) -> Tensor:
+    """Return a tensor with the host, when all is done that a GPU was told before.
+
+    Whoever waits leaves the core to others. A plain copy would keep it busy, and keep other threads
+    from telling the GPU anything meanwhile.
+    """
+    if not tensor.is_cuda:
+        return tensor
+    home = torch.empty_like(tensor, device="cpu", pin_memory=True)
+    home.copy_(tensor, non_blocking=True)
+    event = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+    event.record(torch.cuda.current_stream(tensor.device))
+    event.synchronize()
+    return home
+
+
 def graph_memory() -> Any:
-    """Return a pool for recordings that run one after another."""
+    """Return a pool for recordings that run one after another.
+
+    When all of its recordings are gone it cannot be used any more.
+    """
     return torch.cuda.graph_pool_handle()

@@ -45,6 +45,10 @@ Seating = Callable[[NDArray[np.int64]], NDArray[np.int32]]
 """Match ids to players, `[matches, seats]`: a pure function, so nothing of it needs saving."""
 
 
+Begun = tuple[Callable[[], Choice], NDArray[Any] | None]
+"""What gives the learner's choice, and what its critic may see there."""
+
+
 class Collector:
     """A game with the learner and its opponents at it."""
 
@@ -289,6 +293,8 @@ class Collector:
             phases.switch(BATCH)
             players = 1 + len(self._distinct)
             order, start = by_player(decisions, self.seated, self._player_of, players)
+            mine = order[: start[1]]
+            own = self._begin_own(decisions, mine) if len(mine) else None
             phases.switch(OPPONENTS)
             if self._hooks.planning:
                 self._hooks.asked(decisions, self.seated[decisions.slot, decisions.seat])
@@ -296,8 +302,8 @@ class Collector:
             answered = self._others.answer(decisions, order, start, phases, log_probs=keep)
             phases.switch(BATCH)
             answers = [answer.action for answer in answered]
-            if mine := start[1]:
-                answers.insert(0, self._own(decisions, order[:mine]))
+            if own is not None:
+                answers.insert(0, self._own(decisions, mine, *own))
             if keep:
                 self._keep_frozen(decisions, answered)
             actions = np.empty((len(order), len(game.spec.heads)), np.int32)
@@ -313,10 +319,20 @@ class Collector:
                     self._hooks.ended(over, self.seated[over], self.match[over])
         return over
 
-    def _own(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.int32]:
-        """Return what the learner answers at `rows`, which are put on the tape."""
+    def _begin_own(self, decisions: Decisions, rows: NDArray[Any]) -> Begun:
+        """Let the learner's networks begin with `rows`, while others answer."""
         privileged = self._privileged(rows)
-        choice = self.actor.choose(decisions, rows, privileged)
+        return self.actor.begin(decisions, rows, privileged), privileged
+
+    def _own(
+        self,
+        decisions: Decisions,
+        rows: NDArray[Any],
+        choose: Callable[[], Choice],
+        privileged: NDArray[Any] | None,
+    ) -> NDArray[np.int32]:
+        """Return what the learner answers at `rows`, which are put on the tape."""
+        choice = choose()
         action, more = choice.action, self._about(decisions, rows, frozen=False)
         if self.teacher is not None:
             with self.phases(OPPONENTS):

@@ -214,14 +214,14 @@ class Recorded:
             own_stream=False,
         )
         self.graph, self.outputs = self._recording.graph, self._recording.result
-        many, *shape = self.outputs.numbers.shape
-        kind = self.outputs.numbers.dtype
-        self._back, self.numbers = lane.room("numbers back", many, tuple(shape), kind)
+        # Nobody else's either: others on the lane may be told what to do before it has settled.
+        self._back = torch.empty_like(self.outputs.numbers, device="cpu", pin_memory=pinned)
+        self.numbers = self._back.numpy()
         """What was found, after the lane has settled."""
 
     def run(self, temperature: float) -> None:
         """Let `work` find what it does for what was written to `arrays`, and send it back; written
-        over by whatever runs next on the lane, recorded for as many rows or for others."""
+        over the next time. Until the lane has settled, nothing is to be written to `arrays`."""
         if temperature != self._set:
             self.temperature.fill_(temperature)
             self._set = temperature
