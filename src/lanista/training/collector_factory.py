@@ -85,7 +85,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
     if learning.needs("teacher") and rollouts.teacher:
         bot = registry.make_bot(settings.game, rollouts.teacher, spec, settings.seed)
         teacher = Teacher(bot, spec)
-    return Collector(
+    collector = Collector(
         registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **game_settings),
         actor,
         unroll_length=rollouts.unroll_length,
@@ -98,6 +98,9 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         keep_opponents=learning.by_matchup,
         keep_frozen=bool(rollouts.learn_from_frozen),
     )
+    if isinstance(actor, Actor) and sends(settings):
+        collector.tape.empty = actor.lane.empty
+    return collector
 
 
 def collector_elsewhere(

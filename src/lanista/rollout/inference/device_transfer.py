@@ -129,6 +129,11 @@ class Lane:
             memory = self._pinned[name, shape, dtype] = tensor, tensor.numpy()
         return memory[0][:rows], memory[1][:rows]
 
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """Return an array that goes to the device without being copied first."""
+        kind, pinned = _torch_type(np.dtype(dtype)), self.device.type == "cuda"
+        return torch.empty(shape, dtype=kind, pin_memory=pinned).numpy()
+
     def up(self, gathered: Rows) -> Rows:
         """Return what was gathered, on the device; good until more is gathered."""
         return {
