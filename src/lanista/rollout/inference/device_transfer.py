@@ -26,7 +26,9 @@ from lanista.nets.cuda_graphs import Recording, graph_memory
 from lanista.rollout.rows import copy_rows
 
 STEP = 4096
-"""Recorded work is made for multiples of so many rows."""
+"""Recorded work is made for multiples of so many rows, or for a power of two below."""
+FEWEST = 256
+"""Rows that it is made for at least."""
 _idle: dict[torch.device, list[torch.cuda.Stream]] = {}
 """Streams that a lane had and nobody has now."""
 
@@ -251,8 +253,16 @@ def _cut(block: Tensor, kinds: Kinds, rows: int) -> Rows:
     return columns
 
 
+def recorded_rows(rows: int) -> int:
+    """Return how many rows work is recorded for that has so many."""
+    if rows > STEP:
+        return -(-rows // STEP) * STEP
+    return min(STEP, max(FEWEST, 1 << max(0, rows - 1).bit_length()))
+
+
 class Records:
-    """Recorded work by how many rows it is for: one for each `STEP` of the most that ever come.
+    """Recorded work by how many rows it is for: one for each `STEP` of the most that ever come,
+    and a few below.
 
     Those are all seats of all slots, and of all workers where they ask in one place.
     """
@@ -263,7 +273,7 @@ class Records:
 
     def fit(self, kinds: Kinds, rows: int) -> Recorded:
         """Return work for so many rows, or a few more; recorded the first time."""
-        rows = max(1, -(-rows // STEP)) * STEP
+        rows = recorded_rows(rows)
         kind = rows, tuple(kinds.items())
         if kind not in self._by_size:
             self._by_size[kind] = Recorded(self._work, kinds, rows, self._lane)
