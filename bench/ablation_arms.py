@@ -18,8 +18,8 @@ from bench.ablation_opponents import Arm, mixes
 from lanista import evaluate
 from lanista.evaluation.evaluator import probabilities
 from lanista.games import registry
-from lanista.nets.policy_file import load_policy
-from lanista.nets.policy_format import read_header
+from lanista.nets.files.policy_file import load_policy
+from lanista.nets.files.policy_format import read_header
 from lanista.rollout.inference.policy_players import policy_player
 from lanista.runs.settings import RunSettings
 

@@ -20,8 +20,8 @@ from typing import Any
 import torch
 
 from lanista.games import registry
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 from lanista.profile.measure import Lap, Rig
 from lanista.profile.subject import Subject

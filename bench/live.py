@@ -23,8 +23,8 @@ from lanista.games import make
 from lanista.live import Agent
 from lanista.live.agent.inference import Decider, load
 from lanista.live.files.policy_folder import PolicyFolder
-from lanista.nets.policy_format import PolicyHeader, encode
-from lanista.nets.portable import Flat
+from lanista.nets.files.policy_format import PolicyHeader, encode
+from lanista.nets.portable.runtime import Flat
 from lanista.nets.settings import Network
 
 NETWORK = Network("mlp", width=64, layers=2)

@@ -27,8 +27,8 @@ from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Field, Observation, Spec
 from lanista.learn.imitation.cloner import Cloner
 from lanista.learn.imitation.settings import Imitation
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy, parameter_count
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 from lanista.nets.tokens import FEW, depth_of, layout_of
 from lanista.rollout.inference.policy_players import policy_player

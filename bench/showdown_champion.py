@@ -22,9 +22,9 @@ from bench.timing import REPEATS, per_cpu_second
 from lanista.games import GameError, make_bot, registry
 from lanista.games.showdown.local_servers.server import Server
 from lanista.games.showdown.scripted.poke_env_bots import MISSING, is_installed
-from lanista.nets.champions import policy_file
+from lanista.nets.files.champions import policy_file
+from lanista.nets.files.policy_file import load_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy
 
 CHAMPION = "champion:showdown"
 BATCHES = (1, 16, 128, 1024)

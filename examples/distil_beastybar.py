@@ -26,7 +26,7 @@ from torch.nn.functional import embedding_bag
 from lanista import games
 from lanista.data import expand, read_replays
 from lanista.games.beastybar.distilled import GROUPS, features_of
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 
 DECISIONS = 600_000
 """Positions to fit to at most, drawn from all that the replays have."""

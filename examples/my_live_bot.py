@@ -69,8 +69,8 @@ def first_policy(folder):
         return
     import torch
 
+    from lanista.nets.files.policy_file import policy_bytes
     from lanista.nets.policy import Policy
-    from lanista.nets.policy_file import policy_bytes
     from lanista.nets.settings import Network
 
     torch.manual_seed(0)

@@ -18,11 +18,11 @@ from lanista.games.registry import spec_of
 from lanista.learn.schedules import parse_schedule, schedule_settings
 from lanista.learn.settings import Learning
 from lanista.learn.term_table import restrains
+from lanista.nets.files.policy_file import load_policy, save_policy
+from lanista.nets.files.tensor_shapes import tensor_shapes
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
-from lanista.nets.tensor_shapes import tensor_shapes
 from lanista.runs.folder import folder_of
 from lanista.runs.league_settings import Matchmaking
 from lanista.runs.settings import load_settings

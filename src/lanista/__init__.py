@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from lanista.games.python_game import Step as Step
     from lanista.games.python_game import View as View
     from lanista.live.agent import Agent as Agent
-    from lanista.nets.champions import champion_names as champion_names
+    from lanista.nets.files.champions import champion_names as champion_names
 
 __version__ = "0.1.0"
 
@@ -69,7 +69,7 @@ _HOMES = {
     ),
     "lanista.games.python_game": ("PythonGame", "Step", "View"),
     "lanista.live.agent": ("Agent",),
-    "lanista.nets.champions": ("champion_names",),
+    "lanista.nets.files.champions": ("champion_names",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -6,7 +6,7 @@ import torch
 from pipeline_runs import untrained
 
 import lanista
-from lanista.nets.policy_file import load_policy as load_network
+from lanista.nets.files.policy_file import load_policy as load_network
 
 SMALL = {"game": "kuhn", "network": {"kind": "mlp", "width": 8, "layers": 1}}
 RECURRENT = {**SMALL, "network": {"kind": "lstm", "width": 8, "layers": 1}}

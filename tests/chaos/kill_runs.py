@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from lanista.games.streams import Stream
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.runs import checkpoints
 from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.folder import Run, folder_of

@@ -15,8 +15,8 @@ import warm_python
 
 from lanista.games import registry
 from lanista.live.files.policy_folder import PolicyFolder
+from lanista.nets.files.policy_file import policy_bytes
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import policy_bytes
 from lanista.nets.settings import Network
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGTERM is a Unix signal")

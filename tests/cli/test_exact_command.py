@@ -8,8 +8,8 @@ import torch
 
 from lanista.cli.main import main
 from lanista.games import registry
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 
 pytest.importorskip("pyspiel")

@@ -11,9 +11,9 @@ import torch
 
 from lanista.cli.main import main
 from lanista.games import registry
+from lanista.nets.files.policy_file import load_policy, save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
 
 

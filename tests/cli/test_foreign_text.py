@@ -25,8 +25,8 @@ from lanista.cli.common.markdown import rows_of
 from lanista.cli.common.table import console, table
 from lanista.errors import LanistaError
 from lanista.games import registry
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 from lanista.report.pages.html import shown
 from lanista.report.tables import markdown
@@ -162,7 +162,7 @@ def test_players_named_in_replays(replays: Path, capsys: pytest.CaptureFixture[s
 def test_players_with_names_that_cannot_be_printed_are_imitated_and_the_policy_is_saved(
     replays: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from lanista.nets.policy_file import load_policy
+    from lanista.nets.files.policy_file import load_policy
 
     output = tmp_path / "p.pt"
     assert main(["imitate", "--data-dir", str(replays), "--output", str(output), "--epochs", "1",

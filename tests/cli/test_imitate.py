@@ -10,7 +10,7 @@ from lanista.cli.main import main
 from lanista.cli.train.imitate import Imitate, ImitationFlags
 from lanista.data.feedback import append_outcome
 from lanista.learn.imitation.cloner import Cloner
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
 from live_client import play_live, rewrite

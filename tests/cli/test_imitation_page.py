@@ -11,7 +11,7 @@ import yaml
 
 from lanista.cli.main import main
 from lanista.learn.imitation.settings import Dagger
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.pipeline.recipe import load_recipe, with_overrides
 from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import conduct

@@ -9,7 +9,7 @@ from lanista.cli import main as cli
 from lanista.cli.main import parse
 from lanista.cli.train.league import LeagueCommand
 from lanista.league.population import Population
-from lanista.nets.policy_file import read_header, save_policy
+from lanista.nets.files.policy_file import read_header, save_policy
 from lanista.runs.folder import saved_settings
 from lanista.runs.settings import load_settings
 from lanista.training.learner_loop import LearnerLoop

@@ -17,7 +17,7 @@ from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
 from lanista.live.learner.ledger import reading
 from lanista.live.players import arena as arena_player
-from lanista.nets.policy_format import read_header
+from lanista.nets.files.policy_format import read_header
 from lanista.pipeline.live_run import arena, session, venues
 from lanista.pipeline.live_run.arena import Arena
 from lanista.pipeline.live_run.venue import Ground, Setup

@@ -21,9 +21,9 @@ from lanista.live.files.spool import Spool
 from lanista.live.learner.ledger import GameRow, reading
 from lanista.live.players import starcraft as starcraft_player
 from lanista.live.sc2 import first_policy
-from lanista.nets.champions import policy_file
+from lanista.nets.files.champions import policy_file
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 from lanista.pipeline.live_run.session import prepare
 from lanista.pipeline.live_run.showdown import Showdown

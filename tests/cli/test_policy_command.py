@@ -14,8 +14,8 @@ from lanista.cli.main import main
 from lanista.games import registry
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.learner.ledger import NAME, GameRow, Ledger
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 
 

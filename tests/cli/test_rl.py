@@ -20,7 +20,7 @@ from lanista.cli import main as cli
 from lanista.cli.train.league import LeagueCommand
 from lanista.cli.train.rl import RL, with_flags
 from lanista.errors import LanistaError
-from lanista.nets.policy_file import read_header, save_policy
+from lanista.nets.files.policy_file import read_header, save_policy
 from lanista.pipeline import budget, defaults
 from lanista.pipeline.recipes import alphastar
 from lanista.runs.folder import folder_of, saved_settings

@@ -58,7 +58,7 @@ def test_an_imitation_whose_policy_could_not_be_saved_does_not_begin(
 def test_settings_that_no_header_can_hold_are_refused_before_the_first_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lanista.nets import policy_format
+    from lanista.nets.files import policy_format
 
     monkeypatch.setattr(policy_format, "MOST_HEADER", 200)
     with pytest.raises(LanistaError, match=r"A policy cannot be saved: .*"):

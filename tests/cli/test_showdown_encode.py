@@ -18,8 +18,8 @@ from lanista.games.showdown.sim.battles import Battles
 from lanista.games.showdown.spectating.logs import Log, read_logs
 from lanista.games.showdown.spectating.rows import read_battle
 from lanista.games.showdown.teams.pool import EXAMPLES, load_pool
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "games" / "showdown"))

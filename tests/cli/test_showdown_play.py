@@ -25,8 +25,8 @@ from lanista.games.registry import make, make_bot
 from lanista.games.showdown.local_servers.server import Server
 from lanista.games.showdown.teams.pool import EXAMPLES
 from lanista.live.showdown.connection import ServerError, is_for, is_loopback, websocket_url
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 
 TEAM = EXAMPLES / "goodstuff.txt"

@@ -22,8 +22,8 @@ from showdown_play import needs_simulator
 
 from lanista.cli.main import main
 from lanista.games import registry
+from lanista.nets.files.policy_file import read_header
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import read_header
 from lanista.nets.settings import Network
 from lanista.runs.database import RunDatabase
 from lanista.runs.folder import saved_settings

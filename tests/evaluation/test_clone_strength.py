@@ -11,8 +11,8 @@ from lanista.evaluation.clone_strength import _difference, imitated, manners, me
 from lanista.evaluation.standings import summarise
 from lanista.games import registry
 from lanista.games.beastybar.game import BeastyBar
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 from lanista.rollout import Results, Schedule, Table, play, rotations
 from lanista.rollout.inference.policy_players import policy_player

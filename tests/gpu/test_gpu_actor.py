@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from lanista.games import registry
 from lanista.games.contract import Decisions, Game
-from lanista.learn.batch import Batch, to_device
 from lanista.learn.learner import Learner
-from lanista.learn.minibatches import cut
 from lanista.learn.settings import Learning
+from lanista.learn.update.batch import Batch, to_device
+from lanista.learn.update.minibatches import cut
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
@@ -201,7 +201,7 @@ def test_graphs_of_several_sizes_share_memory_and_stay_right_in_any_order() -> N
         rows = np.arange(size)
         same(recorded.choose(decisions, rows), plain.choose(decisions, rows))
     made = list(recorded._recorded._by_size.values())  # type: ignore[union-attr]
-    assert len(made) == 3
+    assert len(made) == 4
     assert {each.graph.pool() for each in made} == {recorded.lane.graph_memory}
 
 

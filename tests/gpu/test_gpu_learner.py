@@ -14,10 +14,10 @@ import torch
 from lanista.data.trajectory import Unrolls
 from lanista.games import registry
 from lanista.learn import returns
-from lanista.learn.batch import to_device
 from lanista.learn.learner import BrokenLossError, Learner
-from lanista.learn.minibatches import cut, cut_there
 from lanista.learn.settings import Learning
+from lanista.learn.update.batch import to_device
+from lanista.learn.update.minibatches import cut, cut_there
 from lanista.nets.settings import Network
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lanista.nets.policy_file import save_policy
+from lanista.nets.files.policy_file import save_policy
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of
 from lanista.runs.settings import RunSettings, load_settings

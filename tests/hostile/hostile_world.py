@@ -28,7 +28,7 @@ from lanista.games import make, make_bot
 from lanista.games.bot_files import bot_from_file
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
-from lanista.nets import policy_format
+from lanista.nets.files import policy_format
 from lanista.runs.settings import load_settings
 from lanista.training.loop import train
 

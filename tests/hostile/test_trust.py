@@ -18,10 +18,10 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.foreign import checked_digest
 from lanista.games import registry, trust
 from lanista.games.bot_files import bot_from_file, bot_with_digest
-from lanista.nets import policy_format
+from lanista.nets.files import policy_format
+from lanista.nets.files.policy_file import load_policy, save_policy
+from lanista.nets.files.policy_format import PolicyFileError, read_header
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy, save_policy
-from lanista.nets.policy_format import PolicyFileError, read_header
 from lanista.nets.settings import Network
 from lanista.runs.folder import bot_path, policy_path, saved_settings
 

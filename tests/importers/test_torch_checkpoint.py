@@ -20,8 +20,8 @@ from lanista.games import registry
 from lanista.importers.pickle_reading import Call, PickleReadingError, read_pickle
 from lanista.importers.torch_checkpoint import CheckpointError, TorchCheckpoint
 from lanista.importers.weight_mapping import WeightMapping, mapped_policy, read_mapping
+from lanista.nets.files.policy_file import load_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
 
 SPEC = registry.spec_of("kuhn")

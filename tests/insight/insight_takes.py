@@ -9,8 +9,8 @@ import torch
 from lanista.data.records import Header
 from lanista.games import registry
 from lanista.insight.films import Take
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 from lanista.rollout import rotations
 from lanista.rollout.match_runner import Table, play

@@ -15,8 +15,8 @@ from lanista.games import registry
 from lanista.games.scenes import everybody
 from lanista.insight.films import Take, film
 from lanista.insight.opinions import Adviser
+from lanista.nets.files.value_file import VALUE, value_bytes
 from lanista.nets.policy import Critic, Policy
-from lanista.nets.value_file import VALUE, value_bytes
 
 
 @pytest.mark.parametrize("name", ["beastybar", "kuhn", "openspiel:connect_four", "arena"])

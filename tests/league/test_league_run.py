@@ -17,7 +17,7 @@ from lanista.files import write_bytes
 from lanista.games import registry
 from lanista.league.population import Population
 from lanista.learn.learner import Learner
-from lanista.nets.policy_file import load_policy, save_policy
+from lanista.nets.files.policy_file import load_policy, save_policy
 from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.database import RunDatabase
 from lanista.runs.folder import folder_of

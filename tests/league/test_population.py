@@ -10,7 +10,7 @@ from pipeline_runs import same as same_state
 from lanista.games import make_bot, registry
 from lanista.league.matchmaking import Meeting
 from lanista.league.population import Population
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.rollout.collector import LEARNER
 from lanista.runs.checkpoints import Checkpoints, read_state
 from lanista.runs.database import RunDatabase

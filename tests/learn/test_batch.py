@@ -14,9 +14,9 @@ from small_runs import kuhn_run, leduc_run
 from torch import Tensor
 
 from lanista.data.trajectory import ALL, HEAVY, LANES, ROWS, Unrolls, join, moved, to_arrays
-from lanista.learn.batch import Batch, kinds_of, to_device
-from lanista.learn.minibatches import cut, cut_there
 from lanista.learn.settings import Learning
+from lanista.learn.update.batch import Batch, kinds_of, to_device
+from lanista.learn.update.minibatches import cut, cut_there
 from lanista.nets.settings import Network
 
 CPU = torch.device("cpu")

@@ -16,10 +16,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lanista.learn import loss_terms
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.losses import Term
-from lanista.learn.optimiser_step import BrokenLossError as Broken
-from lanista.learn.optimiser_step import norm_of, shares_of
 from lanista.learn.settings import Learning
 from lanista.learn.term_table import LOSSES, LossTerm
+from lanista.learn.update.optimiser_step import BrokenLossError as Broken
+from lanista.learn.update.optimiser_step import norm_of, shares_of
 
 STEPS = Learning(terms={**VALUE, "entropy": 0.1}, epochs=2, minibatches=3, lr=0.01)
 

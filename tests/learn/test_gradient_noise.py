@@ -9,9 +9,9 @@ import torch
 from made_up_unrolls import OneHead, unrolls_for
 
 from lanista.errors import LanistaError
-from lanista.learn.gradient_noise import NoiseScale, noise_of, square_of
 from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
+from lanista.learn.update.gradient_noise import NoiseScale, noise_of, square_of
 from lanista.nets.settings import Network
 
 SPEC = OneHead().spec

@@ -16,11 +16,11 @@ from torch import Tensor
 from lanista.data.equal_rows import equal_rows
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
-from lanista.learn import batch as batch_module
 from lanista.learn.learner import BrokenLossError, Learner
-from lanista.learn.minibatches import cut
 from lanista.learn.settings import Learning
-from lanista.learn.step_metrics import Readings, read
+from lanista.learn.update import batch as batch_module
+from lanista.learn.update.minibatches import cut
+from lanista.learn.update.step_metrics import Readings, read
 from lanista.nets.settings import Network
 
 LOSSES: dict[str, dict[str, Any]] = {

@@ -10,7 +10,7 @@ from small_runs import VALUE, kuhn_run
 
 from lanista.data.trajectory import Unrolls
 from lanista.learn.settings import Learning
-from lanista.learn.step_metrics import Readings, read
+from lanista.learn.update.step_metrics import Readings, read
 
 
 def test_the_loss_of_an_update_is_the_mean_over_its_steps() -> None:

@@ -13,7 +13,7 @@ import resource
 import sys
 import threading
 import numpy as np
-from lanista.learn.malloc import keep_freed_memory
+from lanista.learn.update.malloc import keep_freed_memory
 if sys.argv[1] == "keep" and not keep_freed_memory():
     sys.exit("unsupported")
 def again():

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from lanista.learn.step_metrics import Readings, mean_of, read
+from lanista.learn.update.step_metrics import Readings, mean_of, read
 
 
 def test_numbers_of_parts_are_added_by_their_shares() -> None:

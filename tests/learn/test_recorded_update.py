@@ -15,12 +15,12 @@ from small_runs import RECURRENT, SMALL, VALUE, Run, leduc_run
 from lanista.data.trajectory import Unrolls, join, moved
 from lanista.errors import LanistaError
 from lanista.games import make
-from lanista.learn.batch import Padded
 from lanista.learn.learner import BrokenLossError, Learner
-from lanista.learn.minibatches import cut_there, recordable
-from lanista.learn.recorded_update import RecordedUpdate, Scalars, Table, fitting
 from lanista.learn.settings import Learning
-from lanista.learn.step_metrics import Readings
+from lanista.learn.update.batch import Padded
+from lanista.learn.update.minibatches import cut_there, recordable
+from lanista.learn.update.recorded import RecordedUpdate, Scalars, Table, fitting
+from lanista.learn.update.step_metrics import Readings
 from lanista.nets.settings import Network
 
 TERMS = {**VALUE, "entropy": 0.05, "upgo": 0.1, "magnet": 0.1, "behaviour": 0.1}

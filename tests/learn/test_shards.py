@@ -20,7 +20,7 @@ from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
-from lanista.learn.shards import Threads, added, by_decisions, by_matches, gradients_of
+from lanista.learn.update.shards import Threads, added, by_decisions, by_matches, gradients_of
 from lanista.nets.settings import Network
 
 TERMS = {
@@ -218,7 +218,7 @@ def test_one_thread_is_the_callers_own() -> None:
 
 def test_threads_do_not_keep_a_process_alive() -> None:
     script = (
-        "from lanista.learn.shards import Threads\n"
+        "from lanista.learn.update.shards import Threads\n"
         "threads = Threads(2)\n"
         "print(threads.map(str, [1, 2, 3]))\n"
     )

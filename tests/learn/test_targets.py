@@ -14,11 +14,11 @@ from small_runs import SMALL, VALUE, Run, TwoArms, leduc_run
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
 from lanista.games import Facts, Head, View
-from lanista.learn.batch import Batch
-from lanista.learn.forward import Forward
 from lanista.learn.loss_terms import LossInputs
 from lanista.learn.settings import Learning
-from lanista.learn.update_targets import loss_inputs, scaled
+from lanista.learn.update.batch import Batch
+from lanista.learn.update.forward import Forward
+from lanista.learn.update.targets import loss_inputs, scaled
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic
 

@@ -127,7 +127,7 @@ def offered(ledger: Ledger, update: int, kind: str, reason: str) -> None:
 
 def certain_policy() -> bytes:
     """Return a policy that plays one action nearly always."""
-    from lanista.nets.policy_format import encode
+    from lanista.nets.files.policy_format import encode
 
     shapes = {
         "torso.layers.0.weight": (8, 4 + LENGTH - 1),

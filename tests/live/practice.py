@@ -21,8 +21,8 @@ from lanista.live.learner.background_learner import BackgroundLearner
 from lanista.live.learner.settings import Gate, LiveSettings
 from lanista.live.learner.weights import Weights
 from lanista.live.promotion.sequential_test import Rule
+from lanista.nets.files.policy_file import load_policy, policy_bytes
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy, policy_bytes
 from lanista.nets.settings import Network
 
 NETWORK = Network("mlp", width=8, layers=1)

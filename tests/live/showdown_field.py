@@ -23,8 +23,8 @@ from lanista.games.showdown.sim.battles import Battles
 from lanista.games.showdown.teams.pool import EXAMPLES, load_pool
 from lanista.live.showdown.player import ServerPlayer
 from lanista.live.showdown.players import Fixed
+from lanista.nets.files.policy_file import policy_bytes
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import policy_bytes
 from lanista.nets.settings import Network
 from lanista.rollout.inference.policy_players import policy_player
 

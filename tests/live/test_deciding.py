@@ -23,7 +23,7 @@ from toy import (
 
 from lanista.live.agent.inference import Decider, OnnxError, _refuse_difference, load
 from lanista.live.files.policy_folder import PolicyFolder
-from lanista.nets.portable import load_portable
+from lanista.nets.portable.runtime import load_portable
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ needs_onnx = pytest.mark.skipif(
 def test_a_policy_with_memory_runs_in_onnx_runtime_and_says_what_numpy_says(
     tmp_path: Path,
 ) -> None:
-    from lanista.nets.export import onnx_bytes
-    from lanista.nets.policy_file import load_policy
+    from lanista.nets.files.policy_file import load_policy
+    from lanista.nets.portable.export import onnx_bytes
 
     folder, digest = remembering(tmp_path)
     path = folder.path_of(digest)
@@ -122,8 +122,8 @@ def test_a_policy_with_memory_runs_in_onnx_runtime_and_says_what_numpy_says(
 
 @needs_onnx
 def test_a_decision_of_onnx_runtime_needs_no_torch(tmp_path: Path) -> None:
-    from lanista.nets.export import onnx_bytes
-    from lanista.nets.policy_file import load_policy
+    from lanista.nets.files.policy_file import load_policy
+    from lanista.nets.portable.export import onnx_bytes
 
     folder, digest = remembering(tmp_path)
     path = folder.path_of(digest)
@@ -175,8 +175,8 @@ def remembering(path: Path, seed: int = 0) -> tuple[PolicyFolder, str]:
     """Return a folder in which an LSTM plays, and its digest."""
     import torch
 
+    from lanista.nets.files.policy_file import policy_bytes
     from lanista.nets.policy import Policy
-    from lanista.nets.policy_file import policy_bytes
     from lanista.nets.settings import Network
 
     torch.manual_seed(seed)

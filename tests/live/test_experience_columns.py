@@ -15,7 +15,7 @@ from toy import CHOICES
 from lanista.live.files.game_file import GameFile
 from lanista.live.learner.experience import TrainingGame, predictions, unrolls_of
 from lanista.live.learner.weights import Weights
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.nets.settings import Network
 
 LSTM = Network("lstm", width=8, layers=1)

@@ -24,7 +24,7 @@ from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.learner.background_learner import BackgroundLearner
 from lanista.live.promotion.ope_veto import recorded_opinion
 from lanista.live.promotion.sequential_test import Rule
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.nets.settings import Network
 
 

@@ -26,7 +26,7 @@ from toy import HERE, view
 from lanista.errors import LanistaError, RefusedError
 from lanista.live.learner.background_learner import BackgroundLearner
 from lanista.live.learner.ledger import NAME, GameRow, reading
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.runs.checkpoints import write_state
 
 SECOND = """

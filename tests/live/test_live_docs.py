@@ -17,7 +17,7 @@ from lanista.live.agent.agent import Report
 from lanista.live.agent.game_writer import Written
 from lanista.live.files.game_file import ARRAYS, read
 from lanista.live.files.policy_folder import PolicyFolder
-from lanista.nets.policy_format import read_header
+from lanista.nets.files.policy_format import read_header
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "live.md").read_text(encoding="utf-8")
 

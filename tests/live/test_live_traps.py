@@ -25,7 +25,7 @@ from lanista.live.agent.policy_watcher import Current
 from lanista.live.files.game_file import GameFile, read
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
-from lanista.nets import policy_file
+from lanista.nets.files import policy_file
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout import Table, play

@@ -20,8 +20,8 @@ from lanista.live.files.game_header import (
     header_bytes,
     refuse_nonsense,
 )
-from lanista.nets.policy_format import read as read_policy
-from lanista.nets.portable import PortablePolicy
+from lanista.nets.files.policy_format import read as read_policy
+from lanista.nets.portable.runtime import PortablePolicy
 
 CHANCES = np.array([0.1, 0.3, 0.6, 0.25, 0.75], "<f4")
 """Of the toy's five choices, three of one head and two of the other; it plays (2, 1)."""

@@ -32,8 +32,8 @@ from lanista.live.sc2 import (
     share_in_sight,
     situation_of,
 )
-from lanista.nets import policy_format
-from lanista.nets.portable import load_portable
+from lanista.nets.files import policy_format
+from lanista.nets.portable.runtime import load_portable
 
 AREA = SimpleNamespace(x=1, y=2, width=4, height=2)
 Result = Enum("Result", "Victory Defeat Tie Undecided")

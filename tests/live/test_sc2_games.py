@@ -16,7 +16,7 @@ import pytest
 from lanista.live.files import game_file
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.sc2 import INTERVAL, Strategy, features, first_policy, situation_of
-from lanista.nets import policy_format
+from lanista.nets.files import policy_format
 
 pytest.importorskip("sc2", reason="burnysc2 is not installed")
 

@@ -18,8 +18,8 @@ from lanista.live.files.game_file import read
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
 from lanista.live.players.showdown import _parser, play_on
+from lanista.nets.files.policy_file import policy_bytes
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import policy_bytes
 from lanista.nets.settings import Network
 
 SPEC = describe(FORMAT, "mirror", "", "any", 2)

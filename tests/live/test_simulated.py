@@ -24,9 +24,9 @@ from lanista.live.learner.background_learner import BackgroundLearner
 from lanista.live.promotion import simulator_trial as simulated_trials
 from lanista.live.promotion.sequential_test import Rule
 from lanista.live.promotion.simulator_trial import refuse_unknown_game, simulate, unit_scores
+from lanista.nets.files.policy_file import policy_bytes
+from lanista.nets.files.policy_format import read_header
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import policy_bytes
-from lanista.nets.policy_format import read_header
 from lanista.nets.settings import Network
 from lanista.rollout.match_runner import Results
 from lanista.rollout.schedule import Schedule

@@ -14,7 +14,7 @@ from lanista.live.files.game_file import GameFile, read
 from lanista.live.files.game_header import GameHeader, Layout
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
-from lanista.nets.policy_format import PolicyHeader, encode
+from lanista.nets.files.policy_format import PolicyHeader, encode
 from lanista.nets.settings import Network
 
 HERE = Path(__file__).parent

@@ -10,9 +10,9 @@ from lanista.cli.main import main
 from lanista.errors import LanistaError
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.showdown.casting import who_is
-from lanista.nets import champions
-from lanista.nets.champions import champion_names, policy_file
-from lanista.nets.policy_file import read_header
+from lanista.nets.files import champions
+from lanista.nets.files.champions import champion_names, policy_file
+from lanista.nets.files.policy_file import read_header
 from lanista.pipeline.recipe import load_recipe
 from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import conduct

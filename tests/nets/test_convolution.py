@@ -13,8 +13,8 @@ from positions import anything, eager_policy
 from lanista.errors import LanistaError
 from lanista.games.contract import Facts, Field, GameError, Head, Observation, Spec
 from lanista.nets.boards import board_columns, board_of
-from lanista.nets.policy_file import PolicyFileError, load_policy, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.files.policy_file import PolicyFileError, load_policy, save_policy
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
 
 FIELDS = (
@@ -78,7 +78,7 @@ def test_a_block_sees_a_stone_wherever_it_lies() -> None:
 def test_onnx_says_what_torch_says_of_boards(tmp_path: Path) -> None:
     pytest.importorskip("pyspiel")
     from lanista.games import registry
-    from lanista.nets import export
+    from lanista.nets.portable import export
 
     name = "openspiel:breakthrough(rows=4,columns=4)"
     spec = registry.spec_of(name)

@@ -12,13 +12,13 @@ from positions import KINDS, eager_policy, positions, small, spec_of
 
 from lanista.errors import LanistaError
 from lanista.games import registry
-from lanista.nets import export
 from lanista.nets.dropout import Dropout, dropping
+from lanista.nets.files.policy_file import load_policy, save_policy
+from lanista.nets.files.tensor_shapes import tensor_shapes
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.portable import export
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
-from lanista.nets.tensor_shapes import tensor_shapes
 from lanista.nets.torsos import Block
 
 CPU = torch.device("cpu")

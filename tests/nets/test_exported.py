@@ -11,10 +11,10 @@ import torch
 from positions import KINDS, eager_policy, positions, small, spec_of
 
 from lanista.games import registry
-from lanista.nets import export
-from lanista.nets.onnx_runtime import onnx_runner
-from lanista.nets.policy_file import LoadedPolicy, load_policy, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.files.policy_file import LoadedPolicy, load_policy, save_policy
+from lanista.nets.portable import export
+from lanista.nets.portable.onnx_runtime import onnx_runner
+from lanista.nets.portable.runtime import load_portable
 
 needs_onnx = pytest.mark.skipif(
     not all(importlib.util.find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime")),

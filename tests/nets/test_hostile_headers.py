@@ -22,11 +22,11 @@ from positions import GAMES, IDS, KINDS, eager_policy, small, spec_of
 
 from lanista.games.contract import Facts, Field, Group, Head, Observation, References, Role, Spec
 from lanista.nets.encoders import FlatEncoder
+from lanista.nets.files.policy_file import PolicyFileError, load_policy, policy_bytes, read_header
+from lanista.nets.files.tensor_shapes import tensor_shapes
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import PolicyFileError, load_policy, policy_bytes, read_header
-from lanista.nets.portable import load_portable
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
-from lanista.nets.tensor_shapes import tensor_shapes
 
 SPEC = Spec(
     "toy",
@@ -130,8 +130,8 @@ CHILD = """
 import resource, struct, sys
 from pathlib import Path
 from lanista.errors import LanistaError
-from lanista.nets.policy_file import load_policy, read_header
-from lanista.nets.portable import load_portable
+from lanista.nets.files.policy_file import load_policy, read_header
+from lanista.nets.portable.runtime import load_portable
 from lanista.live.agent.inference import load
 import hashlib, torch
 torch.set_num_threads(1)

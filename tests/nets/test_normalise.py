@@ -14,14 +14,14 @@ from positions import KINDS, anything, eager_policy, positions, small, spec_of
 
 from lanista.errors import LanistaError
 from lanista.games import registry
-from lanista.nets import export
+from lanista.nets.files.policy_file import PolicyFileError, load_policy, save_policy
+from lanista.nets.files.tensor_shapes import tensor_shapes
 from lanista.nets.normal_columns import LEAST, REMEMBERED, number_scales
 from lanista.nets.normalise import NormalisedTorso, copy_running, observe
 from lanista.nets.policy import Critic, Policy
-from lanista.nets.policy_file import PolicyFileError, load_policy, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.portable import export
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
-from lanista.nets.tensor_shapes import tensor_shapes
 
 ARENA = spec_of("arena")
 NUMBERS = number_scales(ARENA.observation) > 0

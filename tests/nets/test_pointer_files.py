@@ -13,12 +13,12 @@ from described_games import DISCARD, MOOD, PAIR, POINTER, eager, layout, spec, v
 
 from lanista.games import registry
 from lanista.games.contract import Group, Head, References, Role
-from lanista.nets import pointers
-from lanista.nets.export import TOLERANCE, export_policy, onnx_bytes
-from lanista.nets.onnx_runtime import onnx_runner
+from lanista.nets.files.policy_file import PolicyFileError, load_policy, policy_bytes, save_policy
+from lanista.nets.heads import pointers
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import PolicyFileError, load_policy, policy_bytes, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.portable.export import TOLERANCE, export_policy, onnx_bytes
+from lanista.nets.portable.onnx_runtime import onnx_runner
+from lanista.nets.portable.runtime import load_portable
 
 
 def _masks(rows: int, choices: int) -> Any:

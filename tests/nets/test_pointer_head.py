@@ -25,7 +25,7 @@ from positions import spec_of
 
 from lanista.errors import LanistaError
 from lanista.games.contract import Head, References, Role
-from lanista.nets import pointer_head, pointers
+from lanista.nets.heads import pointer_head, pointers
 from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
 

@@ -22,15 +22,15 @@ import warm_python
 from positions import KINDS, anything, eager_policy, small, spec_of
 
 from lanista.games.contract import Facts, Field, Head, Observation
-from lanista.nets.policy import Policy
-from lanista.nets.policy_file import (
+from lanista.nets.files.policy_file import (
     PolicyFileError,
     load_policy,
     policy_bytes,
     read_header,
     save_policy,
 )
-from lanista.nets.portable import load_portable
+from lanista.nets.policy import Policy
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
 
 
@@ -129,7 +129,7 @@ def test_a_new_process_loads_what_was_saved(tmp_path: Path) -> None:
     seen.tofile(tmp_path / "seen")
     code = (
         "import sys, numpy as np, torch\n"
-        "from lanista.nets.policy_file import load_policy\n"
+        "from lanista.nets.files.policy_file import load_policy\n"
         "torch.set_num_threads(1)\n"
         "seen = np.fromfile(sys.argv[2], np.uint8).reshape(9, -1)\n"
         "with torch.no_grad():\n"
@@ -354,7 +354,7 @@ KILLED = """
 import sys, torch
 from lanista.games import registry
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.settings import Network
 spec = registry.make("kuhn").spec
 policy = Policy(spec, Network("mlp", width=512, layers=3))

@@ -12,8 +12,8 @@ from positions import GAMES, IDS, KINDS, eager_policy, positions, small, spec_of
 
 from lanista.games.contract import Facts, Field, Head, Observation, Spec
 from lanista.games.streams import uniforms
-from lanista.nets.policy_file import PolicyFileError, load_policy, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.files.policy_file import PolicyFileError, load_policy, save_policy
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
 
 
@@ -98,7 +98,7 @@ def test_torch_is_never_imported(tmp_path: Path) -> None:
         "import sys\n"
         "sys.modules['torch'] = None\n"  # Whoever imports it now fails.
         "import numpy as np\n"
-        "from lanista.nets.portable import load_portable\n"
+        "from lanista.nets.portable.runtime import load_portable\n"
         "policy = load_portable(sys.argv[1])\n"
         "actions, _ = policy.act(np.ones((2, 11), np.uint8), np.ones((2, 2), bool))\n"
         "assert actions.shape == (2, 1)\n"

@@ -14,11 +14,11 @@ from described_games import POINTER, spec, views
 from lanista.errors import LanistaError
 from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.observation.description import describe
-from lanista.nets.export import TOLERANCE, onnx_bytes
-from lanista.nets.onnx_runtime import onnx_runner
+from lanista.nets.files.policy_file import load_policy, save_policy
 from lanista.nets.policy import Policy, parameter_count
-from lanista.nets.policy_file import load_policy, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.portable.export import TOLERANCE, onnx_bytes
+from lanista.nets.portable.onnx_runtime import onnx_runner
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
 
 needs_onnx = pytest.mark.skipif(

@@ -9,11 +9,11 @@ from positions import eager_policy, positions, spec_of
 
 from lanista.errors import LanistaError
 from lanista.games import registry
-from lanista.nets.export import export_policy
+from lanista.nets.files.policy_file import load_policy, save_policy
+from lanista.nets.files.policy_format import PolicyFileError
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy, save_policy
-from lanista.nets.policy_format import PolicyFileError
-from lanista.nets.portable import load_portable
+from lanista.nets.portable.export import export_policy
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
 
 TURNED = Network("mlp", width=16, layers=2, symmetry=8)

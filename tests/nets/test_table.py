@@ -11,8 +11,8 @@ from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
-from lanista.nets.policy_file import PolicyFileError, load_policy, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.files.policy_file import PolicyFileError, load_policy, save_policy
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
 from lanista.nets.table import table_policy
 from lanista.nets.table_rows import TableRows, keys_of, sorted_table

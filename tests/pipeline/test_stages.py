@@ -18,7 +18,7 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.evaluation.evaluator import probabilities
 from lanista.games.registry import bot_names, entry
 from lanista.games.trees.exact import exact_nash_conv
-from lanista.nets.policy_file import load_policy, read_header
+from lanista.nets.files.policy_file import load_policy, read_header
 from lanista.pipeline.recipe import (
     Imitating,
     load_recipe,

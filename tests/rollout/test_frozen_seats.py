@@ -14,8 +14,8 @@ from lanista.games import make, make_bot
 from lanista.learn import returns
 from lanista.learn.learner import Learner
 from lanista.learn.settings import Learning
+from lanista.nets.files.policy_file import load_policy, save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy, save_policy
 from lanista.nets.settings import Network
 from lanista.rollout.collector import LEARNER, Collector
 from lanista.rollout.inference.actor import Actor

@@ -9,7 +9,7 @@ from pipeline_runs import KUHN, same, settings_of
 
 from lanista.errors import LanistaError
 from lanista.exploiters.best_response import ResponseSettings
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.rollout.launchers.table import LAUNCHERS, Launcher
 from lanista.runs.settings import Rollouts, load_settings
 from lanista.training.loop import train

@@ -20,12 +20,12 @@ from lanista.cli.main import main
 from lanista.evaluation.evaluator import probabilities
 from lanista.games.contract import Decisions, Game
 from lanista.live.agent.inference import load as load_decider
-from lanista.nets.export import onnx_bytes
+from lanista.nets.files.policy_file import load_policy, save_policy
 from lanista.nets.finite import NotFiniteError
-from lanista.nets.onnx_runtime import onnx_runner
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy, save_policy
-from lanista.nets.portable import load_portable
+from lanista.nets.portable.export import onnx_bytes
+from lanista.nets.portable.onnx_runtime import onnx_runner
+from lanista.nets.portable.runtime import load_portable
 from lanista.nets.settings import Network
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.device_transfer import Lane

@@ -15,8 +15,8 @@ from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Spec
+from lanista.nets.files.policy_file import PolicyFileError, load_policy, save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import PolicyFileError, load_policy, save_policy
 from lanista.nets.settings import Network
 from lanista.rollout import Results, Table, play, rotations
 from lanista.rollout.inference.policy_players import ensemble_player, policy_player

@@ -13,10 +13,10 @@ from lanista.errors import LanistaError
 from lanista.evaluation.lineup import lineup, searching
 from lanista.games.registry import make, make_bot, spec_of
 from lanista.learn.settings import Learning
+from lanista.nets.files.policy_file import load_policy, save_policy
+from lanista.nets.files.value_file import VALUE, load_value, value_bytes
 from lanista.nets.policy import Critic, Policy
-from lanista.nets.policy_file import load_policy, save_policy
 from lanista.nets.settings import Network
-from lanista.nets.value_file import VALUE, load_value, value_bytes
 from lanista.rollout import rotations
 from lanista.rollout.inference.search_player import search_player
 from lanista.rollout.match_runner import Results, Table, play

@@ -10,7 +10,7 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.games import registry
 from lanista.games.bot_files import bot_from_file
 from lanista.games.registry import make
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.rollout.inference.row_blocks import BLOCK
 from lanista.runs.folder import bot_path, folder_of, policy_path, saved_settings
 from lanista.runs.players import make_player

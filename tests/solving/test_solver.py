@@ -11,7 +11,7 @@ from safetensors.numpy import load, save
 from lanista.errors import LanistaError, RefusedError
 from lanista.evaluation.evaluator import probabilities
 from lanista.games.trees.exact import exact_nash_conv, information_tree
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.solving import solver as solver_module
 from lanista.solving.solver import SolveSettings, next_look, solve
 from lanista.solving.state import load_state, save_state, state_path

@@ -6,7 +6,7 @@ import pytest
 import torch
 from pipeline_runs import SMALL, Listener, killed, same_run, settings_of
 
-from lanista.nets.policy_file import load_policy, read_header
+from lanista.nets.files.policy_file import load_policy, read_header
 from lanista.runs.folder import folder_of
 from lanista.runs.reader import RunReader
 from lanista.runs.schema import EventRow, LineupRow

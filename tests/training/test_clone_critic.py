@@ -15,8 +15,8 @@ from safetensors.torch import load_file
 from lanista.games.registry import spec_of
 from lanista.learn.imitation.settings import Dagger, Imitation
 from lanista.learn.settings import Learning
+from lanista.nets.files.policy_file import load_policy
 from lanista.nets.policy import Critic
-from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
 from lanista.runs.settings import Rollouts, RunSettings
 from lanista.training.critic_file import CRITIC

@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 
 from lanista.games.registry import spec_of
 from lanista.learn.settings import Learning
+from lanista.nets.files.policy_file import load_policy
 from lanista.nets.policy import Critic
-from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
 from lanista.report.reading import read_run
 from lanista.runs.settings import Checkpoints, Rollouts, RunSettings

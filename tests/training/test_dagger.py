@@ -14,8 +14,8 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.games.contract import Decisions
 from lanista.games.registry import make_bot, spec_of
 from lanista.learn.imitation.settings import Dagger, Imitation
+from lanista.nets.files.policy_file import load_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy
 from lanista.nets.settings import Network
 from lanista.training.dagger import Rounds, rounds_of, score_of
 from lanista.training.imitate import Task, imitate

@@ -30,7 +30,7 @@ from pipeline_runs import (
 from lanista.errors import LanistaError, RefusedError
 from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError
-from lanista.nets.policy_file import load_policy, read_header
+from lanista.nets.files.policy_file import load_policy, read_header
 from lanista.runs import checkpoints as checkpoints
 from lanista.runs.database import RunDatabase
 from lanista.runs.folder import Run, folder_of, saved_settings

@@ -12,7 +12,7 @@ from pipeline_runs import KUHN, Listener, last_state, same, same_run, settings_o
 from test_parallel_training import processes_of
 
 from lanista.learn.learner import BrokenLossError
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.rollout.launchers import restarts
 from lanista.rollout.launchers.processes import WorkerError, WorkerProcess
 from lanista.runs.checkpoints import Checkpoints

@@ -16,7 +16,7 @@ from pipeline_runs import ARENA, KUHN, killed, last_state, same, same_run, setti
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.league.population import Population
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.policy_file import load_policy
 from lanista.rollout.launchers import restarts
 from lanista.rollout.launchers.processes import WorkerError
 from lanista.runs.settings import SettingsError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lanista.games.contract import Observation
-from lanista.nets.tensor_shapes import columns
+from lanista.nets.files.tensor_shapes import columns
 
 
 def gated(

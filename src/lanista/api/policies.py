@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from lanista.errors import LanistaError
 from lanista.files import Kind
 from lanista.live.agent.inference import Decider, DecisionError
-from lanista.nets.champions import policy_file
-from lanista.nets.export_kinds import NEW, ONNX
-from lanista.nets.policy_format import PolicyHeader, read
-from lanista.nets.portable import PortablePolicy
+from lanista.nets.files.champions import policy_file
+from lanista.nets.files.policy_format import PolicyHeader, read
+from lanista.nets.portable.export_kinds import NEW, ONNX
+from lanista.nets.portable.runtime import PortablePolicy
 from lanista.output_paths import refuse_unwritable
 
 Action = int | tuple[int, ...]
@@ -164,8 +164,8 @@ def export(
 
     from lanista.evaluation.lineup import game_played_by
     from lanista.games import registry
-    from lanista.nets.export import SLOTS, export_policy
-    from lanista.nets.policy_file import load_policy
+    from lanista.nets.files.policy_file import load_policy
+    from lanista.nets.portable.export import SLOTS, export_policy
 
     torch.set_num_threads(1)
     output = Path(output)

@@ -38,9 +38,9 @@ from lanista.games.trees.exact import (
     PolicyFunction,
     exact_nash_conv,
 )
+from lanista.nets.files.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
 from lanista.nets.finite import refuse_not_finite
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
 from lanista.rollout.inference.policy_players import PolicyPlayer, policy_player
 from lanista.rollout.inference.row_blocks import one_thread
 from lanista.rollout.match_runner import Results, Table, play

@@ -19,7 +19,7 @@ from lanista.games.bot_files import bot_from_file, is_bot_file
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.games.registry import MakeBot
-from lanista.nets.champions import is_champion, policy_file
+from lanista.nets.files.champions import is_champion, policy_file
 from lanista.rollout.match_runner import Table
 from lanista.runs import start
 from lanista.runs.folder import folder_of
@@ -131,7 +131,7 @@ class Lineup:
         )
 
     def _searcher(self, word: str, file: str, simulations: int, spec: Spec) -> Player:
-        from lanista.nets.value_file import VALUE
+        from lanista.nets.files.value_file import VALUE
         from lanista.rollout.inference.search_player import search_player
 
         if "+" in file and not Path(file).is_file():

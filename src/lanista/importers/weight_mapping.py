@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from lanista.errors import LanistaError, nearest
 from lanista.games import registry
 from lanista.games.contract import Spec
+from lanista.nets.files.tensor_shapes import tensor_shapes
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
-from lanista.nets.tensor_shapes import tensor_shapes
 from lanista.runs.serialise import build
 from lanista.yaml_text import read_yaml
 

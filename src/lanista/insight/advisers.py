@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanista.errors import LanistaError
 from lanista.evaluation.lineup import Lineup, is_policy, searching
-from lanista.nets.champions import champion_names
+from lanista.nets.files.champions import champion_names
 
 
 def adviser_word(lineup: Lineup, given: str | None = None) -> str:

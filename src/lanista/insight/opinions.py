@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from lanista.games.bots import legal_choices
 from lanista.games.contract import Decisions, Game, Spec
 from lanista.games.scenes import Board, choice_words, heads_that_count
-from lanista.nets.champions import policy_file
+from lanista.nets.files.champions import policy_file
+from lanista.nets.files.policy_file import load_policy
+from lanista.nets.files.value_file import VALUE, load_value
 from lanista.nets.policy import Critic
-from lanista.nets.policy_file import load_policy
-from lanista.nets.value_file import VALUE, load_value
 from lanista.rollout.inference.actor import Actor
 from lanista.runs.folder import folder_of
 

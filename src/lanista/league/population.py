@@ -25,8 +25,8 @@ from lanista.league.roles import (
     snapshot_due,
 )
 from lanista.league.roster import Frozen, LivePlayer, outcomes
-from lanista.nets.policy_file import load_policy, policy_bytes
-from lanista.nets.policy_format import IMITATES, read_header
+from lanista.nets.files.policy_file import load_policy, policy_bytes
+from lanista.nets.files.policy_format import IMITATES, read_header
 from lanista.runs.database import Values
 from lanista.runs.folder import policy_path
 from lanista.runs.league_settings import MAIN, League

@@ -20,18 +20,9 @@ from torch import Tensor
 from lanista.data.trajectory import NEXT, Unrolls, moved
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
-from lanista.learn.acting_metrics import acting_metrics
-from lanista.learn.batch import Batch, Padded, to_device
 from lanista.learn.critic import critic_network, follow_targets, make_critic
-from lanista.learn.forward import Forward, Views, forward
-from lanista.learn.gradient_noise import PARTS, NoiseScale, noise_of, square_of
 from lanista.learn.loss_terms import LossInputs, Weights, counts, term, weighted
 from lanista.learn.losses import Term
-from lanista.learn.malloc import keep_freed_memory
-from lanista.learn.minibatches import Minibatch, cut, cut_there, recordable
-from lanista.learn.optimiser_step import BrokenLossError as BrokenLossError
-from lanista.learn.optimiser_step import Descent, shares_of
-from lanista.learn.recorded_update import RecordedUpdate, Scalars
 from lanista.learn.references import References
 from lanista.learn.schedules import (
     initial_states,
@@ -41,7 +32,17 @@ from lanista.learn.schedules import (
     values_at,
 )
 from lanista.learn.settings import Learning
-from lanista.learn.shards import (
+from lanista.learn.term_table import PULLS, term_entry
+from lanista.learn.update.acting_metrics import acting_metrics
+from lanista.learn.update.batch import Batch, Padded, to_device
+from lanista.learn.update.forward import Forward, Views, forward
+from lanista.learn.update.gradient_noise import PARTS, NoiseScale, noise_of, square_of
+from lanista.learn.update.malloc import keep_freed_memory
+from lanista.learn.update.minibatches import Minibatch, cut, cut_there, recordable
+from lanista.learn.update.optimiser_step import BrokenLossError as BrokenLossError
+from lanista.learn.update.optimiser_step import Descent, shares_of
+from lanista.learn.update.recorded import RecordedUpdate, Scalars
+from lanista.learn.update.shards import (
     Gradients,
     Threads,
     added,
@@ -50,9 +51,8 @@ from lanista.learn.shards import (
     gradients_of,
     shuffled,
 )
-from lanista.learn.step_metrics import Packed, Readings, mean_of, pack, read, read_packed
-from lanista.learn.term_table import PULLS, term_entry
-from lanista.learn.update_targets import (
+from lanista.learn.update.step_metrics import Packed, Readings, mean_of, pack, read, read_packed
+from lanista.learn.update.targets import (
     acting_targets,
     follows_steps,
     loss_inputs,

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from lanista.errors import LanistaError
-from lanista.learn.forward import Views
 from lanista.learn.portfolio import Portfolio, Reference
 from lanista.learn.rnad import FixedPoint, interpolate
 from lanista.learn.settings import Learning
+from lanista.learn.update.forward import Views
 from lanista.nets.normalise import copy_running
 from lanista.nets.policy import Policy, ema_update
 

@@ -22,7 +22,7 @@ from lanista.games.streams import Stream
 from lanista.live.agent.agent import Agent, Report
 from lanista.live.files.game_header import LONGEST_ID
 from lanista.live.files.policy_folder import Pointer, PolicyFolder
-from lanista.nets.policy_format import PolicyHeader, encode, read_header
+from lanista.nets.files.policy_format import PolicyHeader, encode, read_header
 from lanista.nets.settings import Network
 from lanista.text import printable
 

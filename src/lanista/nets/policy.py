@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from lanista.errors import LanistaError
 from lanista.games.contract import Observation, Spec, Symmetry
-from lanista.nets.choices import Choices
 from lanista.nets.distribution import Heads
+from lanista.nets.heads.choices import Choices
+from lanista.nets.heads.pointer_head import PointerChoices
 from lanista.nets.normalise import make_torso
-from lanista.nets.pointer_head import PointerChoices
 from lanista.nets.settings import Network
 from lanista.nets.symmetry import TurnedChoices, TurnedTorso
 from lanista.nets.torsos import Torso

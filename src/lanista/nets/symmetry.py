@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from lanista.games.contract import Head, Symmetry
-from lanista.nets.choices import Choices
+from lanista.nets.heads.choices import Choices
 from lanista.nets.torsos import Torso
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
-    from lanista.nets.policy_format import PolicyHeader
-    from lanista.nets.portable_weights import Weights
+    from lanista.nets.files.policy_format import PolicyHeader
+    from lanista.nets.portable.weights import Weights
 
 DIGITS = 4
 """Numbers of 16 bits that make a key."""
@@ -66,7 +66,7 @@ class TableRows:
 
 
 def portable_table(header: PolicyHeader, weights: Weights) -> Any:
-    """Return the table of a policy file as nets/portable runs torsos."""
+    """Return the table of a policy file as nets/portable/runtime runs torsos."""
     rows, width = header.network.rows or 0, header.network.resolved_width
     keys = weights.take("torso.keys", rows, DIGITS)
     table = TableRows(keys, weights.take("torso.logits", rows, width))

@@ -20,7 +20,7 @@ from lanista.errors import RefusedError
 from lanista.files import remove_leftovers, write_text
 from lanista.foreign import refuse_unsafe_folder
 from lanista.lock import LOCK, holding
-from lanista.nets.champions import policy_file
+from lanista.nets.files.champions import policy_file
 from lanista.pipeline.recipe import RECIPE, PipelineRecipe, load_recipe, read_recipe, recipe_yaml
 from lanista.pipeline.stage import Stage, Stop
 from lanista.pipeline.stages import stages_of

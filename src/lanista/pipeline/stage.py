@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lanista.nets.champions import policy_file
+from lanista.nets.files.champions import policy_file
 from lanista.pipeline.recipe import POLICIES, PipelineRecipe
 from lanista.training.observers import Observer
 

@@ -25,8 +25,8 @@ from lanista.games.trees.exact import (
     QUICK_HISTORIES,
     SMALL_GAMES,
 )
-from lanista.nets.champions import policy_file
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.champions import policy_file
+from lanista.nets.files.policy_file import load_policy
 from lanista.pipeline.recipe import DATA, EVALUATION, Evaluating, PipelineRecipe, Recording
 from lanista.pipeline.stage import (
     Stage,

@@ -15,8 +15,8 @@ import torch
 from lanista.errors import LanistaError
 from lanista.files import write_bytes
 from lanista.games import registry
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 from lanista.pipeline.recipe import (
     POLICIES,

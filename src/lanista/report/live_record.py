@@ -20,7 +20,7 @@ from lanista.live.learner.ledger import NAME, Event, GameRow, Totals, reading
 from lanista.live.learner.settings import LiveSettings
 from lanista.live.promotion.deployment import Deployment, facts_of
 from lanista.live.promotion.gate import Watch
-from lanista.nets.policy_format import PolicyFileError, read_header
+from lanista.nets.files.policy_format import PolicyFileError, read_header
 from lanista.runs.serialise import build, read_yaml
 
 LEARNER, SETTINGS = "learner", "settings.yaml"

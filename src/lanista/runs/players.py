@@ -12,7 +12,7 @@ from lanista.games import registry
 from lanista.games.bot_files import bot_from_file, bot_with_digest, is_bot_file, split_word
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
-from lanista.nets.champions import champion_names, policy_file
+from lanista.nets.files.champions import champion_names, policy_file
 from lanista.rollout.inference.policy_players import policy_player
 from lanista.rollout.inference.row_blocks import BLOCK
 from lanista.runs.folder import bot_path, policy_path

@@ -11,8 +11,8 @@ from lanista.games import registry, trust
 from lanista.games.bot_files import is_bot_file, kept_bot
 from lanista.games.contract import Spec
 from lanista.games.trusted_names import remember_run
-from lanista.nets.champions import policy_file
-from lanista.nets.policy_file import load_policy
+from lanista.nets.files.champions import policy_file
+from lanista.nets.files.policy_file import load_policy
 from lanista.nets.settings import Network
 from lanista.rollout.trajectory_builder import refuse_draw
 from lanista.runs import start

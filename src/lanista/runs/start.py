@@ -13,8 +13,8 @@ from typing import Any
 from lanista.games import registry
 from lanista.games.contract import GameError
 from lanista.games.trusted_names import policy_game, refuse_settings
-from lanista.nets.champions import policy_file
-from lanista.nets.policy_format import read_header, refused
+from lanista.nets.files.champions import policy_file
+from lanista.nets.files.policy_format import read_header, refused
 from lanista.nets.settings import Network
 
 

@@ -19,7 +19,7 @@ from lanista.games import registry
 from lanista.games.contract import Spec
 from lanista.games.trees.exact import information_tree
 from lanista.games.trees.tree import InformationTree, Report
-from lanista.nets.policy_file import save_policy
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.table import table_policy
 from lanista.solving.state import load_state, save_state, state_path
 from lanista.solving.tabular import Method, TabularSolver

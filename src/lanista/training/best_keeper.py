@@ -11,8 +11,8 @@ import hashlib
 from lanista.evaluation.best_policy import BEST, OUTPUT, BestPolicy, Strength, best_body
 from lanista.evaluation.evaluator import Judgement
 from lanista.files import write_bytes
+from lanista.nets.files.policy_file import load_policy, policy_bytes
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import load_policy, policy_bytes
 from lanista.runs.folder import Run, policy_path
 from lanista.runs.schema import EventRow
 from lanista.runs.settings import RunSettings

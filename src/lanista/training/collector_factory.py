@@ -17,9 +17,9 @@ from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.learn.learner import PRECISIONS
-from lanista.learn.minibatches import cut_there
+from lanista.learn.update.minibatches import cut_there
+from lanista.nets.files.policy_file import load_policy
 from lanista.nets.policy import Critic, Policy
-from lanista.nets.policy_file import load_policy
 from lanista.rollout.collect_worker import Line
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor

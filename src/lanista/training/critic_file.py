@@ -17,8 +17,8 @@ from lanista.files import write_bytes
 from lanista.games.open_positions import reason_against_search
 from lanista.learn.critic import critic_network
 from lanista.learn.learner import Learner
+from lanista.nets.files.value_file import VALUE, value_bytes
 from lanista.nets.policy import Critic
-from lanista.nets.value_file import VALUE, value_bytes
 from lanista.runs.folder import folder_of
 from lanista.runs.settings import RunSettings
 

@@ -25,8 +25,8 @@ from lanista.games.contract import Spec
 from lanista.learn.imitation.cloner import Cloner, judged
 from lanista.learn.imitation.report import ImitationReport, report
 from lanista.learn.imitation.settings import Imitation
-from lanista.nets.policy_file import policy_bytes, save_policy
-from lanista.nets.policy_format import IMITATES
+from lanista.nets.files.policy_file import policy_bytes, save_policy
+from lanista.nets.files.policy_format import IMITATES
 from lanista.nets.settings import Network
 from lanista.runs.checkpoints import Checkpoints
 from lanista.runs.folder import folder_of

@@ -19,8 +19,8 @@ from lanista.files import write_bytes
 from lanista.league.exploiter_timing import exploiter_due
 from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError
-from lanista.nets.policy_file import policy_bytes, save_policy
-from lanista.nets.policy_format import POLICY
+from lanista.nets.files.policy_file import policy_bytes, save_policy
+from lanista.nets.files.policy_format import POLICY
 from lanista.runs.database import Values
 from lanista.runs.folder import (
     Run,

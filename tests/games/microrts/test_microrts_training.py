@@ -10,7 +10,7 @@ from pathlib import Path
 from microrts_matches import needs_engine
 
 from lanista.cli import main as cli
-from lanista.nets.policy_file import read_header
+from lanista.nets.files.policy_file import read_header
 from lanista.pipeline.recipes import settings_of
 
 SMALL = [

@@ -15,9 +15,9 @@ from lanista.games.showdown.actions.orders import PREVIEWS, orders_of
 from lanista.games.showdown.formats import FORMATS, format_named
 from lanista.games.showdown.observation.description import describe, observation_of
 from lanista.games.showdown.teams.pool import BUILT_IN, PATTERN
-from lanista.nets.champions import policy_file
-from lanista.nets.policy_file import load_policy
-from lanista.nets.policy_format import read_header
+from lanista.nets.files.champions import policy_file
+from lanista.nets.files.policy_file import load_policy
+from lanista.nets.files.policy_format import read_header
 from lanista.nets.tokens import layout_of
 from lanista.pipeline.recipes import find
 

@@ -35,7 +35,7 @@ from lanista.games.showdown.scripted.damage import (
     power_of,
 )
 from lanista.games.showdown.scripted.fighters import fighter_of_foe, fighter_of_party
-from lanista.nets.policy_format import PolicyFileError, PolicyHeader, read_header
+from lanista.nets.files.policy_format import PolicyFileError, PolicyHeader, read_header
 from lanista.nets.settings import Network
 
 REGI, REGG, REGC = "gen9vgc2025regi", "gen9vgc2024regg", "gen9vgc2023regc"

@@ -10,8 +10,8 @@ import torch
 from match_folders import HOSTILE, recorded
 
 from lanista.games import registry
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 
 

@@ -16,8 +16,8 @@ from lanista.data import read_replays, resimulate
 from lanista.games import registry
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
+from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import save_policy
 from lanista.nets.settings import Network
 from lanista.view.context import ViewContext
 from lanista.view.play import sessions as sessions_module

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lanista.data import read_replays, resimulate
-from lanista.nets.champions import policy_file
+from lanista.nets.files.champions import policy_file
 
 OUTCOMES = ("You win!", "You lose.", "A draw.")
 

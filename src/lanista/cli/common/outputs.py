@@ -60,7 +60,7 @@ class RunFile:
 
     def refuse(self, flag: str, path: Path) -> None:
         """Refuse what does not belong to a run that is there."""
-        from lanista.nets.policy_format import POLICY
+        from lanista.nets.files.policy_format import POLICY
 
         if path.with_name(f"{path.name}.run").is_dir():
             refuse_file(flag, path, POLICY)
@@ -77,7 +77,7 @@ class SolvedFile:
 
     def refuse(self, flag: str, path: Path) -> None:
         """Refuse what does not belong to a solve that is there."""
-        from lanista.nets.policy_format import POLICY
+        from lanista.nets.files.policy_format import POLICY
         from lanista.solving.state import STATE, state_path
 
         state = state_path(path)

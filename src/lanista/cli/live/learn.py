@@ -147,7 +147,7 @@ class Learn:
         """Return the usual settings for what the folder's policy plays."""
         from lanista.live.files.policy_folder import PolicyFolder
         from lanista.live.learner.settings import settings_for
-        from lanista.nets.policy_format import read_header
+        from lanista.nets.files.policy_format import read_header
 
         folder = PolicyFolder(self.policy)
         pointer = folder.found()

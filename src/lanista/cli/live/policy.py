@@ -72,8 +72,8 @@ class PolicyPublish:
         """Publish, say so, and return 0."""
         from lanista.cli.common.paths import refuse_file
         from lanista.live.files.policy_folder import PolicyFolder
-        from lanista.nets.champions import policy_file
-        from lanista.nets.policy_format import read
+        from lanista.nets.files.champions import policy_file
+        from lanista.nets.files.policy_format import read
 
         refuse_file(self.folder)
         read(self.file)  # What is wrong with it is said of the file that the user named.

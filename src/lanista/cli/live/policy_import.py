@@ -11,7 +11,7 @@ import tyro
 from lanista.cli.common.flags import optional
 from lanista.cli.common.outputs import Writes
 from lanista.errors import LanistaError
-from lanista.nets.export_kinds import NEW
+from lanista.nets.portable.export_kinds import NEW
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PolicyImport:
                     print(f"{name} {list(shape)}")
                 return 0
             from lanista.importers.weight_mapping import mapped_policy, read_mapping
-            from lanista.nets.policy_file import save_policy
+            from lanista.nets.files.policy_file import save_policy
 
             mapping = read_mapping(self.mapping)
             policy, spec = mapped_policy(mapping, checkpoint.shapes, checkpoint.tensor)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lanista.live.diagnosis.evidence import Book
     from lanista.live.learner.ledger import GameRow
     from lanista.live.promotion.acceptance import Demands, Readiness
-    from lanista.nets.policy_format import PolicyHeader
+    from lanista.nets.files.policy_format import PolicyHeader
 
 _ALL = 1 << 62
 _MOST_DRIFT_GAMES = 100

@@ -33,7 +33,7 @@ class Games:
 def paragraph(name: str, *, refuse: bool = False) -> list[str]:
     """Return the lines about one game; one that cannot be used says why, or is refused."""
     from lanista.games import registry
-    from lanista.nets.champions import champion_names
+    from lanista.nets.files.champions import champion_names
 
     try:
         entry, spec = _look_up(name)

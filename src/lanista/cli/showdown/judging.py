@@ -20,7 +20,7 @@ class Judge:
     """A policy that is asked for its probabilities."""
 
     def __init__(self, path: str, spec: Spec) -> None:
-        from lanista.nets.policy_file import load_policy
+        from lanista.nets.files.policy_file import load_policy
 
         self.spec, self.policy = spec, load_policy(path, spec).policy
         if self.policy.state_size:

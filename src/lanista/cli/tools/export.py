@@ -11,7 +11,7 @@ import tyro
 from lanista.cli.common.flags import GAMES, optional
 from lanista.cli.common.outputs import Writes
 from lanista.files import Kind
-from lanista.nets.export_kinds import NEW, ONNX
+from lanista.nets.portable.export_kinds import NEW, ONNX
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Export:
     policy: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="POLICY")]
     """The policy file, or champion:GAME."""
     to: Annotated[Literal["onnx", "numpy"], optional("onnx|numpy")]
-    """For ONNX Runtime, or for lanista.nets.portable, which needs NumPy only."""
+    """For ONNX Runtime, or for lanista.nets.portable.runtime, which needs NumPy only."""
     output: Annotated[Path, optional("FILE"), Writes(lambda command: command.makes())]
     """The file to write."""
     game: Annotated[str | None, optional("GAME"), GAMES] = None

@@ -126,7 +126,7 @@ class RL:
 
     def _search_hint(self) -> str:
         """Return how the policy plays with search, where the run left a value for that."""
-        from lanista.nets.value_file import VALUE
+        from lanista.nets.files.value_file import VALUE
         from lanista.runs.folder import folder_of
 
         filed = (folder_of(self.output) / VALUE).is_file()

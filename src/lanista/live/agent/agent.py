@@ -36,7 +36,7 @@ from lanista.live.files.game_header import (
 )
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool, refuse_one_folder
-from lanista.nets.policy_format import PolicyHeader
+from lanista.nets.files.policy_format import PolicyHeader
 from lanista.nets.settings import Network
 from lanista.text import quoted
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from lanista.errors import LanistaError
 from lanista.live.files.game_header import Layout
+from lanista.nets.files.policy_format import PolicyHeader, read, refused
 from lanista.nets.finite import named, refuse_not_finite
-from lanista.nets.onnx_runtime import OnnxError, Runner, onnx_runner
-from lanista.nets.policy_format import PolicyHeader, read, refused
-from lanista.nets.portable import PortablePolicy
+from lanista.nets.portable.onnx_runtime import OnnxError, Runner, onnx_runner
+from lanista.nets.portable.runtime import PortablePolicy
 from lanista.nets.torso_table import TORSOS
 from lanista.text import printable, quoted
 

@@ -23,8 +23,8 @@ from lanista.live.files.spool import REASON, SUFFIX, Spool
 from lanista.live.learner.ledger import NAME as LEDGER
 from lanista.live.learner.ledger import BatchRow, Event, GameRow, Ledger, reading
 from lanista.lock import is_held
-from lanista.nets import policy_format
-from lanista.nets.policy_format import PolicyHeader
+from lanista.nets.files import policy_format
+from lanista.nets.files.policy_format import PolicyHeader
 from lanista.text import printable
 from lanista.yaml_text import YamlError, read_yaml
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lanista.findings import Finding
 from lanista.live.diagnosis.drift import Drift, drift
-from lanista.nets.policy_format import PolicyHeader
+from lanista.nets.files.policy_format import PolicyHeader
 
 Values = NDArray[np.float64]
 LEAST_GAMES = 10

@@ -34,7 +34,7 @@ from lanista.live.files.game_header import (
     parse_header,
 )
 from lanista.live.files.probabilities import chances_of, refuse_chances, refuse_contradiction
-from lanista.nets.policy_format import PolicyHeader
+from lanista.nets.files.policy_format import PolicyHeader
 from lanista.text import printable
 
 MOST_BYTES = 1 << 26

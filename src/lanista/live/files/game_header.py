@@ -16,7 +16,7 @@ from typing import Any
 
 from lanista import __version__
 from lanista.errors import LanistaError
-from lanista.nets.policy_format import PolicyHeader
+from lanista.nets.files.policy_format import PolicyHeader
 from lanista.text import quoted
 
 FORMAT = "lanista-game"

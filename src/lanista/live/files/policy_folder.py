@@ -25,7 +25,7 @@ from lanista.live.files.game_header import Layout
 from lanista.live.files.pointer import Pointer
 from lanista.live.files.sealed_json import SealError, read_sealed, sealed
 from lanista.lock import holding
-from lanista.nets import policy_format
+from lanista.nets.files import policy_format
 from lanista.text import printable, quoted
 
 __all__ = ["PATIENCE", "POINTER", "Change", "Pointer", "PolicyFolder", "PolicyFolderError"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lanista.live.files.game_file import GameFile, read
 from lanista.live.files.game_header import GameFileError, GameHeader
 from lanista.live.files.spool import SUFFIX, Spool
-from lanista.nets.policy_format import PolicyHeader
+from lanista.nets.files.policy_format import PolicyHeader
 
 MOST_DECISIONS = 50
 """Decisions of one game whose observations are kept."""

@@ -32,7 +32,7 @@ from lanista.live.promotion.candidates import Gatekeeper
 from lanista.live.promotion.deployment import Deployment, Verdict, score_of
 from lanista.live.promotion.simulator_trial import refuse_unknown_game
 from lanista.lock import holding
-from lanista.nets.policy_format import read_header
+from lanista.nets.files.policy_format import read_header
 from lanista.runs.checkpoints import Checkpoints
 
 FOLDER = "learner"

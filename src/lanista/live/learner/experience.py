@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 
 from lanista.data.trajectory import Unrolls
-from lanista.learn.batch import Batch
-from lanista.learn.forward import Views, forward
 from lanista.learn.learner import Learner
+from lanista.learn.update.batch import Batch
+from lanista.learn.update.forward import Views, forward
 from lanista.live.files.game_file import GameFile
 from lanista.live.learner.settings import LiveSettings
 from lanista.nets.policy import Policy

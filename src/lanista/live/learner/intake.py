@@ -14,7 +14,7 @@ from lanista.live.files.game_file import GameFile, read
 from lanista.live.files.game_header import GameFileError
 from lanista.live.files.spool import Spool
 from lanista.live.learner.ledger import Ledger
-from lanista.nets.policy_format import PolicyHeader
+from lanista.nets.files.policy_format import PolicyHeader
 from lanista.text import printable
 
 

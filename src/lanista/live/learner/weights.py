@@ -17,8 +17,8 @@ from lanista.learn.learner import Learner
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.learner.experience import with_values
 from lanista.live.learner.settings import WARM_UP, LiveSettings
-from lanista.nets.policy_file import load_policy, policy_bytes, spec_of
-from lanista.nets.policy_format import PolicyFileError
+from lanista.nets.files.policy_file import load_policy, policy_bytes, spec_of
+from lanista.nets.files.policy_format import PolicyFileError
 
 
 class Weights:

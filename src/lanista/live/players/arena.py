@@ -23,7 +23,7 @@ from lanista.games.trusted_names import installed_name, refuse_settings
 from lanista.live.agent.agent import Agent
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.players.process import Over, parser_of, play_until_over
-from lanista.nets.policy_format import read_header
+from lanista.nets.files.policy_format import read_header
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from lanista.evaluation.score import Estimate, mean_score
 from lanista.live.files.policy_folder import Change, PolicyFolder
 from lanista.live.learner.ledger import NAME, GameRow, reading
-from lanista.nets.policy_format import PolicyFileError, read, read_header
+from lanista.nets.files.policy_format import PolicyFileError, read, read_header
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from lanista.games.trusted_names import installed_name, refuse_settings
 from lanista.live.learner.settings import LiveSettings
 from lanista.live.promotion.gate import PairedTrial
 from lanista.live.promotion.sequential_test import Decision
-from lanista.nets.policy_format import PolicyHeader, read_header
+from lanista.nets.files.policy_format import PolicyHeader, read_header
 from lanista.rollout.inference.policy_players import policy_player
 from lanista.rollout.match_runner import Results, Table, play
 from lanista.rollout.schedule import rotations

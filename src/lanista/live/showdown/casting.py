@@ -25,8 +25,8 @@ from lanista.games.showdown.sim.battles import Battles
 from lanista.games.showdown.teams.pool import Pool, Team, load_pool, pool_folder
 from lanista.games.trusted_names import refuse_settings
 from lanista.live.files.policy_folder import PolicyFolder
-from lanista.nets.champions import champion_names, policy_file
-from lanista.nets.policy_format import PolicyHeader, read_header
+from lanista.nets.files.champions import champion_names, policy_file
+from lanista.nets.files.policy_format import PolicyHeader, read_header
 
 MIRROR = "mirror"
 

@@ -25,8 +25,8 @@ from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool, refuse_one_folder
 from lanista.live.showdown.batching import Answer
 from lanista.live.showdown.battle import Question
-from lanista.nets.policy_file import load_policy
-from lanista.nets.policy_format import PolicyHeader
+from lanista.nets.files.policy_file import load_policy
+from lanista.nets.files.policy_format import PolicyHeader
 from lanista.nets.settings import Network
 from lanista.rollout.inference.policy_players import PolicyPlayer, policy_player
 from lanista.text import printable

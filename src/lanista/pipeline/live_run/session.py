@@ -23,8 +23,8 @@ from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.learner.background_learner import FOLDER, SETTINGS, BackgroundLearner, Batch
 from lanista.live.learner.service import Service, Statistics, serve
 from lanista.live.learner.settings import LiveSettings
-from lanista.nets.champions import policy_file
-from lanista.nets.policy_format import read_header
+from lanista.nets.files.champions import policy_file
+from lanista.nets.files.policy_format import read_header
 from lanista.pipeline.live_run.venue import Facts, Ground, Say, Setup, Venue, started
 from lanista.runs.serialise import commented, load
 from lanista.text import quoted

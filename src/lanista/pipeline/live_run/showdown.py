@@ -11,7 +11,7 @@ from lanista.games.showdown.local_servers.server import refuse_unready
 from lanista.games.showdown.observation.description import NAME
 from lanista.live.learner.settings import LiveSettings, settings_for
 from lanista.live.showdown.extra import refuse_without_poke_env
-from lanista.nets.champions import policy_file
+from lanista.nets.files.champions import policy_file
 from lanista.pipeline.live_run.venue import Ground, Say, Setup
 
 CHAMPION = f"champion:{NAME}"

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from lanista.errors import LanistaError
 from lanista.games.contract import Decisions, Ints, Spec
+from lanista.nets.files.policy_file import LoadedPolicy, load_policy
+from lanista.nets.files.policy_format import PolicyFileError
 from lanista.nets.finite import named, refuse_not_finite
-from lanista.nets.policy_file import LoadedPolicy, load_policy
-from lanista.nets.policy_format import PolicyFileError
 from lanista.rollout.inference.actor import Actor, refuse_temperature, uniforms_for
 from lanista.rollout.inference.row_blocks import BLOCK, in_blocks
 

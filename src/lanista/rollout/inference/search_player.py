@@ -24,9 +24,9 @@ from lanista.games.hooks import write_mask, write_observation
 from lanista.games.open_positions import OpenPosition, refuse_search
 from lanista.games.planning import Planner
 from lanista.games.streams import Stream
+from lanista.nets.files.value_file import load_value
 from lanista.nets.finite import named, refuse_not_finite
 from lanista.nets.policy import Critic, Policy
-from lanista.nets.value_file import load_value
 from lanista.rollout.inference.actor import refuse_temperature
 from lanista.rollout.inference.policy_players import Source, loaded_policy, manner_suffix, name_of
 from lanista.rollout.inference.row_blocks import BLOCK, in_blocks

@@ -18,7 +18,7 @@ from lanista.foreign import is_digest
 from lanista.games.contract import Spec
 from lanista.games.scenes import Eyes, everybody
 from lanista.insight.films import Film, Take, film
-from lanista.nets.champions import champion_names, policy_file
+from lanista.nets.files.champions import champion_names, policy_file
 from lanista.view.context import ViewContext
 from lanista.view.match.takes import take_of
 from lanista.view.match.walk import digest_of, policies_for

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lanista.data.replays import SUFFIX, open_replays
 from lanista.errors import LanistaError
-from lanista.nets.policy_format import VALUE, PolicyHeader, read_header
+from lanista.nets.files.policy_format import VALUE, PolicyHeader, read_header
 from lanista.runs.layout import CHECKPOINTS, CONFIG, DATABASE
 from lanista.view.context import ViewContext
 

@@ -8,8 +8,8 @@ from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.scenes import game_name
 from lanista.live.files.policy_folder import PolicyFolder
-from lanista.nets.champions import champion_names
-from lanista.nets.policy_format import read_header
+from lanista.nets.files.champions import champion_names
+from lanista.nets.files.policy_format import read_header
 from lanista.text import printable
 from lanista.view.context import ViewContext
 from lanista.view.match.walk import header_of, policies_for, walk

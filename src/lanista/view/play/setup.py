@@ -22,7 +22,7 @@ from lanista.insight.opinions import Adviser
 from lanista.insight.opponents import HUMAN, Person, refuse_handicap, seat_everybody
 from lanista.insight.person_match import PersonMatch
 from lanista.live.files.policy_folder import PolicyFolder
-from lanista.nets.champions import champion_names
+from lanista.nets.files.champions import champion_names
 from lanista.text import printable
 from lanista.view.context import ViewContext
 from lanista.view.play.choices import LIVE, refuse_game

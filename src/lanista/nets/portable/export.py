@@ -24,11 +24,11 @@ from lanista.errors import LanistaError
 from lanista.files import Kind, write_bytes
 from lanista.games.contract import Game
 from lanista.games.random_bot import RandomBot
-from lanista.nets.onnx_runtime import OnnxError, Runner, needed, onnx_runner
+from lanista.nets.files.policy_file import LoadedPolicy
+from lanista.nets.files.policy_format import PolicyContent, encode
 from lanista.nets.policy import Policy
-from lanista.nets.policy_file import LoadedPolicy
-from lanista.nets.policy_format import PolicyContent, encode
-from lanista.nets.portable import PortablePolicy
+from lanista.nets.portable.onnx_runtime import OnnxError, Runner, needed, onnx_runner
+from lanista.nets.portable.runtime import PortablePolicy
 
 Target = Literal["onnx", "numpy"]
 POSITIONS = 1000

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lanista.games.contract import Field, Group, Head, Observation, References, Role
-from lanista.nets.header_checks import MOST_DIMENSIONS, PolicyFileError
+from lanista.nets.files.header_checks import MOST_DIMENSIONS, PolicyFileError
 from lanista.text import quoted
 
 

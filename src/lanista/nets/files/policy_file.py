@@ -17,8 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from lanista.files import write_bytes
 from lanista.games.contract import Facts, Spec
-from lanista.nets.policy import Policy
-from lanista.nets.policy_format import (
+from lanista.nets.files.policy_format import (
     POLICY,
     PolicyContent,
     PolicyFileError,
@@ -29,6 +28,7 @@ from lanista.nets.policy_format import (
     refuse_nonsense,
     refused,
 )
+from lanista.nets.policy import Policy
 
 __all__ = [
     "LoadedPolicy",

@@ -1,4 +1,4 @@
-"""The last layer of a policy in NumPy, as nets/choices and nets/pointer_head have it in torch."""
+"""The last layer of a policy in NumPy, as nets/heads has it in torch."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from lanista.games.contract import Head
-from lanista.nets.pointers import RANK, Pointers, part_sizes, pointers_of, undescribed
-from lanista.nets.policy_format import PolicyHeader
-from lanista.nets.portable_weights import Floats, Layer, Weights, relu
+from lanista.nets.files.policy_format import PolicyHeader
+from lanista.nets.heads.pointers import RANK, Pointers, part_sizes, pointers_of, undescribed
+from lanista.nets.portable.weights import Floats, Layer, Weights, relu
 
 
 def head_of(header: PolicyHeader, weights: Weights) -> Layer:

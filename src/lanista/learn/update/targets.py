@@ -11,8 +11,6 @@ from torch import Tensor
 
 from lanista.errors import LanistaError
 from lanista.learn import returns
-from lanista.learn.batch import Batch, Padded
-from lanista.learn.forward import Forward
 from lanista.learn.loss_terms import LossInputs, Weights, counts
 from lanista.learn.losses import advantages, outcome_classes
 from lanista.learn.rnad import (
@@ -23,6 +21,8 @@ from lanista.learn.rnad import (
 )
 from lanista.learn.settings import Learning
 from lanista.learn.term_table import PULLS
+from lanista.learn.update.batch import Batch, Padded
+from lanista.learn.update.forward import Forward
 from lanista.nets.distribution import Heads
 
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lanista.data.trajectory import LANES, ROWS, Unrolls
-from lanista.learn.batch import Padded
 from lanista.learn.returns import counted
-from lanista.learn.step_metrics import Packed, Readings, pack
+from lanista.learn.update.batch import Padded
+from lanista.learn.update.step_metrics import Packed, Readings, pack
 from lanista.nets.cuda_graphs import Recording, brought_home, graph_memory
 
 GIVEN = ("advantage", "value_target")

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lanista.learn.shards import Gradients
+from lanista.learn.update.shards import Gradients
 
 _REMEMBERED = 20
 """Updates over which both parts of the scale are averaged; alone, either is mostly noise."""

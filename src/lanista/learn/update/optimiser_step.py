@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from lanista.errors import LanistaError
-from lanista.learn.shards import Gradients
-from lanista.learn.step_metrics import Readings
+from lanista.learn.update.shards import Gradients
+from lanista.learn.update.step_metrics import Readings
 
 NORM, CLIPPED = "gradient_norm", "gradient_norm_clipped"
 

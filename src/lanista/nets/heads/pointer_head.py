@@ -24,8 +24,8 @@ import torch
 from torch import Tensor, nn
 
 from lanista.games.contract import Head, Observation
-from lanista.nets.choices import Choices
-from lanista.nets.pointers import RANK, part_sizes, pointers_of, undescribed
+from lanista.nets.heads.choices import Choices
+from lanista.nets.heads.pointers import RANK, part_sizes, pointers_of, undescribed
 
 _AT_ONCE = 1 << 20
 """Numbers of the hidden layer that are made at once on a CPU: what stays in its cache."""

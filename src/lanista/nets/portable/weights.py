@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.nets.header_checks import PolicyFileError
+from lanista.nets.files.header_checks import PolicyFileError
 
 Floats = NDArray[np.float32]
 Layer = Callable[[Floats], Floats]

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from lanista.extensions import located
 from lanista.games.contract import Observation, Spec
 from lanista.nets.boards import KERNEL, board_columns, board_of, channels_of
-from lanista.nets.finite import named, refuse_not_finite
-from lanista.nets.normal_columns import normaliser
-from lanista.nets.policy_format import (
+from lanista.nets.files.policy_format import (
     PolicyContent,
     PolicyFileError,
     PolicyHeader,
     read,
     refused,
 )
-from lanista.nets.portable_heads import head_of
-from lanista.nets.portable_weights import Floats, Layer, Weights, relu
+from lanista.nets.finite import named, refuse_not_finite
+from lanista.nets.normal_columns import normaliser
+from lanista.nets.portable.heads import head_of
+from lanista.nets.portable.weights import Floats, Layer, Weights, relu
 from lanista.nets.tokens import depth_of, layout_of
 from lanista.nets.torso_table import TORSOS
 

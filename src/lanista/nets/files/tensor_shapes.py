@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from lanista.games.contract import Head, Observation
 from lanista.nets.boards import KERNEL, board_of, channels_of
-from lanista.nets.pointers import RANK, pointer_sizes, refuse_undescribed, undescribed
+from lanista.nets.heads.pointers import RANK, pointer_sizes, refuse_undescribed, undescribed
 from lanista.nets.settings import Network
 from lanista.nets.table_rows import DIGITS
 from lanista.nets.tokens import depth_of, token_count, token_sizes

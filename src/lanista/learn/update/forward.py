@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from lanista.data.trajectory import Unrolls, to_tensor
-from lanista.learn.batch import Batch, Kinds, kinds_of
 from lanista.learn.settings import Learning
+from lanista.learn.update.batch import Batch, Kinds, kinds_of
 from lanista.nets.policy import Critic, Policy
 
 

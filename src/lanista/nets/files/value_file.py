@@ -19,8 +19,8 @@ from torch import Tensor
 
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
+from lanista.nets.files.policy_format import VALUE as VALUE
 from lanista.nets.policy import Critic, Policy
-from lanista.nets.policy_format import VALUE as VALUE
 from lanista.nets.settings import Network, network_from
 
 _SCALE = "scale"

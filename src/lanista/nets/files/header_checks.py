@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from lanista.errors import LanistaError
 from lanista.foreign import is_digest
 from lanista.games.references import refuse_missing_tokens
-from lanista.nets.tensor_shapes import tensor_shapes
+from lanista.nets.files.tensor_shapes import tensor_shapes
 from lanista.nets.tokens import refuse_attention, token_count
 from lanista.nets.torso_table import TORSOS
 from lanista.text import quoted
 
 if TYPE_CHECKING:
-    from lanista.nets.policy_format import PolicyHeader
+    from lanista.nets.files.policy_format import PolicyHeader
     from lanista.nets.settings import Network
 
 MOST_HEADER = 1 << 20

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.nets.policy_format import PolicyHeader
-from lanista.nets.portable import Flat, TorsoRunner, token_maker, transformer, width_of
-from lanista.nets.portable_weights import Floats, Weights, relu
+from lanista.nets.files.policy_format import PolicyHeader
+from lanista.nets.portable.runtime import Flat, TorsoRunner, token_maker, transformer, width_of
+from lanista.nets.portable.weights import Floats, Weights, relu
 from lanista.nets.tokens import token_count
 
 Encoder = Callable[[NDArray[Any]], Floats]

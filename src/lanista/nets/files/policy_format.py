@@ -23,8 +23,8 @@ from lanista.errors import LanistaError
 from lanista.files import Kind
 from lanista.games import trust
 from lanista.games.contract import Head, Observation, Spec
-from lanista.nets.champions import policy_file
-from lanista.nets.header_checks import (
+from lanista.nets.files.champions import policy_file
+from lanista.nets.files.header_checks import (
     MOST_DIMENSIONS,
     MOST_HEADER,
     PolicyFileError,
@@ -33,7 +33,7 @@ from lanista.nets.header_checks import (
     refuse_other_tensors,
     refuse_other_turns,
 )
-from lanista.nets.layout_format import (
+from lanista.nets.files.layout_format import (
     head_as_json,
     head_from,
     observation_as_json,

@@ -1,0 +1,1 @@
+"""Policies and values as files: bytes, checks of a header, and those that come with the project."""
