@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ NETWORK = {"kind": "mlp", "width": 256, "layers": 3}
 FROZEN = 8
 TARGET, LEAGUE_SHARE, BUSY = 2_000_000, 0.7, 0.7
 KINDS = ("self-play", "league")
+Ceilings = Callable[..., tuple[float, float]]
+"""Gives states a second of inference and of training, as `gpu.ceilings`."""
 PLAY: dict[tuple[str, str], dict[str, Any]] = {
     ("beastybar", "self-play"): {"matches": 2_731, "unroll_length": 12, "workers": 2},
     ("beastybar", "league"): {"matches": 4_096, "unroll_length": 12, "workers": 4},
@@ -154,11 +156,12 @@ def _shares(seconds: dict[str, float]) -> dict[str, float]:
     return {phase: round(spent / total, 3) for phase, spent in ordered[:8]}
 
 
-def rows(seconds: float, repeats: int) -> Iterator[dict[str, Any]]:
-    """Measure both games in both precisions, self-play and a league."""
+def rows(seconds: float, repeats: int, ceilings: Ceilings) -> Iterator[dict[str, Any]]:
+    """Measure both games in both precisions, self-play and a league, beside their ceilings."""
     for game in ("beastybar", "arena"):
         for precision in ("bf16", "fp32"):
-            rates = {}
+            alone = alone_of(game, precision, ceilings)
+            rates: dict[str, float] = {}
             for kind in KINDS:
                 with tempfile.TemporaryDirectory() as folder:
                     settings = run_settings(game, kind, precision, "cuda", Path(folder))
@@ -166,5 +169,16 @@ def rows(seconds: float, repeats: int) -> Iterator[dict[str, Any]]:
                 rates[kind] = statistics.median(lap.rate for lap in laps)
                 aimed = TARGET if kind == "self-play" else LEAGUE_SHARE * rates["self-play"]
                 label = f"{game}, updates of {UPDATE}, {kind}, {precision}"
-                met = rates[kind] >= aimed
-                yield line(label, laps, shares, target=round(aimed), met=met)
+                met = {"target": round(aimed), "met": rates[kind] >= aimed}
+                yield line(label, laps, shares, **met, **alone)
+
+
+def alone_of(game: str, precision: str, ceilings: Ceilings, device: str = "cuda") -> dict[str, int]:
+    """Return what the networks alone allow at this minibatch: a decision is inferred once and
+    trained on in every epoch."""
+    inference, training = ceilings(NETWORK, precision, UPDATE // MINIBATCHES, device, game)
+    return {
+        "inference_alone": round(inference),
+        "training_alone": round(training / EPOCHS),
+        "both_in_turn": round(1 / (1 / inference + EPOCHS / training)),
+    }
