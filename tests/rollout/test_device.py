@@ -12,6 +12,7 @@ import pytest
 import torch
 from test_actor import KINDS, policy_of, started, walk
 
+from lanista.data.trajectory import ALL
 from lanista.nets.policy import Critic
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
@@ -315,6 +316,24 @@ def test_recorded_work_shares_memory_and_its_sizes_are_bounded_by_the_rows(
     assert None not in pools
     assert len(set(pools[: 2 * len(sizes)])) == 1
     assert len(set(pools)) == 2
+
+
+def test_rows_that_are_picked_on_a_device_are_those_that_are_picked_here() -> None:
+    """In a stream: some unrolls are complete, and others are kept."""
+    harvests = []
+    for there in (False, True):
+        game = started("arena")
+        collector = Collector(game, far(Actor(policy_of(game), 3)), unroll_length=5)
+        lane = collector.actor.lane  # type: ignore[union-attr]
+        if there:
+            collector.tape.empty, collector.tape.pick = lane.empty, lane.pick
+        harvests.append([lane.send(collector.unrolls(count)) for count in (3, 7, 2)])
+    for here, picked in zip(*harvests, strict=True):
+        assert here.decisions == picked.decisions > 0
+        for name in ALL:
+            mine, theirs = getattr(here, name), getattr(picked, name)
+            assert (mine is None) == (theirs is None), name
+            assert mine is None or torch.equal(mine, theirs), name
 
 
 def test_recorded_rows_are_few_sizes_and_never_fewer_than_there_are() -> None:

@@ -24,6 +24,8 @@ _AT_ONCE = 8
 """Columns that `copy_rows` takes."""
 Empty = Callable[[tuple[int, ...], Any], NDArray[Any]]
 """Gives an array of a shape and type, with anything in it."""
+Pick = Callable[[Mapping[str, NDArray[Any]], NDArray[np.int64]], dict[str, Any]]
+"""Gives these rows of each column."""
 
 
 def _batched(values: Iterable[Any], most: int) -> Iterator[list[Any]]:
@@ -62,6 +64,8 @@ class TrajectoryBuilder:
         """By slot and seat: the row of its last decision in this match."""
         self.empty: Empty = np.empty
         """Gives memory for columns: where they are sent to a device, such as is sent as it is."""
+        self.pick: Pick = self._picked
+        """Takes rows out of columns, here or where they are sent to."""
         self._usual = 1024
         """Rows for which there is room from the start: about as many as were there before."""
         self._clear()
@@ -178,7 +182,7 @@ class TrajectoryBuilder:
             if name not in ("next", "step", "lane")
         }
         if not everything:
-            chosen = self._picked(chosen, take)
+            chosen = self.pick(chosen, take)
         # The row after an unroll's last one, where the match went on.
         last = np.zeros(index.shape[1], np.int64)
         last[rank[lane[take]]] = take  # Rows come in order, so the last one written stays.
@@ -196,7 +200,7 @@ class TrajectoryBuilder:
 
     def _picked(
         self, columns: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]
-    ) -> dict[str, NDArray[Any]]:
+    ) -> dict[str, Any]:
         """Return these rows of each column."""
         pairs = {
             name: (column, self.empty((len(rows), *column.shape[1:]), column.dtype))

@@ -99,7 +99,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         keep_frozen=bool(rollouts.learn_from_frozen),
     )
     if isinstance(actor, Actor) and sends(settings):
-        collector.tape.empty = actor.lane.empty
+        collector.tape.empty, collector.tape.pick = actor.lane.empty, actor.lane.pick
     return collector
 
 

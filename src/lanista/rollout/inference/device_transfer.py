@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lanista.data.trajectory import ALL, Unrolls, moved
+from lanista.data.trajectory import ALL, Unrolls, moved, to_tensor
 from lanista.nets.cuda_graphs import Recording, graph_memory
 from lanista.rollout.rows import copy_rows
 
@@ -135,6 +135,20 @@ class Lane:
         """Return an array that goes to the device without being copied first."""
         kind, pinned = _torch_type(np.dtype(dtype)), self.device.type == "cuda"
         return torch.empty(shape, dtype=kind, pin_memory=pinned).numpy()
+
+    def pick(
+        self, columns: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]
+    ) -> dict[str, Tensor]:
+        """Return these rows of columns, which lie in memory of `empty`, on the device: they are
+        taken there, where it costs nothing."""
+        with self.own_stream():
+            index = to_tensor(rows, self.device)
+            there = {
+                name: to_tensor(column, self.device).index_select(0, index)
+                for name, column in columns.items()
+            }
+        self.settle()
+        return there
 
     def up(self, gathered: Rows) -> Rows:
         """Return what was gathered, on the device; good until more is gathered."""
