@@ -172,16 +172,17 @@ def minibatches_of(unrolls: Unrolls, count: int) -> tuple[list[Any], list[Padded
     """Return the lanes of each minibatch, and the minibatches that a recorder cuts of them."""
     seen: list[Padded] = []
 
-    def step(part: Padded, measured: bool) -> Readings:
+    def step(part: Padded, weights: dict[str, Any], measured: bool) -> Readings:
+        assert list(weights) == ["policy"]
         seen.append(part)
         return Readings(0)
 
     cpu = torch.device("cpu")
-    recorder = RecordedUpdate(step, cpu, lambda: pytest.fail("nothing is tried on the CPU"))
+    recorder = RecordedUpdate(step, ["policy", "value"], cpu, leduc_run(PLAIN).learner.descent)
     recorder.load(moved(unrolls, cpu))
     order = np.random.Generator(np.random.PCG64(0)).permutation(len(unrolls))
     lanes = np.array_split(order, count)
-    packed = recorder.epoch(lanes, None)
+    packed = recorder.epoch(lanes, terms=("policy",))
     assert packed.rows == [unrolls.take(some).decisions for some in lanes]
     return lanes, seen
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lanista.data.trajectory import NEXT, Unrolls, moved
+from lanista.data.trajectory import Unrolls, moved
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.critic import critic_network, follow_targets, make_critic
@@ -34,14 +34,14 @@ from lanista.learn.schedules import (
 from lanista.learn.settings import Learning
 from lanista.learn.term_table import PULLS, term_entry
 from lanista.learn.update.acting_metrics import acting_metrics
-from lanista.learn.update.batch import Batch, Padded, to_device
+from lanista.learn.update.batch import Batch, to_device
 from lanista.learn.update.forward import Forward, Views, forward
 from lanista.learn.update.gradient_noise import PARTS, NoiseScale, noise_of, square_of
 from lanista.learn.update.malloc import keep_freed_memory
-from lanista.learn.update.minibatches import Minibatch, cut, cut_there, recordable
+from lanista.learn.update.minibatches import Minibatch, cut, cut_there, records
 from lanista.learn.update.optimiser_step import BrokenLossError as BrokenLossError
 from lanista.learn.update.optimiser_step import Descent, shares_of
-from lanista.learn.update.recorded import RecordedUpdate, Scalars
+from lanista.learn.update.recorded import RecordedUpdate
 from lanista.learn.update.shards import (
     Gradients,
     Threads,
@@ -52,13 +52,7 @@ from lanista.learn.update.shards import (
     shuffled,
 )
 from lanista.learn.update.step_metrics import Packed, Readings, mean_of, pack, read, read_packed
-from lanista.learn.update.targets import (
-    acting_targets,
-    follows_steps,
-    loss_inputs,
-    scaled,
-    scales,
-)
+from lanista.learn.update.targets import loss_inputs, ready_targets, scaled, scales
 from lanista.nets.dropout import dropping
 from lanista.nets.normalise import copy_running, observe
 from lanista.nets.policy import Policy, ema_update
@@ -133,12 +127,9 @@ class Learner:
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
         self.noise = NoiseScale()
-        self.recorded = self._recorder() if self._records else None
-        self._scalars = Scalars(self.schedules, self.device)
+        self.recorded = self._recorder() if records(settings, network, self.device) else None
         self._temperature: Tensor | None = None
         """Where a recorded update finds it, if it is not always 1; None: as scheduled."""
-        self._used: tuple[str, ...] = ()
-        """Terms that count in the recorded update under way."""
         self._first_step = False
         """Whether the step under way is an update's first."""
         self._frozen = False
@@ -155,23 +146,11 @@ class Learner:
             for module in (self.policy.torso, self.policy.head, self.critic):
                 module.compile()
 
-    @property
-    def _records(self) -> bool:
-        settings = self.settings
-        able = self.device.type == "cuda" and recordable(settings, self.network)
-        if settings.graphs and not able:
-            raise LanistaError(
-                "learning.graphs is true, and these updates cannot be recorded: that needs a GPU, "
-                "bf16 or fp32, no dropout, no eta, no accumulate, shards or minibatches_by_noise, "
-                "and no recurrent policy with references; leave learning.graphs out."
-            )
-        return able and settings.graphs is not False
-
     def _recorder(self) -> RecordedUpdate:
-        return RecordedUpdate(self._recorded_step, self.device, self.descent.skipping)
+        return RecordedUpdate(self._recorded_step, self.schedules, self.device, self.descent)
 
-    def _recorded_step(self, unrolls: Padded, measured: bool) -> Readings:
-        return self._step(unrolls, self._scalars.of(self._used), measured=measured)
+    def _recorded_step(self, unrolls: Unrolls, weights: Weights, measured: bool) -> Readings:
+        return self._step(unrolls, weights, measured=measured)
 
     @property
     def _averages(self) -> bool:
@@ -244,23 +223,13 @@ class Learner:
         recorded = None if self._shares_due else self.recorded
         if recorded is None:
             return partial(self._epoch, unrolls, weights)
-        recorded.load(*self._ready(moved(unrolls, self.device)))
-        self._used = tuple(name for name, weight in weights.items() if weight)
-        self._scalars.set({**weights, "temperature": temperature})
+        recorded.load(*ready_targets(self.settings, moved(unrolls, self.device), self.device))
+        recorded.numbers.set({**weights, "temperature": temperature})
         if self.settings.temperature != 1.0:
-            self._temperature = self._scalars["temperature"]
-        key = self._frozen, self._used, self.references.version
-        return partial(recorded.epoch, key=key)
-
-    def _ready(self, unrolls: Unrolls) -> tuple[Unrolls, dict[str, Tensor]]:
-        """Return what recorded steps read, and what can be worked out for all of them at once."""
-        targets = acting_targets(self.settings, Batch(unrolls, self.device))
-        if targets is None:
-            return unrolls, {}
-        if not follows_steps(self.settings):
-            nothing: dict[str, Any] = dict.fromkeys(NEXT)
-            unrolls = replace(unrolls, **nothing)
-        return unrolls, {"advantage": targets.advantage, "value_target": targets.target}
+            self._temperature = recorded.numbers["temperature"]
+        used = tuple(name for name, weight in weights.items() if weight)
+        key = self._frozen, self.references.version
+        return partial(recorded.epoch, terms=used, key=key)
 
     def _epoch(
         self, unrolls: Unrolls, weights: dict[str, float], minibatches: list[Minibatch]

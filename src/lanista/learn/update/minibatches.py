@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lanista.data.trajectory import LANES, ROWS, Unrolls
+from lanista.errors import LanistaError
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 
@@ -41,6 +42,18 @@ def recordable(settings: Learning, network: Network) -> bool:
     networks = network, settings.critic_network or network
     draws = any(one.dropout or one.id_dropout for one in networks)
     return cut_there(settings, network) and not draws and settings.precision != "fp16"
+
+
+def records(settings: Learning, network: Network, device: torch.device) -> bool:
+    """Return whether updates are recorded; refuse where they are to be and cannot."""
+    able = device.type == "cuda" and recordable(settings, network)
+    if settings.graphs and not able:
+        raise LanistaError(
+            "learning.graphs is true, and these updates cannot be recorded: that needs a GPU, bf16 "
+            "or fp32, no dropout, no eta, no accumulate, shards or minibatches_by_noise, and no "
+            "recurrent policy with references; leave learning.graphs out."
+        )
+    return able and settings.graphs is not False
 
 
 def cut(unrolls: Unrolls, minibatches: Sequence[Minibatch]) -> Iterator[Unrolls]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +21,8 @@ from torch import Tensor
 from lanista.data.trajectory import LANES, ROWS, Unrolls
 from lanista.learn.returns import counted
 from lanista.learn.update.batch import Padded
+from lanista.learn.update.minibatches import Minibatch
+from lanista.learn.update.optimiser_step import Descent
 from lanista.learn.update.step_metrics import Packed, Readings, pack
 from lanista.nets.cuda_graphs import Recording, brought_home, graph_memory
 
@@ -36,8 +37,8 @@ _GROUP = 16
 
 _NOTHING: Mapping[str, Tensor] = {}
 
-Step = Callable[[Padded, bool], Readings]
-"""Takes an optimiser step, `measured` or not."""
+Step = Callable[[Padded, dict[str, Tensor], bool], Readings]
+"""Takes an optimiser step with these weights of terms, measured or not."""
 
 
 def fitting(size: int, now: int = 0) -> int:
@@ -128,10 +129,16 @@ class RecordedUpdate:
     """The epochs of updates, each minibatch a `step`."""
 
     def __init__(
-        self, step: Step, device: torch.device, skipping: Callable[[], AbstractContextManager[None]]
+        self, step: Step, numbers: Iterable[str], device: torch.device, descent: Descent
     ) -> None:
-        """Within `skipping` a step changes nothing: so it is tried before it is recorded."""
-        self._step, self.device, self._skipping = step, device, skipping
+        """`numbers` are the names of what may change from update to update, terms among them.
+
+        `descent` can be told to skip steps: so they are tried before they are recorded.
+        """
+        self._step, self.device, self._descent = step, device, descent
+        self.numbers = Scalars(numbers, device)
+        self._terms: tuple[str, ...] = ()
+        """Terms that count in the epoch under way."""
         self._records = device.type == "cuda"
         self.forget()
 
@@ -149,9 +156,8 @@ class RecordedUpdate:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RecordedUpdate:
         # What is recorded belongs to the tensors that it reads.
-        return RecordedUpdate(
-            deepcopy(self._step, memo), self.device, deepcopy(self._skipping, memo)
-        )
+        step, descent = deepcopy(self._step, memo), deepcopy(self._descent, memo)
+        return RecordedUpdate(step, self.numbers.names, self.device, descent)
 
     @property
     def recordings(self) -> int:
@@ -174,9 +180,15 @@ class RecordedUpdate:
         index: Any = unrolls.index
         self._lengths = brought_home((index >= 0).sum(0)).numpy()
 
-    def epoch(self, minibatches: Sequence[NDArray[np.int64] | None], key: Hashable) -> Packed:
-        """Take a step for each minibatch; `key` is all that recorded work cannot see change."""
+    def epoch(
+        self, minibatches: Sequence[Minibatch], *, terms: tuple[str, ...], key: Hashable = None
+    ) -> Packed:
+        """Take a step for each minibatch, over these `terms`.
+
+        `key` is all else that recorded work cannot see change.
+        """
         assert self._table is not None
+        self._terms = terms
         every = np.arange(len(self._lengths))
         parts = [every if lanes is None else lanes for lanes in minibatches]
         rows = [int(self._lengths[lanes].sum()) for lanes in parts]
@@ -209,7 +221,7 @@ class RecordedUpdate:
         self._order.copy_(there.pin_memory() if self._records else there, non_blocking=True)
 
     def _repeated(self, key: Hashable) -> Packed:
-        key = key, self._sizes
+        key = key, self._terms, self._sizes
         recording = self._recordings.get(key)
         if recording is None:
             while len(self._recordings) >= _MOST_KEPT:
@@ -221,17 +233,17 @@ class RecordedUpdate:
     def _recorded(self) -> Recording[Packed]:
         stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(self.device))
-        with torch.cuda.stream(stream), self._skipping():
+        with torch.cuda.stream(stream), self._descent.skipping():
             for _ in range(2):
-                cut = self._cut()
-                pack([self._step(cut[0], False), self._step(cut[-1], True)])
+                cut, weights = self._cut(), self.numbers.of(self._terms)
+                pack([self._step(cut[0], weights, False), self._step(cut[-1], weights, True)])
         torch.cuda.current_stream(self.device).wait_stream(stream)
         return Recording(self._work, self.device, memory=self._memory, own_stream=True)
 
     def _work(self) -> Packed:
-        minibatches = self._cut()
+        minibatches, weights = self._cut(), self.numbers.of(self._terms)
         last = len(minibatches) - 1
-        return pack([self._step(part, at == last) for at, part in enumerate(minibatches)])
+        return pack([self._step(part, weights, at == last) for at, part in enumerate(minibatches)])
 
     def _cut(self) -> list[Padded]:
         """Return the minibatches of an epoch: its rows are gathered at once, lane by lane."""
@@ -271,6 +283,7 @@ class Scalars:
 
     def __init__(self, names: Iterable[str], device: torch.device) -> None:
         self._tensors = {name: torch.zeros((), device=device) for name in names}
+        self.names = tuple(self._tensors)
         self._values = dict.fromkeys(self._tensors, 0.0)
 
     def set(self, values: Mapping[str, float]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lanista.data.trajectory import NEXT, Unrolls
 from lanista.errors import LanistaError
 from lanista.learn import returns
 from lanista.learn.loss_terms import LossInputs, Weights, counts
@@ -121,6 +122,19 @@ def acting_targets(settings: Learning, batch: Batch) -> returns.Estimate | None:
         batch.steps(value), steps.reward, steps.discount, last, lam=settings.lam
     )
     return returns.Estimate(batch.rows(estimates.target), batch.rows(estimates.advantage))
+
+
+def ready_targets(
+    settings: Learning, unrolls: Unrolls, device: torch.device
+) -> tuple[Unrolls, dict[str, Tensor]]:
+    """Return what recorded steps read, and the targets that can be had for all of them at once."""
+    targets = acting_targets(settings, Batch(unrolls, device))
+    if targets is None:
+        return unrolls, {}
+    if not follows_steps(settings):
+        nothing: dict[str, Any] = dict.fromkeys(NEXT)
+        unrolls = replace(unrolls, **nothing)
+    return unrolls, {"advantage": targets.advantage, "value_target": targets.target}
 
 
 def _given(inputs: LossInputs, unrolls: Padded) -> LossInputs:
