@@ -19,6 +19,7 @@ from lanista.errors import LanistaError
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Game, Saved
 from lanista.games.python_game import PythonGame
+from lanista.rollout.bot_threads import BotThreads
 from lanista.rollout.inference.actor import Actor, Choice
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lanes
@@ -69,13 +70,15 @@ class Collector:
         stagger: int = 0,
         keep_opponents: bool = False,
         keep_frozen: bool = False,
+        bot_threads: BotThreads | None = None,
     ) -> None:
         """`stagger`: over so many steps the first matches of a stream begin.
 
         `keep_opponents`: rows say who sat in the other seats. `keep_frozen`: what opponents decide
-        whose probabilities are known is kept too.
+        whose probabilities are known is kept too. `bot_threads`: where slow bots think.
         """
         self.game, self.actor = game, actor
+        self._bot_threads = bot_threads
         self.phases = actor.phases
         if isinstance(game, PythonGame):
             game.observing = partial(self.phases, OBSERVE)
@@ -154,7 +157,8 @@ class Collector:
         distinct = list({id(player): player for player in self.opponents}.values())
         if list(map(id, distinct)) != list(map(id, self._distinct)):
             record = isinstance(self.actor, Actor) and self.actor.records
-            self._distinct, self._others = distinct, Others(distinct, self._lanes, record=record)
+            self._distinct = distinct
+            self._others = Others(distinct, self._lanes, record=record, threads=self._bot_threads)
         place = {id(player): at for at, player in enumerate(self._others.players, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])

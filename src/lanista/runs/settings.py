@@ -296,7 +296,7 @@ def apply_overrides(settings: RunSettings, overrides: Iterable[str]) -> RunSetti
 
 MAY_CHANGE = (
     "iterations", "evaluation", "checkpoints", "device", "threads", "rollouts.launcher",
-    "rollouts.graphs", "learning.graphs",
+    "rollouts.graphs", "rollouts.bot_threads", "learning.graphs",
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
 NEWER = dict.fromkeys(

@@ -20,6 +20,7 @@ from lanista.learn.learner import PRECISIONS
 from lanista.learn.update.minibatches import cut_there
 from lanista.nets.files.policy_file import load_policy
 from lanista.nets.policy import Critic, Policy
+from lanista.rollout.bot_threads import bot_threads
 from lanista.rollout.collect_worker import Line
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
@@ -97,6 +98,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         stagger=rollouts.stagger or 0,
         keep_opponents=learning.by_matchup,
         keep_frozen=bool(rollouts.learn_from_frozen),
+        bot_threads=bot_threads(rollouts.bot_threads) if rollouts.bot_threads else None,
     )
     if isinstance(actor, Actor) and sends(settings):
         collector.tape.empty, collector.tape.pick = actor.lane.empty, actor.lane.pick

@@ -20,6 +20,7 @@ from torch import Tensor
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
 from lanista.nets.finite import refuse_not_finite
+from lanista.rollout.bot_threads import BotThreads, paces_of
 from lanista.rollout.inference.actor import gather_drawn, seen_of
 from lanista.rollout.inference.behaviour import act_with_log_prob
 from lanista.rollout.inference.device_transfer import (
@@ -207,8 +208,18 @@ class Answer:
 class Others:
     """Everybody at a table but the learner, numbered from 1 so that a panel's are in a row."""
 
-    def __init__(self, players: Sequence[Player], lanes: Lanes, *, record: bool = False) -> None:
-        """Let them act on the `lanes` of the worker whose table it is; `record` panels on a GPU."""
+    def __init__(
+        self,
+        players: Sequence[Player],
+        lanes: Lanes,
+        *,
+        record: bool = False,
+        threads: BotThreads | None = None,
+    ) -> None:
+        """Let them act on the `lanes` of the worker whose table it is; `record` panels on a GPU.
+
+        Slow bots think in `threads`, where there are any.
+        """
         alike: dict[Hashable, list[PolicyPlayer]] = {}
         self.apart: list[Player] = []
         for player in players:
@@ -231,6 +242,8 @@ class Others:
             self.panels.append((range(first, first + len(members)), panel))
             self.players += members
         self._phases = [f"{OPPONENTS}/{player.name}" for player in self.apart]
+        self._threads = threads
+        self._paces = paces_of(self.apart) if threads is not None else []
 
     def answer(
         self,
@@ -244,6 +257,7 @@ class Others:
         """Return what they answer, one after another; the rows of a number begin at its `start` in
         `order`. Leaves a phase of its own behind. `log_probs`: with those that are known."""
         answers, begun = [], []
+        thinking = {} if log_probs else self._thinking(decisions, order, start)
         for numbers, panel in self.panels:
             rows = order[start[numbers.start] : start[numbers.stop]]
             if len(rows):
@@ -255,14 +269,30 @@ class Others:
                 rows = order[start[number] : start[number + 1]]
                 if log_probs:
                     answers.append(Answer(rows, *act_with_log_prob(player, decisions, rows)))
-                else:
-                    answers.append(Answer(rows, player.act(decisions, rows)))
+                elif number not in thinking:
+                    pace = self._paces[number - 1] if self._paces else None
+                    answers.append(Answer(rows, (pace or player).act(decisions, rows)))
+        for number, wait in thinking.items():
+            phases.switch(self._phases[number - 1])
+            answers.append(Answer(order[start[number] : start[number + 1]], wait()))
         phases.switch(OPPONENTS)
         for rows, panel, finish in begun:
             action, log_prob = finish()
             sampled = log_probs and panel.seed is not None
             answers.append(Answer(rows, action, log_prob.copy() if sampled else None))
         return answers
+
+    def _thinking(
+        self, decisions: Decisions, order: NDArray[Any], start: Sequence[int]
+    ) -> dict[int, Callable[[], Ints]]:
+        """Let slow bots begin in threads; return what waits for each, by number."""
+        begun = {}
+        for number, pace in enumerate(self._paces, start=1):
+            many = start[number + 1] - start[number]
+            if self._threads is not None and pace is not None and pace.slow(many):
+                rows = order[start[number] : start[number + 1]]
+                begun[number] = self._threads.ask(pace, decisions, rows)
+        return begun
 
 
 def _manner(player: Player) -> Hashable:
