@@ -37,7 +37,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
         "rollouts.opponents=[self, rusher, scavenger, zoner, kiter]",
     ),
 }  # fmt: skip
-MATCHES, LOOKS = 1_000, 6
+MATCHES, LOOKS = 1_000, 4
 
 
 def curve(

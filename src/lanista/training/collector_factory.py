@@ -6,6 +6,7 @@ Here or in a process of its own, from the same settings. Knows nothing of iterat
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,21 @@ def own_actor(settings: RunSettings, networks: bytes) -> Actor:
     """Return an actor with networks of its own, where the settings say."""
     device = device_of(settings)
     policy, critic = unpacked(networks)
-    return actor_of(settings, policy.to(device), None if critic is None else critic.to(device))
+    actor = actor_of(settings, policy.to(device), None if critic is None else critic.to(device))
+    actor.lane.quiet = crowded(settings)
+    return actor
+
+
+def crowded(settings: RunSettings) -> bool:
+    """Return whether workers that wait for a device had better leave their cores to others."""
+    return settings.rollouts.workers_at_once >= cores()
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def desk_of(settings: RunSettings, networks: bytes, seats: int) -> Desk | None:

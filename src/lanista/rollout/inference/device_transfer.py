@@ -66,6 +66,8 @@ class Lane:
         self.device = device
         self._pinned: dict[tuple[str, tuple[int, ...], Any], tuple[Tensor, NDArray[Any]]] = {}
         self._stream: torch.cuda.Stream | None = None
+        self.quiet = False
+        """Whoever waits leaves the core to others; it hears a little later that all is done."""
 
     @contextmanager
     def here(self, *, wait: bool) -> Iterator[None]:
@@ -169,8 +171,17 @@ class Lane:
 
     def settle(self) -> None:
         """Wait for all that the lane was told."""
-        if self._stream is not None:
+        if self._stream is None:
+            return
+        if self.quiet:
+            self._event.record(self._stream)
+            self._event.synchronize()
+        else:
             self._stream.synchronize()
+
+    @cached_property
+    def _event(self) -> torch.cuda.Event:
+        return torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
 
     def send(self, unrolls: Unrolls) -> Unrolls:
         """Return unrolls on the device, for whoever works on its default stream."""
@@ -179,7 +190,7 @@ class Lane:
         if self._stream is not None:
             for column in _columns(there):
                 column.record_stream(torch.cuda.default_stream(self.device))
-            self._stream.synchronize()
+            self.settle()
         return there
 
 
