@@ -27,14 +27,16 @@ def test_there_is_at_least_one_core() -> None:
     assert cores() >= 1
 
 
-@pytest.mark.parametrize("sends", [False, True])
+@pytest.mark.parametrize(("sends", "workers"), [(False, 2), (True, 2), (True, 1)])
 def test_what_is_played_lies_where_it_is_sent_from_if_it_is_sent(
-    sends: bool, monkeypatch: pytest.MonkeyPatch
+    sends: bool, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector_factory, "sends", lambda settings: sends)
-    settings = load_settings({"game": "kuhn", "network": {"width": 8, "layers": 1}})
+    network, rollouts = {"width": 8, "layers": 1}, {"workers": workers}
+    settings = load_settings({"game": "kuhn", "network": network, "rollouts": rollouts})
     actor = actor_of(settings, Policy(registry.spec_of("kuhn"), settings.network), None)
     collector = collector_of(settings, actor, 0)
-    assert (collector.tape.pick == actor.lane.pick) is sends
-    assert (collector.tape.empty == actor.lane.empty) is sends
+    there = sends and workers > 1  # Alone, nobody sends it.
+    assert (collector.tape.pick == actor.lane.pick) is there
+    assert (collector.tape.empty == actor.lane.empty) is there
     assert collector.whole_matches(4).decisions > 0

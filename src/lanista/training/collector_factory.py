@@ -101,7 +101,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         keep_frozen=bool(rollouts.learn_from_frozen),
         bot_threads=bot_threads(rollouts.bot_threads) if rollouts.bot_threads else None,
     )
-    if isinstance(actor, Actor) and sends(settings):
+    if isinstance(actor, Actor) and sends(settings) and not rollouts.alone:
         collector.tape.empty, collector.tape.pick = actor.lane.empty, actor.lane.pick
     return collector
 
