@@ -28,6 +28,7 @@ from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.launchers.plan import Desk
 from lanista.rollout.teacher import Teacher
+from lanista.rollout.timing import Phases
 from lanista.runs.folder import policy_path
 from lanista.runs.players import make_player, refuse_other
 from lanista.runs.settings import RunSettings
@@ -182,6 +183,7 @@ def unpacked(message: bytes) -> Any:
 def prepare_torch(settings: RunSettings) -> None:
     """Set torch up so that the same run gives the same numbers."""
     torch.set_num_threads(settings.threads)
+    Phases.counts_cpu = device_of(settings) == "cpu" or Phases.usual is not None
     # The same as use_deterministic_algorithms, which would load a compiler for two seconds first.
     torch.set_deterministic_debug_mode("error" if device_of(settings) == "cpu" else "default")
     # We never read memory that was not written; filling it costs time.
