@@ -70,7 +70,7 @@ build: $(VENV)/built
 
 # The tested set, each file held to its hash; torch apart, as requirements/test.txt explains.
 LOCK := requirements/test.txt
-EXTRAS := dev,openspiel,environments,onnx,showdown,tune
+EXTRAS := dev,openspiel,environments,onnx,showdown,tune,ray
 TESTED := import sys; sys.exit(sys.version_info[:2] != (3, 11))
 EDITABLE := DIST_EXTRA_CONFIG='$(abspath $(VENV))/build.cfg' \
 	$(INSTALL) --no-build-isolation --editable

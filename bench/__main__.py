@@ -15,7 +15,10 @@ from bench import (
     league,
     learning,
     live,
+    live_serve,
     microrts,
+    ranks,
+    ray_cluster,
     readouts,
     showdown,
     showdown_champion,
@@ -27,10 +30,10 @@ from bench.strength import command
 
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
-    launchers.launchers, gpu.gpu, league.league,
-    blocks.blocks, readouts.readouts, live.live, microrts.microrts, showdown.showdown,
-    showdown_champion.showdown_champion, showdown_server.showdown_server, solving.solve,
-    solving.boards, view.view, command.strength,
+    launchers.launchers, gpu.gpu, league.league, ranks.ranks,
+    blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts, ray_cluster.ray,
+    showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
+    solving.solve, solving.boards, view.view, command.strength,
 )  # fmt: skip
 
 

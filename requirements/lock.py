@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LOCK = HERE / "test.txt"
 TORCH = HERE / "torch.txt"
-EXTRAS = ("dev", "openspiel", "environments", "onnx", "showdown", "tune")
+EXTRAS = ("dev", "openspiel", "environments", "onnx", "showdown", "tune", "ray")
 PYTHON = "3.11"
 BUILDS = re.compile(r"(torch|triton|cuda-[a-z]+|nvidia-[a-z0-9-]+)==")
 HEADER = f"""\

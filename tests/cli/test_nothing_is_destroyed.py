@@ -71,6 +71,7 @@ ONLY_READ = {
     "league": {"supervised_checkpoint", "config"},
     "learn": {"config"},
     "live run": {"policy", "team_pool"},
+    "live serve": {"folder", "tls_cert", "tls_key", "token_file"},
     "evaluate": {"ceilings"},
     "replay": {"run_folder"},
     "report": {"run_folder", "league_state", "matches"},

@@ -72,15 +72,30 @@ def phantom_ttt(state: dict[str, Any], moves: list[int]) -> float | None:
     return 0.0 if len(marks[0] | marks[1]) == 9 else None
 
 
+def card_rps(state: dict[str, Any], moves: list[int]) -> float | None:
+    """Rock, paper, scissors are 0, 1, 2; three rounds, both throws of each one after the other."""
+    if len(moves) < 6:
+        return None
+    total = 0
+    for first, second in zip(moves[::2], moves[1::2], strict=True):
+        if (first, second) in ((1, 0), (2, 1), (0, 2)):
+            total += 3 if first == state["cards"][0] else 1
+        elif first != second:
+            total -= 3 if second == state["cards"][1] else 1
+    return float(total)
+
+
 RULES: dict[str, Callable[[dict[str, Any], list[int]], float | None]] = {
     "kuhn": kuhn,
     "leduc": leduc,
     "liars_dice": liars_dice,
     "phantom_ttt": phantom_ttt,
+    "card_rps": card_rps,
 }
 PLAYED: dict[str, Callable[[dict[str, Any]], list[int]]] = {
     "kuhn": lambda state: list(state["moves"]),
     "leduc": lambda state: [*state["moves"][0], *state["moves"][1]],
     "liars_dice": lambda state: [*state["bids"], *[LIAR] * state["doubted"]],
     "phantom_ttt": lambda state: [cell for _, cell, _ in state["attempts"]],
+    "card_rps": lambda state: list(state["throws"]),
 }

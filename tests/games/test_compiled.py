@@ -13,7 +13,7 @@ from lanista.games import GameError, make, make_bot
 from lanista.games.arena.layout import match_dtype
 from lanista.games.streams import Stream
 
-GAMES = ["kuhn", "leduc", "liars_dice", "phantom_ttt"]
+GAMES = ["kuhn", "leduc", "liars_dice", "phantom_ttt", "card_rps"]
 PER_SEAT = ["reward", "shaping", "done", "cut_off", "returns", "score", "place"]
 
 
@@ -75,7 +75,7 @@ def test_the_same_matches_come_out_with_any_number_of_slots(name: str) -> None:
     assert play_matches(name, slots=1024, matches=200) == one
 
 
-@pytest.mark.parametrize("name", ["kuhn", "leduc", "liars_dice"])
+@pytest.mark.parametrize("name", ["kuhn", "leduc", "liars_dice", "card_rps"])
 def test_another_seed_gives_other_deals(name: str) -> None:
     first, second = started(name, 100, seed=1), started(name, 100, seed=2)
     assert everything(first)["matches"] != everything(second)["matches"]

@@ -16,6 +16,7 @@ GAMES = {
     "leduc": {},
     "liars_dice": {},
     "phantom_ttt": {},
+    "card_rps": {},
     "beastybar": {"seats": 4, "kangaroo_may_stay": True, "parrot_may_decline": True},
     "arena": {"seats": 3, "duration": 4.0},
 }

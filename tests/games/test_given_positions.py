@@ -120,6 +120,8 @@ def test_a_given_position_can_be_saved_copied_and_redrawn():
     ("beastybar", {"decks": [["lion", 11], []]}, "give up to 12 different cards"),
     ("phantom_ttt", {"moves": [0]}, "phantom_ttt cannot be started from a given deal"),
     ("liars_dice", {"dice": [1, 2, 3]}, "dice"),
+    ("card_rps", {"cards": ["rock", "rock"]}, "give each seat another one of rock, paper"),
+    ("card_rps", {"cards": ["rock", "lizard"]}, r"\['rock', 'lizard'\]"),
 ])  # fmt: skip
 def test_a_position_that_cannot_be_is_refused_in_a_sentence(name, description, sentence):
     with pytest.raises(GameError, match=sentence):

@@ -10,7 +10,7 @@ from lanista.games.planning import Planner
 from lanista.games.random_bot import RandomBot
 from lanista.games.streams import Stream
 
-HIDING = ["kuhn", "leduc", "beastybar", "liars_dice", "phantom_ttt"]
+HIDING = ["kuhn", "leduc", "beastybar", "liars_dice", "phantom_ttt", "card_rps"]
 
 
 def positions(name, matches=6, turns=4):

@@ -21,7 +21,7 @@ from lanista.games.scenes import (
 )
 from lanista.games.streams import Stream
 
-HIDING = ("beastybar", "kuhn", "leduc", "liars_dice", "phantom_ttt", "arena")
+HIDING = ("beastybar", "kuhn", "leduc", "liars_dice", "phantom_ttt", "card_rps", "arena")
 OPEN = ("openspiel:tic_tac_toe", "openspiel:connect_four", "openspiel:breakthrough")
 ALL = (*HIDING, *OPEN, "openspiel:leduc_poker", "openspiel:go(board_size=5)", "openspiel:chess")
 

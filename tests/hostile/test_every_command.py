@@ -429,6 +429,39 @@ CASES: dict[str, list[Case]] = {
             )[1],
         ),
     ],
+    "live serve": [
+        Case("pipe as folder", lambda world: ["live", "serve", world.fifo("live")]),
+        Case(
+            "digest that is a path",
+            lambda world: (
+                world.pointing(TRAVERSAL),
+                (world.folder / "policies").rename(world.folder / "policy"),
+                ["live", "serve", world.folder],
+            )[2],
+        ),
+        Case(
+            "link as spool",
+            lambda world: (
+                world.policies(name="policy"),
+                world.link("spool/new", world.outside),
+                ["live", "serve", world.folder],
+            )[2],
+        ),
+        Case(
+            "pipe as token",
+            lambda world: (
+                world.policies(name="policy"),
+                ["live", "serve", world.folder, "--token-file", world.fifo("token")],
+            )[1],
+        ),
+        Case(
+            "pipe as certificate",
+            lambda world: (
+                world.policies(name="policy"),
+                ["live", "serve", world.folder, "--tls-cert", world.fifo("a"), "--tls-key", "b"],
+            )[1],
+        ),
+    ],
     "live-demo": [
         *named_game(
             "policy",

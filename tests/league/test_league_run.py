@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 import torch
@@ -84,6 +85,18 @@ SLOW_STREAM = {
 }
 
 
+PSRO = {
+    **LEAGUE,
+    "league": {
+        "round": 2,
+        "main": {
+            "snapshot_decisions": 100,
+            "matchmaking": {"kind": "psro", "matrix_games": 60, "matrix_unit": "gain"},
+        },
+    },
+}
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     output = tmp_path_factory.mktemp("league") / "p.pt"
@@ -117,7 +130,15 @@ def same_weights(one, other):
 
 @pytest.mark.parametrize(
     ("values", "update"),
-    [(LEAGUE, 5), (LEAGUE, 8), (STREAM, 11), (SLOW_EXPLOITERS, 5), (SLOW_STREAM, 11)],
+    [
+        (LEAGUE, 5),
+        (LEAGUE, 8),
+        (STREAM, 11),
+        (SLOW_EXPLOITERS, 5),
+        (SLOW_STREAM, 11),
+        (PSRO, 5),
+        (PSRO, 8),
+    ],
 )
 def test_killed_between_checkpoints_and_resumed_equals_the_unbroken_league(
     values, update, tmp_path
@@ -147,6 +168,53 @@ def test_exploiters_take_part_in_every_so_many_iterations(tmp_path):
     assert played["league_exploiter_1"] == [1, 4, 7]
     spent = [row[2] for row in sorted(rows(tmp_path / "p.pt", "metrics")) if row[1] == "decisions"]
     assert spent == sorted(spent)  # What a resting learner spent is not forgotten.
+
+
+def test_every_two_of_a_pool_have_played_once_before_its_matrix_is_solved(tmp_path):
+    output = tmp_path / "p.pt"
+    train(settings_of(PSRO), output)
+    lineups = rows(output, "lineups WHERE reason = 'meta_game'", "update_number, names, lineup")
+    pairs = [frozenset(json.loads(names)) for _, names, _ in lineups]
+    pool = ["random", *(f"main/{number:06d}" for number in (2, 4, 6))]
+    assert set(pairs) == {frozenset(pair) for pair in combinations(pool, 2)}
+    # One line-up for each order of seats.
+    assert all(pairs.count(pair) == 2 for pair in pairs)
+    played = rows(output, "matches", "lineup")
+    assert all(played.count((lineup,)) == 30 for _, _, lineup in lineups)
+    joined = dict(rows(output, "players", "name, update_number"))
+    for update, names, _ in lineups:
+        assert update == max(joined[name] for name in json.loads(names))
+
+
+def test_the_time_of_matches_among_frozen_players_counts_as_the_runs(tmp_path):
+    output = tmp_path / "p.pt"
+    train(settings_of(PSRO), output)
+    metrics = rows(output, "metrics", "update_number, name, value")
+    spent = sum(value for _, name, value in metrics if name == "meta_game/cpu_seconds")
+    last = {name: value for update, name, value in metrics if update == 8}
+    assert spent > 0
+    assert last["cpu_seconds"] == pytest.approx(last["main/cpu_seconds"] + spent)
+    assert last["matches"] == last["main/matches"] + 60 * 6
+
+
+def test_a_mixture_of_policies_has_a_nash_conv_and_one_with_a_scripted_player_has_none(tmp_path):
+    alone = {**PSRO, "rollouts": {**PSRO["rollouts"], "opponents": ["self"]}}
+    train(settings_of(alone), tmp_path / "policies.pt")
+    last = dict(rows(tmp_path / "policies.pt", "metrics WHERE update_number = 8", "name, value"))
+    assert 0 < last["meta_strategy/nash_conv"] < 3
+    assert 1 <= last["meta_strategy/players"] <= 3
+    assert last["meta_strategy/unknown_pairs"] == 0
+    train(settings_of({**PSRO, "iterations": 2}), tmp_path / "bot.pt")
+    # Before the first snapshot the bot is all there is.
+    first = dict(rows(tmp_path / "bot.pt", "metrics WHERE update_number = 2", "name, value"))
+    assert first["meta_strategy/players"] == 1
+    assert "meta_strategy/nash_conv" not in first
+
+
+def test_gains_in_a_matrix_need_two_seats_that_play_for_each_others_loss(tmp_path):
+    league = {"main": {"matchmaking": {"kind": "psro", "matrix_unit": "gain"}}}
+    with pytest.raises(LanistaError, match=r"main\.matchmaking\.matrix_unit is gain, and arena"):
+        train(settings_of({**STREAM, "league": league}), tmp_path / "p.pt")
 
 
 def test_a_main_does_not_rest():

@@ -14,7 +14,7 @@ import time
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -98,6 +98,7 @@ def test_a_recipe_may_be_a_file_beside_the_experiment(tmp_path: Path) -> None:
         ("recipe: {}\narms: {a: {learning.lrr: 1}}", "Arm 'a'.*did you mean 'learning.lr'"),
         ("recipe: nowhere\narms: {a: {}}", "nowhere"),
         ("recipe: {}\narms: {a: {}}\nmetric: 3", "metric is 3; give a text"),
+        ("recipe: {}\narms: {plain: {}}\nequal_cpu: plane", "no arm; did you mean 'plain'"),
         ("recipe: [", "is no YAML"),
     ],
 )
@@ -332,6 +333,8 @@ def test_the_examples_in_the_docs_are_what_they_say(tmp_path: Path) -> None:
     keys = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     assert keys == [entry.name for entry in fields(module.Experiment) if entry.name in keys]
     assert len(keys) == len(fields(module.Experiment))
+    (axes,) = re.findall(r"^\| `x` \|.*: (.*); the first", text, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", axes) == list(get_args(module.Axis))
     (line,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     (tmp_path / "peers.jsonl").write_text(line)
     assert list(read_lines(tmp_path / "peers.jsonl", "exact/nash_conv", [])) == ["CFR+ (OpenSpiel)"]

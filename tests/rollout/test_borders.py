@@ -2,6 +2,7 @@
 
 import os
 import threading
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ from lanista.rollout.inference import device_transfer
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lane, Records
 from lanista.rollout.inference.server import InferenceServer, part_of
-from lanista.rollout.launchers.processes import SharedWeights
+from lanista.rollout.launchers.processes import SharedWeights, arrays_of
 from lanista.rollout.launchers.shared_memory import Outbox, Segment
 from lanista.rollout.match_runner import _Tape
 
@@ -113,7 +114,7 @@ def test_a_segment_has_a_byte_at_least_is_not_inherited_and_none_when_closed():
 
 def test_weights_are_kept_for_every_version_that_may_play():
     for lag in (0, 2):
-        weights = SharedWeights(actor_of(), lag)
+        weights = SharedWeights(partial(arrays_of, actor_of()), lag)
         assert len(weights.segments) == lag + 1
         weights.close()
 

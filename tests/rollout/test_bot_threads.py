@@ -53,6 +53,10 @@ def test_a_bot_is_slow_by_what_it_took_last_time() -> None:
     assert not paces[1].slow(1)  # One row cannot be shared.
 
 
+BOTS = ("random", "outcome", "heuristic")
+"""Somebody quick comes before and after the slow one."""
+
+
 class Written:
     """A bot in Python."""
 
@@ -70,11 +74,15 @@ def test_only_our_compiled_bots_are_asked_by_several_threads() -> None:
     assert paces[1] is None
 
 
+@pytest.mark.parametrize("slow", ["everybody", "outcome"])
 @pytest.mark.parametrize("keep_frozen", [False, True])
 def test_a_collector_plays_the_same_matches_with_bots_in_threads(
-    keep_frozen: bool, monkeypatch: pytest.MonkeyPatch
+    keep_frozen: bool, slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_SLOW", 0.0)  # Everybody is slow.
+    if slow == "everybody":
+        monkeypatch.setattr(module, "_SLOW", 0.0)
+    else:
+        monkeypatch.setattr(Pace, "slow", lambda self, rows: self.player.name == slow and rows > 1)
     asked: set[str] = set()
     act = Pace.act
 
@@ -85,16 +93,16 @@ def test_a_collector_plays_the_same_matches_with_bots_in_threads(
     monkeypatch.setattr(Pace, "act", noted)
     played = []
     for threads in (None, BotThreads(3)):
-        game = registry.make("beastybar", slots=8, seed=2)
+        game = registry.make("beastybar", slots=24, seed=2)
         torch.manual_seed(0)
         policy = Policy(game.spec, Network(width=8, layers=1))
-        bots = [registry.make_bot("beastybar", b, game.spec, 0) for b in ("random", "outcome")]
-        seating = seating_of([0, 1, 2], [1.0, 1.0, 1.0], 2, 4)
+        bots = [registry.make_bot("beastybar", b, game.spec, 0) for b in BOTS]
+        seating = seating_of([0, 1, 2, 3], [1.0, 1.0, 1.0, 1.0], 2, 4)
         collector = Collector(
             game, Actor(policy, 1), bots, seating, unroll_length=12,
             keep_frozen=keep_frozen, bot_threads=threads,
         )  # fmt: skip
-        played.append(collector.whole_matches(12))
+        played.append(collector.whole_matches(30))
     assert ("bots" in asked) is not keep_frozen
     for name in ("observation", "action", "reward", "match", "log_prob"):
         assert np.array_equal(getattr(played[0], name), getattr(played[1], name)), name

@@ -100,6 +100,8 @@ def test_an_unknown_kind_is_refused_and_an_installed_one_is_not(monkeypatch):
         (Matchmaking, {"half_life": 5}, "minimum_games is 10.0 and half_life 5"),
         (Matchmaking, {"self_share": 0.9}, "self_share is 0.9 and lost_share 0.15"),
         (Matchmaking, {"inside": "fixed"}, "matchmaking.inside is 'fixed'"),
+        (Matchmaking, {"matrix_unit": "wins"}, "matrix_unit is 'wins'; give score or gain"),
+        (Matchmaking, {"matrix_games": -1}, "matchmaking.matrix_games is -1"),
         (Role, {"snapshot_score": 1.2}, "snapshot_score is 1.2"),
         (Role, {"snapshot_decisions": -1}, "snapshot_decisions is -1"),
         (Role, {"reset_probability": 2}, "reset_probability is 2"),
@@ -171,7 +173,7 @@ def test_the_matchmaker_on_the_page_can_be_asked():
 MATCHMAKING = {
     "p": 2.0, "floor": 0.05, "smoothing": 2.0, "minimum_games": 10.0, "keep_old": 0.5,
     "inside": "pfsp_hard", "self_share": 0.35, "lost_share": 0.15, "lost_below": 0.5,
-    "too_strong": 0.2, "half_life": 2000.0,
+    "too_strong": 0.2, "matrix_games": None, "matrix_unit": None, "half_life": 2000.0,
 }  # fmt: skip
 
 

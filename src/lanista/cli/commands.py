@@ -50,9 +50,10 @@ POLICY = Group(
 )
 
 LIVE = Group(
-    "Run live bots and the learner beside them in one command.",
+    "Run live bots and the learner beside them, or a server for bots elsewhere.",
     {
         "run": Entry("live.live_run:LiveRun", "Run live bots and their learner together."),
+        "serve": Entry("live.live_serve:LiveServe", "Take games of bots on other machines."),
     },
 )
 
@@ -67,6 +68,14 @@ SHOWDOWN = Group(
         "encode": Entry("showdown.encode:Encode", "Show what a policy sees of a battle."),
         "teams": Entry("showdown.teams:MakeTeams", "Make a pool of legal teams."),
         "usage": Entry("showdown.usage:CountUsage", "Count what players bring."),
+    },
+)
+
+CLUSTER = Group(
+    "Start a Ray cluster, or add this machine to one.",
+    {
+        "start": Entry("tools.cluster:ClusterStart", "Make this machine a cluster's first."),
+        "join": Entry("tools.cluster:ClusterJoin", "Add this machine to a cluster."),
     },
 )
 
@@ -106,6 +115,7 @@ FAMILIES: Mapping[str, Commands] = {
     "Showdown": {"showdown": SHOWDOWN},
     "Tools": {
         "check": Entry("tools.check:Check", "Check that a game obeys the contract."),
+        "cluster": CLUSTER,
         "completion": Entry("tools.completion:Completion", "Print a shell's completion script."),
         "config": Entry("tools.config:Config", "Write, compare and import settings files."),
         "data": Entry("tools.data:Data", "Check recorded play."),

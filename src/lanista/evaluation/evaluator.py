@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from lanista.games.trees.exact import (
     SMALL_GAMES,
     PolicyFunction,
     exact_nash_conv,
+    mixture_nash_conv,
 )
 from lanista.nets.files.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
 from lanista.nets.finite import refuse_not_finite
@@ -94,6 +95,14 @@ class Encounter:
     """Of the first of them."""
     gain: Estimate | None
     """What it won per match, by deals in all seatings."""
+    lineups: list[LineupRow]
+    matches: list[MatchRow]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Matches of one fixed player with several others."""
+
     lineups: list[LineupRow]
     matches: list[MatchRow]
 
@@ -202,6 +211,28 @@ class Evaluator:
         score = gauntlet_of(results, names).bouts[0].standing.score
         rows = match_rows(results, names, [reason], self.settings.seed, self.spec, update)
         return Encounter(score, _gain(results), *rows)
+
+    def series(
+        self,
+        mine: tuple[str, Player],
+        others: Mapping[str, Player],
+        matches: int,
+        first_match: int,
+        update: int,
+        reason: str,
+    ) -> Series:
+        """Let a fixed player meet each of some others before an `update`, all in one batch."""
+        results = self._play((mine[1], *others.values()), matches, first_match)
+        names, reasons = (mine[0], *others), [reason] * len(others)
+        rows = match_rows(results, names, reasons, self.settings.seed, self.spec, update)
+        return Series(*rows)
+
+    def mixture_nash_conv(self, policies: Sequence[Policy], shares: Sequence[float]) -> float:
+        """Return NashConv of a player that draws one of some policies before each match."""
+        functions = [probabilities(policy) for policy in policies]
+        return mixture_nash_conv(
+            self.settings.game, functions, shares, settings=self.settings.game_settings
+        )
 
     def _mine(self, name: str, policy: Policy, digest: str, update: int) -> PolicyPlayer:
         """Return the policy as it would be read from its file, whatever device it learns on."""

@@ -6,8 +6,10 @@ of how progress and results look.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from lanista.evaluation.gauntlet import play_gauntlet
@@ -15,9 +17,10 @@ from lanista.evaluation.lineup import Lineup
 from lanista.evaluation.roundrobin import Pair, meetings
 from lanista.interrupt import finishing
 from lanista.output_paths import refuse_unwritable_folder
-from lanista.rollout.match_runner import Progress, Results, play_blocks
+from lanista.rollout.match_runner import Progress, Results, Table, play_blocks
 from lanista.rollout.replay_recorder import Recorder, block_size
 from lanista.rollout.schedule import Schedule
+from lanista.rollout.task_tables import spread_out
 
 SLOTS, GAUNTLET_SLOTS = 4096, 1024
 """Matches side by side where nobody says and the game has no number of its own."""
@@ -38,7 +41,10 @@ def play_schedule(
     """
     block = block_size(lineup.spec)
     complete: list[Results] = []
-    with lineup.tables(threads, lineup.slots(slots, SLOTS), min(len(schedule), block)) as tables:
+    with (
+        lineup.tables(threads, lineup.slots(slots, SLOTS), min(len(schedule), block)) as here,
+        spread_out(here, lineup.table) as tables,
+    ):
         recorder = None
         if folder:
             recorder = Recorder(folder, tables[0].game, tables[0].players, lineup.options)
@@ -74,11 +80,19 @@ def play_against(
     complete: list[Results] = []
     with others.tables(threads, others.slots(slots, GAUNTLET_SLOTS), matches) as tables:
         both = [replace(table, players=(*mine.seated(), *table.players)) for table in tables]
-        with suppress(KeyboardInterrupt):
+        make = partial(_together, mine, others)
+        with spread_out(both, make) as both, suppress(KeyboardInterrupt):
             for results in play_gauntlet(both, deals, progress=progress):
                 with finishing():
                     complete.append(results)
     return complete
+
+
+@contextmanager
+def _together(mine: Lineup, others: Lineup, slots: int) -> Iterator[Table]:
+    """Give a table at which one player and all others can sit down."""
+    with others.table(slots) as table:
+        yield replace(table, players=(*mine.seated(), *table.players))
 
 
 def play_pairs(
@@ -92,7 +106,8 @@ def play_pairs(
     """Let every two players meet in `matches` matches; return the pairs that are complete."""
     played: dict[Pair, Results] = {}
     with (
-        lineup.tables(threads, lineup.slots(slots, SLOTS), matches) as tables,
+        lineup.tables(threads, lineup.slots(slots, SLOTS), matches) as here,
+        spread_out(here, lineup.table) as tables,
         suppress(KeyboardInterrupt),
     ):
         for pair, results in meetings(tables, matches, options=lineup.options, progress=progress):

@@ -39,6 +39,7 @@ BUILT_IN = {
     "leduc": "lanista.games.small:LEDUC",
     "liars_dice": "lanista.games.small:LIARS_DICE",
     "phantom_ttt": "lanista.games.small:PHANTOM_TTT",
+    "card_rps": "lanista.games.small:CARD_RPS",
     "microrts": "lanista.games.microrts:ENTRY",
     "showdown": "lanista.games.showdown.entry:ENTRY",
     "openspiel": "lanista.games.adapters.openspiel:ENTRY",

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from lanista.errors import LanistaError
-from lanista.evaluation.score import Estimate, wilson
+from lanista.evaluation.score import Estimate, Z, wilson
 
 Counts = tuple[float, float, float]
 """Wins, draws and losses."""
+Gains = tuple[float, float, float]
+"""Matches, the sum of what was won in them, and the sum of its squares."""
 _NONE: Counts = (0.0, 0.0, 0.0)
 
 
@@ -29,6 +31,8 @@ class Outcome:
     pairs: tuple[tuple[int, int, int], ...]
     """(wins, draws, losses) of each two seats, seen from the earlier one, in the order of
     `itertools.combinations`: (0, 1), (0, 2) … (1, 2) …"""
+    gains: Gains | None = None
+    """Of matches of two seats, where it is known: what the earlier seat won."""
 
     def __post_init__(self) -> None:
         seats = len(self.names)
@@ -69,6 +73,7 @@ class Payoff:
             raise LanistaError(f"The half-life of a payoff is {half_life}; give 0 or more games.")
         self.half_life = half_life or math.inf
         self._counts: dict[tuple[str, str], Counts] = {}
+        self._gains: dict[tuple[str, str], Gains] = {}
         self._names: dict[str, None] = {}
 
     @property
@@ -87,18 +92,27 @@ class Payoff:
         for (a, b), new in zip(combinations(outcome.names, 2), outcome.pairs, strict=True):
             if any(new):
                 self._add_pair(a, b, new)
+        if outcome.gains is not None:
+            a, b = outcome.names
+            old = self._gains.get((a, b), _NONE)
+            matches, won, squares = outcome.gains
+            self._gains[a, b] = (old[0] + matches, old[1] + won, old[2] + squares)
 
     def _add_pair(self, a: str, b: str, new: tuple[int, int, int]) -> None:
         decay = 0.5 ** (sum(new) / self.half_life)
         for pair in {(a, b), (b, a)} & self._counts.keys():
             wins, draws, losses = self._counts[pair]
             self._counts[pair] = (wins * decay, draws * decay, losses * decay)
+        for pair in {(a, b), (b, a)} & self._gains.keys():
+            matches, won, squares = self._gains[pair]
+            self._gains[pair] = (matches * decay, won * decay, squares * decay)
         old = self._counts.get((a, b), _NONE)
         self._counts[a, b] = (old[0] + new[0], old[1] + new[1], old[2] + new[2])
 
     def forget(self, name: str) -> None:
         """Drop all games of a player that is no longer who it was."""
         self._counts = {pair: counts for pair, counts in self._counts.items() if name not in pair}
+        self._gains = {pair: gains for pair, gains in self._gains.items() if name not in pair}
 
     def preferring(self, other: Payoff) -> Payoff:
         """Return these counts, with those of `other` for every two players who met there."""
@@ -106,6 +120,8 @@ class Payoff:
         met = {frozenset(pair) for pair in other._counts}
         own = {pair: counts for pair, counts in self._counts.items() if frozenset(pair) not in met}
         both._counts = own | other._counts
+        own_gains = {p: gains for p, gains in self._gains.items() if frozenset(p) not in met}
+        both._gains = own_gains | other._gains
         both._names = self._names | other._names
         return both
 
@@ -157,6 +173,24 @@ class Payoff:
         if a == b:
             return None
         return _estimate(self.both_seats(a, b))
+
+    def gain(self, a: str, b: str) -> Estimate | None:
+        """Return what `a` won per match from `b`, whoever sat first; None where nobody knows.
+
+        Its interval takes matches for independent, as that of the score does. Training games do
+        not say what each match was won by, so only matches of fixed players count.
+        """
+        matches, won, squares = self._gains.get((a, b), _NONE)
+        other_matches, lost, other_squares = self._gains.get((b, a), _NONE)
+        matches += other_matches
+        if a == b or matches <= 0:
+            return None
+        mean = (won - lost) / matches
+        if matches < 2:
+            return Estimate(mean, None, None, int(matches))
+        variance = max((squares + other_squares) / matches - mean**2, 0.0)
+        half = Z * math.sqrt(variance / (matches - 1))
+        return Estimate(mean, mean - half, mean + half, int(matches))
 
     def first_seat(self, *names: str) -> Estimate | None:
         """Return the score of the earlier seat over all games, or those among `names`.

@@ -7,7 +7,7 @@ same roster and the same payoff. A run without a league is one main that meets f
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from lanista.evaluation.evaluator import EVALUATION, POOL
 from lanista.games.bot_files import is_bot_file
 from lanista.games.bots import Player
 from lanista.league.matchmaking import Meeting, meetings
+from lanista.league.meta_game import META_GAME, PSRO, MetaGame, meta_game
 from lanista.league.payoff import Payoff
 from lanista.league.roles import (
     candidates,
@@ -58,7 +59,7 @@ class Population:
     """All that a run carries on, besides its folder."""
 
     def __init__(
-        self, settings: RunSettings, folder: Path, learner_loop: type[LearnerLoop]
+        self, settings: RunSettings, folder: Path, learner_loop: Callable[..., LearnerLoop]
     ) -> None:
         self.settings, self.folder, self.league = settings, folder, settings.league
         self.roles = self.league.learners if self.league else {MAIN: "main"}
@@ -78,10 +79,12 @@ class Population:
         self.payoffs = {life: Payoff(life) for life in {self._half_life(r) for r in self.roles}}
         self.evaluated = Payoff()
         """Of each learner, its last evaluation alone."""
+        self.pool_pairs: set[frozenset[str]] = set()
+        """Frozen players who were played against each other for a payoff matrix."""
         self.exploited = 0
         """Exploiters that were tested, in runs of their own."""
         self.spent = dict.fromkeys(SPENT, 0.0) if self.league else {}
-        """On exploiters in runs of their own."""
+        """On exploiters in runs of their own, and on matches among frozen players."""
         self.in_force: dict[str, list[MatchmakingRow]] = {}
         """By learner: the rows of the record that its opponents are drawn from."""
 
@@ -250,6 +253,43 @@ class Population:
             for meeting in meetings(rules, learner, opponents, payoff, previous)
         ]
 
+    def _frozen(self, league: League, learner: str) -> list[str]:
+        """Return the frozen players that a learner may meet."""
+        role, roster = self.roles[learner], list(self.roster.values())
+        opponents = candidates(role, learner, roster, league.past_members)
+        return [one.name for one in opponents if one.category != "self"]
+
+    def missing_pairs(self) -> list[tuple[str, list[str], int]]:
+        """Return frozen players who must play others before a payoff matrix is solved.
+
+        Each comes with those it has not met, and with how many games each pair plays.
+        """
+        missing: list[tuple[str, list[str], int]] = []
+        planned = set(self.pool_pairs)
+        for learner, role in self.roles.items():
+            rules = self.league.rules(role).matchmaking if self.league else None
+            if rules is None or rules.kind != PSRO or not rules.pair_games:
+                continue
+            assert self.league is not None
+            frozen = self._frozen(self.league, learner)
+            for number, name in enumerate(frozen):
+                others = [one for one in frozen[:number] if frozenset((one, name)) not in planned]
+                planned |= {frozenset((one, name)) for one in others}
+                if others:
+                    missing.append((name, others, rules.pair_games))
+        return missing
+
+    def meta_game(self) -> MetaGame | None:
+        """Return the payoff matrix of those that the main may meet, where it goes by that."""
+        learner = self.main.name
+        if self.league is None:
+            return None
+        rules = self.league.rules(self.roles[learner]).matchmaking
+        frozen = self._frozen(self.league, learner)
+        if rules.kind != PSRO or not frozen:
+            return None
+        return meta_game(rules, frozen, self.payoffs[self._half_life(learner)])
+
     def meet(self, rows: Sequence[MatchmakingRow]) -> None:
         """Let every learner draw its opponents from these rows of the record."""
         for learner, training in self.trainings.items():
@@ -309,9 +349,10 @@ class Population:
         return [sentence for training in self.trainings.values() for sentence in training.notices()]
 
     def spend(self, values: Mapping[str, float]) -> None:
-        """Count what an exploiter took."""
+        """Count what an exploiter took, or matches among frozen players."""
         for name in SPENT:
-            self.spent[name] += values.get(f"{EXPLOITER}/{name}", 0.0)
+            for whose in (EXPLOITER, META_GAME):
+                self.spent[name] += values.get(f"{whose}/{name}", 0.0)
 
     def weights(self) -> Values:
         """Return how often each learner meets each category, as it stands in the record."""
@@ -335,6 +376,7 @@ class Population:
             self.evaluated.forget(learner)
         for outcome in outcomes([], judged, matches):
             self.evaluated.add(outcome)
+        self.pool_pairs |= {frozenset(row.names) for row in lineups if row.reason == META_GAME}
         for outcome in outcomes(games, lineups, matches):
             for payoff in self.payoffs.values():
                 payoff.add(outcome)
@@ -449,7 +491,8 @@ class Population:
                     self._begun_anew(reset.player, reset.body["to"])
         self._fold(metrics, resets)
         if self.league:
-            for number in metrics.metric(*(f"{EXPLOITER}/{name}" for name in SPENT)):
+            names = [f"{whose}/{name}" for whose in (EXPLOITER, META_GAME) for name in SPENT]
+            for number in metrics.metric(*names):
                 self.spend({number.name: number.value or 0.0})
         recorded = metrics.newest_matchmaking()
         if recorded:
@@ -464,12 +507,13 @@ class Population:
         lineups = _by_update(metrics.rows(LineupRow))
         matches = _by_update(metrics.rows(MatchRow))
         for update in sorted({*games, *lineups, *resets}):
-            # Learners are reset and exploiters tested before the iteration whose update
-            # their rows carry.
+            # Learners are reset, exploiters tested and frozen players played before the iteration
+            # whose update their rows carry.
             for reset in resets.get(update, ()):
                 self._forget(reset.player)
-            tests = [row for row in lineups.get(update, []) if row.reason == EXPLOITER]
-            rest = [row for row in lineups.get(update, []) if row.reason != EXPLOITER]
+            before = (EXPLOITER, META_GAME)
+            tests = [row for row in lineups.get(update, []) if row.reason in before]
+            rest = [row for row in lineups.get(update, []) if row.reason not in before]
             self.count([], tests, matches.get(update, []))
             self.count(games.get(update, []), rest, matches.get(update, []))
 

@@ -6,6 +6,7 @@ Knows nothing of rounds, rules and files.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanista.games.contract import Decisions, Ints
-from lanista.league.payoff import Outcome
+from lanista.league.payoff import Gains, Outcome
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.outcome_counts import pair_results
 from lanista.runs.schema import LineupRow, MatchRow, PlayerRow, TrainingGamesRow
@@ -50,10 +51,19 @@ def outcomes(
     """Give what rows of games came to: an outcome for each seating and each line-up."""
     for row in games:
         yield Outcome(row.seating, row.pairs)
-    places: dict[int, list[tuple[int, ...]]] = {}
+    ended_by_lineup: dict[int, list[MatchRow]] = {}
     for match in matches:
         if not match.cut_off:
-            places.setdefault(match.lineup, []).append(match.places)
+            ended_by_lineup.setdefault(match.lineup, []).append(match)
     for lineup in lineups:
-        if ended := places.get(lineup.lineup):
-            yield Outcome(lineup.names, pair_results(np.array(ended, np.int32)))
+        if ended := ended_by_lineup.get(lineup.lineup):
+            places = np.array([match.places for match in ended], np.int32)
+            yield Outcome(lineup.names, pair_results(places), _gains(ended))
+
+
+def _gains(ended: Sequence[MatchRow]) -> Gains | None:
+    """Return what the first of two seats won more than the other did, halved, over matches."""
+    if len(ended[0].returns) != 2:
+        return None
+    won = [(match.returns[0] - match.returns[1]) / 2 for match in ended]
+    return float(len(won)), math.fsum(won), math.fsum(amount**2 for amount in won)

@@ -9,7 +9,7 @@ import copy
 import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lanista.data.trajectory import Unrolls, moved
+from lanista.data.trajectory import ALL, Unrolls, moved
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.critic import critic_network, follow_targets, make_critic
@@ -41,6 +41,7 @@ from lanista.learn.update.malloc import keep_freed_memory
 from lanista.learn.update.minibatches import Minibatch, cut, cut_there, records
 from lanista.learn.update.optimiser_step import BrokenLossError as BrokenLossError
 from lanista.learn.update.optimiser_step import Descent, shares_of
+from lanista.learn.update.ranks import Ranks, checksum
 from lanista.learn.update.recorded import RecordedUpdate
 from lanista.learn.update.shards import (
     Gradients,
@@ -52,24 +53,14 @@ from lanista.learn.update.shards import (
     shuffled,
 )
 from lanista.learn.update.step_metrics import Packed, Readings, mean_of, pack, read, read_packed
-from lanista.learn.update.targets import loss_inputs, ready_targets, scaled, scales
+from lanista.learn.update.targets import loss_inputs, ready_targets, scales, with_advantage
+from lanista.learn.update.together import Learned, results_of, scaled_together
 from lanista.nets.dropout import dropping
 from lanista.nets.normalise import copy_running, observe
 from lanista.nets.policy import Policy, ema_update
 from lanista.nets.settings import Network
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-@dataclass
-class Learned:
-    """What a shard of a step gives."""
-
-    readings: Readings
-    loss: Tensor
-    gradients: Gradients
-    own: dict[str, Gradients] = field(default_factory=dict)
-    """Each term's own gradient, where it is asked for."""
 
 
 class Learner:
@@ -87,8 +78,9 @@ class Learner:
         start: Policy | None = None,
         anchor: Policy | None = None,
         threads: int = 1,
+        ranks: Ranks | None = None,
     ) -> None:
-        """`threads` work on a step's shards at once; no number depends on how many."""
+        """`threads` and `ranks` work on a step's shards at once; no number depends on how many."""
         self.spec, self.network, self.settings, self.updates = spec, network, settings, updates
         self.seed = seed
         self.device = torch.device(device)
@@ -118,6 +110,13 @@ class Learner:
         )
         self.optimiser, self.parameters = self.descent.optimiser, self.descent.parameters
         self.threads = Threads(threads)
+        self.ranks = ranks or Ranks()
+        self.ranks.device = self.device
+        if settings.shards < self.ranks.size:
+            raise LanistaError(
+                f"learning.shards is {settings.shards}, and {self.ranks.size} ranks learn; give a "
+                "shard or more to each."
+            )
         self.schedules = {
             "lr": parse_schedule(settings.lr),
             "temperature": parse_schedule(settings.temperature),
@@ -167,6 +166,7 @@ class Learner:
 
     def evaluated(self, score: float) -> None:
         """Tell how strong the policy was found: plateau schedules and the portfolio go by it."""
+        self.ranks.tell("evaluated", score)
         self.schedule_states = observe_all(self.schedules, self.schedule_states, score)
         self.references.score = score
 
@@ -182,6 +182,8 @@ class Learner:
         `only` these terms count, if given: a critic that knows nothing misleads a policy. With
         `critic_alone` no weight of the policy moves, those under a critic's head included.
         """
+        if not self.ranks.alone and not self.ranks.rank:
+            self.ranks.tell("update", self._order_for(unrolls, only, critic_alone))
         self._frozen = critic_alone
         only = ("value",) if critic_alone else only
         settings, values = self.settings, self.scheduled()
@@ -214,6 +216,25 @@ class Learner:
         self._follow(log)
         log |= {name: values[name] for name in ("lr", "temperature")}
         return log | {f"{name}/weight": weight for name, weight in weights.items()}
+
+    def _order_for(
+        self, unrolls: Unrolls, only: Collection[str] | None, critic_alone: bool
+    ) -> dict[str, Any]:
+        """Return all that another rank needs to make the same update."""
+        columns = {name: getattr(unrolls, name) for name in ALL}
+        names = None if only is None else sorted(only)
+        check = checksum(self.parameters)
+        return {"unrolls": columns, "only": names, "critic_alone": critic_alone, "check": check}
+
+    def follow(self, order: dict[str, Any]) -> None:
+        """Make the update that the first rank makes."""
+        if checksum(self.parameters) != order["check"]:
+            raise LanistaError(
+                f"Rank {self.ranks.rank} has other weights than rank 0 at update "
+                f"{self.update_count}: its machine rounds otherwise; use machines of one kind."
+            )
+        unrolls = Unrolls(**order["unrolls"])
+        self.update(unrolls, order["only"], critic_alone=order["critic_alone"])
 
     def _epochs(
         self, unrolls: Unrolls, weights: dict[str, float], temperature: float
@@ -319,7 +340,7 @@ class Learner:
         for shards, inputs_by_shard in zip(pieces, self._loss_inputs(pieces, weights), strict=True):
             # A shard's means count by how many of the step's rows they were taken over.
             rows = [shard.decisions / unrolls.decisions for shard in shards]
-            for result in self.threads.map(learned, inputs_by_shard, rows):
+            for result in results_of(self.ranks, self.threads, learned, inputs_by_shard, rows):
                 readings.extend(result.readings)
                 losses.append(result.loss)
                 if noisy:
@@ -355,36 +376,42 @@ class Learner:
 
     def _loss_inputs(
         self, pieces: list[list[Unrolls]], weights: Weights
-    ) -> Iterator[list[LossInputs]]:
-        """Give the loss inputs of each piece; advantages are scaled and chosen over all of them."""
+    ) -> Iterator[list[LossInputs | None]]:
+        """Give the loss inputs of each piece; advantages are scaled and chosen over all of them.
+
+        None stands for a shard that another rank works on.
+        """
         if len(pieces) == 1 or not scales(self.settings):
             for piece in pieces:
-                yield scaled(self.settings, self._all_inputs(piece, weights))
+                yield scaled_together(self.ranks, self.settings, self._all_inputs(piece, weights))
             return
         unscaled = [self._all_inputs(piece, weights, learns=False) for piece in pieces]
-        ready = iter(scaled(self.settings, [inputs for piece in unscaled for inputs in piece]))
+        every = [inputs for piece in unscaled for inputs in piece]
+        ready = iter(scaled_together(self.ranks, self.settings, every))
         for piece in pieces:
             yield [
-                replace(
-                    inputs,
-                    advantage=first.advantage,
-                    valid=first.valid,
-                    kept_share=first.kept_share,
-                )
+                None if inputs is None or first is None else with_advantage(inputs, first)
                 for inputs, first in zip(self._all_inputs(piece, weights), ready, strict=False)
             ]
 
     def _all_inputs(
         self, shards: list[Unrolls], weights: Weights, *, learns: bool = True
-    ) -> list[LossInputs]:
+    ) -> list[LossInputs | None]:
         def inputs_of(shard: Unrolls, number: int) -> LossInputs:
             # Both hold for the thread that they were set in.
             with torch.set_grad_enabled(learns), self._alone():
                 return self._inputs(shard, weights, number)
 
-        numbers = range(self._shard_count, self._shard_count + len(shards))
+        own, first = self.ranks.own(len(shards)), self._shard_count
         self._shard_count += len(shards)
-        return self.threads.map(inputs_of, shards, numbers)
+        inputs_by_number = dict(
+            zip(
+                own,
+                self.threads.map(inputs_of, [shards[at] for at in own], [first + at for at in own]),
+                strict=True,
+            )
+        )
+        return [inputs_by_number.get(at) for at in range(len(shards))]
 
     def _alone(self) -> AbstractContextManager[Any]:
         """Keep a shard from taking over weights that autocast converted for another one.
@@ -507,6 +534,7 @@ class Learner:
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what `state` gave."""
+        self.ranks.tell("load", state)
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
         if self.slow_critic is not None:

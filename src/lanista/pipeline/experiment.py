@@ -10,7 +10,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -20,8 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from lanista.errors import LanistaError, RefusedError
+from lanista.errors import LanistaError, RefusedError, nearest
 from lanista.files import remove_leftovers, write_text
+from lanista.pipeline.job_processes import LOST, Process, Start, start_here
 from lanista.pipeline.recipes import settings_of
 from lanista.report.curves import Curve, Look
 from lanista.runs.folder import folder_of
@@ -36,9 +36,11 @@ from lanista.runs.settings import (
     to_yaml,
 )
 
-Axis = Literal["decisions", "cpu_seconds", "wall_seconds"]
+Axis = Literal["decisions", "main_decisions", "cpu_seconds", "wall_seconds"]
 State = Literal["waiting", "running", "done", "failed"]
 INTERRUPTED = 130
+MAIN_DECISIONS = "main/decisions"
+"""The number of a league that says what its main alone learned from."""
 POLL_SECONDS = 0.2
 HELD_SECONDS = 15.0
 # What `python -m lanista` does, and leaves when nobody holds the other end of its input any more.
@@ -66,6 +68,9 @@ class Experiment:
     """What the number is drawn against."""
     jobs: int = 0
     """How many runs go on side by side; 0: as many as there are cores."""
+    equal_cpu: str = ""
+    """An arm whose CPU seconds all others are given too: each is run a second time with as many
+    iterations as take that long; empty: no."""
     beside: tuple[str, ...] = ()
     """Files of measurements made elsewhere, one JSON object a line, shown in the same table."""
     title: str = ""
@@ -81,6 +86,11 @@ class Experiment:
                 raise LanistaError(
                     f"Arm {name!r} cannot name a folder; use letters, digits, spaces, and .,+()=-"
                 )
+        if self.equal_cpu and self.equal_cpu not in self.arms:
+            raise LanistaError(
+                f"equal_cpu is {self.equal_cpu!r}, which is no arm; "
+                f"{nearest(self.equal_cpu, self.arms)}"
+            )
         if self.jobs < 0:
             raise LanistaError(f"jobs is {self.jobs}; give 0 or more.")
 
@@ -133,7 +143,9 @@ class Job:
     state: State = "waiting"
     why: str = ""
     """Of a failed job: the last line of its log."""
-    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    lost: bool = False
+    """Its machine is gone, so that it is to be started again."""
+    process: Process | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -175,33 +187,26 @@ class Job:
         command = ["rl", "--config", str(self.config), "--output", str(self.output)]
         return [*command, "--resume"] if folder_of(self.output).exists() else command
 
-    def start(self, lock: int) -> None:
+    def start(self, lock: int, start: Start = start_here) -> None:
         """Begin the run, or go on with it, in a process that ends with this one."""
         threads = str(self.settings.threads)
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*self.program, *self.command()],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads},
-                # Ctrl-C is passed on once, by us; a terminal would send it to everybody.
-                start_new_session=True,
-                pass_fds=(lock,),
-            )
-        self.state, self.why = "running", ""
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads}
+        self.process = start([*self.program, *self.command()], self.log, environment, lock)
+        self.state, self.why, self.lost = "running", "", False
 
     def look(self) -> None:
         """See whether the process has ended, and how."""
         if self.process is None or self.process.poll() is None:
             return
         code = self.process.returncode
+        assert code is not None
         _close(self.process)
         self.process = None
+        self.lost = code == LOST
         if code == 0:
             write_text(self.mark, "")
             self.state = "done"
-        elif code == INTERRUPTED:
+        elif code in (INTERRUPTED, LOST):
             self.state = "waiting"
         else:
             self.state, self.why = "failed", _ending(self.log, code)
@@ -238,11 +243,14 @@ class Job:
 
     def curve(self, metric: str, x: Sequence[str]) -> Curve:
         """Return how `metric` went, with what had been spent by then."""
-        looks = [
-            Look(number, values[metric], {name: values[name] for name in x if name in values})
-            for number, values in self.numbers(metric, *x).items()
-            if metric in values
-        ]
+        looks = []
+        for number, values in self.numbers(metric, "decisions", MAIN_DECISIONS, *x).items():
+            # Without a league all decisions are the main's.
+            main = values.get(MAIN_DECISIONS, values.get("decisions"))
+            values |= {} if main is None else {"main_decisions": main}
+            if metric in values:
+                spent = {name: values[name] for name in x if name in values}
+                looks.append(Look(number, values[metric], spent))
         return Curve(self.seed, tuple(looks))
 
     def numbers(self, *names: str, since: int = 0) -> dict[int, dict[str, float]]:
@@ -274,7 +282,7 @@ def _ending(log: Path, code: int) -> str:
     return f"{how}: {log_lines[-1]}" if log_lines else how
 
 
-def _close(process: subprocess.Popen[bytes]) -> None:
+def _close(process: Process) -> None:
     if process.stdin is not None:
         process.stdin.close()
 
@@ -292,11 +300,17 @@ def jobs_of(experiment: Experiment, folder: Path) -> list[Job]:
 
 
 def run_jobs(
-    jobs: Sequence[Job], folder: Path, *, at_once: int, watch: Callable[[], None] = lambda: None
+    jobs: Sequence[Job],
+    folder: Path,
+    *,
+    at_once: int,
+    watch: Callable[[], None] = lambda: None,
+    start: Start = start_here,
 ) -> None:
     """Run all jobs that are not done, `at_once` side by side; `watch` is called in between.
 
-    A failed job does not stop the others. Interrupted, the jobs save and end before this does.
+    A failed job does not stop the others; one whose machine was lost is gone on with elsewhere.
+    Interrupted, the jobs save and end before this does.
     """
     with held(folder) as lock:
         waiting = [job for job in jobs if job.state != "done"]
@@ -305,11 +319,12 @@ def run_jobs(
             while waiting or running:
                 while waiting and len(running) < at_once:
                     job = waiting.pop(0)
-                    job.start(lock)
+                    job.start(lock, start)
                     running.append(job)
                 time.sleep(POLL_SECONDS)
                 for job in running:
                     job.look()
+                waiting += [job for job in running if job.lost]
                 running = [job for job in running if job.state == "running"]
                 watch()
         finally:
@@ -372,10 +387,3 @@ def leave_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

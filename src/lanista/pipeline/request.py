@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import saved_recipe
 from lanista.pipeline.settings_summary import few_updates, summary
 from lanista.runs.layout import CONFIG, DATABASE
+from lanista.runs.settings import on_cluster
 
 RUNS = Path("runs")
 
@@ -50,6 +51,8 @@ class Request:
     """Leave the replay and matches in flight out of the checkpoints of rl and league."""
     game: str | None = None
     """Instead of a recipe: a game, whose settings are chosen by what is known of it."""
+    cluster: bool = False
+    """Let the workers of its runs play on the machines of a cluster."""
 
     def __post_init__(self) -> None:
         if bool(self.recipe) == (self.game is not None):
@@ -94,16 +97,29 @@ class Request:
                 recipe = within(recipe, seconds)
             for sentence in self._about(recipe):
                 say(sentence)
-            return recipe
+            return self._placed(recipe, say)
         _refuse_other_budget(folder, saved.budget, seconds)
         if saved.budget is None or recipe.budget is not None:
-            return recipe
+            return self._placed(recipe, say)
         if saved.budget.of not in digests_of(recipe):
             raise RefusedError(
                 f"The numbers in {folder} were chosen for a time budget and another recipe; go on "
                 f"with `lanista run {folder}`, or choose another --output-dir."
             )
-        return saved
+        return self._placed(saved, say)
+
+    def _placed(self, recipe: PipelineRecipe, say: Callable[[str], None]) -> PipelineRecipe:
+        """Return the recipe with the workers of its runs on the cluster, if that is wanted."""
+        for stage in ("rl", "league") if self.cluster else ():
+            if (values := getattr(recipe.stages, stage)) is None:
+                continue
+            settings, notice = on_cluster(recipe.run_settings(stage))
+            rollouts = {**values.get("rollouts", {}), "launcher": settings.rollouts.launcher}
+            stages = recipe.stages.with_run(stage, {**values, "rollouts": rollouts})
+            recipe = replace(recipe, stages=stages)
+            if notice:
+                say(notice)
+        return recipe
 
     def _asked(self, folder: Path) -> PipelineRecipe:
         """Return the recipe, or what the folder has of it, with the overrides put in."""

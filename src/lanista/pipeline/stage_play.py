@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lanista.cluster.tasks import wanted
 from lanista.evaluation.evaluator import probabilities
 from lanista.evaluation.gauntlet import described, gauntlet_of, play_gauntlet
 from lanista.evaluation.meter import exact_reading
@@ -39,6 +41,7 @@ from lanista.rollout.inference.policy_players import policy_player
 from lanista.rollout.match_runner import Table, join, play
 from lanista.rollout.replay_recorder import Recorder, block_size
 from lanista.rollout.schedule import Schedule, rotations
+from lanista.rollout.task_tables import spread_out
 from lanista.runs.players import is_bot
 from lanista.runs.serialise import SettingsError, plain
 from lanista.training.observers import Observer
@@ -88,14 +91,7 @@ def _play_lineup(
         if stop():
             raise KeyboardInterrupt
 
-    def seated(spec: Spec) -> tuple[Player, ...]:
-        if spec.seats != len(players):
-            raise SettingsError(
-                f"stages.record.seats names {','.join(players)}, and {recipe.game} has "
-                f"{spec.seats} seats; name one for each."
-            )
-        return tuple(_player(recipe, spec, word) for word in players)
-
+    seated = partial(_recorded, recipe, players)
     try:
         with _tables(recipe, stage.threads, min(len(schedule), _SLOTS), seated) as tables:
             recorder = Recorder(DATA, tables[0].game, tables[0].players)
@@ -112,18 +108,38 @@ def _play_lineup(
     return not stop()
 
 
+def _recorded(recipe: PipelineRecipe, players: tuple[str, ...], spec: Spec) -> tuple[Player, ...]:
+    """Return the players of a line-up that is recorded."""
+    if spec.seats != len(players):
+        raise SettingsError(
+            f"stages.record.seats names {','.join(players)}, and {recipe.game} has "
+            f"{spec.seats} seats; name one for each."
+        )
+    return tuple(_player(recipe, spec, word) for word in players)
+
+
 @contextmanager
 def _tables(
     recipe: PipelineRecipe, threads: int, slots: int, seated: Callable[[Spec], tuple[Player, ...]]
 ) -> Iterator[list[Table]]:
-    """Give a table with players of its own for each thread; close the games afterwards."""
+    """Give a table with players of its own for each thread, or one that is played at in tasks.
+
+    The games are closed afterwards.
+    """
+    make = partial(_table, recipe, seated)
     with ExitStack() as opened:
-        tables = []
-        for _ in range(threads or os.cpu_count() or 1):
-            game = registry.make(recipe.game, slots=slots, seed=recipe.seed, **recipe.game_settings)
-            opened.callback(game.close)
-            tables.append(Table(game, seated(game.spec)))
-        yield tables
+        count = 1 if wanted() else threads or os.cpu_count() or 1
+        here = [opened.enter_context(make(slots)) for _ in range(count)]
+        yield opened.enter_context(spread_out(here, make))
+
+
+@contextmanager
+def _table(
+    recipe: PipelineRecipe, seated: Callable[[Spec], tuple[Player, ...]], slots: int
+) -> Iterator[Table]:
+    game = registry.make(recipe.game, slots=slots, seed=recipe.seed, **recipe.game_settings)
+    with closing(game):
+        yield Table(game, seated(game.spec))
 
 
 def _player(recipe: PipelineRecipe, spec: Spec, word: str) -> Player:
@@ -162,17 +178,7 @@ def _judge(
         if stop():
             raise KeyboardInterrupt
 
-    def seated(spec: Spec) -> tuple[Player, ...]:
-        mine = policy_player(
-            policy,
-            spec,
-            recipe.seed,
-            greedy=stage.greedy,
-            temperature=stage.temperature or 1.0,
-            name=name,
-        )
-        return (mine, *(_player(recipe, spec, word) for word in words))
-
+    seated = partial(_judged, recipe, stage, policy, words)
     slots = min(stage.games * len(words), _SLOTS)
     try:
         with _tables(recipe, stage.threads, slots, seated) as tables:
@@ -189,6 +195,16 @@ def _judge(
     for clock in ("wall_seconds", "cpu_seconds"):  # What is evaluated again is the same again.
         del evaluation[clock]
     return evaluation | {"exact": _exact(policy)}
+
+
+def _judged(
+    recipe: PipelineRecipe, stage: Evaluating, policy: str, words: Sequence[str], spec: Spec
+) -> tuple[Player, ...]:
+    """Return the policy that is evaluated and its opponents."""
+    greedy, temperature = stage.greedy, stage.temperature or 1.0
+    manner: dict[str, Any] = {"greedy": greedy, "temperature": temperature}
+    mine = policy_player(policy, spec, recipe.seed, name=Path(policy).stem, **manner)
+    return (mine, *(_player(recipe, spec, word) for word in words))
 
 
 def _exact(policy: str) -> dict[str, Any] | None:

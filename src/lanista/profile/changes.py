@@ -223,8 +223,9 @@ def needed(settings: RunSettings) -> int:
 
 
 def _at_once() -> list[str]:
-    """Return our own launchers whose workers play at once."""
-    return [name for name, launcher in LAUNCHERS.own.items() if launcher.at_once]
+    """Return our own launchers whose workers play at once, on this machine."""
+    own = LAUNCHERS.own.items()
+    return [name for name, launcher in own if launcher.at_once and not launcher.remote]
 
 
 def _word(value: Any) -> str:

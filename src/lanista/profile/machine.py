@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from lanista.pipeline.experiment import cores
+from lanista.cluster.tasks import cores
 
 _PROC = Path("/proc")
 _TICKS = ("utime", "stime", "cutime", "cstime")

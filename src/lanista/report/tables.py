@@ -9,7 +9,12 @@ from lanista.report.plot import short
 from lanista.text import markdown_cell
 
 UNKNOWN = "—"
-X_LABELS = {"decisions": "decisions", "cpu_seconds": "CPU seconds", "wall_seconds": "seconds"}
+X_LABELS = {
+    "decisions": "decisions",
+    "main_decisions": "of the main",
+    "cpu_seconds": "CPU seconds",
+    "wall_seconds": "seconds",
+}
 
 
 def summary_columns(x: Sequence[str]) -> list[str]:

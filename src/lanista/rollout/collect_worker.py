@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lanista.data.trajectory import Unrolls
+from lanista.errors import LanistaError
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.rollout.collector import Collector, Seating
@@ -66,6 +67,12 @@ class Played:
     """Of the worker's own process; 0 where it has none."""
     measured: Mapping[str, float] | None = None
     """What the worker's collector measured, if anything."""
+
+
+class MachineError(LanistaError):
+    """The machine that plays cannot: no room on its disk, no file, no connection."""
+
+    exit_code = 1
 
 
 class CollectWorker:
@@ -127,6 +134,12 @@ class CollectWorker:
     def close(self) -> None:
         if hasattr(self, "collector"):
             self.collector.close()
+
+
+def carried(make: Make) -> Make:
+    """Return what makes the same opponent on a machine that has none of this one's files."""
+    pack: Callable[[], Make] | None = getattr(make, "carried", None)
+    return make if pack is None else pack()
 
 
 def modules_of(actor: Actor) -> list[torch.nn.Module]:

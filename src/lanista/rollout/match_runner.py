@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event, Lock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,17 @@ class Table:
 
     game: Game
     players: tuple[Player, ...]
+    elsewhere: Elsewhere | None = None
+    """Who plays in its place, in other processes; None: it is played at here."""
+
+
+class Elsewhere(Protocol):
+    """Plays schedules with players equal to a table's."""
+
+    def play(
+        self, schedule: Schedule, options: Mapping[str, int], record: bool, report: Progress
+    ) -> list[Results]:
+        """Return the results of a schedule's parts, in its order."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,10 @@ def play(
     began = time.perf_counter()
     stop = Event()
     report = _one_at_a_time(progress)
+    if (elsewhere := tables[0].elsewhere) is not None:
+        _refuse_misfit(tables[0], schedule)
+        results = elsewhere.play(schedule, options or {}, record, report)
+        return join(results, schedule, wall_seconds=time.perf_counter() - began)
     shards = schedule.shards(len(tables))
     runs = [
         _Run(table, shard, options or {}, record, stop, report)

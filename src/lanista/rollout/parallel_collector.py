@@ -189,6 +189,8 @@ class ParallelCollector:
     def measured(self) -> dict[str, float]:
         """Return metrics of central inference, and of the workers, since the last call."""
         measured, self._measured = self._measured, {}
+        if self._launched is not None and self._launched.measured is not None:
+            measured |= self._launched.measured()
         return measured if self._central is None else measured | self._central.measured()
 
     def _start(self) -> None:

@@ -19,6 +19,8 @@ CATEGORIES = ("self", "imitation", "start", "past", "exploiter", "bot")
 ROLES = ("main", "main_exploiter", "league_exploiter")
 MAIN = "main"
 """The name of a lone main learner."""
+PAIR_GAMES = 400
+"""Games of every two frozen players for a payoff matrix, where nobody says."""
 AS_ROLE = "role"
 """The kind that stands for what the role usually has."""
 
@@ -49,14 +51,14 @@ class Matchmaking:
 
     kind: str = AS_ROLE
     """role (what the learner's role usually has), fixed, uniform, pfsp_hard, pfsp_var, pfsp_linear,
-    adaptive, adaptive_by_category, curriculum, alphastar, main_exploiter, league_exploiter, or the
-    name of an installed matchmaker."""
+    adaptive, adaptive_by_category, curriculum, alphastar, psro, main_exploiter, league_exploiter,
+    or the name of an installed matchmaker."""
     p: float = 2.0
     """The exponent of pfsp_hard: higher looks harder at those who are hard to beat."""
     floor: float = 0.05
-    """adaptive: the least weight of an opponent, before weights are scaled to the sum 1.
-    adaptive_by_category and curriculum: the smallest share of a category, and of an opponent in its
-    category; with n of them it is at most 0.5/n."""
+    """adaptive: the least weight of an opponent, before weights are scaled to the sum 1. psro: the
+    smallest share of a frozen player. adaptive_by_category and curriculum: the smallest share of a
+    category, and of an opponent in its category. A share is at most 0.5/n with n of them."""
     smoothing: float = 2.0
     """So many games with a score of one half are added to what was played."""
     minimum_games: float = 10.0
@@ -67,7 +69,7 @@ class Matchmaking:
     inside: Literal["pfsp_hard", "uniform"] = "pfsp_hard"
     """curriculum: how opponents of one category are weighed."""
     self_share: float = 0.35
-    """alphastar: the share of self-play."""
+    """alphastar and psro: the share of self-play."""
     lost_share: float = 0.15
     """alphastar: the share of those it has come to lose to; self-play when there are none."""
     lost_below: float = 0.5
@@ -76,6 +78,12 @@ class Matchmaking:
     too_strong: float = 0.2
     """main_exploiter: a main against which the score is known and below this is left for past
     mains."""
+    matrix_games: int | None = None
+    """psro: games that every two frozen players play before the payoff matrix is solved; null: 400;
+    0: it goes by what was played anyway, and other pairs count as equals."""
+    matrix_unit: Literal["score", "gain"] | None = None
+    """psro: what the matrix holds. score, or null: scores; gain: what is won per match, for games
+    won by unequal amounts, as poker."""
     half_life: float = 2000.0
     """After so many further games of two players an old result of theirs counts half; 0: results
     are never forgotten."""
@@ -86,7 +94,12 @@ class Matchmaking:
             raise LanistaError(f"matchmaking.inside is {self.inside!r}; give pfsp_hard or uniform.")
         where = "matchmaking."
         _refuse(self, ["p"], lambda value: 0 < value <= 100, "a number above 0, up to 100", where)
-        amounts = ("smoothing", "minimum_games", "half_life")
+        if self.matrix_unit not in (None, "score", "gain"):
+            raise LanistaError(
+                f"matchmaking.matrix_unit is {self.matrix_unit!r}; give score or gain."
+            )
+        amounts = ["smoothing", "minimum_games", "half_life"]
+        amounts += [] if self.matrix_games is None else ["matrix_games"]
         _refuse(self, amounts, _not_negative, "0 or more", where)
         shares = ("floor", "keep_old", "self_share", "lost_share", "lost_below", "too_strong")
         _refuse(self, shares, _share, "a number from 0 to 1", where)
@@ -100,6 +113,11 @@ class Matchmaking:
                 f"matchmaking.minimum_games is {self.minimum_games} and half_life "
                 f"{self.half_life}, so that nobody might ever be known; give fewer games than that."
             )
+
+    @property
+    def pair_games(self) -> int:
+        """Games that every two frozen players play for the payoff matrix."""
+        return PAIR_GAMES if self.matrix_games is None else self.matrix_games
 
     @property
     def follows_evaluations(self) -> bool:
@@ -217,6 +235,9 @@ class League:
     """What an exploiter begins from: a fresh network, the imitation policy, or its victim."""
     exploiter_games: int = 1000
     """Games of an exploiter's admission test."""
+    exploiter_beside: int | None = None
+    """So many iterations the main goes on while an exploiter is trained beside it, in a process of
+    its own or on a cluster; then it is tested and may join. None: the league waits for it."""
     exploiter_weight: float = 1.0
     """The weight of an admitted exploiter in the pool, where others have 1."""
     stall_evaluations: int = 0
@@ -246,6 +267,10 @@ class League:
         _refuse(
             self, ["exploiter_weight"], lambda value: 0 < value < math.inf, "one above 0", "league."
         )
+        if self.exploiter_beside is not None and self.exploiter_beside < 1:
+            raise LanistaError(
+                f"league.exploiter_beside is {self.exploiter_beside}; give 1 or more, or null."
+            )
         if self.exploiter_unit not in ("score", "gain"):
             raise LanistaError(
                 f"league.exploiter_unit is {self.exploiter_unit!r}; give score or gain."

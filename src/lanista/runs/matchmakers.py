@@ -35,6 +35,10 @@ MATCHMAKERS: Table[Entry] = Table(
         "alphastar": Entry(
             "self-play, PFSP over all, PFSP over those it has come to lose to", f"{_OURS}:alphastar"
         ),
+        "psro": Entry(
+            "self-play, and an equilibrium of the payoff matrix of everybody frozen",
+            "lanista.league.meta_game:psro",
+        ),
         "main_exploiter": Entry(
             "the current mains; past mains instead of one that is too strong",
             f"{_OURS}:main_exploiter",

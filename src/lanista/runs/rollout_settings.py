@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -70,7 +71,8 @@ class Rollouts:
     launcher: str = "serial"
     """Where the workers play. serial: one after another. threads: at once, for compiled games, on
     the learner's device. processes: at once, each in a process with the policy on the CPU, for
-    games in Python and simulators outside. An installed package may add others."""
+    games in Python and simulators outside. ray and ray-threads: on the machines of a cluster, in
+    processes or threads of each. An installed package may add others."""
     lag: int = 0
     """Policy lag: how many iterations old the weights that play are. 0: playing and learning take
     turns. 1 or more: the workers play ahead while the learner learns."""
@@ -132,6 +134,11 @@ class Rollouts:
         if not 0 <= self.lag <= MOST_LAG:
             raise SettingsError(f"rollouts.lag is {self.lag}; give 0 to {MOST_LAG}.")
         LAUNCHERS.refuse_unknown(self.launcher, where="rollouts.launcher")
+        if self.inference == "central" and self.remote:
+            raise SettingsError(
+                f"rollouts.inference is central and the launcher {self.launcher}: choices would "
+                "cross the network; set rollouts.launcher to processes, or inference to worker."
+            )
         if self.inference == "central" and not self.separate_processes:
             raise SettingsError(
                 f"rollouts.inference is central and the launcher {self.launcher}: its workers have "
@@ -164,13 +171,20 @@ class Rollouts:
 
     @property
     def workers_at_once(self) -> int:
-        """How many workers play at the same time."""
+        """How many workers play at the same time; of a cluster, as many as there are cores here."""
+        if self.remote:
+            return min(self.workers, os.cpu_count() or 1)
         return self.workers if self.at_once else 1
 
     @property
     def separate_processes(self) -> bool:
         """Whether the workers are processes of their own."""
         return LAUNCHERS[self.launcher].separate_processes
+
+    @property
+    def remote(self) -> bool:
+        """Whether the workers may be on other machines."""
+        return LAUNCHERS[self.launcher].remote
 
     def resolved_slots(self, seats: int) -> int:
         """Return how many matches are played side by side in a game of `seats` seats."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -83,8 +83,9 @@ class Evaluation:
     every: int = 0
     """Evaluate every so many iterations, and at the end; 0: never."""
     exact: Literal["auto", "always", "never"] = "auto"
-    """NashConv: auto measures it where that takes about a second (kuhn, leduc, liars_dice, small
-    openspiel: games); always also measures larger ones, and refuses games that have none."""
+    """NashConv: auto measures it where that takes about a second (kuhn, leduc, liars_dice,
+    card_rps, small openspiel: games); always also measures larger ones, and refuses games that have
+    none."""
     bots: tuple[str, ...] = ()
     """Bots or policy files to play against."""
     matches: int = 400
@@ -294,6 +295,26 @@ def apply_overrides(settings: RunSettings, overrides: Iterable[str]) -> RunSetti
     return overridden(settings, overrides)
 
 
+def on_cluster(settings: RunSettings) -> tuple[RunSettings, str]:
+    """Return settings of a run whose workers play on a cluster, and what its user should know.
+
+    No number of the run changes. Learners who meet each other as they learn stay in one thread.
+    """
+    rollouts = settings.rollouts
+    if settings.league is not None and len(settings.league.learners) > 1:
+        return settings, "The league's learners meet each other as they learn, on this machine."
+    notice = ""
+    if rollouts.workers == 1:
+        notice = (
+            "rollouts.workers is 1, so one machine plays at a time; the numbers of a run depend on "
+            "it, so it stays: set rollouts.workers to the number of cores in a new run."
+        )
+    if rollouts.remote:
+        return settings, notice
+    launcher = "ray-threads" if rollouts.launcher == "threads" else "ray"
+    return replace(settings, rollouts=replace(rollouts, launcher=launcher)), notice
+
+
 MAY_CHANGE = (
     "iterations", "evaluation", "checkpoints", "device", "threads", "rollouts.launcher",
     "rollouts.graphs", "rollouts.bot_threads", "learning.graphs",
@@ -303,11 +324,12 @@ NEWER = dict.fromkeys(
     ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger",
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
-     "rollouts.learn_from_frozen",
+     "rollouts.learn_from_frozen", "league.exploiter_beside",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
                     "normalise_observations", "rows")),
-     *(f"league.{role}.every" for role in ("main", "main_exploiter", "league_exploiter")))
+     *(f"league.{role}.{name}" for role in ("main", "main_exploiter", "league_exploiter")
+       for name in ("every", "matchmaking.matrix_games", "matchmaking.matrix_unit")))
 )  # fmt: skip
 """Settings that came later, with the value that says what was done before there were any. With it
 they are left out of a run's digest, so that runs begun by an earlier version can go on. It is None:

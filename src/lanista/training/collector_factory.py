@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import torch
 
 from lanista.errors import LanistaError
+from lanista.files import write_bytes
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
@@ -29,7 +31,7 @@ from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.launchers.plan import Desk
 from lanista.rollout.teacher import Teacher
 from lanista.rollout.timing import Phases
-from lanista.runs.folder import policy_path
+from lanista.runs.folder import bot_path, policy_path
 from lanista.runs.players import make_player, refuse_other
 from lanista.runs.settings import RunSettings
 
@@ -43,10 +45,32 @@ class Elsewhere:
     name: str
     digest: str
     """Of a policy or of a bot's file; empty: a bot of the game."""
+    file: str = ""
+    """Its place in the run's folder, and"""
+    data: bytes = b""
+    """what lies there, for a machine that has no such folder."""
 
     def __call__(self, spec: Spec) -> Player:
+        if not self.data:
+            return self._made(spec, self.folder)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / self.file
+            path.parent.mkdir()
+            write_bytes(path, self.data)
+            return self._made(spec, Path(folder))
+
+    def carried(self) -> Elsewhere:
+        """Return the same with its file's content; bots of the game have none."""
+        if not self.digest:
+            return self
+        bot = bot_path(self.folder, self.digest)
+        path = bot if bot.is_file() else policy_path(self.folder, self.digest)
+        file = path.relative_to(self.folder).as_posix()
+        return replace(self, file=file, data=path.read_bytes())
+
+    def _made(self, spec: Spec, folder: Path) -> Player:
         settings, device = self.settings, device_of(self.settings)
-        arguments = (settings, self.name, self.digest, spec, self.folder, settings.seed)
+        arguments = (settings, self.name, self.digest, spec, folder, settings.seed)
         return make_player(*arguments, device=device)
 
     def __hash__(self) -> int:

@@ -25,6 +25,7 @@ from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.matchups import Matchups
 from lanista.learn.schedules import parse_schedule
+from lanista.learn.update.ranks import Ranks
 from lanista.nets.policy import Policy
 from lanista.rollout.collector import LEARNER, Seating
 from lanista.rollout.experience_source import ExperienceSource, Opponent
@@ -67,8 +68,10 @@ class LearnerLoop:
         *,
         name: str = MAIN,
         number: int = 0,
+        ranks: Ranks | None = None,
     ) -> None:
         """`find` gives an opponent by its name, on a device; `number` tells the learners apart."""
+        self.ranks = ranks
         self.settings, self.find, self.name, self.number = settings, find, name, number
         self.folder = folder
         prepare_torch(settings)
@@ -117,6 +120,7 @@ class LearnerLoop:
             start=start,
             anchor=self.anchor,
             threads=settings.rollouts.workers_at_once,
+            ranks=self.ranks,
         )
 
     def _collector(self) -> ExperienceSource:

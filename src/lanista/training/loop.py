@@ -16,9 +16,12 @@ from lanista.errors import FewerIterationsError, LanistaError, RefusedError
 from lanista.evaluation.evaluator import FIRST_MATCH, Evaluator, Judgement
 from lanista.evaluation.promotion import Champion
 from lanista.files import write_bytes
+from lanista.games.contract import Spec
 from lanista.league.exploiter_timing import exploiter_due
+from lanista.league.meta_game import PSRO
 from lanista.league.population import Population
 from lanista.learn.learner import BrokenLossError
+from lanista.learn.update.ranks import Ranks
 from lanista.nets.files.policy_file import policy_bytes, save_policy
 from lanista.nets.files.policy_format import POLICY
 from lanista.runs.database import Values
@@ -40,10 +43,12 @@ from lanista.training.best_keeper import BestKeeper
 from lanista.training.critic_file import file_value, notice, take_over, write_critic
 from lanista.training.health.watch import Watch, event_of
 from lanista.training.learner_loop import LearnerLoop
+from lanista.training.meta_games import mixture_values, play_missing_pairs
 from lanista.training.observers import Observer, Observers
+from lanista.training.ranks import begin, refuse_ranks
 
 if TYPE_CHECKING:
-    from lanista.exploiters.league_exploiters import Tested
+    from lanista.exploiters.league_exploiters import BesideMain, Tested
 
 INTERRUPTED = 130
 
@@ -58,26 +63,32 @@ def train(
     stop: Callable[[], bool] | None = None,
     observers: Sequence[Observer] = (),
     findings: bool = True,
+    ranks: Ranks | None = None,
 ) -> int:
     """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved.
 
     A run that is resumed, at its newest good checkpoint or at `checkpoint`, must be given settings
     that do not make it another run. `folder` is the run's, FILE.run beside the output unless given.
-    Without `findings` the run does not say what is wrong with it.
+    Without `findings` the run does not say what is wrong with it. `ranks` learn together, of which
+    this is the first.
     """
+    ranks = ranks or Ranks()
     output = Path(output)
     folder = folder or folder_of(output)
     if resume or checkpoint is not None:
         settings = resumed_settings(folder, settings)
     else:
         settings, policies = resolve(settings)
+        refuse_ranks(ranks, settings)
         first = partial(_first_state, settings, output)
         create(output, folder, settings, policies, first)
     stop = stop or (lambda: False)
+    refuse_ranks(ranks, settings)
     with (
         Run(output, folder) as run,
-        closing(Population(settings, folder, LearnerLoop)) as population,
+        closing(Population(settings, folder, partial(LearnerLoop, ranks=ranks))) as population,
     ):
+        begin(ranks, settings)
         trainer = _Trainer(run, settings, population, Observers(observers), stop)
         trainer.says_findings = findings
         code = trainer.go(checkpoint)
@@ -100,12 +111,25 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
         policy_bytes(population.main.learner.best, population.main.spec, **_about(settings, output))
         if settings.league is not None:
             start_of(settings, settings.league, folder)
-            if settings.league.exploiter_unit == "gain" and not population.spec.facts.zero_sum:
-                raise LanistaError(
-                    f"league.exploiter_unit is gain, and in {population.spec.name} what one wins "
-                    "another need not lose; admit exploiters by their score."
-                )
+            _refuse_gains(settings.league, population.spec)
         return {"settings": fingerprint(settings), "rows": 0, "learners": population.state()}
+
+
+def _refuse_gains(league: League, spec: Spec) -> None:
+    """Refuse to go by gains in a game in which they say nothing."""
+    if league.exploiter_unit == "gain" and not spec.facts.zero_sum:
+        raise LanistaError(
+            f"league.exploiter_unit is gain, and in {spec.name} what one wins another need not "
+            "lose; admit exploiters by their score."
+        )
+    for role in set(league.learners.values()):
+        rules = league.rules(role).matchmaking
+        two = spec.facts.zero_sum and spec.seats == 2
+        if rules.kind == PSRO and rules.matrix_unit == "gain" and not two:
+            raise LanistaError(
+                f"league.{role}.matchmaking.matrix_unit is gain, and {spec.name} is no game of two "
+                "seats in which one wins what the other loses; set it to score."
+            )
 
 
 def _about(settings: RunSettings, output: Path) -> dict[str, Any]:
@@ -132,6 +156,8 @@ class _Trainer:
         self.best = BestKeeper(run, settings)
         self.watch = Watch([*population.trainings])
         self.says_findings = True
+        self.beside: BesideMain | None = None
+        """Who trains exploiters while the main goes on; None: nobody does."""
         self.saved = -1
         self.next_match = FIRST_MATCH
         """The id of the next match of fixed players."""
@@ -180,6 +206,7 @@ class _Trainer:
         for sentence in [*notices, self.evaluator.notice, unkept, critic]:
             self._say(sentence)
         try:
+            self._go_on_beside()
             if iteration == 0:
                 self._judge_start()
             return self._iterations()
@@ -191,7 +218,19 @@ class _Trainer:
             self._save_rest()
             raise
         finally:
+            if self.beside is not None:
+                self.beside.close()
             self.run.metrics.try_flush()
+
+    def _go_on_beside(self) -> None:
+        """Go on with the exploiter that the record says is trained beside the main."""
+        from lanista.exploiters.league_exploiters import BesideMain, Practice  # See `_exploit`.
+
+        league = self.settings.league
+        if league is not None and league.exploiter_beside:
+            self.beside = BesideMain(self.settings, self.run.folder)
+            with self.run.metrics.reading():
+                self.beside.go_on(Practice.under_way(self.run.metrics.rows(EventRow)))
 
     def _doubts(self, rows: int) -> str:
         """Return a sentence where the tables are not what the run wrote; a league goes by them."""
@@ -270,17 +309,32 @@ class _Trainer:
         why = "" if league is None else self._exploiter_due(league)
         if begins and population.iteration:
             self._join(update)
-        if why:
-            joined = self._exploit(why, update)
-            if joined is None:
-                return False
-            begins |= joined
+        if league is not None and league.exploiter_beside:
+            joined = self._exploit_beside(why, update)
+        else:
+            joined = self._exploit(why, update) if why else False
+        if joined is None:
+            return False
+        begins |= joined
         begins |= not population.in_force
+        if begins:
+            self._play_pool(update)
         if begins or population.newly_evaluated:
             rows = population.matchmake(evaluated=not begins)
             self.run.metrics.add_rows(rows)
             population.meet(rows)
         return True
+
+    def _play_pool(self, update: int) -> None:
+        """Let frozen players play each other where a matchmaker needs to know what comes of it."""
+        played = play_missing_pairs(self.population, self.evaluator, self.next_match)
+        if not played.matches:
+            return
+        self.next_match = played.next_match
+        self.run.metrics.add_rows([*played.lineups, *played.matches])
+        self.run.metrics.add(update, played.values)
+        self.population.count([], played.lineups, played.matches)
+        self.population.spend(played.values)
 
     def _exploiter_due(self, league: League) -> str:
         """Return why an exploiter is to be trained now, or nothing; the run is saved before it is.
@@ -299,7 +353,7 @@ class _Trainer:
         # An exploiter is trained by a run of its own, so the two modules need each other.
         from lanista.exploiters.league_exploiters import exploit
 
-        population, metrics = self.population, self.run.metrics
+        population = self.population
         self._say(f"An exploiter of {population.next_victim.name} is trained ({why}).", update)
         tested = exploit(
             self.settings,
@@ -309,8 +363,38 @@ class _Trainer:
             self.stop,
             self.observers.message,
         )
-        if tested is None:
-            return None
+        return None if tested is None else self._take_in(tested, why, update)
+
+    def _exploit_beside(self, why: str, update: int) -> bool | None:
+        """Begin or test an exploiter that is trained while the main goes on.
+
+        Returns whether one joined. None: stopped, and saved.
+        """
+        from lanista.exploiters.league_exploiters import BEGUN
+
+        population, beside = self.population, self.beside
+        assert beside is not None
+        joined = False
+        if (practice := beside.practice) is not None and population.iteration >= practice.due:
+            if self.saved < population.iteration:
+                self._save(must=True)
+            arguments = (population, self.evaluator, self.next_match, self.stop)
+            if (tested := beside.tested(*arguments)) is None:
+                return None
+            joined = self._take_in(tested, practice.why, update)
+        if why and beside.practice is None:
+            practice = beside.begin(population, why)
+            self._event(update, BEGUN, practice.main, practice.body)
+            self._say(
+                f"An exploiter of {practice.main} is trained beside it ({why}), and tested before "
+                f"iteration {practice.due + 1}.",
+                update,
+            )
+        return joined
+
+    def _take_in(self, tested: Tested, why: str, update: int) -> bool:
+        """Record an exploiter's test, and let it join if it passed; return whether it did."""
+        population, metrics = self.population, self.run.metrics
         self.next_match = tested.next_match
         row = tested.frozen.row
         body = {**row.body, "why": why}
@@ -334,9 +418,9 @@ class _Trainer:
         low = body["low"]
         interval = "" if low is None else f" [{low:.3f}, {body['high']:.3f}]"
         self._say(
-            f"The exploiter of iteration {self.population.iteration} scores {body['score']:.3f}"
-            f"{interval} in {body['games']:,} games against its victim and gains "
-            f"{body['gain']:+.3f} per match after {body['budget_decisions']:,} decisions; it "
+            f"The exploiter of iteration {int(tested.frozen.row.name.rpartition('/')[2])} scores "
+            f"{body['score']:.3f}{interval} in {body['games']:,} games against its victim and "
+            f"gains {body['gain']:+.3f} per match after {body['budget_decisions']:,} decisions; it "
             f"{'joins the pool' if tested.admitted else 'is not admitted'}.",
             update,
         )
@@ -411,6 +495,8 @@ class _Trainer:
                 learner.evaluated(judgement.score)
                 judgement.values["evaluation/score"] = judgement.score
             judgements[name] = judgement
+        if (main := judgements.get(population.main.name)) is not None:
+            main.values.update(mixture_values(population, self.evaluator))
         return judgements
 
     def _keep_matches(

@@ -6,7 +6,6 @@ link. Knows nothing of HTTP and of what lies in the folder.
 
 from __future__ import annotations
 
-import ipaddress
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -14,6 +13,8 @@ from pathlib import Path, PurePosixPath
 from lanista.errors import LanistaError
 from lanista.text import printable
 from lanista.view.streams import Hub
+from lanista.web.hosts import is_loopback
+from lanista.web.listening import PATIENCE
 
 _LONGEST = 1024
 """Characters of an id."""
@@ -31,7 +32,7 @@ class Limits:
     """Of a request."""
     streams: int = 64
     """Live pages at once, over all clients."""
-    patience: float = 20.0
+    patience: float = PATIENCE
     """Seconds in which a client must send its request or take the next part of an answer."""
 
 
@@ -53,12 +54,7 @@ class ViewContext:
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach the server; elsewhere everything needs the token."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     def path_of(self, place: str) -> Path:
         """Return the path that an id names; refuse one that is not in the folder.

@@ -6,8 +6,6 @@ table of what is refused. Knows nothing of what the pages show.
 
 from __future__ import annotations
 
-import asyncio
-import hmac
 import ipaddress
 import socket
 import sys
@@ -21,6 +19,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lanista.view.context import ViewContext
+from lanista.web.requests import TooLargeError, TooSlowError, bounded, is_token
 
 COOKIE = "lanista_token"
 HEADER = "x-lanista-token"
@@ -43,14 +42,6 @@ HEADERS = {
 NEEDS_TOKEN = (
     "This needs the token that `lanista view` printed when it started; open the address with it."
 )
-
-
-class TooLargeError(Exception):
-    """A request's body is over the limit."""
-
-
-class TooSlowError(Exception):
-    """A client does not send its request."""
 
 
 class Guard:
@@ -79,16 +70,16 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        bounded = _bounded(receive, limits.body_bytes, limits.patience)
+        receive = bounded(receive, limits.body_bytes, limits.patience)
         try:
             refusal = self._refusal(scope)
             if refusal is not None:
-                await refusal(scope, bounded, guarded_send)
+                await refusal(scope, receive, guarded_send)
             else:
-                await self.app(scope, bounded, guarded_send)
+                await self.app(scope, receive, guarded_send)
         except TooLargeError:
             sentence = f"A request may have {limits.body_bytes:,} bytes; send less."
-            await _refused(413, sentence)(scope, bounded, guarded_send)
+            await _refused(413, sentence)(scope, receive, guarded_send)
         except TooSlowError:
             await _refused(408, "The request did not arrive in time.")(scope, receive, send)
         except Exception as error:
@@ -96,7 +87,7 @@ class Guard:
             if not started:  # Else the server drops the connection, and the client sees that.
                 name = type(error).__name__
                 sentence = f"The server failed at this ({name}); its terminal has the trace."
-                await _refused(500, sentence)(scope, bounded, guarded_send)
+                await _refused(500, sentence)(scope, receive, guarded_send)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """Return the answer to a request that goes no further; None: it may be served."""
@@ -131,7 +122,7 @@ class Guard:
         given = [headers.get(HEADER, "")]
         if COOKIE in cookies:
             given.append(cookies[COOKIE].value)
-        return any(is_token(token, self.context) for token in given)
+        return any(is_token(token, self.context.token) for token in given)
 
     def _entering(self, scope: Scope) -> Response | None:
         """Return how a person with the printed address gets in: a cookie, and the token gone."""
@@ -139,7 +130,7 @@ class Guard:
         tokens = [value for name, value in pairs if name == "token"]
         if not tokens:
             return None
-        if not is_token(tokens[0], self.context):
+        if not is_token(tokens[0], self.context.token):
             return _refused(401, f"That is not the token. {NEEDS_TOKEN}")
         rest = urlencode([pair for pair in pairs if pair[0] != "token"])
         # A path with two slashes in front would lead to another server.
@@ -156,16 +147,11 @@ async def enter_token(request: Request) -> Response:
         token = (await request.json()).get("token", "")
     except (ValueError, AttributeError, RecursionError):
         token = ""
-    if not is_token(token, context):
+    if not is_token(token, context.token):
         return _refused(401, f"That is not the token. {NEEDS_TOKEN}")
     answer = JSONResponse({"done": True})
     set_token(answer, context)
     return answer
-
-
-def is_token(given: object, context: ViewContext) -> bool:
-    """Compare in constant time."""
-    return type(given) is str and hmac.compare_digest(given.encode(), context.token.encode())
 
 
 def set_token(answer: Response, context: ViewContext) -> None:
@@ -196,27 +182,6 @@ def is_same_origin(headers: Headers, host: str) -> bool:
         return False
     origin = headers.get("origin")
     return origin is None or origin.partition("://")[2].lower() == host.lower()
-
-
-def _bounded(receive: Receive, most: int, patience: float) -> Receive:
-    """Return `receive` that gives up on a body that is too large or comes too slowly."""
-    size, complete = 0, False
-
-    async def bounded() -> Message:
-        nonlocal size, complete
-        if complete:
-            return await receive()  # The client's leaving, for which a stream may wait long.
-        try:
-            message = await asyncio.wait_for(receive(), patience)
-        except TimeoutError:
-            raise TooSlowError from None
-        size += len(message.get("body", b""))
-        if size > most:
-            raise TooLargeError
-        complete = not message.get("more_body", False)
-        return message
-
-    return bounded
 
 
 def _refused(status: int, sentence: str) -> Response:

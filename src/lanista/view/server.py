@@ -6,74 +6,18 @@ The address carries the token, and is printed once; requests are not logged, so 
 from __future__ import annotations
 
 import asyncio
-import secrets
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from lanista.errors import LanistaError
 from lanista.view.app import make_app
 from lanista.view.context import Limits, ViewContext
-
-PORT = 8787
-
-
-class _Hurried(H11Protocol):
-    """Drops a client that keeps the server waiting.
-
-    One that has sent no request, whole or at all, since the last look; or that has taken nothing of
-    what waits for it. A stream on which there is nothing to say is none of these.
-    """
-
-    patience = Limits().patience
-    _unsent = 0
-    _answered: object = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._next_look = self.loop.call_later(self.patience, self._look)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._next_look.cancel()
-        super().connection_lost(error)
-
-    def _look(self) -> None:
-        unsent = self.transport.get_write_buffer_size()
-        answered = self.cycle if self.cycle is None or self.cycle.response_complete else self
-        silent = answered is None or answered is self._answered
-        if silent or (unsent and unsent == self._unsent):
-            self.transport.abort()
-            return
-        self._unsent, self._answered = unsent, None if answered is self else answered
-        self._next_look = self.loop.call_later(self.patience, self._look)
-
-
-def new_token() -> str:
-    """Return a token for one server's life."""
-    return secrets.token_urlsafe(24)
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; with port 0 the system chooses one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    server = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        server.bind((host, port))
-        server.listen(256)
-    except (OSError, OverflowError) as error:
-        server.close()
-        why = getattr(error, "strerror", None) or str(error)
-        raise LanistaError(
-            f"The server cannot listen on {host}:{port}: {why.lower()}; give another --port."
-        ) from error
-    return server
+from lanista.web import listening as web
+from lanista.web.requests import new_token
 
 
 def address_of(server: socket.socket, context: ViewContext, path: str = "/") -> str:
@@ -83,9 +27,7 @@ def address_of(server: socket.socket, context: ViewContext, path: str = "/") -> 
 
 def bare_address(server: socket.socket, context: ViewContext) -> str:
     """Return the address without the token."""
-    name = "127.0.0.1" if context.host in ("0.0.0.0", "localhost") else context.host
-    name = f"[{name}]" if ":" in name else name
-    return f"http://{name}:{server.getsockname()[1]}"
+    return web.address_of(server, context.host)
 
 
 class _Server(uvicorn.Server):
@@ -102,10 +44,7 @@ class _Server(uvicorn.Server):
 
 def uvicorn_server(context: ViewContext) -> uvicorn.Server:
     """Return a server that logs nothing but its own faults."""
-    protocol = type("_Protocol", (_Hurried,), {"patience": context.limits.patience})
-    options: dict[str, Any] = {"access_log": False, "log_level": "error", "lifespan": "off"}
-    options |= {"server_header": False, "ws": "none", "http": protocol, "proxy_headers": False}
-    options |= {"timeout_keep_alive": 30, "timeout_graceful_shutdown": 1}
+    options = web.quiet_options(context.limits.patience)
     return _Server(uvicorn.Config(make_app(context), **options), context)
 
 
@@ -122,7 +61,7 @@ def serving(
 ) -> Iterator[tuple[ViewContext, str]]:
     """Serve as `beside` does; give the context too."""
     context = ViewContext(folder, new_token(), limits=limits or Limits())
-    listener = listening(context.host, port)
+    listener = web.listening(context.host, port)
     server = uvicorn_server(context)
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve([listener])), name="view", daemon=True

@@ -20,6 +20,7 @@ GOLDEN = {
     "leduc": "67ecc3b964be2e0a",
     "liars_dice": "ec6f8b266a95e085",
     "phantom_ttt": "64f693fdb214ab17",
+    "card_rps": "ec1e383f65df6586",
 }
 
 
@@ -50,6 +51,7 @@ PICTURES = {
     "leduc": ([2, 1, 1], "cards {0} | {1}   public {2}   stakes 3 | 3   rc / c"),
     "liars_dice": ([0, 10], "dice {0} | {1}   1x1 2x5"),
     "phantom_ttt": ([4, 4, 0], "o..\n.x.\n..."),
+    "card_rps": ([0, 0, 1], "cards {0} | {1}   score +0   rock - rock, paper"),
 }
 
 
@@ -59,6 +61,8 @@ def shown(name: str, state: dict[str, Any]) -> list[str]:
     if name == "leduc":
         deck = ["Js", "Jh", "Qs", "Qh", "Ks", "Kh"]
         return [deck[card] for card in [*state["cards"], state["public"]]]
+    if name == "card_rps":
+        return [("rock", "paper", "scissors")[card] for card in state["cards"]]
     return [str(die + 1) for die in state.get("dice", [])]
 
 
@@ -78,4 +82,5 @@ def test_labels_name_the_choices() -> None:
     assert make("kuhn").spec.heads[0].labels == ("pass", "bet")
     dice = make("liars_dice").spec.heads[0].labels
     assert (dice[0], dice[10], dice[12]) == ("1x1", "2x5", "liar")
+    assert make("card_rps").spec.heads[0].labels == ("rock", "paper", "scissors")
     assert make("phantom_ttt").spec.heads[0].labels[:4] == ("a1", "b1", "c1", "a2")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lanista.games import GameError, make, make_bot
-from lanista.games.trees.exact import exact_nash_conv
+from lanista.games.trees.exact import exact_nash_conv, mixture_nash_conv
 
 
 def uniform(observation: Any, mask: Any) -> Any:
@@ -143,3 +143,59 @@ def test_what_a_seat_sees_there_is_what_the_game_shows_it() -> None:
 def test_a_game_with_more_histories_than_wanted_is_refused() -> None:
     with pytest.raises(GameError, match="more than 10 histories"):
         exact_nash_conv("openspiel:kuhn_poker", uniform, 10)
+
+
+def habit(steps: int) -> Any:
+    """In card_rps: throws so many steps on from the card, each to what beats the one before."""
+
+    def policy(observation: Any, mask: Any) -> Any:
+        throw = (observation[:, 2:5].argmax(1) + steps) % 3
+        return np.eye(3)[throw]
+
+    return policy
+
+
+def test_uniform_card_rps_loses_a_third_a_round_to_throwing_ones_card() -> None:
+    # A win with the card is worth 3; a loss costs 1, or 3 where the other holds that card, which
+    # is as likely: (3 - 2)/3 in each of three rounds, for either seat.
+    assert exact_nash_conv("card_rps", uniform) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(("steps", "first", "later"), [(0, 0.5, 2), (1, 1.5, 2), (2, 0.5, 1)])
+def test_a_habit_in_card_rps_is_read_after_one_round(
+    steps: int, first: float, later: float
+) -> None:
+    # The other's throw is one of two, as likely, and known after a round. Its best answer wins once
+    # in two in the first round, and then always: by 3 where it is the own card, otherwise by 1.
+    gained = first + 2 * later
+    assert exact_nash_conv("card_rps", habit(steps)) == pytest.approx(2 * gained)
+
+
+def test_a_mixture_of_one_is_that_one() -> None:
+    for policy in (uniform, habit(1)):
+        alone = exact_nash_conv("card_rps", policy)
+        assert mixture_nash_conv("card_rps", [policy], [1.0]) == pytest.approx(alone)
+        assert mixture_nash_conv("card_rps", [policy] * 2, [0.25, 0.75]) == pytest.approx(alone)
+
+
+def test_mixing_plans_is_not_mixing_choices() -> None:
+    """A seat that drew one habit goes on with it, which its first throw tells."""
+    habits = [habit(0), habit(1), habit(2)]
+
+    def mean(observation: Any, mask: Any) -> Any:
+        return np.mean([one(observation, mask) for one in habits], axis=0)
+
+    by_choice = exact_nash_conv("card_rps", mean)
+    assert by_choice == pytest.approx(exact_nash_conv("card_rps", uniform))
+    assert mixture_nash_conv("card_rps", habits, [1 / 3] * 3) > by_choice + 0.1
+
+
+def test_a_mixture_of_kuhn_equilibria_is_one() -> None:
+    ends = [kuhn_equilibrium(0), kuhn_equilibrium(1 / 3)]
+    assert mixture_nash_conv("kuhn", ends, [0.3, 0.7]) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("shares", [[1.0], [0.5, 0.6], [1.5, -0.5]])
+def test_shares_that_are_none_are_refused(shares: list[float]) -> None:
+    with pytest.raises(GameError, match="give each a share"):
+        mixture_nash_conv("kuhn", [uniform, uniform], shares)

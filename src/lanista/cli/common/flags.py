@@ -29,6 +29,10 @@ def optional(metavar: str, name: str | None = None) -> Any:
     return tyro.conf.arg(name=name, metavar=metavar, help_behavior_hint="")
 
 
+CLUSTER = optional("local|auto|HOST:PORT")
+"""`--cluster`, for commands whose work can go to several machines."""
+
+
 def switch() -> Any:
     """Return what a flag that takes no value shows in `--help`: no default, since it is off."""
     return tyro.conf.arg(help_behavior_hint="")

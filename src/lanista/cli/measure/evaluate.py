@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import GAMES, SETTINGS, number, optional, switch
+from lanista.cli.common.flags import CLUSTER, GAMES, SETTINGS, number, optional, switch
 from lanista.cli.common.outputs import Writes, numbers_of, tables_of
 from lanista.errors import LanistaError
 
@@ -64,9 +64,18 @@ class Evaluate:
     given. Changes no result."""
     threads: Annotated[int, number(1)] = 1
     """How many threads share the matches; changes no result."""
+    cluster: Annotated[str | None, CLUSTER] = None
+    """Work in tasks: in processes of this machine (local), or on the machines of a Ray cluster
+    (auto is that of this machine); see docs/guides/cluster.md. Changes no number."""
 
     def run(self) -> int:
         """Play, print, and return 0, or 130 when interrupted."""
+        from lanista.cluster.session import using
+
+        with using(self.cluster):
+            return self._run()
+
+    def _run(self) -> int:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.main import INTERRUPTED
         from lanista.evaluation.gauntlet import gauntlet_of

@@ -16,10 +16,10 @@ from lanista.cli.common.outputs import KeptValues, Writes
 class ExactCommand:
     """Compute a policy's NashConv: what the seats could gain by best responses to it, summed.
 
-    For games of up to a million histories: kuhn, leduc, liars_dice, games in Python that draw with
-    below(), choice() or shuffle(), and openspiel: games, simultaneous ones among them; and for
-    phantom_ttt and openspiel:dark_hex of up to nine cells, classical and abrupt, in seconds to
-    minutes. Elsewhere `lanista exploit` learns a best response, which is a lower bound.
+    For games of up to a million histories: kuhn, leduc, liars_dice, card_rps, games in Python that
+    draw with below(), choice() or shuffle(), and openspiel: games, simultaneous ones among them;
+    and for phantom_ttt and openspiel:dark_hex of up to nine cells, classical and abrupt, in seconds
+    to minutes. Elsewhere `lanista exploit` learns a best response, which is a lower bound.
     """
 
     policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]

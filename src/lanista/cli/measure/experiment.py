@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import optional
+from lanista.cli.common.flags import CLUSTER, optional
 from lanista.cli.common.outputs import EXPERIMENT, Writes
 from lanista.errors import LanistaError, nearest
 
@@ -39,12 +39,23 @@ class ExperimentCommand:
     """Where the runs and results go; FILE's name with .experiment, here, unless given."""
     jobs: Annotated[int | None, optional("N")] = None
     """How many runs go on side by side; as the file says, or as many as there are cores."""
+    cluster: Annotated[str | None, CLUSTER] = None
+    """Where the runs go on: on this machine (local), or on the machines of a Ray cluster that share
+    the folder (auto is that of this machine); see docs/guides/cluster.md. Changes no number."""
 
     def run(self) -> int:
         """Run what is not done yet, print the table, and return 0, 1 for failures, 130."""
+        from lanista.cluster.session import using
+
+        with using(self.cluster):
+            return self._run()
+
+    def _run(self) -> int:
         from lanista.cli.common.paths import refuse_unwritable_folder
         from lanista.cli.main import INTERRUPTED
-        from lanista.pipeline.experiment import cores, jobs_of, load_experiment, run_jobs
+        from lanista.pipeline.equal_cpu import with_equal_cpu
+        from lanista.pipeline.experiment import jobs_of, load_experiment, run_jobs
+        from lanista.pipeline.job_processes import starter_of
 
         experiment = load_experiment(self.file)
         folder = self.output or Path(f"{self.file.stem}.experiment")
@@ -53,11 +64,16 @@ class ExperimentCommand:
         refuse_unwritable_folder("--output", folder)
         curves_beside(experiment)  # What cannot be read should not wait until the end.
         jobs = jobs_of(experiment, folder)
-        code = 0
+        starter, code = starter_of(experiment.recipe.threads), 0
+        at_once = self.jobs or experiment.jobs or starter.at_once
         try:
             with watching(jobs, experiment.metric) as watch:
-                at_once = self.jobs or experiment.jobs or cores()
-                run_jobs(jobs, folder, at_once=at_once, watch=watch)
+                run_jobs(jobs, folder, at_once=at_once, watch=watch, start=starter.start)
+            if experiment.equal_cpu and all(job.state == "done" for job in jobs):
+                experiment = with_equal_cpu(experiment, jobs)
+                jobs = jobs_of(experiment, folder)
+                with watching(jobs, experiment.metric) as watch:
+                    run_jobs(jobs, folder, at_once=at_once, watch=watch, start=starter.start)
         except KeyboardInterrupt:
             code = INTERRUPTED
         self._finish(experiment, jobs, folder)

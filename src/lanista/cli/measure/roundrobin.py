@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import GAMES, SETTINGS, number, optional, switch
+from lanista.cli.common.flags import CLUSTER, GAMES, SETTINGS, number, optional, switch
 from lanista.cli.common.outputs import Writes, numbers_of
 from lanista.errors import LanistaError
 
@@ -41,6 +41,9 @@ class RoundRobin:
     given. Changes no result."""
     threads: Annotated[int, number(1)] = 1
     """How many threads share the matches; changes no result."""
+    cluster: Annotated[str | None, CLUSTER] = None
+    """Work in tasks: in processes of this machine (local), or on the machines of a Ray cluster
+    (auto is that of this machine); see docs/guides/cluster.md. Changes no number."""
     settings: Annotated[
         tuple[tuple[str, ...], ...],
         SETTINGS,
@@ -50,6 +53,12 @@ class RoundRobin:
 
     def run(self) -> int:
         """Play, print, and return 0, or 130 when interrupted."""
+        from lanista.cluster.session import using
+
+        with using(self.cluster):
+            return self._run()
+
+    def _run(self) -> int:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.common.summary import say_cross_table, say_differences, write_json
         from lanista.cli.main import INTERRUPTED

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import GAMES, SETTINGS, number, optional, switch
+from lanista.cli.common.flags import CLUSTER, GAMES, SETTINGS, number, optional, switch
 from lanista.cli.common.outputs import REPLAYS as REPLAYS_FOLDER
 from lanista.cli.common.outputs import Writes, numbers_of
 from lanista.errors import LanistaError
@@ -52,6 +52,9 @@ class Play:
     given. Changes no result."""
     threads: Annotated[int, number(1)] = 1
     """How many threads share the matches; changes no result."""
+    cluster: Annotated[str | None, CLUSTER] = None
+    """Work in tasks: in processes of this machine (local), or on the machines of a Ray cluster
+    (auto is that of this machine); see docs/guides/cluster.md. Changes no number."""
     settings: Annotated[
         tuple[tuple[str, ...], ...],
         SETTINGS,
@@ -81,6 +84,12 @@ class Play:
 
     def run(self) -> int:
         """Play, print, and return 0, or 130 when interrupted."""
+        from lanista.cluster.session import using
+
+        with using(self.cluster):
+            return self._run()
+
+    def _run(self) -> int:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.common.summary import say, write_json
         from lanista.cli.main import INTERRUPTED

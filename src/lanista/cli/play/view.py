@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import socket
 
 PORT = 8787
-TRIED = 20
-"""Ports that are tried from the first on, where none was given."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,8 @@ class View:
     def run(self) -> int:
         """Serve until interrupted, and return 0."""
         from lanista.view.context import ViewContext
-        from lanista.view.server import address_of, new_token, uvicorn_server
+        from lanista.view.server import address_of, uvicorn_server
+        from lanista.web.requests import new_token
 
         if not self.folder.is_dir():
             raise LanistaError(f"{str(self.folder)!r} is no folder; name one that holds runs.")
@@ -60,16 +59,8 @@ class View:
         return 0
 
     def _listener(self) -> socket.socket:
-        from lanista.view.server import listening
+        from lanista.web.listening import first_free, listening
 
         if not 0 <= self.port < 1 << 16:
             raise LanistaError(f"--port is {self.port}; give a number from 1 to 65535.")
-        if self.port:
-            return listening(self.host, self.port)
-        for port in (*range(PORT, PORT + TRIED), 0):
-            try:
-                return listening(self.host, port)
-            except LanistaError:
-                if port == 0:
-                    raise
-        raise AssertionError("the last port is chosen by the system")
+        return listening(self.host, self.port) if self.port else first_free(self.host, PORT)

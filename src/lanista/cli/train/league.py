@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
+from lanista.cli.common.flags import CLUSTER, GAMES, RECIPES, optional, switch
 from lanista.cli.common.outputs import RUN, Writes
 from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 from lanista.errors import LanistaError
@@ -59,6 +59,9 @@ class LeagueCommand:
     """Random seed."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
+    cluster: Annotated[str | None, CLUSTER] = None
+    """Play on the machines of a Ray cluster: auto is that of this machine; see
+    docs/guides/cluster.md. Changes no number."""
     tensorboard: TensorBoardFolder = None
     """Mirror the numbers there for TensorBoard."""
     wandb: WandbProject = None
@@ -67,20 +70,21 @@ class LeagueCommand:
     def run(self) -> int:
         """Train, write the exports, say where things are; return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable_folder
-        from lanista.cli.train.rl import naming_settings
+        from lanista.cli.train.rl import clustered, naming_settings
+        from lanista.cluster.session import using
         from lanista.interrupt import stopping
         from lanista.training.loop import train
         from lanista.training.progress_view import display
         from lanista.training.trackers import Trackers
 
-        settings = self._settings()
+        settings = clustered(self._settings(), self.cluster)
         refuse_unwritable_folder("--output-dir", self.output_dir.absolute().parent)
         screen, output = display(), self.output_dir / POLICY
         trackers = Trackers(self.tensorboard, self.wandb)
         naming = naming_settings(
             settings, self._flags(), self._own_flags(), "--output-dir", "leave it out"
         )
-        with stopping(screen.message) as stop, naming:
+        with using(self.cluster), stopping(screen.message) as stop, naming:
             code = train(
                 settings,
                 output,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
+from lanista.cli.common.flags import CLUSTER, GAMES, RECIPES, optional, switch
 from lanista.cli.common.outputs import RunFile, Writes
 from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 from lanista.errors import LanistaError
 from lanista.nets.settings import Size
 
 if TYPE_CHECKING:
+    from lanista.learn.update.ranks import Ranks
     from lanista.runs.settings import RunSettings
 
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
@@ -84,6 +86,12 @@ class RL:
     """Random seed."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
+    ranks: Annotated[int | None, optional("N")] = None
+    """Learn in so many processes at once, each on its share of learning.shards; no number depends
+    on how many. Without it, what torchrun sets."""
+    cluster: Annotated[str | None, CLUSTER] = None
+    """Play on the machines of a Ray cluster: auto is that of this machine; see
+    docs/guides/cluster.md. Changes no number."""
     tensorboard: TensorBoardFolder = None
     """Mirror the numbers there for TensorBoard."""
     wandb: WandbProject = None
@@ -91,7 +99,16 @@ class RL:
 
     def run(self) -> int:
         """Train, print where the policy is, and return 0, or 130 when interrupted."""
+        if self.ranks is None and "WORLD_SIZE" not in os.environ:
+            return self._train()
+        from lanista.training.ranks import follow, joined
+
+        with joined(self.ranks) as ranks:
+            return follow(ranks) if ranks.rank else self._train(ranks)
+
+    def _train(self, ranks: Ranks | None = None) -> int:
         from lanista.cli.common.paths import refuse_unwritable
+        from lanista.cluster.session import using
         from lanista.interrupt import stopping
         from lanista.runs.folder import folder_of, refuse_existing
         from lanista.training.loop import train
@@ -102,11 +119,12 @@ class RL:
         resume = self.resume or self.checkpoint is not None
         if not resume:  # Before the game is sampled and the machine measured.
             refuse_existing(self.output, folder_of(self.output))
-        settings = self._settings(resume)
+        settings = clustered(self._settings(resume), self.cluster)
         screen, last = display(), LastEvaluation()
         trackers = Trackers(self.tensorboard, self.wandb)
         observers = [screen, last, *trackers.of(folder_of(self.output), screen.message)]
-        with stopping(screen.message) as stop, naming_settings(settings, self):
+        naming = naming_settings(settings, self)
+        with using(self.cluster), stopping(screen.message) as stop, naming:
             code = train(
                 settings,
                 self.output,
@@ -114,6 +132,7 @@ class RL:
                 checkpoint=self.checkpoint,
                 stop=stop,
                 observers=observers,
+                ranks=ranks,
             )
         if last.sentence:
             print(last.sentence)
@@ -215,6 +234,19 @@ class RL:
         say = partial(print, file=sys.stderr, flush=True)
         say("Measuring how fast this machine is.")
         return run_within(settings, 60 * self.minutes, say)
+
+
+def clustered(settings: RunSettings, cluster: str | None) -> RunSettings:
+    """Return settings whose workers play on `cluster`, if one is named; say what that leaves."""
+    from lanista.cluster.session import LOCAL, checked
+    from lanista.runs.settings import on_cluster
+
+    if cluster is None or checked(cluster) == LOCAL:
+        return settings
+    settings, notice = on_cluster(settings)
+    if notice:
+        print(notice, file=sys.stderr, flush=True)
+    return settings
 
 
 def flags_given(settings: RunSettings, flags: RL) -> dict[str, str]:

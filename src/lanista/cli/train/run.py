@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import GAMES, RECIPES, optional, switch
+from lanista.cli.common.flags import CLUSTER, GAMES, RECIPES, optional, switch
 from lanista.cli.common.outputs import PIPELINE, Writes
 from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 
@@ -46,6 +46,9 @@ class RunCommand:
     """Do not use a GPU."""
     view: Annotated[bool, switch()] = False
     """Serve the pages of `lanista view` over the folder meanwhile, and print their address."""
+    cluster: Annotated[str | None, CLUSTER] = None
+    """Play on the machines of a Ray cluster: auto is that of this machine; see
+    docs/guides/cluster.md. Changes no number."""
     tensorboard: TensorBoardFolder = None
     """Mirror the numbers there for TensorBoard, a folder for each stage that learns."""
     wandb: WandbProject = None
@@ -57,6 +60,7 @@ class RunCommand:
         from lanista.cli.common.paths import refuse_unwritable_folder
         from lanista.cli.train.pages import pages_beside
         from lanista.cli.train.stage_view import view
+        from lanista.cluster.session import using
         from lanista.interrupt import stopping
         from lanista.pipeline.runner import conduct
         from lanista.training.trackers import Trackers
@@ -66,7 +70,7 @@ class RunCommand:
         recipe = request.resolved(folder, say=lambda sentence: print(sentence, flush=True))
         refuse_unwritable_folder("--output-dir", folder)
         pages = pages_beside(folder, self.view)
-        with pages, view() as screen, stopping(screen.message) as stop:
+        with using(self.cluster), pages, view() as screen, stopping(screen.message) as stop:
             trackers = Trackers(self.tensorboard, self.wandb)
             observers = [screen, *trackers.of(folder, screen.message)]
             code = conduct(recipe, folder, observers=observers, stop=stop, name_setting=self._typed)
@@ -89,15 +93,17 @@ class RunCommand:
         return flag_of(key, flags, words) or flag_of(own, {}, words) or key
 
     def _request(self) -> Request:
+        from lanista.cluster.session import LOCAL, checked
         from lanista.pipeline.request import Request
 
+        named = self.cluster is not None and checked(self.cluster) != LOCAL
         overrides = [text for group in self.settings for text in group]
         if self.seed is not None:
             overrides.append(f"seed={self.seed}")
         if self.cpu:
             overrides.append("device=cpu")
         return Request(
-            self.recipe, self.output_dir, self.budget, tuple(overrides), self.slim, self.game
+            self.recipe, self.output_dir, self.budget, tuple(overrides), self.slim, self.game, named
         )
 
 

@@ -24,9 +24,10 @@ MOST_HISTORIES = 5_000_000
 class Solve:
     """Compute an equilibrium of a small game by regret minimisation, as a policy file.
 
-    For games of two seats that play for each other's loss: kuhn, leduc, liars_dice, games in Python
-    that draw with below(), choice() or shuffle(), and openspiel: games. The file plays, evaluates
-    and exploits like any other; nothing in it is learned, so training does not begin from it.
+    For games of two seats that play for each other's loss: kuhn, leduc, liars_dice, card_rps, games
+    in Python that draw with below(), choice() or shuffle(), and openspiel: games. The file plays,
+    evaluates and exploits like any other; nothing in it is learned, so training does not begin from
+    it.
     """
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME"), GAMES]

@@ -78,7 +78,8 @@ class Tune:
         """Search, confirm, print the table and the sentence; return 0, or 130 when interrupted."""
         from lanista.cli.common.paths import refuse_unwritable_folder
         from lanista.cli.main import INTERRUPTED
-        from lanista.pipeline.experiment import cores, held
+        from lanista.cluster.tasks import cores
+        from lanista.pipeline.experiment import held
         from lanista.tuning.plan import PLAN
         from lanista.tuning.study import optuna
 

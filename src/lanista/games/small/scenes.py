@@ -18,6 +18,7 @@ from lanista.games.scenes import Board, Eyes, Facts, Scene, everybody
 RANKS, SUITS = "JQK", "♠♥"
 SIDES = 6
 CELLS = 9
+THROWS = ("rock", "paper", "scissors")
 _LEDUC_MOVES = ("fold", "call", "raise")
 
 
@@ -91,6 +92,26 @@ def phantom_ttt(game: Game, slot: int, eyes: Eyes) -> Scene:
     return {"kind": "grid", "rows": rows, "last": last, "look": "marks", "over": over}
 
 
+def card_rps(game: Game, slot: int, eyes: Eyes) -> Scene:
+    """Return the cards and the throws that the eyes have seen.
+
+    What a round was worth would tell who holds which card, and is left out.
+    """
+    now = _state(game, slot)
+    over = bool(game.done[slot].all())
+    throws, rounds = now["throws"], len(now["worth"])
+    log = [
+        {"seat": number % 2, "words": THROWS[throw], "round": number // 2 + 1}
+        for number, throw in enumerate(throws)
+        if number < 2 * rounds or number % 2 in eyes
+    ]
+    seats = [
+        {"cards": [THROWS[card]] if seat in eyes or over else None}
+        for seat, card in enumerate(now["cards"])
+    ]
+    return {"kind": "cards", "seats": seats, "public": [], "log": log, "over": over}
+
+
 def cell_target(game: Game, slot: int, seat: int, choice: int) -> tuple[str, ...]:
     """Return the cell that is clicked for a choice, which is its number."""
     return (f"cell:{choice // 3},{choice % 3}",)
@@ -125,6 +146,16 @@ def dice_seen(spec: Spec, observation: NDArray[Any]) -> Facts:
     ]
 
 
+def throws_seen(spec: Spec, observation: NDArray[Any]) -> Facts:
+    """Return a seat's card, and both throws of each round that it has seen."""
+    facts = []
+    for entry in spec.observation.fields:
+        values = observation[spec.observation.slice_of(entry.name)].tolist()
+        names = THROWS if len(values) == len(THROWS) else ("0", "1")
+        facts.append((entry.name, names[values.index(1)] if 1 in values else "none yet"))
+    return facts
+
+
 def marks_seen(spec: Spec, observation: NDArray[Any]) -> Facts:
     """Return which marks a seat knows, and its attempts in order."""
     labels = spec.heads[0].labels
@@ -152,3 +183,4 @@ KUHN = Board(kuhn, seen=partial(cards_seen, RANKS, 1), open_moves=True)
 LEDUC = Board(leduc, seen=partial(cards_seen, _LEDUC_CARDS, 2), open_moves=True)
 LIARS_DICE = Board(liars_dice, seen=dice_seen, open_moves=True)
 PHANTOM_TTT = Board(phantom_ttt, targets=cell_target, seen=marks_seen)
+CARD_RPS = Board(card_rps, seen=throws_seen)

@@ -35,7 +35,7 @@ PolicyFunction = Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[Any]]
 Profile = Sequence[NDArray[np.float64]]
 """For each seat, the probability of each sequence's last action."""
 
-SMALL_GAMES = ("kuhn", "leduc", "liars_dice")
+SMALL_GAMES = ("kuhn", "leduc", "liars_dice", "card_rps")
 """Our own games that are measured in full, unasked."""
 MOST_HISTORIES = 1_000_000
 """A game with more is not looked through."""
@@ -140,12 +140,46 @@ def profile_of(tree: InformationTree, policy_fn: PolicyFunction) -> list[NDArray
     ]
 
 
+def mixture_nash_conv(
+    game_name: str,
+    policies: Sequence[PolicyFunction],
+    shares: Sequence[float],
+    most_histories: int = MOST_HISTORIES,
+    settings: Mapping[str, Any] | None = None,
+) -> float:
+    """Return NashConv where every seat draws one of some policies before a match, by its share.
+
+    Seats draw apart from each other. That is not the policy with the mean probabilities: what a
+    seat has done says which policy it may have drawn, so plans are mixed, not choices.
+    """
+    if len(policies) != len(shares) or min(shares, default=-1) < 0 or abs(sum(shares) - 1) > 1e-6:
+        raise GameError(
+            f"{len(policies)} policies are mixed by the shares {list(shares)}; give each a share, "
+            "none below 0, that sum to 1."
+        )
+    tree = information_tree(game_name, settings, most_histories)
+    mixed = [np.zeros(int(seat.first[-1])) for seat in tree.seats]
+    for policy_fn, share in zip(policies, shares, strict=True):
+        if share > 0:
+            for seat, plan in enumerate(_plans(tree, profile_of(tree, policy_fn))):
+                mixed[seat] += share * plan
+    return _gained(tree, mixed)
+
+
 def nash_conv(tree: InformationTree, profile: Profile) -> float:
     """Return what the seats could gain by best responses to a profile, summed."""
-    plans = [
+    return _gained(tree, _plans(tree, profile))
+
+
+def _plans(tree: InformationTree, profile: Profile) -> list[NDArray[np.float64]]:
+    """Return how likely each seat plays to each of its sequences, as far as that is up to it."""
+    return [
         realise(seat.parent, seat.first, behaviour)
         for seat, behaviour in zip(tree.seats, profile, strict=True)
     ]
+
+
+def _gained(tree: InformationTree, plans: Sequence[NDArray[np.float64]]) -> float:
     total = 0.0
     for number, seat in enumerate(tree.seats):
         gain = seat_gains(tree, plans, number)
@@ -156,10 +190,7 @@ def nash_conv(tree: InformationTree, profile: Profile) -> float:
 
 def values(tree: InformationTree, profile: Profile) -> list[float]:
     """Return what each seat earns where all play a profile."""
-    plans = [
-        realise(seat.parent, seat.first, behaviour)
-        for seat, behaviour in zip(tree.seats, profile, strict=True)
-    ]
+    plans = _plans(tree, profile)
     return [float(seat_gains(tree, plans, seat) @ plans[seat]) for seat in range(len(tree.seats))]
 
 

@@ -32,6 +32,17 @@ class Readings:
         """Add the numbers of another part of the step."""
         self._entries += more._entries
 
+    def entries(self) -> list[tuple[str, float, Tensor]]:
+        """Return the numbers as they were added: name, share, value."""
+        return list(self._entries)
+
+    @classmethod
+    def of(cls, entries: Sequence[tuple[str, float, Tensor]]) -> Readings:
+        """Return the readings of these entries."""
+        readings = cls()
+        readings._entries = list(entries)
+        return readings
+
     def only(self, names: Collection[str]) -> Readings:
         """Return the numbers of these names alone."""
         readings = Readings(self.rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -300,7 +300,7 @@ def scales(settings: Learning) -> bool:
     return sampled and (settings.normalise_advantages or settings.keep_advantages < 1)
 
 
-def _ratio(settings: Learning, pieces: list[LossInputs]) -> Tensor | None:
+def _ratio(settings: Learning, pieces: list[Rows]) -> Tensor | None:
     """Return the ratio that V-trace's advantages carry; those of ppo have none."""
     if settings.policy != "vtrace":
         return None
@@ -309,7 +309,7 @@ def _ratio(settings: Learning, pieces: list[LossInputs]) -> Tensor | None:
 
 
 def _normalised(
-    settings: Learning, pieces: list[LossInputs], advantage: Tensor, everything: Tensor
+    settings: Learning, pieces: list[Rows], advantage: Tensor, everything: Tensor
 ) -> Tensor:
     ratio, fewest = _ratio(settings, pieces), settings.matchup_advantages
     if fewest is None:
@@ -334,8 +334,48 @@ def _joined(columns: list[Tensor]) -> Tensor:
     return columns[0] if len(columns) == 1 else torch.cat(columns)
 
 
+@dataclass(frozen=True)
+class AdvantageRows:
+    """What the advantages of a shard are scaled by, for ranks that do not have the shard."""
+
+    advantage: Tensor | None
+    valid: Tensor
+    chosen: Tensor
+    behaviour: Tensor
+    matchup: Tensor | None = None
+    kept_share: float | None = None
+    matchups: ClassVar[int | None] = None
+    """Matchups have any numbers: shards are never filled up."""
+
+    @property
+    def everything(self) -> Tensor:
+        """`[N]`: all rows are decisions."""
+        return returns.unpadded(self.chosen)
+
+    @classmethod
+    def of(cls, inputs: LossInputs) -> AdvantageRows:
+        """Return those of a shard."""
+        chosen = inputs.chosen.detach()
+        return cls(inputs.advantage, inputs.valid, chosen, inputs.behaviour, inputs.matchup)
+
+    def sent(self) -> dict[str, Tensor | None]:
+        """Return them as plain values and tensors."""
+        names = ("advantage", "valid", "chosen", "behaviour", "matchup")
+        return {name: getattr(self, name) for name in names}
+
+
+Rows = TypeVar("Rows", LossInputs, AdvantageRows)
+
+
+def with_advantage(inputs: LossInputs, ready: LossInputs | AdvantageRows) -> LossInputs:
+    """Return a shard's inputs with advantages that were scaled over a whole step."""
+    return replace(
+        inputs, advantage=ready.advantage, valid=ready.valid, kept_share=ready.kept_share
+    )
+
+
 @torch.no_grad()
-def scaled(settings: Learning, pieces: list[LossInputs]) -> list[LossInputs]:
+def scaled(settings: Learning, pieces: list[Rows]) -> list[Rows]:
     """Return the pieces of one step, advantages chosen and normalised over all their rows."""
     if not scales(settings):
         return pieces

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import logging
 import math
 import os
 import secrets
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -23,10 +25,12 @@ from numpy.typing import NDArray
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.games.streams import uniforms
+from lanista.live.agent.courier import Courier, Sent
 from lanista.live.agent.game_writer import Writer, Written
 from lanista.live.agent.inference import Decider, DecisionError
 from lanista.live.agent.journal import EARLY, END, OVERRULED, RESULT, Recording, Rows
 from lanista.live.agent.policy_watcher import Current
+from lanista.live.agent.server_connection import Address, ServerConnection
 from lanista.live.files.game_header import (
     ALL_PROBABILITIES,
     GameHeader,
@@ -39,11 +43,15 @@ from lanista.live.files.spool import Spool, refuse_one_folder
 from lanista.nets.files.policy_format import PolicyHeader
 from lanista.nets.settings import Network
 from lanista.text import quoted
+from lanista.web.hosts import is_loopback
 
 Action = int | tuple[int, ...]
 """A number for a policy with one head, a number for each head otherwise."""
 MOST_AMOUNT = 1e9
 CLOSE_SECONDS = 10.0
+COPY, OUTBOX = Path("live-bot/policy"), Path("live-bot/spool")
+"""Where an agent of a server keeps its policies and games unless it is told otherwise."""
+_log = logging.getLogger("lanista.live")
 
 
 class AgentError(LanistaError):
@@ -73,16 +81,25 @@ class Report:
     """The last of them, a sentence each."""
     late: int
     """Games that began with the policy in memory because the policy folder did not answer."""
+    server: Sent | None = None
+    """What went to the server of a learner elsewhere; None without one."""
 
 
 class Agent:
-    """Plays games with the policy that a folder names, and leaves them in a spool."""
+    """Plays games with the policy that a folder names, and leaves them in a spool.
+
+    With a `server` the folders are this bot's own: a copy of the server's policies, and the games
+    that are still to be sent. A thread keeps the one up to date and sends the others.
+    """
 
     def __init__(
         self,
-        policy_folder: str | Path,
-        spool_folder: str | Path,
+        policy_folder: str | Path | None = None,
+        spool_folder: str | Path | None = None,
         *,
+        server: str | None = None,
+        token: str | None = None,
+        certificate: str | Path | None = None,
         spec: Spec | None = None,
         seed: int = 0,
         patience: float = 1.0,
@@ -91,16 +108,24 @@ class Agent:
 
         With `spec` a policy for any other game is refused; without, one unlike the first.
         `seed` and a game's id name the random numbers it is played with. `patience` is how many
-        seconds the beginning of a game may wait for the policy folder.
+        seconds the beginning of a game may wait for the policy folder. `server` is the address of
+        `lanista live serve`, `token` its token, `certificate` a file to trust where its own is
+        not signed by an authority that this machine knows.
         """
         if type(seed) is not int or not 0 <= seed < 1 << 63:
             raise AgentError(f"An agent's seed is {seed!r}; give a whole number from 0 to 2^63-1.")
+        if server is None and (policy_folder is None or spool_folder is None):
+            raise AgentError("An agent needs a policy folder and a spool, or a server; name them.")
+        policy_folder, spool_folder = policy_folder or COPY, spool_folder or OUTBOX
         refuse_one_folder(Path(spool_folder), Path(policy_folder))
         layout = None if spec is None else Layout.of(PolicyHeader.of(spec, Network()))
-        self._current = Current(PolicyFolder(policy_folder), layout)
-        spool = Spool(spool_folder)
+        folder, spool = PolicyFolder(policy_folder), Spool(spool_folder)
+        self._courier = _courier(server, token, certificate, folder, spool)
+        self._current = Current(folder, layout)
         spool.create()
-        self._writer = Writer(spool)
+        self._writer = Writer(spool, None if self._courier is None else self._courier.notify)
+        if self._courier is not None:
+            self._courier.start()
         self._seed = seed
         self._patience = patience
         self._process = os.getpid()
@@ -161,15 +186,22 @@ class Agent:
                 refused=self._current.refused,
                 refusals=tuple(self._current.refusals),
                 late=self._current.late,
+                server=None if self._courier is None else self._courier.counts(),
             )
 
     def close(self, seconds: float = CLOSE_SECONDS) -> Report:
-        """Cut off what is being played, write what waits for at most `seconds`, and report."""
+        """Cut off what is being played, write what waits for at most `seconds`, and report.
+
+        What is left of the seconds is for sending; what is not sent then is sent at the next start.
+        """
         if not self._closed and os.getpid() == self._process:
             self._closed = True
+            until = time.monotonic() + seconds
             for game in list(self._running.values()):
                 game.end(None)
             self._writer.close(seconds)
+            if self._courier is not None:
+                self._courier.close(max(0.0, until - time.monotonic()))
             self._current.close()
             atexit.unregister(self._writer.close)
         return self.report()
@@ -309,6 +341,27 @@ class _Step:
 
 
 _SEAT = np.zeros(1, np.int32)
+
+
+def _courier(
+    server: str | None,
+    token: str | None,
+    certificate: str | Path | None,
+    folder: PolicyFolder,
+    spool: Spool,
+) -> Courier | None:
+    """Return what carries games to a server; None without one."""
+    if server is None:
+        if token is not None or certificate is not None:
+            raise AgentError("An agent is given a token or certificate, but no server; name one.")
+        return None
+    if token is None:
+        raise AgentError(f"The server {quoted(server)} needs its token; give it as token=.")
+    address = Address.of(server)
+    if address.scheme == "http" and not is_loopback(address.host):
+        _log.warning("%s is not encrypted: others can read the token and the games.", address)
+    trusted = None if certificate is None else Path(certificate)
+    return Courier(ServerConnection(address, token, trusted), folder, spool)
 
 
 def stream_of(game_id: str) -> int:

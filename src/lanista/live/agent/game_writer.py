@@ -48,8 +48,10 @@ class Written:
 class Writer:
     """The thread that writes, and what waits for it."""
 
-    def __init__(self, spool: Spool) -> None:
+    def __init__(self, spool: Spool, written: Callable[[], None] | None = None) -> None:
+        """Write into a spool; call `written` after every game, in the thread that writes."""
         self._spool = spool
+        self._written = written
         self._wake = threading.Event()
         self._lock = threading.Lock()
         self._playing: list[Recording] = []
@@ -176,6 +178,8 @@ class Writer:
                 continue
             self._count(written=1)
             self._done(recording)
+            if self._written is not None:
+                self._written()
 
     def _done(self, recording: Recording) -> None:
         with self._lock:

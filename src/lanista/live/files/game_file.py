@@ -138,14 +138,18 @@ def read(path: str | Path, policy: PolicyHeader | None = None) -> GameFile:
     path = Path(path)
     try:
         with _opened(path) as file:
-            game = _read(file, policy)
-        if policy is not None:
-            _refuse_categories(game, policy)
-        return game
+            return _read(file, policy)
     except GameFileError as error:
         # In quotes of our own: repr would write what is escaped a second time.
         name = printable(path.name, 80)
         raise GameFileError(f"The game file '{name}' is refused: {error}.") from error
+
+
+def decode(data: bytes, policy: PolicyHeader | None = None) -> GameFile:
+    """Return the game in the bytes of a file, as `read` does; refuse whatever else they are."""
+    if len(data) > MOST_BYTES:
+        raise GameFileError(f"it has {len(data):,} bytes, and {MOST_BYTES:,} are the most read")
+    return _read(io.BytesIO(data), policy)
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -195,6 +199,8 @@ def _read(file: BinaryIO, policy: PolicyHeader | None) -> GameFile:
         raise GameFileError("it is damaged, or no npz file") from error
     game = GameFile(header, **arrays)
     _refuse_values(game)
+    if policy is not None:
+        _refuse_categories(game, policy)
     return game
 
 

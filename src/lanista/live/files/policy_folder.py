@@ -23,12 +23,20 @@ from lanista.files import write_bytes, write_text
 from lanista.foreign import refuse_unsafe_folder
 from lanista.live.files.game_header import Layout
 from lanista.live.files.pointer import Pointer
-from lanista.live.files.sealed_json import SealError, read_sealed, sealed
+from lanista.live.files.sealed_json import SealError, parse_sealed, read_sealed, sealed
 from lanista.lock import holding
 from lanista.nets.files import policy_format
 from lanista.text import printable, quoted
 
-__all__ = ["PATIENCE", "POINTER", "Change", "Pointer", "PolicyFolder", "PolicyFolderError"]
+__all__ = [
+    "PATIENCE",
+    "POINTER",
+    "Change",
+    "Pointer",
+    "PolicyFolder",
+    "PolicyFolderError",
+    "pointer_in",
+]
 POINTER = "current.json"
 PATIENCE = 10.0
 """Seconds that a change waits for another writer; one takes milliseconds."""
@@ -98,6 +106,14 @@ class PolicyFolder:
         """Return which policies play now."""
         path = self.folder / POINTER
         return _pointer(_read(path), path)
+
+    def adopt(self, data: bytes) -> Pointer:
+        """Let the pointer be what the bytes of another folder's pointer say, byte for byte."""
+        path = self.folder / POINTER
+        pointer = pointer_in(data, path)
+        with self.changing(create=True):
+            write_bytes(path, data)
+        return pointer
 
     def found(self) -> Pointer | None:
         """Return which policies play now; None in a folder where none was published yet."""
@@ -307,6 +323,14 @@ class PolicyFolder:
 
 
 _KEYS = {entry.name for entry in fields(Pointer)}
+
+
+def pointer_in(data: bytes, path: Path) -> Pointer:
+    """Return the pointer in the bytes of a file, which is or shall be at `path`."""
+    try:
+        return _pointer(parse_sealed(data), path)
+    except SealError as error:
+        raise _refused(path, str(error)) from error
 
 
 def _pointer(value: dict[str, Any], path: Path) -> Pointer:

@@ -17,7 +17,7 @@ from lanista.errors import LanistaError
 
 FORMAT = 2
 _WITHOUT_CHECK = 1
-_MOST_BYTES = 1 << 16
+MOST_BYTES = 1 << 16
 
 
 class SealError(LanistaError):
@@ -36,10 +36,20 @@ def read_sealed(path: Path) -> dict[str, Any]:
     `FileNotFoundError` where there is none.
     """
     try:
-        value = json.loads(_bytes(path).decode("utf-8"))
+        return parse_sealed(_bytes(path))
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise SealError("it cannot be read, or is not JSON") from error
+
+
+def parse_sealed(data: bytes) -> dict[str, Any]:
+    """Return the object in the bytes of a file; refuse those that are not what was written."""
+    if len(data) > MOST_BYTES:
+        raise SealError("it is not a small JSON object")
+    try:
+        value = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise SealError("it cannot be read, or is not JSON") from error
     if not isinstance(value, dict):
         raise SealError("it is not a small JSON object")
@@ -63,9 +73,7 @@ def _bytes(path: Path) -> bytes:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise SealError("it is not a file")
         with os.fdopen(handle, "rb", closefd=False) as file:
-            data = file.read(_MOST_BYTES + 1)
+            data = file.read(MOST_BYTES + 1)
     finally:
         os.close(handle)
-    if len(data) > _MOST_BYTES:
-        raise SealError("it is not a small JSON object")
     return data

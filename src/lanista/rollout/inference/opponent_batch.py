@@ -256,7 +256,8 @@ class Others:
     ) -> list[Answer]:
         """Return what they answer, one after another; the rows of a number begin at its `start` in
         `order`. Leaves a phase of its own behind. `log_probs`: with those that are known."""
-        answers, begun = [], []
+        begun: list[tuple[NDArray[Any], OpponentBatch, Answering]] = []
+        by_number: dict[int, Answer] = {}
         thinking = {} if log_probs else self._thinking(decisions, order, start)
         for numbers, panel in self.panels:
             rows = order[start[numbers.start] : start[numbers.stop]]
@@ -268,14 +269,16 @@ class Others:
                 phases.switch(self._phases[number - 1])
                 rows = order[start[number] : start[number + 1]]
                 if log_probs:
-                    answers.append(Answer(rows, *act_with_log_prob(player, decisions, rows)))
+                    by_number[number] = Answer(rows, *act_with_log_prob(player, decisions, rows))
                 elif number not in thinking:
                     pace = self._paces[number - 1] if self._paces else None
-                    answers.append(Answer(rows, (pace or player).act(decisions, rows)))
+                    by_number[number] = Answer(rows, (pace or player).act(decisions, rows))
         for number, wait in thinking.items():
             phases.switch(self._phases[number - 1])
-            answers.append(Answer(order[start[number] : start[number + 1]], wait()))
+            by_number[number] = Answer(order[start[number] : start[number + 1]], wait())
         phases.switch(OPPONENTS)
+        # In the order of the rows, whoever was done first.
+        answers = [by_number[number] for number in sorted(by_number)]
         for rows, panel, finish in begun:
             action, log_prob = finish()
             sampled = log_probs and panel.seed is not None

@@ -103,6 +103,8 @@ class Launched:
     workers: list[Worker] = field(default_factory=list)
     server: InferenceServer | None = None
     """Central inference, where they ask for choices."""
+    measured: Callable[[], dict[str, float]] | None = None
+    """Gives numbers for the run's log since the last call; None: there are none."""
 
     def close(self, patience: float) -> None:
         """End the workers within `patience` seconds, then what they played with."""

@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -27,7 +28,14 @@ from numpy.typing import NDArray
 from lanista.data.trajectory import from_arrays, to_arrays
 from lanista.errors import LanistaError
 from lanista.games import trust
-from lanista.rollout.collect_worker import CollectWorker, Line, Played, Weights, weights_of
+from lanista.rollout.collect_worker import (
+    CollectWorker,
+    Line,
+    MachineError,
+    Played,
+    Weights,
+    weights_of,
+)
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers.in_process import Published
 from lanista.rollout.launchers.plan import PATIENCE, Launched, Message, Plan
@@ -57,9 +65,10 @@ class WorkerError(LanistaError):
 class SharedWeights:
     """The weights of the last updates, where processes can read them."""
 
-    def __init__(self, actor: Actor, lag: int) -> None:
-        self._actor = actor
-        arrays = self._arrays()
+    def __init__(self, arrays_now: Callable[[], Mapping[str, NDArray[Any]]], lag: int) -> None:
+        """Keep what `arrays_now` gives at each `publish`, named as by `arrays_of`."""
+        self._arrays_now = arrays_now
+        arrays = arrays_now()
         self.segments = [Segment.create(needed(arrays)) for _ in range(lag + 1)]
         self.layout = write(self.segments[0], arrays)
 
@@ -68,18 +77,11 @@ class SharedWeights:
 
         They take the place of those that nobody needs any more.
         """
-        write(self.segments[version % len(self.segments)], self._arrays())
+        write(self.segments[version % len(self.segments)], self._arrays_now())
 
     def close(self) -> None:
         for segment in self.segments:
             segment.close()
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {
-            f"{number}:{name}": tensor.cpu().numpy()
-            for number, state in enumerate(weights_of(self._actor))
-            for name, tensor in state.items()
-        }
 
 
 class WorkerProcess:
@@ -201,7 +203,7 @@ class WorkerProcess:
 def launch(plan: Plan) -> Launched:
     """Return workers in processes, with the weights in shared memory or with central inference."""
     if plan.desk is None:
-        shared = SharedWeights(plan.actor, plan.lag)
+        shared = SharedWeights(partial(arrays_of, plan.actor), plan.lag)
         launched = Launched(shared)
     else:
         shared, published = None, Published(plan.actor, plan.lag)
@@ -217,6 +219,20 @@ def launch(plan: Plan) -> Launched:
         launched.close(PATIENCE)
         raise
     return launched
+
+
+def warm_up() -> None:
+    """Start the server that processes are forked from, and wait until it has imported torch."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    with _held_back():
+        first = context.Process(target=_nothing, daemon=True)
+        first.start()
+    first.join()
+
+
+def _nothing() -> None:
+    pass
 
 
 def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, Any, Any, float, Any]) -> Played:
@@ -277,10 +293,13 @@ def _answer(
         if method != "collect":
             return {}, (True, getattr(crew, method)(argument))
         version = segments[argument.version % len(segments)] if segments else None
-        weights = [] if version is None else _weights(read(version, layout))
+        weights = [] if version is None else weights_from(read(version, layout))
         played = crew.collect(argument, weights)
     except LanistaError as error:
         return {}, (False, (type(error), str(error)))
+    except OSError:
+        message = f"A process that plays matches failed: {traceback.format_exc()}"
+        return {}, (False, (MachineError, message))
     except Exception:
         message = f"A process that plays matches failed: {traceback.format_exc()}"
         return {}, (False, (LanistaError, message))
@@ -290,11 +309,24 @@ def _answer(
     return arrays, (True, rest)
 
 
-def _weights(arrays: dict[str, NDArray[Any]]) -> Weights:
+def arrays_of(actor: Actor) -> dict[str, NDArray[Any]]:
+    """Return an actor's weights as arrays on the CPU; they may be the weights themselves."""
+    return {
+        f"{number}:{name}": tensor.cpu().numpy()
+        for number, state in enumerate(weights_of(actor))
+        for name, tensor in state.items()
+    }
+
+
+def weights_from(arrays: Mapping[str, NDArray[Any]]) -> Weights:
+    """Return what `arrays_of` made arrays of."""
     states: list[dict[str, torch.Tensor]] = []
     for key, array in arrays.items():
         number, _, name = key.partition(":")
         if int(number) == len(states):
             states.append({})
-        states[int(number)][name] = torch.from_numpy(np.asarray(array))
+        # It is only read, and may lie where nobody can write.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            states[int(number)][name] = torch.from_numpy(np.asarray(array))
     return states

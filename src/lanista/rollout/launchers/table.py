@@ -25,6 +25,8 @@ class Launcher(Entry):
     """Workers play at the same time, beside the learner; otherwise in turn, in its thread."""
     separate_processes: bool = False
     """Workers are processes of their own, with networks on the CPU or with central inference."""
+    remote: bool = False
+    """Workers may be on other machines; then there is no central inference."""
 
     def load(self) -> Callable[[Plan], Launched]:
         launch: Callable[[Plan], Launched] = super().load()
@@ -40,6 +42,18 @@ LAUNCHERS: Table[Launcher] = Table(
         "threads": Launcher("at once, in threads", f"{_HERE}.in_process:launch_threads"),
         "processes": Launcher(
             "at once, in processes", f"{_HERE}.processes:launch", separate_processes=True
+        ),
+        "ray": Launcher(
+            "on the machines of a cluster, in processes",
+            f"{_HERE}.ray_cluster:launch",
+            separate_processes=True,
+            remote=True,
+        ),
+        "ray-threads": Launcher(
+            "on the machines of a cluster, in threads",
+            f"{_HERE}.ray_cluster:launch_threads",
+            separate_processes=True,
+            remote=True,
         ),
     },
 )

@@ -1,0 +1,244 @@
+"""A thousand bots and one server on this machine: requests a second, memory, and what a bot waits.
+
+Bots are couriers as agents have them, a thread each in two processes, every one with an outbox and
+a copy of the policy of its own. The server is the command, in a process of its own; everything goes
+over loopback. What a server adds to a decision is measured on an agent that plays and sends.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.live import _bare, _published, _quantiles, _stopwatch, _views
+from bench.view import Server
+from lanista.live import Agent
+from lanista.live.agent.courier import Courier
+from lanista.live.agent.server_connection import Address, ServerConnection
+from lanista.live.files.game_file import GameFile, encode, read
+from lanista.live.files.policy_folder import PolicyFolder
+from lanista.live.files.spool import Spool
+
+Line = dict[str, Any]
+BOTS, PROCESSES = 1000, 2
+GAMES, STEPS = 10, 100
+"""Of each bot, and of a game."""
+POLLS = 5000
+ROUNDS = 8
+"""Of games with a server and without, in turns."""
+
+
+def live_serve() -> Iterator[Line]:
+    """Yield a line for a thousand bots that send, for bots that ask, and for what one waits."""
+    logging.getLogger("lanista.live").setLevel(logging.ERROR)
+    with tempfile.TemporaryDirectory(prefix="lanista-bench-") as name:
+        folder = Path(name)
+        (folder / "there").mkdir()
+        _published(folder / "there" / "policy")
+        game = _one_game(folder)
+        with served(folder / "there") as (server, token):
+            yield _thousand(folder, server, token, game)
+            yield _asked(server, token)
+            yield _decisions(folder, server, token)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[Server, str]]:
+    """Serve a folder by the command while the block runs; give the server and its token."""
+    command = [sys.executable, "-m", "lanista", "live", "serve", str(folder), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().split(" at ")[1].split(";")[0]
+        token = (folder / "server" / "token").read_text(encoding="utf-8").strip()
+        yield Server(process, address), token
+    finally:
+        process.terminate()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _one_game(folder: Path) -> GameFile:
+    """Return a game of the arena as an agent writes it."""
+    with Agent(folder / "there" / "policy", folder / "first") as agent:
+        game = agent.game("one")
+        views = _views(game._decider)
+        for step in range(STEPS):
+            game.act(views[step % len(views)])
+            game.reward(0.5)
+        game.end(1.0)
+    (path,) = Spool(folder / "first").waiting()
+    return read(path)
+
+
+def _thousand(folder: Path, server: Server, token: str, game: GameFile) -> Line:
+    """Let all bots send what they have at once."""
+    size = 0
+    for bot in range(BOTS):
+        spool = Spool(folder / "bots" / str(bot) / "spool")
+        spool.create()
+        for number in range(GAMES):
+            header = replace(game.header, game_id=f"{bot}/{number}", play=f"{bot:08x}{number:08x}")
+            data = encode(replace(game, header=header))
+            (spool.new / f"{number}.npz").write_bytes(data)
+            size += len(data)
+    share = BOTS // PROCESSES
+    command = [sys.executable, "-m", "bench.live_serve", server.address, token]
+    clients = [
+        subprocess.Popen(
+            [*command, str(folder / "bots"), str(number * share), str(share)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for number in range(PROCESSES)
+    ]  # fmt: skip
+    fetched = [json.loads(_line_of(client)) for client in clients]
+    spent, began = server.cpu_seconds(), time.monotonic()
+    for client in clients:
+        assert client.stdin is not None
+        client.stdin.write("go\n")
+        client.stdin.close()
+    sent = [json.loads(_line_of(client)) for client in clients]
+    seconds, cpu = time.monotonic() - began, server.cpu_seconds() - spent
+    assert all(client.wait() == 0 for client in clients)
+    arrived = len(Spool(folder / "there" / "spool").waiting())
+    assert arrived == BOTS * GAMES, f"{arrived} games arrived"
+    took = np.concatenate([np.array(one["milliseconds"]) for one in sent])
+    requests = sum(one["requests"] for one in sent)
+    return {
+        "bench": "live serve", "bots": BOTS, "games": arrived,
+        "bytes_of_a_game": size // arrived,
+        "seconds": round(seconds, 1), "games_per_second": round(arrived / seconds),
+        "requests": requests, "requests_per_second": round(requests / seconds),
+        "put_off": sum(one["put_off"] for one in sent),
+        "server_cpu_ms_per_game": round(1000 * cpu / arrived, 2),
+        "server_mib": round(server.peak_mib(), 1),
+        "upload_ms": _quantiles(took),
+        "policies_fetched_per_second": round(sum(one["fetched_per_second"] for one in fetched)),
+    }  # fmt: skip
+
+
+def _line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def _asked(server: Server, token: str) -> Line:
+    """Ask which policy plays, as bots do that have it, from 16 threads; a connection each time."""
+    pointer = f"{server.address}/v1/pointer"
+    headers = {"Authorization": f"Bearer {token}"}
+    with urllib.request.urlopen(urllib.request.Request(pointer, headers=headers)) as answer:
+        tag = answer.headers["ETag"].strip('"')
+
+    def ask(_: int) -> float:
+        began = time.perf_counter()
+        connection = ServerConnection(Address.of(server.address), token)
+        assert connection.pointer(tag) is None
+        connection.close()
+        return 1000 * (time.perf_counter() - began)
+
+    spent, began = server.cpu_seconds(), time.monotonic()
+    with ThreadPoolExecutor(16) as pool:
+        took = np.array(list(pool.map(ask, range(POLLS))))
+    seconds, cpu = time.monotonic() - began, server.cpu_seconds() - spent
+    return {
+        "bench": "live serve asked", "requests": POLLS, "per_second": round(POLLS / seconds),
+        "server_cpu_ms": round(1000 * cpu / POLLS, 3), "milliseconds": _quantiles(took),
+    }  # fmt: skip
+
+
+def _decisions(folder: Path, server: Server, token: str) -> Line:
+    """Compare what an agent adds to a decision with a server and without one."""
+    alone = Agent(folder / "there" / "policy", folder / "alone")
+    given = {"server": server.address, "token": token}
+    remote = Agent(folder / "remote" / "policy", folder / "remote" / "spool", **given)
+    added: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(2 * ROUNDS):
+        with_server = number % 4 in (0, 3)
+        _play_round(remote if with_server else alone, number, added[with_server])
+    reports = [agent.close(60.0) for agent in (alone, remote)]
+    assert reports[1].server is not None
+    arrays: dict[bool, NDArray[np.float64]] = {key: np.array(list_) for key, list_ in added.items()}
+    return {
+        "bench": "live serve decision", "unit": "us", "n": len(arrays[True]),
+        "added_with_server": _quantiles(arrays[True]),
+        "added_without": _quantiles(arrays[False]),
+        "sent": reports[1].server.sent,
+    }  # fmt: skip
+
+
+def _play_round(agent: Agent, number: int, added: list[float]) -> None:
+    """Play eight games side by side, and one after the other end them; then they are sent."""
+    for part in range(4):
+        games = [agent.game(f"{number}/{part}/{seat}") for seat in range(8)]
+        views = _views(games[0]._decider)
+        for step in range(STEPS):
+            for game in games:
+                view = views[step % len(views)]
+                bare = _bare(game._decider, view)
+                with _stopwatch() as watch:
+                    game.act(view)
+                    game.reward(1.0)
+                added.append(watch() - bare)
+        for game in games:
+            game.end(1.0)
+
+
+# A process of many bots.
+
+
+def client(address: str, token: str, folder: Path, first: int, count: int) -> None:
+    """Fetch the policy for each bot, wait for a word, send everything, and print the numbers."""
+    logging.getLogger("lanista.live").setLevel(logging.CRITICAL)
+    took: list[float] = []
+    requests = [0]
+    usual_send, usual_ask = ServerConnection.send, ServerConnection._ask
+
+    def send(self: ServerConnection, data: bytes) -> bool:
+        began = time.perf_counter()
+        repeated = usual_send(self, data)
+        took.append(1000 * (time.perf_counter() - began))
+        return repeated
+
+    def ask(self: ServerConnection, *arguments: Any) -> Any:
+        requests[0] += 1
+        return usual_ask(self, *arguments)
+
+    ServerConnection.send, ServerConnection._ask = send, ask  # type: ignore[method-assign]
+    began = time.monotonic()
+    bots = [_bot(address, token, folder / str(number)) for number in range(first, first + count)]
+    print(json.dumps({"fetched_per_second": count / (time.monotonic() - began)}), flush=True)
+    sys.stdin.readline()
+    requests[0] = 0
+    threading.stack_size(256 * 1024)
+    for bot in bots:
+        bot.start()
+    while any(bot.counts().sent < GAMES for bot in bots):
+        time.sleep(0.05)
+    polls = sum(bot.counts().policies for bot in bots)
+    answers = {"milliseconds": took, "requests": requests[0], "polls": polls}
+    print(json.dumps(answers | {"put_off": requests[0] - len(took) - count}), flush=True)
+
+
+def _bot(address: str, token: str, folder: Path) -> Courier:
+    connection = ServerConnection(Address.of(address), token)
+    return Courier(connection, PolicyFolder(folder / "policy"), Spool(folder / "spool"))
+
+
+if __name__ == "__main__":
+    client(sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))

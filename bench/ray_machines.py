@@ -1,0 +1,77 @@
+"""Machines of a Ray cluster on this one, each on cores of its own, and what they cost.
+
+Raylets are processes of `ray.cluster_utils`; a machine of one core is a raylet whose processes may
+use one core of this one. CPU time is read off the kernel for the driver and all that it started.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from lanista.cluster import session
+
+STORE = 512 << 20
+"""Bytes of each machine's object store."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def machines(cores: Sequence[Sequence[int]]) -> Iterator[str]:
+    """Give the address of a cluster with one machine for each list of cores; it ends afterwards."""
+    session.loopback()
+    session.require_token(create=True)
+    session.load()
+    from ray.cluster_utils import Cluster
+
+    mine = os.sched_getaffinity(0)
+    with tempfile.TemporaryDirectory(prefix="lb", dir="/tmp") as folder:
+        common: dict[str, Any] = {
+            "object_store_memory": STORE, "node_ip_address": "127.0.0.1",
+            "temp_dir": folder, "include_dashboard": False,
+        }  # fmt: skip
+        cluster = Cluster()
+        try:
+            cluster.add_node(num_cpus=0, **common)
+            for numbers in cores:
+                os.sched_setaffinity(0, numbers)  # What is started inherits it.
+                cluster.add_node(num_cpus=len(numbers), wait=False, **common)
+            os.sched_setaffinity(0, mine)
+            cluster.wait_for_nodes()
+            with session.using(cluster.address):
+                session.connect()
+                yield cluster.address
+        finally:
+            os.sched_setaffinity(0, mine)
+            session.disconnect()
+            cluster.shutdown()
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of all that it started and that still lives."""
+    total = 0.0
+    for pid in descendants(os.getpid()):
+        with suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += (int(fields[11]) + int(fields[12])) / _TICKS
+    return total
+
+
+def descendants(pid: int) -> list[int]:
+    """Return a process and all that it started, those included whose parents have ended."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(fields[1])
+    family, added = {pid}, True
+    while added:
+        children = {child for child, parent in parents.items() if parent in family}
+        added = not children <= family
+        family |= children
+    return sorted(family)

@@ -1,0 +1,124 @@
+"""What a machine runs: Python, this package, the compiled games, the rules, the numeric libraries.
+
+Machines whose numbers could differ must not play for one run, so each is compared with the
+driver's before it gets work. Knows nothing of Ray.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import entry_points, version
+from pathlib import Path
+
+import lanista
+from lanista.errors import LanistaError
+from lanista.games import registry
+
+_REMEDY = {
+    "python": "install the same Python there",
+    "rules": "install the same version of the package there",
+    "code": "install the same version of the package there",
+    "compiled": "build it there from the same sources with the same compiler, or copy the wheel",
+    "torch": "install the same version there",
+    "numpy": "install the same version there",
+    "extensions": "install the same packages there",
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What must be the same on all machines of a run."""
+
+    python: str
+    rules: str
+    """The rules versions of the games that come with the package."""
+    code: str
+    """Digest of the package's Python files."""
+    compiled: str
+    """Digest of the compiled games and of the other compiled modules."""
+    torch: str
+    numpy: str
+    extensions: str
+    """Packages that add games, launchers or terms, with their versions."""
+
+    def refusal(self, other: Identity, machine: str) -> str:
+        """Return why `machine`, which runs `other`, may not play; nothing: it may."""
+        for field in fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if mine != theirs:
+                return (
+                    f"Machine {machine} is refused: its {_word(field.name)} {_short(theirs)}, and "
+                    f"the driver's {_short(mine)}; {_REMEDY[field.name]}."
+                )
+        return ""
+
+
+def _word(name: str) -> str:
+    return {
+        "python": "Python is",
+        "rules": "games have the rules",
+        "code": "code of lanista has the digest",
+        "compiled": "build of the compiled games has the digest",
+        "torch": "torch is",
+        "numpy": "NumPy is",
+        "extensions": "packages that extend lanista are",
+    }[name]
+
+
+def _short(value: str) -> str:
+    return value[:12] if len(value) == 64 and " " not in value else value or "none"
+
+
+@cache
+def identity() -> Identity:
+    """Return what this process runs."""
+    folder = Path(lanista.__file__).parent
+    suffixes = tuple(EXTENSION_SUFFIXES)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return Identity(
+        python=platform.python_version(),
+        rules=_rules(),
+        code=_digest(folder, [path for path in files if path.suffix == ".py"]),
+        compiled=_digest(folder, [path for path in files if path.name.endswith(suffixes)]),
+        torch=version("torch"),
+        numpy=version("numpy"),
+        extensions=_extensions(),
+    )
+
+
+def _rules() -> str:
+    """Return the rules versions of the games that can be made here without anything outside."""
+    versions = {name: _rules_version(name) for name in registry.BUILT_IN}
+    return " ".join(f"{name}:{number}" for name, number in versions.items() if number)
+
+
+def _rules_version(name: str) -> int:
+    """Return a game's rules version; 0: it is a family, or cannot be made here."""
+    try:
+        game_entry = registry.entry(name)
+        return 0 if game_entry.extra else registry.spec_of(name).facts.rules_version
+    except (LanistaError, ImportError):
+        return 0
+
+
+def _digest(folder: Path, files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _extensions() -> str:
+    names = {
+        f"{point.dist.name} {point.dist.version}"
+        for group in entry_points().groups
+        if group.startswith("lanista.")
+        for point in entry_points(group=group)
+        if point.dist is not None
+    }
+    return ", ".join(sorted(names))

@@ -1,0 +1,1 @@
+"""Bots here, learner there: takes games of bots on other machines, serves policies."""

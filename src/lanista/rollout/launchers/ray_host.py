@@ -1,0 +1,319 @@
+"""The actor that every machine of a cluster has: it hosts workers, and hands on what they played.
+
+Workers are those of the launchers `processes` and `threads`; inside a machine everything goes
+through its memory. What they answer leaves in pieces of about a megabyte: a streaming call whose
+consumer must keep up, or the workers wait. Knows nothing of other machines and of chunks' order.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lanista.cluster.identity import Identity, identity
+from lanista.data.trajectory import from_arrays, to_arrays
+from lanista.errors import LanistaError
+from lanista.games import trust
+from lanista.rollout.collect_worker import CollectWorker, MachineError, Make, Played, Weights
+from lanista.rollout.collector import Seating
+from lanista.rollout.launchers.in_process import Inline
+from lanista.rollout.launchers.plan import PATIENCE, Message, Worker
+from lanista.rollout.launchers.processes import (
+    SharedWeights,
+    WorkerProcess,
+    warm_up,
+    weights_from,
+)
+from lanista.rollout.launchers.ray_shard import ShardState
+
+PIECE = 1 << 20
+"""Bytes from which on a piece leaves at once."""
+WAIT = 0.02
+"""Seconds that an answer waits at most for others to share a piece with."""
+ROOM = 1 << 26
+"""Bytes of answers that lie here at most; with more, the workers wait."""
+QUEUE = 2
+"""Pieces that have left and were not fetched, at most; with more, none leaves."""
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something that a shard is asked."""
+
+    shard: int
+    ticket: int
+    method: str
+    argument: Any
+    weights: int | None = None
+    """The version that a chunk is played with."""
+
+
+@dataclass(frozen=True)
+class Company:
+    """Opponents and who sits where, with references to what makes the opponents."""
+
+    makes: Sequence[Sequence[Any]]
+    """Each in a list of its own, or Ray would fetch it before it is wanted."""
+    seating: Seating
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a shard answered; the ticket is the question's."""
+
+    shard: int
+    ticket: int
+    fine: bool
+    value: Any
+    seconds: float
+    """How long it took."""
+
+    @property
+    def size(self) -> int:
+        """Bytes, of a chunk's arrays."""
+        return self.value.size if isinstance(self.value, Chunk) else 0
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk that was played, as arrays that an object store holds without copying them again."""
+
+    arrays: Arrays
+    ended: Arrays
+    rest: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, played: Played) -> Chunk:
+        rest = (played.next_match, dict(played.wall), dict(played.cpu), played.cpu_seconds)
+        return cls(to_arrays(played.unrolls), dict(played.ended), (*rest, played.measured))
+
+    def played(self) -> Played:
+        """Return it in memory of its own: the object store's is given back, and read-only."""
+        own = {name: np.array(array) for name, array in self.arrays.items()}
+        ended = {name: np.array(array) for name, array in self.ended.items()}
+        return Played(from_arrays(own), ended, *self.rest)
+
+    @property
+    def size(self) -> int:
+        return sum(array.nbytes for array in (*self.arrays.values(), *self.ended.values()))
+
+
+class Outgoing:
+    """Answers on their way out, joined into pieces; whoever adds to a full one waits."""
+
+    def __init__(self, room: int = ROOM, piece: int = PIECE, wait: float = WAIT) -> None:
+        self._room, self._piece, self._wait = room, piece, wait
+        self._answers: deque[tuple[float, Answer]] = deque()
+        self._bytes = 0
+        self._working = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def begin(self) -> None:
+        """Note that an answer is being worked on."""
+        with self._changed:
+            self._working += 1
+
+    def put(self, answer: Answer) -> None:
+        """Add an answer that was begun; wait while there is no room."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closed or not self._answers or self._bytes < self._room
+            )
+            self._working -= 1
+            self._answers.append((time.monotonic(), answer))
+            self._bytes += answer.size
+            self._changed.notify_all()
+
+    def take(self) -> list[Answer]:
+        """Wait for a piece; an empty one: it was closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._answers)
+            while not (self._closed or self._bytes >= self._piece or not self._working):
+                left = self._answers[0][0] + self._wait - time.monotonic()
+                if left <= 0 or not self._changed.wait(left):
+                    break
+            answers = [answer for _, answer in self._answers]
+            self._answers.clear()
+            self._bytes = 0
+            self._changed.notify_all()
+            return answers
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+class HostedWeights:
+    """The versions that this machine's workers may be asked to play with."""
+
+    def __init__(self, lag: int, *, processes: bool) -> None:
+        self._lag, self._processes = lag, processes
+        self._arrays: dict[int, Arrays] = {}
+        self._latest: Arrays = {}
+        self._lock = threading.Lock()
+        self.shared: SharedWeights | None = None
+
+    def take(self, version: int, arrays: Arrays) -> None:
+        """Keep a version, and let those go that nobody needs any more."""
+        with self._lock:
+            if version in self._arrays:
+                return
+            self._latest = arrays
+            newest = max([version, *self._arrays])
+            recent = {old: kept for old, kept in self._arrays.items() if old >= newest - self._lag}
+            self._arrays = {**recent, version: arrays}
+            if self._processes:
+                if self.shared is None:
+                    self.shared = SharedWeights(lambda: self._latest, self._lag)
+                self.shared.publish(version)
+
+    def weights(self, version: int) -> Weights:
+        """Return a version for workers in this process."""
+        return weights_from(self._arrays[version])
+
+    def close(self) -> None:
+        if self.shared is not None:
+            self.shared.close()
+
+
+class Shard:
+    """One worker of this machine, and the thread that asks it."""
+
+    def __init__(self, host: Host, number: int) -> None:
+        self._host, self.number = host, number
+        self._questions: SimpleQueue[Question | None] = SimpleQueue()
+        self._state = ShardState()
+        self._worker: Worker | None = None
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def ask(self, question: Question) -> None:
+        self._host.outgoing.begin()
+        self._questions.put(question)
+
+    def let_go(self) -> None:
+        self._questions.put(None)
+
+    def _work(self) -> None:
+        # As in a thread of the launcher `threads`: autocast's cache belongs to all threads.
+        with torch.autocast("cpu", enabled=False, cache_enabled=False):
+            while (question := self._questions.get()) is not None:
+                began = time.monotonic()
+                fine, value = self._answer(question)
+                seconds = time.monotonic() - began
+                answer = Answer(self.number, question.ticket, fine, value, seconds)
+                self._host.outgoing.put(answer)
+            if self._worker is not None:
+                self._worker.let_go()
+                self._worker.end(time.monotonic() + PATIENCE)
+
+    def _answer(self, question: Question) -> tuple[bool, Any]:
+        try:
+            if self._worker is None:
+                self._worker = self._host.worker(self._state.messages)
+            self._worker.ask(question.method, question.argument)
+            value = self._worker.answer()
+            self._state.answered(question.method, question.argument, value)
+            return True, Chunk.of(value) if question.method == "collect" else value
+        except LanistaError as error:
+            return False, (type(error), str(error))
+        except OSError as error:
+            return False, (MachineError, f"{type(error).__name__}: {error}")
+        except Exception:
+            return False, (LanistaError, f"A machine's worker failed: {traceback.format_exc()}")
+
+
+class Host:
+    """What runs on a machine of the cluster, as an actor of Ray."""
+
+    def __init__(self, lag: int, kind: str, environment: Mapping[str, str]) -> None:
+        """`kind`: processes or threads. `environment`: what the driver's commands may do."""
+        os.environ.update(environment)
+        trust.inherit()
+        torch.set_num_threads(1)
+        self._lag, self._kind = lag, kind
+        self._weights = HostedWeights(lag, processes=kind == "processes")
+        self._shards: dict[int, Shard] = {}
+        self._notices: deque[str] = deque()
+        self._references: tuple[Any, ...] | None = None
+        self._makes: Sequence[Make] = ()
+        self.outgoing = Outgoing()
+
+    def identity(self) -> tuple[Identity, int]:
+        """Return what runs here, and the id of this process.
+
+        The first worker is there at once then: a shard that moves here keeps the others waiting.
+        """
+        if self._kind == "processes":
+            warm_up()
+        return identity(), os.getpid()
+
+    def ask(self, questions: Sequence[Question], weights: Mapping[int, Any]) -> None:
+        """Ask shards, in this order; `weights`: references to the versions that are played with."""
+        import ray
+
+        for version, (reference,) in weights.items():
+            self._weights.take(version, ray.get(reference))
+        for question in questions:
+            if question.method == "leave":
+                if (shard := self._shards.pop(question.shard, None)) is not None:
+                    shard.let_go()
+                continue
+            if isinstance(question.argument, Company):
+                question = replace(question, argument=self._company(question.argument))
+            if question.shard not in self._shards:
+                self._shards[question.shard] = Shard(self, question.shard)
+            self._shards[question.shard].ask(question)
+
+    def pieces(self) -> Iterator[tuple[list[Answer], list[str]]]:
+        """Give what the shards answer, in pieces, until it is closed; a long call of Ray's."""
+        while piece := self.outgoing.take():
+            yield piece, [self._notices.popleft() for _ in range(len(self._notices))]
+
+    def close(self) -> None:
+        """Let all shards go."""
+        for shard in self._shards.values():
+            shard.let_go()
+        self._shards = {}
+        self.outgoing.close()
+        self._weights.close()
+
+    def worker(self, restart_messages: Any) -> Worker:
+        """Return a worker of this machine."""
+        if self._kind == "threads":
+            return Inline(self._do)
+        shared = self._weights.shared
+
+        def again() -> list[Message]:
+            return list(restart_messages())
+
+        return WorkerProcess(self._lag + 1, again, self._notices.append, shared=shared)
+
+    def _company(self, company: Company) -> tuple[Sequence[Make], Seating]:
+        """Return opponents as workers are told of them; all shards get the same objects."""
+        import ray
+
+        key = tuple(reference for (reference,) in company.makes)
+        if key != self._references:
+            self._references, self._makes = key, ray.get(list(key))
+        return self._makes, company.seating
+
+    def _do(self, worker: CollectWorker, method: str, argument: Any) -> Any:
+        if method == "collect":
+            return worker.collect(argument, self._weights.weights(argument.version))
+        return getattr(worker, method)(argument)

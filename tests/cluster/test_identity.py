@@ -1,0 +1,36 @@
+"""What machines of one run must have in common."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from lanista.cluster.identity import identity
+from lanista.games.registry import spec_of
+
+WORDS = {
+    "python": "Python is",
+    "rules": "games have the rules",
+    "code": "code of lanista",
+    "compiled": "build of the compiled games",
+    "torch": "torch is",
+    "numpy": "NumPy is",
+    "extensions": "packages that extend lanista",
+}
+
+
+def test_a_machine_like_this_one_is_not_refused():
+    assert identity().refusal(replace(identity()), "10.0.0.5") == ""
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(identity())])
+def test_a_machine_with_another_one_is_refused_in_a_sentence(name):
+    other = replace(identity(), **{name: "other"})
+    sentence = identity().refusal(other, "10.0.0.5")
+    assert sentence.startswith(f"Machine 10.0.0.5 is refused: its {WORDS[name]}")
+    assert "other" in sentence
+    assert sentence.endswith("there.") or "copy the wheel" in sentence
+
+
+def test_rules_of_the_games_that_come_along_are_part_of_it():
+    assert f"beastybar:{spec_of('beastybar').facts.rules_version}" in identity().rules.split()
+    assert f"kuhn:{spec_of('kuhn').facts.rules_version}" in identity().rules.split()

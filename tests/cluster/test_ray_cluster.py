@@ -1,0 +1,95 @@
+"""Who may play on a cluster, and what it shows of itself to the network."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+# Ray reads when it is imported whether there is a token.
+if find_spec("ray") is None:
+    pytest.skip("ray is not installed", allow_module_level=True)
+if sys.platform != "linux":
+    pytest.skip("reads /proc", allow_module_level=True)
+
+import task_work
+from ray_collectors import fleet
+
+import lanista
+from lanista.cluster.tasks import in_order, tasks
+from lanista.errors import RefusedError
+from ray_machines import driving, marked, ray_machines
+
+
+@pytest.fixture(scope="module")
+def machines():
+    with ray_machines(1) as cluster, driving(cluster):
+        yield cluster
+
+
+def other_build(folder):
+    """Return a place with the package's sources in which one line is another."""
+    package = Path(lanista.__file__).parent
+    for path in package.rglob("*"):
+        copy = folder / "lanista" / path.relative_to(package)
+        if path.is_dir():
+            copy.mkdir(parents=True, exist_ok=True)
+        elif path.name == "errors.py" and path.parent == package:
+            copy.write_text(path.read_text() + "# Another version.\n")
+        else:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.symlink_to(path)
+    return folder
+
+
+def test_a_machine_with_other_code_is_refused_and_the_others_play(machines, tmp_path):
+    number = machines.add(env={"PYTHONPATH": f"{other_build(tmp_path)}"})
+    collector = fleet("ray-threads", 2)
+    try:
+        assert len(collector.whole_matches(20)) > 0
+        (notice,) = [text for text in collector.take_notices() if "is refused" in text]
+        assert "its code of lanista has the digest" in notice
+        assert len({worker.station.machine for worker in collector._workers}) == 1
+    finally:
+        collector.close()
+        machines.kill(number)
+
+
+def test_nobody_listens_beyond_this_machine(machines):
+    processes = [pid for pid, _ in marked(machines.mark)]
+    assert len(processes) > 5
+    sockets = subprocess.run(["ss", "-ltnp"], capture_output=True, text=True, check=True).stdout
+    lines = [line for line in sockets.splitlines() for pid in processes if f"pid={pid}," in line]
+    assert lines
+    loopback = ("127.0.0.1:", "[::1]:", "[::ffff:127.0.0.1]:")
+    assert all(line.split()[3].startswith(loopback) for line in lines), lines
+
+
+def test_who_has_another_token_does_not_get_in(machines, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("0" * 64)
+    program = (
+        f"import ray; ray.init(address={machines.address!r}, logging_level='fatal'); "
+        "print('in'); print(ray.nodes())"
+    )
+    environment = {**machines.environment, "RAY_AUTH_TOKEN_PATH": str(token)}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "in" not in done.stdout.split()
+    assert "auth" in done.stderr.lower()
+
+
+def test_tasks_of_a_cluster_are_done_as_in_a_loop(machines, tmp_path):
+    with tasks() as doer:
+        arguments = [(n, str(tmp_path)) for n in range(5)]
+        assert in_order(doer, task_work.square, arguments) == [n * n for n in range(5)]
+        with pytest.raises(RefusedError, match=r"5 is refused\."):
+            list(doer.each(task_work.refuse, [(5,)]))
+    assert (tmp_path / "died").exists()

@@ -1,0 +1,70 @@
+"""Which cluster is used, and who gets in."""
+
+import os
+import stat
+
+import pytest
+
+from lanista.cluster import session
+from lanista.errors import LanistaError
+
+
+@pytest.mark.parametrize("good", ["local", "auto", "10.0.0.5:6379", "head:6379", "[::1]:6379"])
+def test_a_cluster_is_local_auto_or_an_address(good):
+    assert session.checked(good) == good
+
+
+@pytest.mark.parametrize("bad", ["", "head", "6379", ":6379", "head:", "head:port"])
+def test_what_is_no_address_is_refused_with_what_to_write(bad):
+    with pytest.raises(LanistaError, match=r"give auto .*, HOST:PORT, or local"):
+        session.checked(bad)
+
+
+def test_ray_client_is_refused():
+    with pytest.raises(LanistaError, match="must run on a machine of the cluster"):
+        session.checked("ray://head:10001")
+
+
+def test_a_cluster_is_used_as_long_as_it_is_named(monkeypatch):
+    monkeypatch.delenv(session.CLUSTER, raising=False)
+    assert session.address() is None
+    with session.using("head:1234"):
+        assert session.address() == "head:1234"
+        with session.using(None):
+            assert session.address() == "head:1234"
+        with session.using("local"):
+            assert session.address() is None
+        assert session.address() == "head:1234"
+    assert session.CLUSTER not in os.environ
+
+
+@pytest.fixture
+def token(monkeypatch, tmp_path):
+    path = tmp_path / "deep" / "token"
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(path))
+    return path
+
+
+def test_a_token_is_made_once_and_is_for_its_user_alone(token):
+    session.require_token(create=True)
+    written = token.read_text()
+    assert len(written) == 64
+    assert stat.S_IMODE(token.stat().st_mode) == 0o600
+    session.require_token(create=True)
+    assert token.read_text() == written
+    assert os.environ.pop("RAY_AUTH_MODE") == "token"
+
+
+def test_without_the_clusters_token_nobody_tries_to_join(token):
+    with pytest.raises(LanistaError, match=r"no token at .*copy the file"):
+        session.require_token(create=False)
+    assert not token.exists()
+    assert os.environ.pop("RAY_AUTH_MODE") == "token"
+
+
+def test_who_switched_tokens_off_by_name_is_left_alone(token, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    session.require_token(create=False)
+    assert not token.exists()

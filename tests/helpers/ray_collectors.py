@@ -1,0 +1,72 @@
+"""Collectors that machines of a cluster build, found there by their import path.
+
+With LANISTA_TEST_SLOW in a machine's environment everything takes that many times as long.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+
+import numpy as np
+import torch
+
+from lanista.data.trajectory import to_arrays
+from lanista.games import make
+from lanista.nets.policy import Policy
+from lanista.nets.settings import Network
+from lanista.rollout.collector import Collector
+from lanista.rollout.inference.actor import Actor
+from lanista.rollout.parallel_collector import ParallelCollector
+
+APART = 100_000
+"""Match ids that each shard has for itself."""
+
+
+def actor() -> Actor:
+    torch.manual_seed(0)
+    return Actor(Policy(make("kuhn", slots=1, seed=0).spec, Network(width=8, layers=1)), 0)
+
+
+class Slowed(Collector):
+    """Takes `times` as long as it would."""
+
+    times = 1.0
+
+    def _play_out(self, matches: int) -> None:
+        began = time.monotonic()
+        super()._play_out(matches)
+        time.sleep((self.times - 1) * (time.monotonic() - began))
+
+
+def kuhn(first: int, slots: int = 8, line: object = None) -> Collector:
+    collector = Slowed(make("kuhn", slots=slots, seed=0), actor(), unroll_length=4,
+                       first_match=first)  # fmt: skip
+    collector.times = float(os.environ.get("LANISTA_TEST_SLOW", "1"))
+    return collector
+
+
+def seating(matches: np.ndarray) -> np.ndarray:
+    return np.zeros((len(matches), 2), np.int32)
+
+
+def fleet(launcher: str, shards: int, lag: int = 0, slots: int = 8) -> ParallelCollector:
+    """Return `shards` collectors of Kuhn poker, launched so."""
+    firsts = [APART * number for number in range(shards)]
+    builds = [partial(kuhn, first, slots) for first in firsts]
+    collector = ParallelCollector(builds, firsts, actor(), 2, launcher=launcher, lag=lag)
+    collector.meet([], seating)
+    return collector
+
+
+def change(collector: ParallelCollector, number: int) -> None:
+    """Give the weights another value, as a learner does."""
+    with torch.no_grad():
+        for parameter in collector.actor.policy.parameters():
+            parameter += 0.01 * np.sin(number)
+
+
+def equal(ours: object, theirs: object) -> bool:
+    one, other = to_arrays(ours), to_arrays(theirs)
+    return one.keys() == other.keys() and all(np.array_equal(one[k], other[k]) for k in one)
