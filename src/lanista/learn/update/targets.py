@@ -312,8 +312,9 @@ def _normalised(
     settings: Learning, pieces: list[Rows], advantage: Tensor, everything: Tensor
 ) -> Tensor:
     ratio, fewest = _ratio(settings, pieces), settings.matchup_advantages
+    least = settings.least_deviation or returns.LEAST_DEVIATION
     if fewest is None:
-        return returns.normalise(advantage, everything, ratio_t=ratio)
+        return returns.normalise(advantage, everything, ratio_t=ratio, least=least)
     matchup = [piece.matchup for piece in pieces if piece.matchup is not None]
     if not matchup:
         raise LanistaError(
@@ -326,6 +327,7 @@ def _normalised(
         fewest,
         valid_t=everything,
         ratio_t=ratio,
+        least=least,
         groups=pieces[0].matchups,
     )
 
