@@ -37,10 +37,10 @@ Ceilings = Callable[..., tuple[float, float]]
 PLAY: dict[tuple[str, str], dict[str, Any]] = {
     ("beastybar", "self-play"): {"matches": 2_731, "unroll_length": 12, "workers": 2},
     ("beastybar", "league"): {
-        "matches": 4_096, "unroll_length": 12, "workers": 4, "bot_threads": 4,
+        "matches": 4_096, "unroll_length": 12, "workers": 2,
     },
     ("arena", "self-play"): {"mode": "stream", "unrolls": 2_048, "unroll_length": 32, "workers": 2},
-    ("arena", "league"): {"mode": "stream", "unrolls": 2_048, "unroll_length": 32, "workers": 3},
+    ("arena", "league"): {"mode": "stream", "unrolls": 2_048, "unroll_length": 32, "workers": 2},
 }  # fmt: skip
 """By game and kind: how an update of about `UPDATE` decisions is played."""
 
