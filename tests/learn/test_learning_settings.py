@@ -58,6 +58,7 @@ DEFAULTS = {
     "average": 0.0,
     "average_share": 0.0,
     "precision": "fp32",
+    "graphs": None,
     "compile": False,
     "term_gradients_every": 0,
 }

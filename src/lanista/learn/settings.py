@@ -157,6 +157,10 @@ class Learning:
     """Instead: average over this share of the updates so far; 0: use `average`."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Number format of the networks' matrix products; fp16 needs a GPU."""
+    graphs: bool | None = None
+    """On a GPU: record an update's work and repeat it without Python's delay, epoch by epoch. None:
+    wherever that can be; true: refuse where it cannot; false: never. The numbers stay what they
+    are, but for rounding."""
     compile: bool = False
     """Let torch.compile translate the networks: slower to start, faster to run."""
     term_gradients_every: int = 0
