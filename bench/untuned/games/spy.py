@@ -1,8 +1,8 @@
 """A hidden role: of four at a table one is the spy, and the others share a secret number.
 
-In two rounds everybody names a number from 0 to 5 in turn. The honest want to be recognised
-without giving the secret away: at the end all but the spy accuse somebody, while the spy guesses
-the secret. The spy wins by guessing it, or by being accused by fewer than two.
+In two rounds everybody names a number from 0 to 5 in turn. The honest may name the secret or the
+next one, the spy any. At the end all but the spy accuse somebody, while the spy guesses the
+secret. The spy wins by guessing it, or by being accused by fewer than two.
 """
 
 from dataclasses import dataclass, field
@@ -44,7 +44,9 @@ class Spy(PythonGame):
         numbers.append(float(voting))
         if voting and not spies:
             return View(numbers, legal=[other for other in range(SEATS) if other != seat])
-        return View(numbers, legal=range(NUMBERS))
+        if spies:
+            return View(numbers, legal=range(NUMBERS))
+        return View(numbers, legal=sorted({table.secret, (table.secret + 1) % NUMBERS}))
 
     def apply(self, table, moves, rng):
         if len(table.spoken) < SPEECHES:
