@@ -44,6 +44,7 @@ DEFAULTS = {
     "portfolio_pull": "min",
     "value_scale": None,
     "matchup_floor": None,
+    "least_deviation": None,
     "matchup_advantages": None,
     "minibatches_by_noise": None,
     "entropy_heads": None,
@@ -57,6 +58,7 @@ DEFAULTS = {
     "average": 0.0,
     "average_share": 0.0,
     "precision": "fp32",
+    "graphs": None,
     "compile": False,
     "term_gradients_every": 0,
 }

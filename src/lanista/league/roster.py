@@ -20,7 +20,7 @@ from lanista.rollout.outcome_counts import pair_results
 from lanista.runs.schema import LineupRow, MatchRow, PlayerRow, TrainingGamesRow
 
 if TYPE_CHECKING:
-    from lanista.training.learner_loop import LearnerLoop
+    from lanista.training.loops import AnyLoop
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Frozen:
 class LivePlayer:
     """A learner of the run as somebody else's opponent, with the weights it has now."""
 
-    def __init__(self, training: LearnerLoop) -> None:
+    def __init__(self, training: AnyLoop) -> None:
         self.name, self.digest = training.name, f"learner:{training.name}"
         self._training = training
         self.actors = (Actor(training.learner.policy, training.settings.seed),)
@@ -48,15 +48,19 @@ class LivePlayer:
 def outcomes(
     games: Sequence[TrainingGamesRow], lineups: Sequence[LineupRow], matches: Sequence[MatchRow]
 ) -> Iterator[Outcome]:
-    """Give what rows of games came to: an outcome for each seating and each line-up."""
+    """Give what rows of games came to: an outcome for each seating and each line-up.
+
+    Matches of one seat have none.
+    """
     for row in games:
-        yield Outcome(row.seating, row.pairs)
+        if row.pairs:
+            yield Outcome(row.seating, row.pairs)
     ended_by_lineup: dict[int, list[MatchRow]] = {}
     for match in matches:
         if not match.cut_off:
             ended_by_lineup.setdefault(match.lineup, []).append(match)
     for lineup in lineups:
-        if ended := ended_by_lineup.get(lineup.lineup):
+        if len(lineup.names) > 1 and (ended := ended_by_lineup.get(lineup.lineup)):
             places = np.array([match.places for match in ended], np.int32)
             yield Outcome(lineup.names, pair_results(places), _gains(ended))
 

@@ -5,15 +5,17 @@ A loss is a weighted sum of named terms; a weight is a number or a schedule. Kno
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lanista.errors import LanistaError
+from lanista.learn.regret.settings import Regret
 from lanista.learn.term_table import refuse_unknown_term, term_entry
 from lanista.nets.settings import Network
 
-PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd"]
+PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd", "regret"]
 _AT_LEAST_1 = (
     "epochs", "minibatches", "accumulate", "shards", "portfolio_size", "portfolio_every",
     "reference_every",
@@ -41,7 +43,11 @@ class Learning:
     """The policy loss: ppo; vtrace; all_action (policy gradient over all choices, with a q critic);
     neurd (the same on the logits). With eta, neurd is R-NaD, and ppo learns the same regularised
     game by its own means. With neurd, and with ppo and a q critic, the terms `magnet`, `reference`
-    and `anchor_reverse` act on the advantage instead of being losses of their own."""
+    and `anchor_reverse` act on the advantage instead of being losses of their own. regret: no loss
+    of decisions that were made, but regret matching (Single Deep CFR); of the settings here it
+    reads `regret`, `lr`, `adam_betas` and `max_grad_norm`."""
+    regret: Regret | None = None
+    """How regrets are sampled and learned, with policy regret; none: as `Regret` has it."""
     terms: Mapping[str, Any] = field(default_factory=_weights)
     """The weight of each term of the loss: a number or a schedule."""
     lr: Any = 3e-4
@@ -84,6 +90,9 @@ class Learning:
     """V-trace: clip of the ratio that lets later differences through."""
     normalise_advantages: bool = True
     """Bring the advantages of ppo and vtrace to mean 0 and deviation 1."""
+    least_deviation: float | None = None
+    """Advantages whose deviation is smaller are divided by this: where hardly a match pays, small
+    costs and noise do not become large. None: by their deviation, however small."""
     matchup_advantages: int | None = None
     """Normalise advantages within each matchup, where a step has at least so many decisions against
     the same opponents; the others share the step's common scale. None: all together."""
@@ -140,7 +149,7 @@ class Learning:
     neurd_threshold: float = 2.0
     """NeuRD: logits are not pushed further from their mean than this."""
     neurd_clip: float = 1e4
-    """NeuRD: largest advantage taken; the recipes have 10, as the default is what earlier runs had."""
+    """NeuRD: largest advantage taken. The recipe has 10; the default is that of earlier runs."""
     average: float = 0.0
     """Decay of the weights' moving average (EMA), which is evaluated and saved; 0: none. The first
     1 / (1 - average) updates count alike, so that a short run is not held at its start."""
@@ -148,6 +157,10 @@ class Learning:
     """Instead: average over this share of the updates so far; 0: use `average`."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Number format of the networks' matrix products; fp16 needs a GPU."""
+    graphs: bool | None = None
+    """On a GPU: record an update's work and repeat it without Python's delay, epoch by epoch. None:
+    wherever that can be; true: refuse where it cannot; false: never. The numbers stay what they
+    are, but for rounding."""
     compile: bool = False
     """Let torch.compile translate the networks: slower to start, faster to run."""
     term_gradients_every: int = 0
@@ -156,6 +169,7 @@ class Learning:
     def __post_init__(self) -> None:
         for name in self.terms:
             refuse_unknown_term(name)
+        self._refuse_regret()
         if self.policy == "all_action" and self.critic_output != "q":
             raise LanistaError("policy all_action needs critic_output q.")
         self._refuse_critic()
@@ -183,6 +197,19 @@ class Learning:
             )
         if self.critic_warm_up is not None and self.critic_warm_up < 0:
             raise LanistaError(f"critic_warm_up is {self.critic_warm_up}; give 0 or more.")
+
+    def _refuse_regret(self) -> None:
+        if self.policy != "regret":
+            if self.regret is not None:
+                raise LanistaError(
+                    f"learning.regret goes with policy regret, not {self.policy}; leave it out."
+                )
+            return
+        if self.precision != "fp32" or self.compile or self.eta:
+            raise LanistaError(
+                f"policy regret needs precision fp32, compile off and an eta of 0, and they are "
+                f"{self.precision}, {self.compile} and {self.eta:g}; leave them out."
+            )
 
     def _refuse_critic(self) -> None:
         if self.q_trace == "joint":
@@ -219,6 +246,13 @@ class Learning:
             raise LanistaError(
                 f"matchup_floor is {self.matchup_floor}; give a number from 0 to 1, or leave it "
                 "out."
+            )
+        least = self.least_deviation
+        if least is not None and not (0 < least < math.inf and self.normalise_advantages):
+            raise LanistaError(
+                f"least_deviation is {least} and normalise_advantages "
+                f"{str(self.normalise_advantages).lower()}; give a number above 0 with "
+                "normalise_advantages on, or leave it out."
             )
         fewest = self.matchup_advantages
         if fewest is not None and not (fewest >= 2 and self.normalise_advantages):

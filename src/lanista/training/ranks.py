@@ -120,6 +120,10 @@ def refuse_ranks(ranks: Ranks, settings: RunSettings) -> None:
             "A league's learners meet each other as they learn, in one process; leave out --ranks, "
             "or train without a league."
         )
+    if settings.learning.policy == "regret":
+        raise LanistaError(
+            "learning.policy is regret, whose networks learn in one process; leave out --ranks."
+        )
     if settings.learning.shards < ranks.size:
         raise LanistaError(
             f"learning.shards is {settings.learning.shards}, and {ranks.size} ranks learn; give a "
