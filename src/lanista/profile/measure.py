@@ -280,8 +280,9 @@ class Profile:
     @property
     def unseen(self) -> float:
         """The share of the CPU time that no phase saw: threads of torch, games outside."""
-        phase_cpu = sum(sum(lap.cpu.values()) for lap in self.laps)
-        return max(0.0, 1 - phase_cpu / (sum(lap.use.cpu for lap in self.laps) or 1.0))
+        laps = self._phased
+        phase_cpu = sum(sum(lap.cpu.values()) for lap in laps)
+        return max(0.0, 1 - phase_cpu / (sum(lap.use.cpu for lap in laps) or 1.0))
 
     @property
     def cpu_cores(self) -> float:
