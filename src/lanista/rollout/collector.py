@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
-from lanista.games.bots import Player
-from lanista.games.contract import Decisions, Game, Saved
+from lanista.games.bots import Player, reads_observation
+from lanista.games.contract import Decisions, Game, Overlooks, Saved
 from lanista.games.python_game import PythonGame
+from lanista.rollout.bot_threads import BotThreads
 from lanista.rollout.inference.actor import Actor, Choice
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lanes
 from lanista.rollout.inference.opponent_batch import Answer, Others
+from lanista.rollout.lost_deals import LostDeals
 from lanista.rollout.outcome_counts import Tally
 from lanista.rollout.player_hooks import PlayerHooks
 from lanista.rollout.rows import by_player
@@ -45,6 +47,10 @@ Seating = Callable[[NDArray[np.int64]], NDArray[np.int32]]
 """Match ids to players, `[matches, seats]`: a pure function, so nothing of it needs saving."""
 
 
+Begun = tuple[Callable[[], Choice], NDArray[Any] | None]
+"""What gives the learner's choice, and what its critic may see there."""
+
+
 class Collector:
     """A game with the learner and its opponents at it."""
 
@@ -65,13 +71,17 @@ class Collector:
         stagger: int = 0,
         keep_opponents: bool = False,
         keep_frozen: bool = False,
+        lost_again: float = 0.0,
+        bot_threads: BotThreads | None = None,
     ) -> None:
         """`stagger`: over so many steps the first matches of a stream begin.
 
         `keep_opponents`: rows say who sat in the other seats. `keep_frozen`: what opponents decide
-        whose probabilities are known is kept too.
+        whose probabilities are known is kept too. `lost_again`: the share of matches that take up
+        a deal that was lost. `bot_threads`: where slow bots think.
         """
         self.game, self.actor = game, actor
+        self._bot_threads = bot_threads
         self.phases = actor.phases
         if isinstance(game, PythonGame):
             game.observing = partial(self.phases, OBSERVE)
@@ -93,6 +103,8 @@ class Collector:
         )
         self.seated = np.zeros((game.slots, game.spec.seats), np.int32)
         self.match = np.zeros(game.slots, np.int64)
+        self.deal = np.zeros(game.slots, np.int64)
+        self.lost = LostDeals(lost_again, LEARNER) if lost_again else None
         self.began = np.zeros(game.slots, np.int64)
         """By slot: the learner's update count when its match began."""
         self._every = np.arange(game.slots * game.spec.seats)
@@ -150,10 +162,14 @@ class Collector:
         distinct = list({id(player): player for player in self.opponents}.values())
         if list(map(id, distinct)) != list(map(id, self._distinct)):
             record = isinstance(self.actor, Actor) and self.actor.records
-            self._distinct, self._others = distinct, Others(distinct, self._lanes, record=record)
+            self._distinct = distinct
+            self._others = Others(distinct, self._lanes, record=record, threads=self._bot_threads)
         place = {id(player): at for at, player in enumerate(self._others.players, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])
+        # By number: whose observations nobody reads; after the last, somebody who has gone since.
+        unread = [not reads_observation(player) for player in self.opponents]
+        self._unread = np.array([False, *unread, False])
         self._hooks.close()
         self._hooks = PlayerHooks(self.game, self.opponents, first=1)
 
@@ -229,6 +245,7 @@ class Collector:
             "seated": self.seated.copy(),
             "match": self.match.copy(),
             "began": self.began.copy(),
+            **({"deal": self.deal.copy(), "lost": self.lost.save()} if self.lost else {}),
             "game": self.game.save(np.arange(self._begun)),
             "tape": self.tape.save(),
             **({"memory": memory} if any(memory) else {}),
@@ -250,8 +267,12 @@ class Collector:
         self._begun, self._steps = map(int, saved.get("begun", (self.game.slots, 0)))
         for name in ("seated", "match", "began"):
             getattr(self, name)[:] = saved[name]
+        if self.lost is not None:
+            self.deal[:] = saved["deal"]
+            self.lost.load(saved["lost"])
         self.tape.load(saved["tape"])
         game: Saved = saved["game"]
+        self._overlook(np.arange(self._begun))
         self.game.load(np.arange(self._begun), game)
         if "memory" in saved:
             for actor, memory in zip(self._actors(), saved["memory"], strict=True):
@@ -273,12 +294,22 @@ class Collector:
     def _start(self, slots: NDArray[Any]) -> None:
         ids = np.arange(self.next_match, self.next_match + len(slots), dtype=np.int64)
         self.next_match += len(slots)
-        self.seated[slots] = self.seating(ids)
+        seated, options = self.seating(ids), None
+        if self.lost is not None:
+            self.deal[slots], seated = self.lost.draw(ids, seated)
+            options = {"deal": self.deal[slots]}
+        self.seated[slots] = seated
         self.match[slots], self.began[slots] = ids, self.update
+        self._overlook(slots)
         with self.phases(SIMULATE):
-            self.game.start(slots, ids)
+            self.game.start(slots, ids, options)
         if self._hooks.stateful:
             self._hooks.started(slots, self.seated[slots], ids)
+
+    def _overlook(self, slots: NDArray[Any]) -> None:
+        if isinstance(self.game, Overlooks):
+            numbers = np.minimum(self.seated[slots], len(self._unread) - 1)
+            self.game.overlook(slots, self._unread[numbers])
 
     def _step(self) -> NDArray[np.int32]:
         """Let everybody answer what is ready; return the slots whose match ended."""
@@ -289,6 +320,8 @@ class Collector:
             phases.switch(BATCH)
             players = 1 + len(self._distinct)
             order, start = by_player(decisions, self.seated, self._player_of, players)
+            mine = order[: start[1]]
+            own = self._begin_own(decisions, mine) if len(mine) else None
             phases.switch(OPPONENTS)
             if self._hooks.planning:
                 self._hooks.asked(decisions, self.seated[decisions.slot, decisions.seat])
@@ -296,8 +329,8 @@ class Collector:
             answered = self._others.answer(decisions, order, start, phases, log_probs=keep)
             phases.switch(BATCH)
             answers = [answer.action for answer in answered]
-            if mine := start[1]:
-                answers.insert(0, self._own(decisions, order[:mine]))
+            if own is not None:
+                answers.insert(0, self._own(decisions, mine, *own))
             if keep:
                 self._keep_frozen(decisions, answered)
             actions = np.empty((len(order), len(game.spec.heads)), np.int32)
@@ -313,10 +346,20 @@ class Collector:
                     self._hooks.ended(over, self.seated[over], self.match[over])
         return over
 
-    def _own(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.int32]:
-        """Return what the learner answers at `rows`, which are put on the tape."""
+    def _begin_own(self, decisions: Decisions, rows: NDArray[Any]) -> Begun:
+        """Let the learner's networks begin with `rows`, while others answer."""
         privileged = self._privileged(rows)
-        choice = self.actor.choose(decisions, rows, privileged)
+        return self.actor.begin(decisions, rows, privileged), privileged
+
+    def _own(
+        self,
+        decisions: Decisions,
+        rows: NDArray[Any],
+        choose: Callable[[], Choice],
+        privileged: NDArray[Any] | None,
+    ) -> NDArray[np.int32]:
+        """Return what the learner answers at `rows`, which are put on the tape."""
+        choice = choose()
         action, more = choice.action, self._about(decisions, rows, frozen=False)
         if self.teacher is not None:
             with self.phases(OPPONENTS):
@@ -379,10 +422,13 @@ class Collector:
         broken = reduce(np.logical_or, self.game.cut_off.take(over, 0).T)
         slots = over[~broken]
         if len(slots):
+            seated, returns = self.seated.take(slots, 0), self.game.returns.take(slots, 0)
+            if self.lost is not None:
+                self.lost.note(self.deal.take(slots), seated, returns)
             self.tally.add(
-                self.seated.take(slots, 0),
+                seated,
                 self.game.place.take(slots, 0).astype(np.int32),
-                self.game.returns.take(slots, 0).astype(np.float32),
+                returns.astype(np.float32),
                 self.match.take(slots),
                 self.began.take(slots),
             )

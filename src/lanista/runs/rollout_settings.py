@@ -76,6 +76,9 @@ class Rollouts:
     lag: int = 0
     """Policy lag: how many iterations old the weights that play are. 0: playing and learning take
     turns. 1 or more: the workers play ahead while the learner learns."""
+    bot_threads: int | None = None
+    """Threads beside the workers in which slow bots of compiled games think, a part of their
+    decisions in each. None: the workers ask them themselves. No number depends on it."""
     graphs: bool = False
     """On a GPU: record the networks' work while playing, and repeat it without Python's delay."""
     inference: Literal["worker", "central"] = "worker"
@@ -100,6 +103,10 @@ class Rollouts:
     stagger: int | None = None
     """Mode stream: the first matches begin spread over so many steps, so that the slots are not
     all at the same point of their matches. None: all at once."""
+    lost_again: float | None = None
+    """A curriculum over teams, cards or maps: this share of the matches takes up a deal, with which
+    the learner lately lost to somebody else, again from the same seat. Matches keep their other
+    opponents. Only in games whose chance a deal fixes; none: never."""
     draw: float | None = None
     """What a match that nobody won (all seats share the place) is worth to each seat while
     learning, in place of what the game says; none: what the game says. Scores stay as they are."""
@@ -113,6 +120,11 @@ class Rollouts:
                 f"rollouts.stagger is {self.stagger} and rollouts.mode {self.mode}; give at least "
                 "1 with mode stream, or leave it out."
             )
+        if self.lost_again is not None and not 0 < self.lost_again < 1:
+            raise SettingsError(
+                f"rollouts.lost_again is {self.lost_again}; give a share between 0 and 1, or leave "
+                "it out."
+            )
         scale = parse_schedule(self.shaping_scale)
         if scale.initial() or scale.needs():
             raise SettingsError(
@@ -123,6 +135,11 @@ class Rollouts:
             raise SettingsError(f"rollouts.slots is {self.slots}; give 0 or more.")
         if not 1 <= self.workers <= MOST_WORKERS:
             raise SettingsError(f"rollouts.workers is {self.workers}; give 1 to {MOST_WORKERS}.")
+        if self.bot_threads is not None and not 1 <= self.bot_threads <= MOST_WORKERS:
+            raise SettingsError(
+                f"rollouts.bot_threads is {self.bot_threads}; give 1 to {MOST_WORKERS}, or leave "
+                "it out."
+            )
         if not 0 <= self.lag <= MOST_LAG:
             raise SettingsError(f"rollouts.lag is {self.lag}; give 0 to {MOST_LAG}.")
         LAUNCHERS.refuse_unknown(self.launcher, where="rollouts.launcher")
