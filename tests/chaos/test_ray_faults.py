@@ -234,14 +234,15 @@ def test_a_full_object_store_spills_and_the_run_goes_on(tmp_path):
 @pytest.mark.slow
 def test_a_full_store_beside_a_full_disk_on_one_machine_does_not_stop_the_run(tmp_path):
     with small_disk(tmp_path / "disk", 4 << 20) as disk, ray_machines(1) as cluster:
-        cluster.add(object_spilling_directory=str(disk.path))
+        cluster.add(object_spilling_directory=str(disk.path), num_cpus=2)
         disk.fill()
         driver = Driver(cluster, tmp_path)
         driver.advances(4)
         with driving(cluster):
             ray = session.load()
-            newest = max(ray.nodes(), key=lambda node: node["StartTimeMs"])["NodeID"]
-            kept = ballast(ray, 6, [newest])
+            machines = session.machines(ray).items()
+            (small,) = [name for name, facts in machines if facts["cpus"] == 2]
+            kept = ballast(ray, 6, [small])
             ray.wait(kept, num_returns=len(kept), timeout=10, fetch_local=False)
             driver.advances(8)
             del kept

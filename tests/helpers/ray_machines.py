@@ -24,6 +24,8 @@ from typing import Any
 HERE = Path(__file__).parent
 SOURCES = str(HERE.parent.parent / "src")
 MARK = "LANISTA_TEST_MARK"
+TOKEN = uuid.uuid4().hex * 2
+"""Of all clusters of a process: Ray reads it once."""
 STORE = 80 << 20
 """Bytes of a machine's object store: the least that Ray takes."""
 FAST_DEATH = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
@@ -90,7 +92,7 @@ def environment_of(folder: Path) -> tuple[dict[str, str], str]:
     """Return the environment of a cluster's processes with a new token, and the mark in it."""
     mark = uuid.uuid4().hex
     token = folder / "token"
-    token.write_text(uuid.uuid4().hex * 2)
+    token.write_text(TOKEN)
     token.chmod(0o600)
     environment = {
         **os.environ,
