@@ -108,6 +108,11 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
     rollouts, learning = settings.rollouts, settings.learning
     game_settings = {"seed": settings.seed, **settings.game_settings}
     spec = registry.spec_of(settings.game, **game_settings)
+    if rollouts.lost_again and not spec.abilities.seedable:
+        raise LanistaError(
+            f"rollouts.lost_again is {rollouts.lost_again}, and {spec.name} cannot deal a match "
+            "again; leave it out."
+        )
     teacher = None
     if learning.needs("teacher") and rollouts.teacher:
         bot = registry.make_bot(settings.game, rollouts.teacher, spec, settings.seed)
@@ -125,6 +130,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         keep_opponents=learning.by_matchup,
         keep_frozen=bool(rollouts.learn_from_frozen),
         bot_threads=bot_threads(rollouts.bot_threads) if rollouts.bot_threads else None,
+        lost_again=rollouts.lost_again or 0.0,
     )
     if isinstance(actor, Actor) and sends(settings) and not rollouts.alone:
         collector.tape.empty, collector.tape.pick = actor.lane.empty, actor.lane.pick

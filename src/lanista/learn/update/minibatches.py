@@ -31,7 +31,7 @@ def cut_there(settings: Learning, network: Network) -> bool:
     """
     parted = settings.accumulate * settings.shards > 1 or settings.minibatches_by_noise
     remembering = network.recurrent and any(map(settings.needs, REFERENCES))
-    return not (settings.rnad or remembering or parted)
+    return not (settings.joint or remembering or parted)
 
 
 def recordable(settings: Learning, network: Network) -> bool:

@@ -37,30 +37,39 @@ class Descent:
         device: torch.device,
         *,
         scaled: bool,
+        apart: bool = False,
     ) -> None:
-        """`scaled`: losses are scaled up for the gradients of fp16, and overflows skipped."""
+        """`scaled`: losses are scaled up for the gradients of fp16, and overflows skipped.
+
+        `apart`: each network has a learning rate of its own.
+        """
         self.networks = networks
         self.parameters = [p for network in networks.values() for p in network.parameters()]
         self.late = device.type == "cuda"
-        self._lr = torch.ones((), device=device)
-        """Where recorded steps find the learning rate."""
-        options = {"lr": self._lr, "capturable": True} if self.late else {"lr": 1.0}
-        self.optimiser = torch.optim.Adam(self.parameters, betas=betas, fused=True, **options)
+        """Whether numbers are judged after an update's last step, not at once."""
+        own = [list(network.parameters()) for network in networks.values()]
+        groups: list[dict[str, Any]] = [
+            {"params": some} for some in (own if apart else [self.parameters])
+        ]
+        if self.late:  # Where recorded steps find the learning rate.
+            groups = [{**group, "lr": torch.ones((), device=device)} for group in groups]
+        self.optimiser = torch.optim.Adam(
+            groups, lr=1.0, betas=betas, fused=True, capturable=self.late
+        )
         # It need not say that steps are taken without being recorded: some are.
         self.optimiser._warned_capturable_if_run_uncaptured = True
         self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
-        """Whether numbers are judged after an update's last step, not at once."""
         self._broken = torch.zeros((), device=device)
         """1 once a step of this update was broken: neither it nor any later one is taken. It stays
         where it is, since recorded steps read it there."""
 
-    def begin(self, lr: float) -> None:
-        """Begin an update."""
-        for group in self.optimiser.param_groups:
+    def begin(self, *lr: float) -> None:
+        """Begin an update with this learning rate, or with one for each network."""
+        for group, rate in zip(self.optimiser.param_groups, lr, strict=True):
             if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(lr)
+                group["lr"].fill_(rate)
             else:
-                group["lr"] = lr
+                group["lr"] = rate
         self._broken.zero_()
 
     @contextmanager
