@@ -426,7 +426,7 @@ class SlowTerms(Slow):
             own = [[float(p.detach()) for p in pi[head] if p is not None] for pi in self.pi]
             mean = np.mean([-sum(p * math.log(p) for p in chances) for chances in own])
             found[f"policy/entropy/{head}"] = float(mean)
-        if self.settings.policy == "ppo" and self.settings.q_trace == "own":
+        if self.settings.policy == "ppo" and self.settings.q_trace is None:
             beyond = [abs(math.exp(gap) - 1) > self.settings.clip for gap in gaps]
             found["policy/approx_kl"] = float(np.mean([apart[row] for row in kept]))
             found["policy/clip_fraction"] = float(np.mean([beyond[row] for row in kept]))

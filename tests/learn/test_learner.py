@@ -541,7 +541,7 @@ JOINT = {"critic_sees": "privileged", "critic_output": "q", "q_trace": "joint"}
     [
         (
             {"zero_sum": False},
-            "what one of two seats wins .* set q_trace to own",
+            "what one of two seats wins .* leave q_trace out",
         ),
         (
             {"simultaneous": True},

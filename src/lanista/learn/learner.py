@@ -96,7 +96,7 @@ class Learner:
         self.critic = make_critic(spec, network, settings, self.policy).to(self.device)
         self.average = copy.deepcopy(self.policy) if self._averages else None
         self.references = References(self.policy, settings, anchor=anchor or start)
-        averaged = settings.rnad and settings.q_trace == "own"
+        averaged = settings.rnad and settings.q_trace is None
         self.slow_critic = copy.deepcopy(self.critic) if averaged else None
         """R-NaD's averaged critic, whose values its targets are made of. Action values are
         corrected by returns; a critic that lags behind would only make corrections larger."""
@@ -555,10 +555,6 @@ class Learner:
             self.noise.load_state(state["noise"])
 
 
-def _part(weight: float | Tensor, share: float) -> float | Tensor:
-    return weight if share == 1.0 else weight * share
-
-
 def _refuse_game(spec: Spec, settings: Learning) -> None:
     """Refuse a game that the settings cannot be used for."""
     if settings.rnad and not (spec.seats == 2 and spec.facts.zero_sum):
@@ -571,10 +567,14 @@ def _refuse_game(spec: Spec, settings: Learning) -> None:
     if not (spec.seats == 2 and spec.facts.zero_sum):
         raise LanistaError(
             f"q_trace joint takes what one of two seats wins for what the other loses, and "
-            f"{spec.name} is not such a game; set q_trace to own."
+            f"{spec.name} is not such a game; leave q_trace out."
         )
     if spec.facts.simultaneous:
         raise LanistaError(
             f"q_trace joint needs one seat to decide at a time, and the seats of {spec.name} "
-            "decide at once; set q_trace to own."
+            "decide at once; leave q_trace out."
         )
+
+
+def _part(weight: float | Tensor, share: float) -> float | Tensor:
+    return weight if share == 1.0 else weight * share

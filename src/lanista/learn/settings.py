@@ -106,13 +106,13 @@ class Learning:
     privileged: the same on the view with the hidden part, in training only."""
     critic_output: Literal["value", "outcome", "q"] = "value"
     """value, outcome (win/draw/loss), or q (a value for every choice)."""
-    q_trace: Literal["own", "joint"] = "own"
-    """How a q critic learns. own: TD(λ) over a seat's own decisions. joint: Retrace(λ) over the
+    q_trace: Literal["joint"] | None = None
+    """How a q critic learns. None: TD(λ) over a seat's own decisions. joint: Retrace(λ) over the
     decisions of both seats, for games of two seats in which one wins what the other loses; it needs
     critic_sees privileged, whole matches and self-play alone."""
-    importance_clip: float = 10.0
+    importance_clip: float | None = None
     """q_trace joint: largest weight 1/μ of the played choice, whose Q is corrected by the return
-    that followed; 0: no correction, Q alone."""
+    that followed; 0: no correction, Q alone. None: 10."""
     critic_lr: Any = None
     """Learning rate of the critic where it has its own: a number or a schedule over updates; null:
     `lr`."""
@@ -137,9 +137,9 @@ class Learning:
     """Which snapshot pulls: the nearest, all alike, or softly the nearest."""
     reference_every: int = 100
     """Updates between two references (reference KL)."""
-    reference_average: float = 0.0
+    reference_average: float | None = None
     """Instead: the reference follows the weights after every update, by this share of the way (a
-    moving magnet); 0: snapshots, every `reference_every` updates."""
+    moving magnet). None: snapshots, every `reference_every` updates."""
     eta: float = 0.0
     """Weight η of R-NaD's reward regularisation towards the reference; 0: no R-NaD."""
     fixed_point: tuple[int, ...] = (200,)
@@ -148,8 +148,8 @@ class Learning:
     """R-NaD: how fast the target network follows the weights."""
     neurd_threshold: float = 2.0
     """NeuRD: logits are not pushed further from their mean than this."""
-    neurd_clip: float = 10.0
-    """NeuRD: largest advantage taken."""
+    neurd_clip: float = 1e4
+    """NeuRD: largest advantage taken. The recipe has 10; the default is that of earlier runs."""
     average: float = 0.0
     """Decay of the weights' moving average (EMA), which is evaluated and saved; 0: none. The first
     1 / (1 - average) updates count alike, so that a short run is not held at its start."""
@@ -236,11 +236,11 @@ class Learning:
 
     def _refuse_matchups(self) -> None:
         for name in ("matchup_floor", "matchup_advantages"):
-            sampled = self.policy in ("ppo", "vtrace") and self.q_trace == "own"
+            sampled = self.policy in ("ppo", "vtrace") and self.q_trace is None
             if getattr(self, name) is not None and not sampled:
                 raise LanistaError(
                     f"{name} goes with ppo or vtrace, which have one advantage a decision, not "
-                    f"{self.policy if self.q_trace == 'own' else 'q_trace joint'}; leave it out."
+                    f"{self.policy if self.q_trace is None else 'q_trace joint'}; leave it out."
                 )
         if self.matchup_floor is not None and not 0 <= self.matchup_floor <= 1:
             raise LanistaError(
@@ -264,7 +264,8 @@ class Learning:
 
     def _refuse(self, names: Iterable[str], fits: Callable[[float], bool], remedy: str) -> None:
         for name in names:
-            if not fits(getattr(self, name)):
+            value = getattr(self, name)
+            if value is not None and not fits(value):
                 raise LanistaError(f"{name} is {getattr(self, name)}; give {remedy}.")
 
     @property

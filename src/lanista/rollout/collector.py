@@ -71,14 +71,14 @@ class Collector:
         stagger: int = 0,
         keep_opponents: bool = False,
         keep_frozen: bool = False,
-        bot_threads: BotThreads | None = None,
         lost_again: float = 0.0,
+        bot_threads: BotThreads | None = None,
     ) -> None:
         """`stagger`: over so many steps the first matches of a stream begin.
 
         `keep_opponents`: rows say who sat in the other seats. `keep_frozen`: what opponents decide
-        whose probabilities are known is kept too. `bot_threads`: where slow bots think.
-        `lost_again`: the share of matches that take up a deal that was lost.
+        whose probabilities are known is kept too. `lost_again`: the share of matches that take up
+        a deal that was lost. `bot_threads`: where slow bots think.
         """
         self.game, self.actor = game, actor
         self._bot_threads = bot_threads
@@ -268,7 +268,8 @@ class Collector:
         for name in ("seated", "match", "began"):
             getattr(self, name)[:] = saved[name]
         if self.lost is not None:
-            self.deal[:], _ = saved["deal"], self.lost.load(saved["lost"])
+            self.deal[:] = saved["deal"]
+            self.lost.load(saved["lost"])
         self.tape.load(saved["tape"])
         game: Saved = saved["game"]
         self._overlook(np.arange(self._begun))

@@ -227,9 +227,9 @@ class RunSettings:
         if not self.learning.joint:
             return
         name, off = (
-            ("learning.eta", "eta to 0")
+            ("learning.eta", "set eta to 0")
             if self.learning.rnad
-            else ("learning.q_trace joint", "q_trace to own")
+            else ("learning.q_trace joint", "leave q_trace out")
         )
         if self.rollouts.streaming or self.replay.size:
             raise SettingsError(
@@ -361,9 +361,11 @@ NEWER = dict.fromkeys(
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
      "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
      "learning.regret",
+     "learning.q_trace", "learning.importance_clip", "learning.critic_lr",
+     "learning.reference_average",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
-                    "normalise_observations", "rows")),
+                    "normalise_observations", "rows", "drop_below", "parts")),
      *(f"league.{role}.{name}" for role in ("main", "main_exploiter", "league_exploiter")
        for name in ("every", "matchmaking.matrix_games", "matchmaking.matrix_unit")))
 )  # fmt: skip

@@ -129,8 +129,8 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         stagger=rollouts.stagger or 0,
         keep_opponents=learning.by_matchup,
         keep_frozen=bool(rollouts.learn_from_frozen),
-        bot_threads=bot_threads(rollouts.bot_threads) if rollouts.bot_threads else None,
         lost_again=rollouts.lost_again or 0.0,
+        bot_threads=bot_threads(rollouts.bot_threads) if rollouts.bot_threads else None,
     )
     if isinstance(actor, Actor) and sends(settings) and not rollouts.alone:
         collector.tape.empty, collector.tape.pick = actor.lane.empty, actor.lane.pick

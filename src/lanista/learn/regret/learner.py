@@ -182,8 +182,8 @@ class RegretLearner:
             drawn = self.rng.integers(len(outcomes), size=min(self.regret.batch, len(outcomes)))
             places = torch.from_numpy(drawn).to(self.device)
             assert self.baseline is not None
-            said = self.baseline(view[places]).gather(1, action[places, None]).squeeze(1)
-            losses.append(self._descend("baseline", (said - value[places]).square().mean()))
+            predicted = self.baseline(view[places]).gather(1, action[places, None]).squeeze(1)
+            losses.append(self._descend("baseline", (predicted - value[places]).square().mean()))
         return {"baseline/loss": sum(losses) / len(losses)}
 
     def learn_average(self, rows: ChoiceRows) -> dict[str, float]:

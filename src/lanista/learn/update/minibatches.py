@@ -50,8 +50,9 @@ def records(settings: Learning, network: Network, device: torch.device) -> bool:
     if settings.graphs and not able:
         raise LanistaError(
             "learning.graphs is true, and these updates cannot be recorded: that needs a GPU, bf16 "
-            "or fp32, no dropout, no eta, no accumulate, shards or minibatches_by_noise, and no "
-            "recurrent policy with references; leave learning.graphs out."
+            "or fp32, no dropout, no eta, no q_trace joint, no accumulate, shards or "
+            "minibatches_by_noise, and no recurrent policy with references; leave learning.graphs "
+            "out."
         )
     return able and settings.graphs is not False
 

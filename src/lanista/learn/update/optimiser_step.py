@@ -47,12 +47,12 @@ class Descent:
         self.parameters = [p for network in networks.values() for p in network.parameters()]
         self.late = device.type == "cuda"
         """Whether numbers are judged after an update's last step, not at once."""
-        own = [list(network.parameters()) for network in networks.values()]
+        parted = [list(network.parameters()) for network in networks.values()]
         groups: list[dict[str, Any]] = [
-            {"params": some} for some in (own if apart else [self.parameters])
+            {"params": part} for part in (parted if apart else [self.parameters])
         ]
-        if self.late:  # Where recorded steps find the learning rate.
-            groups = [{**group, "lr": torch.ones((), device=device)} for group in groups]
+        for group in groups if self.late else ():
+            group["lr"] = torch.ones((), device=device)  # Where recorded steps find it.
         self.optimiser = torch.optim.Adam(
             groups, lr=1.0, betas=betas, fused=True, capturable=self.late
         )

@@ -28,6 +28,9 @@ from lanista.learn.update.batch import Batch, Padded
 from lanista.learn.update.forward import Forward
 from lanista.nets.distribution import Heads
 
+WEIGHT_CLIP = 10.0
+"""Largest weight of a correction unless settings say otherwise."""
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -260,7 +263,7 @@ def _joint_q(
         c_clip=settings.c_clip,
     )
     target = joint.rows(estimates.target)
-    clip = settings.importance_clip
+    clip = WEIGHT_CLIP if settings.importance_clip is None else settings.importance_clip
     value = corrected(q, inputs.action, target, inputs.behaviour, clip=clip)
     value = _pulled(inputs, _mean_of_alike(value, alike) - cost)
     advantage = advantages(inputs.heads, inputs.acting, value, mask)
@@ -356,7 +359,7 @@ def _outcome(batch: Batch, forward: Forward, steps: Steps) -> Tensor:
 
 def scales(settings: Learning) -> bool:
     """Whether a row's advantage depends on the other rows of its step."""
-    sampled = settings.policy in ("ppo", "vtrace") and settings.q_trace == "own"
+    sampled = settings.policy in ("ppo", "vtrace") and settings.q_trace is None
     return sampled and (settings.normalise_advantages or settings.keep_advantages < 1)
 
 
