@@ -45,6 +45,7 @@ DEFAULTS = {
     "value_scale": None,
     "matchup_floor": None,
     "least_deviation": None,
+    "regret": None,
     "matchup_advantages": None,
     "minibatches_by_noise": None,
     "entropy_heads": None,
