@@ -27,21 +27,24 @@ from bench import (
     view,
 )
 from bench.strength import command
+from bench.untuned import command as untuned_command
 
 MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league, ranks.ranks,
-    blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts, ray_cluster.ray,
+    blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts,
+    ray_cluster.ray,
     showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
-    solving.solve, solving.boards, view.view, command.strength,
+    solving.solve, solving.boards, view.view, command.strength, untuned_command.untuned,
 )  # fmt: skip
 
 
 def main() -> None:
     """Run every measurement, or those whose name is one of the words given."""
-    if sys.argv[1:2] == ["strength"]:
-        command.main(sys.argv[2:])
-        return
+    for name, tool in (("strength", command), ("untuned", untuned_command)):
+        if sys.argv[1:2] == [name]:
+            tool.main(sys.argv[2:])
+            return
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     )

@@ -10,7 +10,6 @@ import pytest
 import torch
 import warm_python
 
-from lanista.errors import LanistaError
 from lanista.evaluation.evaluator import FIRST_MATCH, Evaluator, _values
 from lanista.evaluation.gauntlet import (
     LAST_WORD,
@@ -22,7 +21,7 @@ from lanista.evaluation.gauntlet import (
     play_gauntlet,
 )
 from lanista.evaluation.score import Estimate, t_quantile
-from lanista.games import PythonBot, registry
+from lanista.games import Facts, PythonBot, PythonGame, View, registry
 from lanista.nets.policy import Policy
 from lanista.rollout import Results, Table, join, play
 from lanista.runs.settings import load_settings
@@ -63,9 +62,78 @@ def test_the_matches_against_one_opponent_have_its_digest_and_rows():
         assert part.decisions.tolist() == results.decisions[mine].tolist()
 
 
-def test_a_game_of_one_seat_is_refused():
-    with pytest.raises(LanistaError, match="one seat"):
-        everybody(1, 1, 5, first_match=0, first_deal=0)
+def test_players_who_cannot_meet_have_each_deal_for_themselves():
+    for seats, opponents in ((1, 2), (3, 2)):
+        schedule = everybody(seats, opponents, 4, first_match=9, first_deal=5, apart=True)
+        assert schedule.match.tolist() == list(range(9, 9 + 2 * 4 * opponents))
+        assert (schedule.seating == schedule.seating[:, :1]).all()
+        for opponent in range(1, opponents + 1):
+            rows = slice((opponent - 1) * 8, opponent * 8)
+            assert schedule.seating[rows, 0].tolist() == [0, opponent] * 4
+            assert schedule.deal[rows].tolist() == [5, 5, 6, 6, 7, 7, 8, 8]
+
+
+class Guess(PythonGame):
+    """One number is drawn; every seat names one, and all are paid what the mean is off by."""
+
+    name = "guess"
+    facts = Facts(2, 1, chance=True, simultaneous=True, paid_alike=True)
+    observation = 1
+    moves = 4
+
+    def deal(self, rng):
+        return rng.below(4)
+
+    def view(self, state, seat):
+        return View([float(state)], range(4))
+
+    def apply(self, state, moves, rng):
+        off = sum(abs(move - state) for move in moves.values()) / len(moves)
+        return [-off] * len(moves)
+
+
+class Alone(Guess):
+    name = "alone"
+    facts = Facts(1, 1, chance=True)
+
+
+class Right(PythonBot):
+    name = "right"
+
+    def choose(self, observation, legal, stream):
+        return int(observation[0])
+
+
+@pytest.mark.parametrize("kind", [Guess, Alone])
+def test_who_is_paid_more_on_a_deal_has_won_it(kind):
+    made = kind(slots=8, seed=1)
+    players = (Right(made.spec, 1), registry.make_bot("kuhn", "random", made.spec, 1))
+    results = join(list(play_gauntlet([Table(made, players)], 200)))
+    bout = against(results, 1)
+    assert len(bout) == 200
+    assert len(results) == 400
+    assert (bout.returns[:, 0] == 0).all()
+    mine = results.returns[results.schedule.seating[:, 0] == 1].mean(axis=1)
+    assert bout.returns[:, 1].tolist() == mine.tolist()
+    gauntlet = gauntlet_of(results, ("right", "random"))
+    won, drawn = (mine < 0).mean(), (mine == 0).mean()
+    assert gauntlet.scores["random"].value == pytest.approx(won + drawn / 2)
+    assert gauntlet.first_seat is None
+
+
+def test_in_a_game_paid_alike_the_better_of_two_that_play_alike_is_nobody():
+    made = Guess(slots=8, seed=1)
+    players = (Right(made.spec, 1), Right(made.spec, 2))
+    results = join(list(play_gauntlet([Table(made, players)], 20)))
+    assert gauntlet_of(results, ("one", "other")).scores["other"].value == 0.5
+
+
+def test_a_match_that_was_broken_off_takes_its_deal_with_it():
+    made = Alone(slots=8, seed=1)
+    players = (Right(made.spec, 1), Right(made.spec, 2))
+    results = join(list(play_gauntlet([Table(made, players)], 20)))
+    results.cut_off[5] = True
+    assert gauntlet_of(results, ("one", "other")).left_out == 1
 
 
 def test_what_is_said_of_a_bout_is_what_its_matches_alone_say():

@@ -182,6 +182,12 @@ class Generous(Duel):
         return replace(step, returns=[value + 1 for value in step.returns])
 
 
+class Grudging(Duel):
+    """It says that both win together, and pays one of them."""
+
+    facts = replace(Duel.facts, zero_sum=False, paid_alike=True)
+
+
 class WrongPlaces(Duel):
     def _finish(self, slot, match, step):
         super()._finish(slot, match, step)
@@ -380,6 +386,7 @@ FAULTS = [
     ("illegal", TakesStaleRows, "answered before"),
     ("heads", EmptyHead, "no legal choice"),
     ("zero_sum", Generous, "do not add up to 0"),
+    ("paid_alike", Grudging, "are not the same"),
     ("places", WrongPlaces, "places"),
     ("places", SharedPlaces, "places"),
     ("rewards", LateRewards, "add up to"),

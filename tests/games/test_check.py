@@ -9,7 +9,7 @@ from faulty_games import FAULTS, Generous, NeverEnds, WrongPlaces
 from more_faulty_games import MORE_FAULTS, CountsFromOne, CutOffForOne
 from sound_games import Duel, OneTurn, Signals
 
-from lanista.games import Abilities, GameError, Option, check_game
+from lanista.games import Abilities, GameError, Option, Step, check_game
 from lanista.games import check as module
 from lanista.games.check import CHECKS, GameCheckError
 from lanista.games.registry import BUILT_IN
@@ -49,7 +49,7 @@ def test_a_sound_game_passes_every_check(game):
     assert checkup.passed
     applicable = {check.name for check in checkup.checks if check.outcome == "passed"}
     silent = {"symmetry"} if game is Duel else {"hidden", "recall"}
-    assert applicable == set(CHECKS) - silent
+    assert applicable == set(CHECKS) - silent - {"paid_alike"}
 
 
 def test_a_game_without_a_privileged_view_is_judged_by_what_the_others_see():
@@ -95,7 +95,26 @@ def test_a_game_that_cannot_be_saved_or_seeded_is_not_judged_by_it():
         "recall",
         "save",
         "symmetry",
+        "paid_alike",
     }
+
+
+def test_a_game_that_pays_its_seats_alike_passes_where_its_facts_say_so():
+    class Together(Duel):
+        facts = replace(Duel.facts, zero_sum=False, paid_alike=True)
+
+        def apply(self, state, moves, rng):
+            step = super().apply(state, moves, rng)
+            same = lambda paid: None if paid is None else [paid[0]] * 2  # noqa: E731
+            return Step(rewards=same(step.rewards), returns=same(step.returns))
+
+    class Unsaid(Together):
+        facts = replace(Duel.facts, zero_sum=False)
+
+    assert alone("paid_alike", Together).outcome == "passed"
+    unsaid = alone("paid_alike", Unsaid)
+    assert unsaid.outcome == "not applicable"
+    assert "say paid_alike" in unsaid.evidence
 
 
 def test_cut_off_matches_are_accepted_when_that_is_asked_for():

@@ -41,6 +41,7 @@ DEFAULTS = {
     "portfolio_pull": "min",
     "value_scale": None,
     "matchup_floor": None,
+    "least_deviation": None,
     "matchup_advantages": None,
     "minibatches_by_noise": None,
     "entropy_heads": None,

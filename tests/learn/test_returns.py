@@ -245,6 +245,17 @@ def test_normalising_equal_advantages_gives_zeros() -> None:
     assert found.abs().max() < 0.1
 
 
+def test_small_advantages_stay_small_beside_the_least_deviation() -> None:
+    """A cost of a thousandth in an update that no match paid in must not become a whole one."""
+    cost = torch.tensor([[0.001, -0.001], [0.001, -0.001]])
+    valid = torch.ones(2, 2)
+    torch.testing.assert_close(returns.normalise(cost, valid), cost / 0.001)
+    torch.testing.assert_close(returns.normalise(cost, valid, least=0.05), cost / 0.05)
+    torch.testing.assert_close(
+        returns.normalise(100 * cost, valid, least=0.05), returns.normalise(cost, valid)
+    )
+
+
 @given(unrolls(), st.floats(0.01, 1.0))
 def test_keep_largest_keeps_the_share_with_the_largest_advantage(
     unroll: Unroll, share: float

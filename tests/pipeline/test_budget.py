@@ -86,6 +86,27 @@ def test_each_stage_gets_its_share_of_the_time():
     assert planned.stages.evaluate.games == 100 * 50  # Leduc has one bot.
 
 
+@pytest.mark.parametrize(
+    ("judgement_seconds", "matches"),
+    [
+        (3.0, 400),
+        (40.0, 400),  # A fifth of 600 s for three judgements.
+        (80.0, 200),
+        (10_000.0, 20),
+    ],
+)
+def test_dear_evaluations_have_fewer_matches_so_that_a_run_has_most_of_its_time_to_learn(
+    judgement_seconds, matches
+):
+    values = with_overrides(TINY, ["stages.rl.evaluation.matches=400"])
+    dear = {**RATES, "rl/judgement_seconds": judgement_seconds}
+    stages = {**values["stages"], "evaluate": {}}
+    rl = plan(story(stages=stages), 1000.0, dear).run_settings("rl")
+    assert rl.evaluation.matches == matches
+    judging = 3 * judgement_seconds * matches / 400
+    assert rl.iterations == int(max(300, 600 - judging) * 2)
+
+
 TAUGHT = {**RATES, "imitate/labelled_a_match": 50.0, "imitate/labelled": 1000.0}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 import yaml
 
 from lanista.errors import LanistaError
-from lanista.games import registry
+from lanista.games import Field, registry
 from lanista.learn.schedules import parse_schedule
 from lanista.pipeline.defaults import (
     _evaluation,
+    _wide,
     choose,
     default_recipe,
     default_settings,
@@ -23,6 +25,7 @@ from lanista.pipeline.game_sample import (
     Endings,
     Sample,
     bot_strengths,
+    rare_scale,
     return_scale,
     sample_of,
 )
@@ -40,6 +43,20 @@ BOTS = ("random", "sound")
 
 def facts(**changes):
     return replace(KUHN, facts=replace(KUHN.facts, **changes))
+
+
+def test_where_few_matches_pay_an_update_without_one_of_them_is_not_blown_up():
+    """Deep sea of OpenSpiel: small costs on the way, and a treasure that one match in 256 finds."""
+    paid = np.full((256, 1), -0.005)
+    paid[7] = 0.99
+    assert rare_scale(paid) == pytest.approx(0.995 / 4)
+    assert rare_scale(paid - 100) == pytest.approx(0.995 / 4)
+    assert rare_scale(np.array([[1.0], [-1.0]] * 50)) == 0
+    assert rare_scale(np.zeros((0, 1))) == rare_scale(np.zeros((9, 1))) == 0
+    alone = facts(seats=1, hidden=False)
+    rare = choose(alone, ("random",), Sample(8.0, 1.0, rare=rare_scale(paid)), 100).learning
+    assert rare.least_deviation == pytest.approx(0.2 * 0.995 / 4, rel=0.01)
+    assert choose(alone, ("random",), SHORT, 100).learning.least_deviation is None
 
 
 def test_the_same_facts_give_the_same_settings_which_yaml_keeps():
@@ -133,6 +150,22 @@ def test_a_search_is_evaluated_against_and_not_trained_against():
     chosen = default_settings("openspiel:tic_tac_toe", iterations=10)
     assert chosen.evaluation.bots == ("random", "mcts-100")
     assert [one.player for one in chosen.rollouts.opponents] == ["self", "random"]
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("pyspiel"), reason="OpenSpiel is not installed")
+def test_a_treasure_that_one_match_in_256_comes_upon_is_in_the_sample():
+    samples = [sample_of("openspiel:deep_sea(size=8)", {}, seed) for seed in range(3)]
+    assert all(sample.rare == pytest.approx(0.25, abs=0.02) for sample in samples)
+
+
+def test_wide_views_and_many_choices_make_evaluations_smaller():
+    """Hearts of OpenSpiel shows 5,088 numbers: its evaluations took twice as long as learning."""
+    usual = _evaluation(["random"], ["random"], Sample(61.0, 1.0), 1)
+    assert usual.matches == 326
+    assert _evaluation(["random"], ["random"], Sample(61.0, 1.0), 1, 5.14).matches == 62
+    assert _wide(KUHN) == 1.0
+    seen = replace(KUHN.observation, fields=(Field("much", 3000),))
+    assert _wide(replace(KUHN, observation=seen)) == pytest.approx(3.0, abs=0.01)
 
 
 def test_a_search_that_would_take_too_long_is_left_out_of_evaluations():

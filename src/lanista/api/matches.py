@@ -9,7 +9,7 @@ from typing import Any
 from lanista.api.players import PlayerLike, words_of
 from lanista.api.results import EvaluationResult, PlayResult, RoundRobinResult
 from lanista.errors import LanistaError
-from lanista.evaluation.gauntlet import gauntlet_of
+from lanista.evaluation.gauntlet import gauntlet_of, matches_of_deal
 from lanista.evaluation.lineup import (
     ALL,
     deals_of,
@@ -101,10 +101,10 @@ def evaluate(
         word, others, settings or {}, game=game, seed=seed, greedy=greedy,
         temperature=temperature, search=search, bot_makers=bot_makers, say=lambda sentence: None,
     )  # fmt: skip
-    seats = mine.spec.seats
-    deals = deals_of(games, seats, len(pool.players))
+    seatings = matches_of_deal(mine.spec)
+    deals = deals_of(games, seatings, len(pool.players))
     blocks = play_against(mine, pool, deals, slots=slots, threads=threads, progress=progress)
-    _refuse_incomplete(blocks, deals * seats * len(pool.players))
+    _refuse_incomplete(blocks, deals * seatings * len(pool.players))
     outcome = gauntlet_of(join(blocks), (word, *pool.players))
     return EvaluationResult(mine.spec, seed, manner_of(mine), outcome)
 

@@ -20,6 +20,7 @@ from lanista.evaluation.gauntlet import (
     FIRST_MATCH,
     Gauntlet,
     against,
+    apart,
     everybody,
     gauntlet_of,
     match_rows,
@@ -116,6 +117,8 @@ class Evaluator:
         """Why NashConv cannot be measured, where it should be."""
         self.uniform_nash_conv = 0.0
         """Of uniform play, where NashConv is measured."""
+        self.apart = apart(spec)
+        """Whether each has matches of its own; games that do not say so are found out."""
         self.exact = self._can_be_exact()
         self.players = {word: self._player(word) for word in settings.evaluation.bots}
 
@@ -128,6 +131,8 @@ class Evaluator:
         in_full = exact_setting == "always" or name in SMALL_GAMES
         if exact_setting == "never" or not (in_full or name.startswith(FAMILY)):
             return False
+        if self.apart and exact_setting != "always":
+            return False  # Who wins together may be stuck in a poor equilibrium.
         try:
             if self.settings.network.recurrent:
                 raise GameError("the exact measure takes a policy without memory, not an lstm.")
@@ -178,10 +183,13 @@ class Evaluator:
         mine = self._mine(name, policy, digest, update)
         matches = self.settings.evaluation.matches
         results = self._play((mine, *met.values()), matches, first_match)
+        if not self.apart and _paid_alike(results):
+            self.apart = True
+            results = self._play((mine, *met.values()), matches, first_match)
         gauntlet = gauntlet_of(results, (name, *met))
         for number, word in enumerate(met, start=1):
             if word in gauntlet.scores:
-                gain = _gain(against(results, number))
+                gain = _gain(against(results, number), above=self.apart)
                 values |= _values(gauntlet.scores[word], word)
                 values[f"evaluation_return/{word}"] = float("nan") if gain is None else gain.value
         pooled = {word: gauntlet.scores[word] for word, _ in pool if word in gauntlet.scores}
@@ -210,7 +218,8 @@ class Evaluator:
         results = self._play((mine, other), matches, first_match)
         score = gauntlet_of(results, names).bouts[0].standing.score
         rows = match_rows(results, names, [reason], self.settings.seed, self.spec, update)
-        return Encounter(score, _gain(results), *rows)
+        gain = _gain(against(results, 1), above=self.apart)
+        return Encounter(score, gain, *rows)
 
     def series(
         self,
@@ -253,9 +262,10 @@ class Evaluator:
         schedule = everybody(
             seats,
             len(players) - 1,
-            -(-matches // seats),
+            -(-matches // (2 if self.apart else seats)),
             first_match=first_match,
             first_deal=FIRST_MATCH,
+            apart=self.apart,
         )
         slots = min(len(schedule), registry.slots_for(settings.game, _SLOTS))
         game = registry.make(
@@ -268,12 +278,20 @@ class Evaluator:
             game.close()
 
 
-def _gain(results: Results) -> Estimate | None:
-    """Return what player 0 won per match."""
+def _paid_alike(results: Results) -> bool:
+    """Whether every match paid its seats the same, and some paid something."""
+    returns = results.returns
+    return bool(returns.any() and (returns == returns[:, :1]).all())
+
+
+def _gain(results: Results, *, above: bool) -> Estimate | None:
+    """Return what player 0 won per match; with `above`, beyond what the other won on its deal."""
     counts = decided(results)
     mine = results.schedule.seating[counts] == 0
     unit = results.schedule.deal[counts][np.nonzero(mine)[0]]
-    return mean_value(unit_means(results.returns[counts][mine], unit))
+    returns = results.returns[counts]
+    paid = returns[mine] - returns[~mine] if above else returns[mine]
+    return mean_value(unit_means(paid, unit))
 
 
 def _values(score: Estimate, word: str) -> dict[str, float]:

@@ -18,7 +18,7 @@ from lanista.evaluation.score import Estimate, against_all, mean_score, unit_mea
 from lanista.evaluation.standings import Standing, decided, summarise
 from lanista.games.contract import Spec
 from lanista.rollout.inference.row_blocks import one_thread
-from lanista.rollout.match_runner import Progress, Results, RolloutError, Table, play
+from lanista.rollout.match_runner import Progress, Results, Table, play
 from lanista.rollout.schedule import Schedule, rotations
 from lanista.runs.schema import LineupRow, MatchRow
 
@@ -58,7 +58,8 @@ class Gauntlet:
     mean: Estimate | None
     """The mean score over opponents, with an interval over deals."""
     first_seat: Estimate | None
-    """The score of whoever sat in seat 0, over all bouts; ½ is no advantage."""
+    """The score of whoever sat in seat 0, over all bouts; ½ is no advantage. None where each has
+    matches of its own."""
     matches: int
     """Those that count."""
     left_out: int
@@ -73,28 +74,54 @@ class Gauntlet:
         return {name: score for name, score in pairs if score is not None}
 
 
+def apart(spec: Spec) -> bool:
+    """Whether players are compared by matches of their own: nobody can be beaten in a match."""
+    return spec.seats == 1 or spec.facts.paid_alike
+
+
+def matches_of_deal(spec: Spec) -> int:
+    """Return how many matches against one opponent a deal is played in."""
+    return 2 if apart(spec) else spec.seats
+
+
 def everybody(
-    seats: int, opponents: int, deals: int, *, first_match: int, first_deal: int
+    seats: int,
+    opponents: int,
+    deals: int,
+    *,
+    first_match: int,
+    first_deal: int,
+    apart: bool = False,
 ) -> Schedule:
     """Return matches of player 0 against players 1 to `opponents`, each on the same `deals`.
 
     In games of more than two seats the opponent has all the others. Matches of one opponent come
-    one after another, so that those played side by side share as few networks as they can.
+    one after another, so that those played side by side share as few networks as they can. With
+    `apart`, and with one seat, each of two has all seats of a match of its own.
     """
-    if seats < 2:
-        raise RolloutError("A game of one seat has no opponents.")
     schedules = []
     for number in range(1, opponents + 1):
-        seating = [0, *[number] * (seats - 1)]
-        schedules.append(
-            rotations(seating, deals * seats, first_match=first_match, first_deal=first_deal)
-        )
+        if apart or seats == 1:
+            schedules.append(_in_turn(seats, number, deals, first_match, first_deal))
+        else:
+            seating = [0, *[number] * (seats - 1)]
+            schedules.append(
+                rotations(seating, deals * seats, first_match=first_match, first_deal=first_deal)
+            )
         first_match += len(schedules[-1])
     return Schedule(
         np.concatenate([schedule.match for schedule in schedules]),
         np.concatenate([schedule.deal for schedule in schedules]),
         np.concatenate([schedule.seating for schedule in schedules]),
     )
+
+
+def _in_turn(seats: int, number: int, deals: int, first_match: int, first_deal: int) -> Schedule:
+    """Return each deal twice: with player 0 in all seats, and with player `number`."""
+    deal = first_deal + np.repeat(np.arange(deals, dtype=np.int64), 2)
+    match = first_match + np.arange(2 * deals, dtype=np.int64)
+    player = np.tile(np.array([0, number], np.int32), deals)
+    return Schedule(match, deal, np.repeat(player[:, None], seats, axis=1))
 
 
 def play_gauntlet(
@@ -105,17 +132,18 @@ def play_gauntlet(
     At each table the player comes first and its opponents after it. Parts are fixed beforehand,
     and each has as many deals against one opponent as against another.
     """
-    seats, opponents = tables[0].game.spec.seats, len(tables[0].players) - 1
-    matches_per_deal = seats * opponents
+    spec, opponents = tables[0].game.spec, len(tables[0].players) - 1
+    matches_per_deal = matches_of_deal(spec) * opponents
     done, block_size = 0, FIRST_BLOCK
     while done < deals:
         size = min(deals - done, max(1, min(block_size, _MOST_BLOCK) // matches_per_deal))
         schedule = everybody(
-            seats,
+            spec.seats,
             opponents,
             size,
             first_match=LAST_WORD + done * matches_per_deal,
             first_deal=LAST_WORD + done,
+            apart=apart(spec),
         )
         with one_thread():
             results = play(tables, schedule, progress=progress)
@@ -126,6 +154,7 @@ def play_gauntlet(
 def gauntlet_of(results: Results, names: Sequence[str]) -> Gauntlet:
     """Return what `results` say of player 0 against the others; `names` are all players'."""
     bouts, scores, first, unit = [], [], [], []
+    own = bool((results.schedule.seating == results.schedule.seating[:, :1]).all())
     for number in range(1, len(names)):
         bout_results = against(results, number)
         counts = decided(bout_results)
@@ -142,7 +171,7 @@ def gauntlet_of(results: Results, names: Sequence[str]) -> Gauntlet:
                 names[number],
                 results.digests[number],
                 summary.standings[0],
-                summary.first_seat,
+                None if own else summary.first_seat,
                 summary.left_out,
             )
         )
@@ -153,7 +182,7 @@ def gauntlet_of(results: Results, names: Sequence[str]) -> Gauntlet:
         digest=results.digests[0],
         bouts=tuple(bouts),
         mean=mean_score(unit_means(np.concatenate(scores), deal)),
-        first_seat=mean_score(unit_means(np.concatenate(first), deal)),
+        first_seat=None if own else mean_score(unit_means(np.concatenate(first), deal)),
         matches=len(results) - left_out,
         left_out=left_out,
         decisions=results.total_decisions,
@@ -163,8 +192,13 @@ def gauntlet_of(results: Results, names: Sequence[str]) -> Gauntlet:
 
 
 def against(results: Results, number: int) -> Results:
-    """Return the matches against one opponent, in which it is player 1."""
+    """Return the matches against one opponent, in which it is player 1.
+
+    Two matches of one deal that each has for itself are given as one of two seats.
+    """
     seating = results.schedule.seating
+    if (seating == seating[:, :1]).all():
+        return _compared(results, number)
     rows = np.flatnonzero((seating == number).any(axis=1))
     schedule = Schedule(
         results.schedule.match[rows],
@@ -179,6 +213,30 @@ def against(results: Results, number: int) -> Results:
         score=results.score[rows],
         decisions=results.decisions[rows],
         cut_off=results.cut_off[rows],
+        digests=(results.digests[0], results.digests[number]),
+        actions=None,
+    )
+
+
+def _compared(results: Results, number: int) -> Results:
+    """Return player 0's match and the other's of each deal as one, won by who was paid more."""
+    # Every opponent comes with matches of player 0, just before its own.
+    theirs = np.flatnonzero(results.schedule.seating[:, 0] == number)
+    pairs = np.stack([theirs - 1, theirs], axis=1)
+    paid = results.returns[pairs].mean(axis=2)
+    schedule = Schedule(
+        results.schedule.match[pairs[:, 0]],
+        results.schedule.deal[pairs[:, 0]],
+        np.tile(np.array([0, 1], np.int32), (len(pairs), 1)),
+    )
+    return replace(
+        results,
+        schedule=schedule,
+        returns=paid,
+        place=1 + (paid < paid[:, ::-1]).astype(np.int32),
+        score=results.score[pairs].mean(axis=2),
+        decisions=results.decisions[pairs].sum(axis=1, dtype=np.int32),
+        cut_off=np.asarray(results.cut_off[pairs].any(axis=1)),
         digests=(results.digests[0], results.digests[number]),
         actions=None,
     )
@@ -216,7 +274,8 @@ def match_rows(
         LineupRow(
             update,
             lineup,
-            reason=reasons[max(seating) - 1],
+            # Of matches that player 0 has for itself, the reason is that of the first.
+            reason=reasons[max(0, max(seating) - 1)],
             names=tuple(names[who] for who in seating),
             digests=tuple(digests[who] for who in seating),
             seed=seed,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lanista.evaluation.gauntlet import play_gauntlet
+from lanista.evaluation.gauntlet import matches_of_deal, play_gauntlet
 from lanista.evaluation.lineup import Lineup
 from lanista.evaluation.roundrobin import Pair, meetings
 from lanista.interrupt import finishing
@@ -76,7 +76,7 @@ def play_against(
     progress: Progress | None = None,
 ) -> list[Results]:
     """Let one player meet all others on the same deals; return the parts that are complete."""
-    matches = deals * mine.spec.seats * len(others.players)
+    matches = deals * matches_of_deal(mine.spec) * len(others.players)
     complete: list[Results] = []
     with others.tables(threads, others.slots(slots, GAUNTLET_SLOTS), matches) as tables:
         both = [replace(table, players=(*mine.seated(), *table.players)) for table in tables]

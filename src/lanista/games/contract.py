@@ -178,6 +178,8 @@ class Facts:
     simultaneous: bool = False
     symmetric: bool = False
     """No seat has an advantage over another."""
+    paid_alike: bool = False
+    """Every seat gets the same, so that players win or lose together."""
 
 
 @dataclass(frozen=True)

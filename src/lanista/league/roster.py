@@ -48,15 +48,19 @@ class LivePlayer:
 def outcomes(
     games: Sequence[TrainingGamesRow], lineups: Sequence[LineupRow], matches: Sequence[MatchRow]
 ) -> Iterator[Outcome]:
-    """Give what rows of games came to: an outcome for each seating and each line-up."""
+    """Give what rows of games came to: an outcome for each seating and each line-up.
+
+    Matches of one seat have none.
+    """
     for row in games:
-        yield Outcome(row.seating, row.pairs)
+        if row.pairs:
+            yield Outcome(row.seating, row.pairs)
     ended_by_lineup: dict[int, list[MatchRow]] = {}
     for match in matches:
         if not match.cut_off:
             ended_by_lineup.setdefault(match.lineup, []).append(match)
     for lineup in lineups:
-        if ended := ended_by_lineup.get(lineup.lineup):
+        if len(lineup.names) > 1 and (ended := ended_by_lineup.get(lineup.lineup)):
             places = np.array([match.places for match in ended], np.int32)
             yield Outcome(lineup.names, pair_results(places), _gains(ended))
 

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+LEAST_DEVIATION = 1e-6
+"""Advantages that lie no further apart are equal."""
 _BY_DOUBLING = ("cuda",)
 """Devices on which starting an operation takes longer than what returns compute in it."""
 
@@ -120,7 +122,11 @@ def explained_variance(value_t: Tensor, target_t: Tensor, valid_t: Tensor) -> Te
 
 @torch.no_grad()
 def normalise(
-    advantage_t: Tensor, valid_t: Tensor, *, ratio_t: Tensor | None = None, least: float = 1e-6
+    advantage_t: Tensor,
+    valid_t: Tensor,
+    *,
+    ratio_t: Tensor | None = None,
+    least: float = LEAST_DEVIATION,
 ) -> Tensor:
     """Return advantages with mean 0 and a mean square of 1 over valid steps, 0 at padding.
 
@@ -131,7 +137,7 @@ def normalise(
     """
     centre = mean_over(advantage_t, valid_t)
     if ratio_t is not None:
-        centre = centre / mean_over(ratio_t, valid_t).clamp(min=least) * ratio_t
+        centre = centre / mean_over(ratio_t, valid_t).clamp(min=LEAST_DEVIATION) * ratio_t
     centred = advantage_t - centre
     size = mean_over(centred.square(), valid_t).sqrt().clamp(min=least)
     return kept(centred / size, valid_t)
@@ -144,7 +150,7 @@ def normalise_by_group(
     fewest: int,
     *,
     ratio_t: Tensor | None = None,
-    least: float = 1e-6,
+    least: float = LEAST_DEVIATION,
 ) -> Tensor:
     """Return advantages `[N]` that `normalise` has scaled within each group of rows.
 
@@ -160,7 +166,7 @@ def normalise_by_group(
 
     centre_t = mean_of(advantage_t)[group_t]
     if ratio_t is not None:
-        centre_t = centre_t / mean_of(ratio_t).clamp(min=least)[group_t] * ratio_t
+        centre_t = centre_t / mean_of(ratio_t).clamp(min=LEAST_DEVIATION)[group_t] * ratio_t
     centred_t = advantage_t - centre_t
     size_t = mean_of(centred_t.square()).sqrt().clamp(min=least)[group_t]
     return torch.where(count[group_t] >= fewest, centred_t / size_t, common_t)

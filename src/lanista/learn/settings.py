@@ -5,6 +5,7 @@ A loss is a weighted sum of named terms; a weight is a number or a schedule. Kno
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -78,6 +79,9 @@ class Learning:
     """V-trace: clip of the ratio that lets later differences through."""
     normalise_advantages: bool = True
     """Bring the advantages of ppo and vtrace to mean 0 and deviation 1."""
+    least_deviation: float | None = None
+    """Advantages whose deviation is smaller are divided by this: where hardly a match pays, small
+    costs and noise do not become large. None: by their deviation, however small."""
     matchup_advantages: int | None = None
     """Normalise advantages within each matchup, where a step has at least so many decisions against
     the same opponents; the others share the step's common scale. None: all together."""
@@ -179,6 +183,13 @@ class Learning:
             raise LanistaError(
                 f"matchup_floor is {self.matchup_floor}; give a number from 0 to 1, or leave it "
                 "out."
+            )
+        least = self.least_deviation
+        if least is not None and not (0 < least < math.inf and self.normalise_advantages):
+            raise LanistaError(
+                f"least_deviation is {least} and normalise_advantages "
+                f"{str(self.normalise_advantages).lower()}; give a number above 0 with "
+                "normalise_advantages on, or leave it out."
             )
         fewest = self.matchup_advantages
         if fewest is not None and not (fewest >= 2 and self.normalise_advantages):

@@ -34,6 +34,9 @@ Rates = Mapping[str, float]
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _FEWEST_EPOCHS = 4
 """Fewer demonstrations are recorded where there would not be time to go over all so often."""
+_JUDGED_SHARE = 0.2
+"""Of a run's time, beyond which its evaluations have fewer matches."""
+_FEWEST_JUDGED = 20
 _REHEARSAL = "rehearsal/seconds"
 _FEWEST_REHEARSALS = 10
 """How many times as long as its rehearsal a budget is at least, to be mostly work."""
@@ -82,7 +85,9 @@ def run_within(
     return replace(
         settings,
         iterations=timed.iterations,
-        evaluation=replace(settings.evaluation, every=timed.evaluation.every),
+        evaluation=replace(
+            settings.evaluation, every=timed.evaluation.every, matches=timed.evaluation.matches
+        ),
         checkpoints=replace(settings.checkpoints, save_every=save_every),
         league=timed.league,
     )
@@ -205,7 +210,10 @@ def _running(recipe: PipelineRecipe, stage: str, seconds: float, rates: Rates) -
     judgements = -(-before // every) if every else 0
     if judgements and settings.league is None and settings.evaluation.keep_best:
         judgements += recipe.stages.imitate is not None  # The clone is judged before it learns.
-    playing_seconds = max(seconds / 2, seconds - judgements * rates[f"{stage}/judgement_seconds"])
+    judging_seconds = judgements * rates[f"{stage}/judgement_seconds"]
+    matches = _judged_matches(settings.evaluation.matches, judging_seconds / seconds)
+    judging_seconds *= matches / settings.evaluation.matches
+    playing_seconds = max(seconds / 2, seconds - judging_seconds)
     a_second = rates[f"{stage}/iterations"]
     exploiters = _exploiters(settings) / (rates[f"{stage}/decisions"] * before)
     # What exploiters are trained on grows with the run, so an iteration costs that much more.
@@ -214,10 +222,20 @@ def _running(recipe: PipelineRecipe, stage: str, seconds: float, rates: Rates) -
     values["iterations"] = iterations
     if every:
         scaled = max(1, round(every * iterations / before))
-        values["evaluation"] = {**values["evaluation"], "every": scaled}
+        values["evaluation"] = {**values["evaluation"], "every": scaled, "matches": matches}
     if settings.league is not None:
         values["league"] = _stretched(plain(settings.league), iterations / before)
     return values
+
+
+def _judged_matches(matches: int, share: float) -> int:
+    """Return how many matches an evaluation has, if all of them would take a share of the time.
+
+    Where play is dear, so is being judged; learning comes first.
+    """
+    if share <= _JUDGED_SHARE:
+        return matches
+    return max(min(_FEWEST_JUDGED, matches), _even(matches * _JUDGED_SHARE / share))
 
 
 def _exploiters(settings: RunSettings) -> int:

@@ -40,6 +40,8 @@ EVALUATIONS = 10
 """How often a run is evaluated, about."""
 _EVALUATED = 20_000
 """Decisions of an evaluation, about, in all its matches."""
+_USUAL_NUMBERS = 1000
+"""Numbers of a view and choices together, beyond which a decision costs so much more."""
 _FEWEST_EVALUATED, _MOST_EVALUATED = 20, 400
 _SEARCHED = 10_000
 """Matches, about, that the searches of an evaluation may take at a decision of each match."""
@@ -60,6 +62,8 @@ _UNWEAKENED = 4
 """Decisions of a seat in a match up to which the pull to uniform play has its whole strength."""
 _REFERENCE_EVERY = 30
 """Updates between two references: enough to come near what the pull allows."""
+_RARE = 0.2
+"""Share of that scale which deviations of advantages count as at least, where few matches pay."""
 _TAUGHT = 0.08
 """Share of the updates in which a teacher alone is followed: of 1,000 about a million decisions."""
 _DEVIATIONS = 5.0
@@ -102,7 +106,7 @@ def default_settings(
         chosen,
         game=game,
         game_settings=values,
-        evaluation=_evaluation(bots, quick, sample, every),
+        evaluation=_evaluation(bots, quick, sample, every, _wide(spec)),
         checkpoints=Checkpoints(save_every=min(every, 50)),
     )
 
@@ -148,11 +152,20 @@ def choose(
     )
 
 
+def _wide(spec: Spec) -> float:
+    """Return how many times as dear a decision is as usual, by what is seen and can be chosen."""
+    numbers = spec.observation.length + sum(head.size for head in spec.heads)
+    return max(1.0, numbers / _USUAL_NUMBERS)
+
+
 def _evaluation(
-    bots: Sequence[str], quick: Sequence[str], sample: Sample, every: int
+    bots: Sequence[str], quick: Sequence[str], sample: Sample, every: int, dear: float = 1.0
 ) -> Evaluation:
-    """Return an evaluation against all bots whose matches do not take longer than learning."""
-    matches = int(_EVALUATED / (sample.decisions * len(bots))) // 2 * 2
+    """Return an evaluation against all bots whose matches do not take longer than learning.
+
+    A decision is `dear` times as dear as usual.
+    """
+    matches = int(_EVALUATED / (sample.decisions * len(bots) * dear)) // 2 * 2
     matches = min(max(matches, _FEWEST_EVALUATED), _MOST_EVALUATED)
     if len(quick) < len(bots):
         # At half of a match's decisions, a search plays what is on average half a match.
@@ -213,6 +226,8 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
             epochs=3,
             minibatches=4,
             average_share=0.1,
+            # In an update without one of the rare payments, what is left is cost and noise.
+            least_deviation=_rounded(_RARE * sample.rare) if sample.rare else None,
             **common,
         )
     # A match's returns are shared out among its decisions, so a pull of one strength would hold

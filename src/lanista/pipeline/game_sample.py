@@ -15,11 +15,13 @@ import numpy as np
 from lanista.games import registry
 from lanista.games.bots import Plans, SeatsMatches
 from lanista.games.compiled import CompiledGame
-from lanista.rollout.match_runner import Table, play
+from lanista.rollout.match_runner import Table, join, play
 from lanista.rollout.schedule import Schedule
 
 OPENSPIEL = "openspiel:"
 _MATCHES = 256
+_ALONE, _MOST_ALONE = 16_384, 4096
+"""Decisions of a sample of a game of one seat, about, and its most matches."""
 _ENDINGS = 128
 _BOT_MATCHES = 60
 """Matches for each bot in which the best is looked for."""
@@ -38,6 +40,9 @@ class Sample:
     dear: bool = False
     """Whether a decision costs more than learning from it: rules in Python or in a program of their
     own. OpenSpiel's are compiled."""
+    rare: float = 0.0
+    """Where nearly all matches pay alike, and the few others are what there is to learn: a quarter
+    of how far the furthest of those lies from the rest. Otherwise 0."""
 
 
 def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sample:
@@ -45,13 +50,24 @@ def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sam
     matches = min(_MATCHES, registry.slots_for(game, _MATCHES))
     with closing(registry.make(game, slots=matches, seed=seed, **game_settings)) as made:
         spec = made.spec
-        ids = np.arange(matches, dtype=np.int64)
-        schedule = Schedule(ids, ids, np.zeros((matches, spec.seats), np.int32))
-        results = play([Table(made, (registry.make_bot(game, "random", spec, seed),))], schedule)
+        table = Table(made, (registry.make_bot(game, "random", spec, seed),))
+        results = play([table], _solo(0, matches, spec.seats))
+        if spec.seats == 1:
+            # Alone, chance must find what pays: a treasure that few come upon is looked for.
+            more = min(_MOST_ALONE, int(_ALONE / results.decisions.mean())) - matches
+            if more > 0:
+                results = join([results, play([table], _solo(matches, more, 1))])
         compiled = isinstance(made, CompiledGame)
     whole = results.returns[~results.cut_off]
     dear = not compiled and not game.startswith(OPENSPIEL)
-    return Sample(float(results.decisions.mean()), return_scale(whole), compiled, dear)
+    decisions = float(results.decisions.mean())
+    return Sample(decisions, return_scale(whole), compiled, dear, rare_scale(whole))
+
+
+def _solo(first: int, matches: int, seats: int) -> Schedule:
+    """Return matches in which one player has all seats."""
+    ids = np.arange(first, first + matches, dtype=np.int64)
+    return Schedule(ids, ids, np.zeros((matches, seats), np.int32))
 
 
 @dataclass(frozen=True)
@@ -109,5 +125,16 @@ def return_scale(returns: Any) -> float:
     """
     if not len(returns):
         return 1.0
-    centred = returns - returns.mean(0, keepdims=True)
-    return float(max(centred.std(), abs(returns).max() / 4)) or 1.0
+    return float(max(_deviation(returns), abs(returns).max() / 4)) or 1.0
+
+
+def rare_scale(returns: Any) -> float:
+    """Return a quarter of how far the furthest returns lie from most; 0 where many lie as far."""
+    if not len(returns):
+        return 0.0
+    furthest = float(abs(returns - np.median(returns, axis=0)).max() / 4)
+    return furthest if float(_deviation(returns)) < furthest else 0.0
+
+
+def _deviation(returns: Any) -> Any:
+    return (returns - returns.mean(0, keepdims=True)).std()

@@ -15,7 +15,7 @@ from typing import Any
 
 from lanista.cluster.tasks import wanted
 from lanista.evaluation.evaluator import probabilities
-from lanista.evaluation.gauntlet import described, gauntlet_of, play_gauntlet
+from lanista.evaluation.gauntlet import described, gauntlet_of, matches_of_deal, play_gauntlet
 from lanista.evaluation.meter import exact_reading
 from lanista.files import write_text
 from lanista.games import registry
@@ -183,8 +183,9 @@ def _judge(
     try:
         with _tables(recipe, stage.threads, slots, seated) as tables:
             spec = tables[0].game.spec
-            deals = -(-stage.games // spec.seats)
-            observer.work_started(deals * spec.seats * len(words), "matches")
+            seatings = matches_of_deal(spec)
+            deals = -(-stage.games // seatings)
+            observer.work_started(deals * seatings * len(words), "matches")
             blocks = list(play_gauntlet(tables, deals, progress=ended))
     except KeyboardInterrupt:
         if stop():

@@ -324,7 +324,7 @@ NEWER = dict.fromkeys(
     ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger",
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
-     "rollouts.learn_from_frozen", "league.exploiter_beside",
+     "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
                     "normalise_observations", "rows")),

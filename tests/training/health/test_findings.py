@@ -4,12 +4,13 @@ import pytest
 
 from lanista.runs.schema import TrainingGamesRow
 from lanista.training.health.numbers import LearnerNumbers
-from lanista.training.health.opponents import one_sided
+from lanista.training.health.opponents import one_sided, results_all_alike
 from lanista.training.health.optimisation import critic_explains_nothing, kl_too_large
 from lanista.training.health.strength import (
     below_random,
     fell_from_peak,
     nash_conv_rose,
+    not_above_random,
     score_fell,
 )
 from lanista.training.health.watch import Watch
@@ -121,6 +122,45 @@ def test_who_wins_fewer_matches_and_more_in_each_did_not_fall():
     assert below_random(numbers(**fewer)) is not None
     assert below_random(numbers(**fewer, evaluation_return__random=[0.1, 0.4])) is None
     assert below_random(numbers(**fewer, exact__nash_conv=[0.5, 0.1])) is None
+
+
+FLAT = [0.49, 0.51, 0.5, 0.52, 0.49, 0.51, 0.51, 0.5]
+"""Battleship of OpenSpiel on 4x4 squares, whose doctor had nothing to say."""
+
+
+def test_a_run_that_learned_nothing_is_found():
+    finding = not_above_random(numbers(**scores(0.03, random=FLAT)))
+    assert finding.name == "not_above_random"
+    assert "0.5" in finding.sentence
+    assert not_above_random(numbers(**scores(0.03, random=FLAT[:5]))) is None  # Too early to say.
+    assert not_above_random(numbers(**scores(0.03, heuristic=FLAT))) is None
+    rising = [0.49, 0.5, 0.52, 0.55, 0.55, 0.56]
+    assert not_above_random(numbers(**scores(0.03, random=rising))) is None
+    assert not_above_random(numbers(**scores(0.03, random=[0.4] * 8))) is None  # Below it.
+    assert not_above_random(numbers(**scores(0.03, random=FLAT), exact__nash_conv=[1] * 8)) is None
+
+
+def test_who_is_paid_more_and_more_is_learning_whoever_wins():
+    paid = [-0.1, 0.1, 0.0, 0.1, 0.9, 1.0, 1.1, 1.0]
+    flat = scores(0.03, random=FLAT)
+    assert not_above_random(numbers(**flat, evaluation_return__random=paid)) is None
+    noise = [0.1, -0.1, 0.05, -0.05, 0.1, -0.1, 0.05, 0.0]
+    assert not_above_random(numbers(**flat, evaluation_return__random=noise)) is not None
+
+
+def test_seats_that_win_together_always_draw_and_are_not_all_alike():
+    def games(paid):
+        row = {"learner": "main", "seating": ("main", "main"), "reason": "self",
+               "digests": ("a", "a"), "matches": 100, "pairs": ((0, 100, 0),)}  # fmt: skip
+        return [
+            TrainingGamesRow(
+                at, **row, returns=(one, one), first_match=0, last_match=99, first_update=at
+            )
+            for at, one in enumerate(paid)
+        ]
+
+    assert results_all_alike(numbers(games([0.0] * 8))) is not None
+    assert results_all_alike(numbers(games([10.0, 12.0, 15.0, 19.0, 30.0, 41.0]))) is None
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ class Evaluate:
     def _run(self) -> int:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.main import INTERRUPTED
-        from lanista.evaluation.gauntlet import gauntlet_of
+        from lanista.evaluation.gauntlet import gauntlet_of, matches_of_deal
         from lanista.evaluation.lineup import manner_of
         from lanista.interrupt import left_by_interrupt
         from lanista.rollout import join
@@ -94,9 +94,9 @@ class Evaluate:
             )
         ceilings = self._ceilings(others)
         spec = mine.spec
-        deals = self._deals(spec.seats, len(others.players))
+        deals = self._deals(matches_of_deal(spec), len(others.players))
         results, ended = self._play(mine, others, deals)
-        planned = deals * spec.seats * len(others.players)
+        planned = deals * matches_of_deal(spec) * len(others.players)
         complete = sum(len(block) for block in results)
         if complete < planned:
             print(left_by_interrupt(ended, planned, complete))
@@ -144,14 +144,14 @@ class Evaluate:
         say_cross_table(others, result, matches_a_pair)
         return result
 
-    def _deals(self, seats: int, opponents: int) -> int:
+    def _deals(self, seatings: int, opponents: int) -> int:
         from lanista.evaluation.lineup import deals_of
 
-        deals = deals_of(self.games, seats, opponents)
-        if deals * seats != self.games:
+        deals = deals_of(self.games, seatings, opponents)
+        if deals * seatings != self.games:
             print(
-                f"{self.games:,} games cannot give every deal all {seats} seatings; "
-                f"{deals * seats:,} are played."
+                f"{self.games:,} games cannot give every deal all {seatings} seatings; "
+                f"{deals * seatings:,} are played."
             )
         return deals
 
@@ -161,9 +161,10 @@ class Evaluate:
         And how many matches have ended in all.
         """
         from lanista.cli.common.progress import progress_of
+        from lanista.evaluation.gauntlet import matches_of_deal
         from lanista.evaluation.lineup_matches import play_against
 
-        total = deals * mine.spec.seats * len(others.players)
+        total = deals * matches_of_deal(mine.spec) * len(others.players)
         with progress_of(total, "matches") as progress:
             complete = play_against(
                 mine, others, deals, slots=self.slots, threads=self.threads, progress=progress
@@ -244,6 +245,7 @@ def say(gauntlet: Gauntlet, mine: Lineup, manner: str) -> None:
     """Print how the player did against each, on the whole and at worst."""
     from lanista.cli.common.summary import first_seat, speed
     from lanista.cli.common.table import console, interval, table
+    from lanista.evaluation.gauntlet import apart
     from lanista.evaluation.meter import pool_reading
 
     out = console()
@@ -268,7 +270,10 @@ def say(gauntlet: Gauntlet, mine: Lineup, manner: str) -> None:
             f"lowest: score {lowest.value:.3f}{bounds} against {lowest.against}; the interval "
             "holds for all opponents at once"
         )
-    out.print(first_seat(gauntlet.first_seat))
+    if apart(mine.spec):
+        out.print("Each has all seats of matches of its own; who is paid more on a deal wins it.")
+    else:
+        out.print(first_seat(gauntlet.first_seat))
     out.print(speed(gauntlet.decisions, gauntlet.wall_seconds, gauntlet.cpu_seconds))
 
 

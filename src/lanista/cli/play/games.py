@@ -69,7 +69,11 @@ def facts(spec: Spec) -> str:
         f"{about.seats} seats",
         "hidden information" if about.hidden else "all in the open",
         "chance" if about.chance else "no chance",
-        "zero-sum" if about.zero_sum else "not zero-sum",
+        "all seats paid alike"
+        if about.paid_alike
+        else "zero-sum"
+        if about.zero_sum
+        else "not zero-sum",
         "simultaneous" if about.simultaneous else "turn-based",
         f"at most {about.longest:,} turns",
         f"observation {spec.observation.length} x {spec.observation.dtype}",

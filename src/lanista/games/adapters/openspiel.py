@@ -77,6 +77,7 @@ class OpenSpiel(PythonGame):
             chance=kind.chance_mode != kind.ChanceMode.DETERMINISTIC,
             zero_sum=kind.utility == kind.Utility.ZERO_SUM,
             simultaneous=kind.dynamics == kind.Dynamics.SIMULTANEOUS,
+            paid_alike=kind.utility == kind.Utility.IDENTICAL and game.num_players() > 1,
         )
         self.largest_return = game.max_utility()
         shape = _tensor_shape(game, self._name)

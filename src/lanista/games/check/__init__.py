@@ -38,6 +38,7 @@ CHECKS: Mapping[str, Callable[[Trial], str]] = {
     "hidden": hidden.hidden,
     "recall": recall.recall,
     "zero_sum": outcomes.zero_sum,
+    "paid_alike": outcomes.paid_alike,
     "rewards": outcomes.rewards,
     "places": outcomes.places,
     "ends": outcomes.ends,

@@ -32,6 +32,25 @@ def zero_sum(trial: Trial) -> str:
     return f"the returns of {len(returns)} matches add up to 0"
 
 
+def paid_alike(trial: Trial) -> str:
+    """All seats of a match get the same where the facts say so."""
+    returns = trial.results.ends["returns"].astype(np.float64)
+    spread = returns.max(1) - returns.min(1)
+    off = spread > ROUNDING * np.maximum(1, np.abs(returns).max(1))
+    if trial.spec.seats == 1:
+        raise NotApplicable("it has one seat")
+    if not trial.spec.facts.paid_alike:
+        hint = "" if off.any() or not returns.any() else "; all seats got the same: say paid_alike"
+        raise NotApplicable(f"facts do not say paid alike{hint}")
+    if off.any():
+        row = int(np.flatnonzero(off)[0])
+        raise Fault(
+            f"match {trial.results.ends['match'][row]} has returns {_list(returns[row])}, which "
+            "are not the same"
+        )
+    return f"the seats of each of {len(returns)} matches got the same"
+
+
 def rewards(trial: Trial) -> str:
     """A seat's rewards, over its decisions and the end, add up to its return."""
     observed = trial.ended

@@ -258,15 +258,18 @@ def _ratio(settings: Learning, pieces: list[Rows]) -> Tensor | None:
 
 def _normalised(settings: Learning, pieces: list[Rows], advantage: Tensor) -> Tensor:
     ratio, fewest = _ratio(settings, pieces), settings.matchup_advantages
+    least = settings.least_deviation or returns.LEAST_DEVIATION
     if fewest is None:
-        return returns.normalise(advantage, returns.unpadded(advantage), ratio_t=ratio)
+        valid = returns.unpadded(advantage)
+        return returns.normalise(advantage, valid, ratio_t=ratio, least=least)
     matchup = [piece.matchup for piece in pieces if piece.matchup is not None]
     if not matchup:
         raise LanistaError(
             "learning.matchup_advantages needs to know who the opponents were, and the data does "
             "not say; leave it out."
         )
-    return returns.normalise_by_group(advantage, torch.cat(matchup), fewest, ratio_t=ratio)
+    groups = torch.cat(matchup)
+    return returns.normalise_by_group(advantage, groups, fewest, ratio_t=ratio, least=least)
 
 
 @dataclass(frozen=True)

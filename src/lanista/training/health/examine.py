@@ -15,6 +15,7 @@ from lanista.training.health.strength import (
     below_random,
     fell_from_peak,
     nash_conv_rose,
+    not_above_random,
     score_fell,
 )
 
@@ -26,6 +27,7 @@ def faults_of(numbers: LearnerNumbers) -> list[Finding]:
         score_fell(numbers),
         fell_from_peak(numbers),
         below_random(numbers),
+        not_above_random(numbers),
         nash_conv_rose(numbers),
         entropy_gone(numbers),
         kl_too_large(numbers),

@@ -16,6 +16,8 @@ from lanista.runs.schema import TrainingGamesRow
 
 LEAST_WINDOW = 10
 """Updates without which the last tenth of a run is too few of them."""
+PAID_ALIKE = 1e-6
+"""Mean returns that lie no further apart are the same."""
 WATCHED = (
     "policy/entropy", "policy/behaviour_kl", "policy/weight", "value/explained_variance",
     "value/q_explained_variance", "value/weight", "score/", "score_low/", "score_high/",
@@ -93,7 +95,7 @@ class Tally:
     @property
     def paid_alike(self) -> bool:
         """Whether every match paid the same."""
-        return self.highest - self.lowest < 1e-6
+        return self.highest - self.lowest < PAID_ALIKE
 
 
 def tallies(numbers: LearnerNumbers) -> dict[str, Tally]:

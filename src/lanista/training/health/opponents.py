@@ -6,7 +6,7 @@ Pure functions of a learner's training games.
 from __future__ import annotations
 
 from lanista.findings import Finding
-from lanista.training.health.numbers import LearnerNumbers, Tally, tallies
+from lanista.training.health.numbers import PAID_ALIKE, LearnerNumbers, Tally, tallies
 
 ENOUGH = 100
 """Matches without which "all of them" is no news."""
@@ -22,7 +22,8 @@ def results_all_alike(numbers: LearnerNumbers) -> Finding | None:
     kinds = [kind for kind, n in counts.items() if n]
     if len(kinds) != 1 or counts[kinds[0]] < ENOUGH:
         return None
-    if any(not tally.paid_alike for tally in tallies(numbers).values()):
+    paid_otherwise = any(not tally.paid_alike for tally in tallies(numbers).values())
+    if paid_otherwise or _own_pay_varies(numbers):
         return None  # The game pays more than winning and losing.
     return Finding(
         name="results_all_alike",
@@ -35,6 +36,16 @@ def results_all_alike(numbers: LearnerNumbers) -> Finding | None:
         "loses to; where all is drawn, see that the game ends with a result.",
         evidence={"learner": numbers.learner, **counts},
     )
+
+
+def _own_pay_varies(numbers: LearnerNumbers) -> bool:
+    """Whether matches against itself paid now more, now less: seats that win together."""
+    paid = [
+        row.returns[0] / row.matches
+        for row in numbers.games[len(numbers.games) // 2 :]
+        if row.matches and {*row.seating} == {numbers.learner}
+    ]
+    return bool(paid) and max(paid) - min(paid) > PAID_ALIKE
 
 
 def _results(numbers: LearnerNumbers) -> dict[str, int] | None:

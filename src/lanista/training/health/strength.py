@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, variance
 
 from lanista.evaluation.score import Estimate, Z
 from lanista.findings import Finding
@@ -22,6 +22,10 @@ FAR = 0.1
 """How far below its best a score must be: self-play goes up and down by less."""
 RANDOM = "random"
 """The bot that plays anything legal, against which random play scores ½."""
+FEWEST_LOOKS = 6
+"""Evaluations from which on a run is held against random play."""
+SURE = 3.0
+"""Standard errors by which pay must rise to be no luck."""
 RISEN = 2.0
 """How many times its lowest NashConv must be exceeded."""
 RISEN_SHARE = 0.1
@@ -149,6 +153,47 @@ def below_random(numbers: LearnerNumbers) -> Finding | None:
         "that no weight of learning.terms is negative.",
         evidence={"learner": numbers.learner, "score": score.value, "update": update},
     )
+
+
+def not_above_random(numbers: LearnerNumbers) -> Finding | None:
+    """Half of the evaluations are over, and the others together are no better than random play.
+
+    Who is paid more and more may be learning all the same: winning is not everything everywhere.
+    """
+    scores = [
+        (update, words[RANDOM])
+        for update, words in numbers.evaluations().items()
+        if RANDOM in words
+    ]
+    if len(scores) < FEWEST_LOOKS or numbers.of("exact/nash_conv"):
+        return None
+    late = [score for _, score in scores[len(scores) // 2 :]]
+    value = fmean(score.value for score in late)
+    # All looks have the same deals, so that their mean is not much surer than one of them.
+    half = fmean(score.half or 0.0 for score in late) / math.sqrt(2)
+    if value - half > 0.5 or value <= 0.5 - MATTERS or _pay_rose(numbers):
+        return None
+    return Finding(
+        name="not_above_random",
+        gravity="doubt",
+        sentence=f"{numbers.learner} scores {value:.3f} against random play in its last "
+        f"{len(late)} evaluations, up to update {scores[-1][0]}; random play itself scores 0.5.",
+        meaning="Nothing was learned yet that shows in results.",
+        remedy="Give it more time, or more from each decision (learning.epochs, "
+        "learning.minibatches, a higher learning.lr); where all moves stay about as likely, "
+        "weaken learning.terms.magnet and learning.terms.reference.",
+        evidence={"learner": numbers.learner, "score": value, "update": scores[-1][0]},
+    )
+
+
+def _pay_rose(numbers: LearnerNumbers) -> bool:
+    """Whether the later half of the evaluations paid significantly more than the earlier half."""
+    paid = [value for _, value in numbers.of(f"evaluation_return/{RANDOM}") if value == value]
+    early, late = paid[: len(paid) // 2], paid[len(paid) // 2 :]
+    if len(early) < 2:
+        return False
+    width = math.sqrt(variance(early) / len(early) + variance(late) / len(late))
+    return fmean(late) - fmean(early) > SURE * width
 
 
 def nash_conv_rose(numbers: LearnerNumbers) -> Finding | None:
