@@ -84,11 +84,12 @@ def followers(process: subprocess.Popen[str]) -> list[int]:
     return numbers
 
 
-def reached(output: Path, iteration: int) -> None:
+def reached(process: subprocess.Popen[str], output: Path, iteration: int) -> None:
     """Wait until a run has saved an iteration."""
     folder = output.with_name(f"{output.name}.run") / "checkpoints"
     last = time.monotonic() + PATIENCE
     while not (folder.is_dir() and max([0, *Checkpoints(folder).numbers()]) >= iteration):
+        assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < last
         time.sleep(0.02)
 
@@ -125,7 +126,7 @@ def test_a_dead_rank_ends_the_run_with_a_sentence_and_it_resumes(
 ) -> None:
     output = tmp_path / "policy.safetensors"
     process = start(*words(output, MANY, "--ranks", "2"))
-    reached(output, 1)
+    reached(process, output, 1)
     (follower,) = followers(process)
     os.kill(follower, signal.SIGKILL)
     code, errors = finished(process)
@@ -142,7 +143,7 @@ def test_when_the_first_rank_is_killed_the_others_end_and_the_run_resumes_in_one
 ) -> None:
     output = tmp_path / "policy.safetensors"
     process = start(*words(output, MANY, "--ranks", "2"))
-    reached(output, 1)
+    reached(process, output, 1)
     (follower,) = followers(process)
     process.kill()
     process.communicate()
@@ -175,7 +176,7 @@ def test_ranks_are_found_by_the_variables_that_torchrun_sets(alone: Path, tmp_pa
 def test_an_interrupt_saves_and_ends_all_ranks(tmp_path: Path) -> None:
     output = tmp_path / "policy.safetensors"
     process = start(*words(output, MANY, "--ranks", "2"))
-    reached(output, 1)
+    reached(process, output, 1)
     children = followers(process) if sys.platform == "linux" else []
     process.send_signal(signal.SIGINT)
     code, errors = finished(process)
