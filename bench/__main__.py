@@ -33,7 +33,8 @@ MEASURES = (
     games.rates, games.openspiel, games.threads, games.memory, learning.learning,
     launchers.launchers, gpu.gpu, league.league, ranks.ranks,
     blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts,
-    ray_cluster.ray, showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
+    ray_cluster.ray,
+    showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
     solving.solve, solving.boards, view.view, command.strength, untuned_command.untuned,
 )  # fmt: skip
 

@@ -35,6 +35,7 @@ from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
 
 Line = dict[str, Any]
+ROOT = Path(__file__).parents[1]
 BOTS, PROCESSES = 1000, 2
 GAMES, STEPS = 10, 100
 """Of each bot, and of a game."""
@@ -102,8 +103,8 @@ def _thousand(folder: Path, server: Server, token: str, game: GameFile) -> Line:
     command = [sys.executable, "-m", "bench.live_serve", server.address, token]
     clients = [
         subprocess.Popen(
-            [*command, str(folder / "bots"), str(number * share), str(share)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [*command, str(folder / "bots"), *map(str, (number * share, share, GAMES))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
         )
         for number in range(PROCESSES)
     ]  # fmt: skip
@@ -202,7 +203,7 @@ def _play_round(agent: Agent, number: int, added: list[float]) -> None:
 # A process of many bots.
 
 
-def client(address: str, token: str, folder: Path, first: int, count: int) -> None:
+def client(address: str, token: str, folder: Path, first: int, count: int, games: int) -> None:
     """Fetch the policy for each bot, wait for a word, send everything, and print the numbers."""
     logging.getLogger("lanista.live").setLevel(logging.CRITICAL)
     took: list[float] = []
@@ -228,10 +229,9 @@ def client(address: str, token: str, folder: Path, first: int, count: int) -> No
     threading.stack_size(256 * 1024)
     for bot in bots:
         bot.start()
-    while any(bot.counts().sent < GAMES for bot in bots):
+    while any(bot.counts().sent < games for bot in bots):
         time.sleep(0.05)
-    polls = sum(bot.counts().policies for bot in bots)
-    answers = {"milliseconds": took, "requests": requests[0], "polls": polls}
+    answers = {"milliseconds": took, "requests": requests[0]}
     print(json.dumps(answers | {"put_off": requests[0] - len(took) - count}), flush=True)
 
 
@@ -241,4 +241,4 @@ def _bot(address: str, token: str, folder: Path) -> Courier:
 
 
 if __name__ == "__main__":
-    client(sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))
+    client(sys.argv[1], sys.argv[2], Path(sys.argv[3]), *map(int, sys.argv[4:]))

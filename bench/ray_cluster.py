@@ -32,6 +32,7 @@ from lanista.runs.settings import load_settings
 ROUNDS = 5
 SECONDS = 6.0
 MEGABYTE = 1 << 20
+ONE_AT_A_TIME = "ray queue, one answer of 1024 bytes at a time"
 GAMES: Mapping[str, dict[str, Any]] = {
     "showdown": {
         "game": "showdown",
@@ -79,8 +80,10 @@ class Feeder:
     """An actor's queue without workers: answers of a size, as fast as they are taken."""
 
     def feed(self, count: int, size: int) -> None:
-        chunk = Chunk({"obs": np.zeros(size, np.uint8)}, {}, (0, {}, {}, 0.0, None))
         for number in range(count):
+            # Each with memory of its own: what is sent twice in a piece travels once.
+            arrays = {"obs": np.full(size, number % 251, np.uint8)}
+            chunk = Chunk(arrays, {}, (0, {}, {}, 0.0, None))
             self.outgoing.begin()  # type: ignore[attr-defined]
             self.outgoing.put(Answer(0, number, True, chunk, 0.0))  # type: ignore[attr-defined]
 
@@ -97,7 +100,7 @@ def through_the_queue() -> Iterator[dict[str, Any]]:
         actor = ray.remote(num_cpus=0, concurrency_groups=groups)(FedHost).remote(0, "threads", {})
         ray.get(actor.identity.remote())
         pieces = actor.pieces.remote()
-        for size, count in ((1 << 10, 4000), (1 << 17, 800), (MEGABYTE, 200), (16 * MEGABYTE, 20)):
+        for size, count in ((1 << 10, 40_000), (1 << 17, 8000), (MEGABYTE, 1000), (16 * MEGABYTE, 60)):
             _taken(ray, actor, pieces, size, count // 10)  # Processes come up, memory is mapped.
             began, cpu = time.perf_counter(), cpu_seconds()
             calls = _taken(ray, actor, pieces, size, count)
@@ -112,7 +115,22 @@ def through_the_queue() -> Iterator[dict[str, Any]]:
                 "cpu_milliseconds_a_megabyte": round(1000 * cpu / (count * size / MEGABYTE), 3),
                 "size": size,
             }
+        yield _one_at_a_time(ray, actor, pieces)
         ray.kill(actor)
+
+
+def _one_at_a_time(ray: Any, actor: Any, pieces: Any, count: int = 500) -> dict[str, Any]:
+    """Measure a small answer, asked for and taken before the next: what a call costs by itself."""
+    began, cpu = time.perf_counter(), cpu_seconds()
+    for _ in range(count):
+        _taken(ray, actor, pieces, 1 << 10, 1)
+    wall, cpu = time.perf_counter() - began, cpu_seconds() - cpu
+    return {
+        "bench": ONE_AT_A_TIME,
+        "calls_a_second": round(count / wall),
+        "cpu_milliseconds_a_piece": round(1000 * cpu / count, 3),
+        "size": 0,
+    }
 
 
 def _taken(ray: Any, actor: Any, pieces: Any, size: int, count: int) -> int:

@@ -53,17 +53,17 @@ class Costs:
         run: Mapping[str, Any],
     ) -> Costs:
         """Return the costs that the benchmark's lines say."""
-        small = min(queue, key=lambda line: line["size"])
+        alone = min(queue, key=lambda line: line["size"])
         large = max(queue, key=lambda line: line["size"])
         sent = max(weights, key=lambda line: line["megabytes"])
         one = run["one"]
-        # Half of a piece's CPU time is the sender's.
+        # Half of a piece's CPU time is the sender's; a machine's chunk is a piece of its own.
         return cls(
             play=one["playing_seconds_an_update"],
             spread=one["playing_spread"],
             learn=one["learning_seconds_an_update"],
             chunk=one["megabytes_an_update"],
-            piece=small["cpu_milliseconds_a_piece"] / 2000,
+            piece=alone["cpu_milliseconds_a_piece"] / 2000,
             megabyte=large["cpu_milliseconds_a_megabyte"] / 2000,
             weights=run["weights_megabytes"],
             put=sent["milliseconds"] / 1000 / sent["megabytes"],

@@ -12,8 +12,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "launchers.md").read_tex
 def test_the_commands_train_with_the_lag_that_they_name(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     found = [shlex.split(line) for line in PAGE.splitlines() if line.startswith("lanista")]
-    assert len(found) == 2
-    for words, lag in zip(found, (0, 1), strict=True):
+    assert len(found) == 3
+    for words, lag in zip(found, (0, 1, 0), strict=True):
         assert main([*words[1:], "evaluation.every=0"]) == 0, capsys.readouterr().err
         output = words[words.index("--output") + 1]
         with sqlite3.connect(Path(f"{output}.run") / "run.db") as database:

@@ -96,6 +96,7 @@ def test_without_flags_it_is_the_league_of_the_runbook(tmp_path):
         "league_exploiter_1": "league_exploiter",
     }
     assert settings.league.main.matchmaking.kind == "alphastar"
+    assert settings.league.main.matchmaking.self_share == 0.65
     assert settings.evaluation.every == 20
     assert {"rusher", "kiter", "random"} < set(settings.evaluation.bots)
     assert "anchor_forward" not in settings.learning.terms

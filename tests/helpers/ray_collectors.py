@@ -1,10 +1,12 @@
 """Collectors that machines of a cluster build, found there by their import path.
 
-With LANISTA_TEST_SLOW in a machine's environment everything takes that many times as long.
+With LANISTA_TEST_SLOW in a machine's environment everything takes that many times as long, with
+LANISTA_TEST_NO_ROOM nothing can be built there.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from functools import partial
@@ -41,6 +43,8 @@ class Slowed(Collector):
 
 
 def kuhn(first: int, slots: int = 8, line: object = None) -> Collector:
+    if "LANISTA_TEST_NO_ROOM" in os.environ:
+        raise OSError(errno.ENOSPC, "No space left on device")
     collector = Slowed(make("kuhn", slots=slots, seed=0), actor(), unroll_length=4,
                        first_match=first)  # fmt: skip
     collector.times = float(os.environ.get("LANISTA_TEST_SLOW", "1"))

@@ -83,16 +83,18 @@ def test_totals_and_their_parts_by_learner_are_the_newest(league):
     assert compute["cpu_seconds/main_exploiter_1"] == 12
 
 
-def test_what_exploiters_cost_is_summed_over_them():
+def test_what_exploiters_and_matches_of_the_pool_cost_is_summed_over_them():
     metrics = {
         "cpu_seconds": ((1, 5.0), (9, 20.0)),
         "exploiter/cpu_seconds": ((4, 3.0), (8, 4.0)),
+        "meta_game/cpu_seconds": ((2, 0.5), (6, 1.0)),
         "cpu_seconds/saving": ((9, 1.0),),
         "nobody/cpu_seconds": ((9, 1.0),),
         "policy/loss": ((9, 1.0),),
     }
     assert compute_of(metrics, ["main"]) == {
-        "cpu_seconds": 20.0, "cpu_seconds/exploiter": 7.0, "cpu_seconds/saving": 1.0,
+        "cpu_seconds": 20.0, "cpu_seconds/exploiter": 7.0, "cpu_seconds/meta_game": 1.5,
+        "cpu_seconds/saving": 1.0,
     }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ def answer(number, size):
 
 
 def put(queue, *answers):
-    for one in answers:
+    for _ in answers:
         queue.begin()
     for one in answers:
         queue.put(one)

@@ -19,7 +19,7 @@ from ray_collectors import change, equal, fleet
 
 from lanista.cluster.session import wait_for
 from lanista.nets.files.policy_file import load_policy
-from lanista.rollout.launchers import ray_cluster
+from lanista.rollout.launchers import ray_cluster, restarts
 from lanista.runs.folder import folder_of
 from lanista.runs.reader import RunReader
 from lanista.training.loop import train
@@ -151,6 +151,24 @@ def test_matches_in_flight_move_with_their_shard(two):
         assert equal(there.unrolls(30), here.unrolls(30))
         moved |= worker.station is not before
     assert moved
+
+
+@pytest.mark.slow
+def test_a_machine_that_cannot_play_is_given_up_and_the_others_go_on(machines, two, monkeypatch):
+    monkeypatch.setattr(restarts, "FIRST_PAUSE", 0.0)
+    number = machines.add(env={"LANISTA_TEST_NO_ROOM": "1"}, num_cpus=4)
+    try:
+        pair, notices = two("ray-threads"), []
+
+        def given_up():
+            assert same_chunks(pair, 1, len(notices))
+            notices.extend(pair[0].take_notices())
+            return any("is given up for this run" in notice for notice in notices)
+
+        assert wait_for(given_up, 600)
+        assert any("No space left on device" in notice for notice in notices)
+    finally:
+        machines.kill(number)
 
 
 def test_shards_leave_a_machine_that_is_ten_times_slower(machines, two):

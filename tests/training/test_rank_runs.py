@@ -202,6 +202,15 @@ def test_what_ranks_cannot_do_is_one_sentence(
         pass
 
 
+def test_a_rank_that_cannot_start_ends_the_run_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module.sys, "executable", "/bin/false")
+    assert main(words(tmp_path / "p.safetensors", 1, "--ranks", "2")) == 1
+    assert "ended before it joined" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_rank_with_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class Told(Ranks):
         def heard(self) -> tuple[str, Any]:

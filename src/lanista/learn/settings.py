@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lanista.errors import LanistaError
+from lanista.learn.regret.settings import Regret
 from lanista.learn.term_table import refuse_unknown_term, term_entry
 from lanista.nets.settings import Network
 
-PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd"]
+PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd", "regret"]
 _AT_LEAST_1 = (
     "epochs", "minibatches", "accumulate", "shards", "portfolio_size", "portfolio_every",
     "reference_every",
@@ -36,7 +37,11 @@ class Learning:
     """The policy loss: ppo; vtrace; all_action (policy gradient over all choices, with a q critic);
     neurd (the same on the logits). With eta, neurd is R-NaD, and ppo learns the same regularised
     game by its own means. With neurd the terms `magnet`, `reference` and `anchor_reverse` act on
-    the advantage instead of being losses of their own."""
+    the advantage instead of being losses of their own. regret: no loss of decisions that were made,
+    but regret matching (Single Deep CFR); of the settings here it reads `regret`, `lr`,
+    `adam_betas` and `max_grad_norm`."""
+    regret: Regret | None = None
+    """How regrets are sampled and learned, with policy regret; none: as `Regret` has it."""
     terms: Mapping[str, Any] = field(default_factory=_weights)
     """The weight of each term of the loss: a number or a schedule."""
     lr: Any = 3e-4
@@ -141,6 +146,7 @@ class Learning:
     def __post_init__(self) -> None:
         for name in self.terms:
             refuse_unknown_term(name)
+        self._refuse_regret()
         if self.policy == "all_action" and self.critic_output != "q":
             raise LanistaError("policy all_action needs critic_output q.")
         if self.policy in ("ppo", "vtrace") and self.critic_output == "q":
@@ -171,6 +177,19 @@ class Learning:
             )
         if self.critic_warm_up is not None and self.critic_warm_up < 0:
             raise LanistaError(f"critic_warm_up is {self.critic_warm_up}; give 0 or more.")
+
+    def _refuse_regret(self) -> None:
+        if self.policy != "regret":
+            if self.regret is not None:
+                raise LanistaError(
+                    f"learning.regret goes with policy regret, not {self.policy}; leave it out."
+                )
+            return
+        if self.precision != "fp32" or self.compile or self.eta:
+            raise LanistaError(
+                f"policy regret needs precision fp32, compile off and an eta of 0, and they are "
+                f"{self.precision}, {self.compile} and {self.eta:g}; leave them out."
+            )
 
     def _refuse_matchups(self) -> None:
         for name in ("matchup_floor", "matchup_advantages"):

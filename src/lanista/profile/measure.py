@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from lanista.errors import LanistaError
 from lanista.evaluation.evaluator import Evaluator
 from lanista.league.population import Population
 from lanista.profile.bottleneck import (
@@ -83,6 +84,11 @@ class Rig:
 
     def __init__(self, subject: Subject, settings: RunSettings, folder: Path) -> None:
         self.settings, self.sentence = prepared(subject, settings, folder)
+        if self.settings.learning.policy == "regret":
+            raise LanistaError(
+                "learning.policy is regret, whose traversals are not measured by phase; the "
+                "numbers cpu_seconds and decisions of its run say what it takes."
+            )
         self.folder = folder
         self.population = Population(self.settings, folder, LearnerLoop)
         try:
@@ -95,7 +101,8 @@ class Rig:
 
     @property
     def trainings(self) -> list[LearnerLoop]:
-        return list(self.population.trainings.values())
+        trainings = self.population.trainings.values()
+        return [training for training in trainings if isinstance(training, LearnerLoop)]
 
     def iterate(self) -> None:
         """Do one iteration of every learner, and what a run does between two."""

@@ -115,8 +115,9 @@ class RunRecord:
 
 
 TOTALS = ("decisions", "matches", "cpu_seconds", "wall_seconds")
-EXPLOITER = "exploiter"
-"""Numbers of exploiters that practised in runs of their own begin with it."""
+BESIDE_LEARNERS = ("exploiter", "meta_game")
+"""What the numbers of exploiters in runs of their own begin with, and those of matches among frozen
+players for a payoff matrix."""
 
 
 def compute_of(metrics: Mapping[str, Series], learners: Sequence[str]) -> dict[str, float]:
@@ -132,7 +133,7 @@ def compute_of(metrics: Mapping[str, Series], learners: Sequence[str]) -> dict[s
         whose, _, total = metric.rpartition("/")
         if total in TOTALS and whose in learners:
             totals[f"{total}/{whose}"] = series[-1][1]
-        elif total in TOTALS and whose == EXPLOITER:
-            # Each value is what one exploiter cost.
+        elif total in TOTALS and whose in BESIDE_LEARNERS:
+            # Each value is what one exploiter, or one round's matches, cost.
             totals[f"{total}/{whose}"] = sum(value for _, value in series)
     return totals

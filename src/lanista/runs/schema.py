@@ -154,7 +154,7 @@ class LineupRow:
     lineup: int
     """The id of its first match."""
     reason: str
-    """evaluation, pool or exploiter."""
+    """evaluation, pool, exploiter or meta_game."""
     names: tuple[str, ...]
     """By seat."""
     digests: tuple[str, ...]

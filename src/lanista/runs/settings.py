@@ -209,6 +209,7 @@ class RunSettings:
                 "rollouts.shaping_scale would blur; set that to 0, or critic_output to value."
             )
         self._refuse_frozen()
+        self._refuse_around_regret()
         learners = 1 if self.league is None else len(self.league.learners)
         if learners > 1 and not self.rollouts.alone:
             raise SettingsError(
@@ -259,6 +260,29 @@ class RunSettings:
                 raise SettingsError(
                     f"{name} is {value}, for which an opponent's decisions lack what the learner's "
                     "own have; change it, or leave rollouts.learn_from_frozen out."
+                )
+
+    def _refuse_around_regret(self) -> None:
+        """Refuse what regret learning has no use for."""
+        if self.learning.policy != "regret":
+            return
+        rollouts = self.rollouts
+        unfit = {
+            "league": None if self.league is None else "given",
+            "supervised_checkpoint": self.supervised_checkpoint,
+            "replay.size": self.replay.size,
+            "rollouts.mode": rollouts.mode if rollouts.streaming else None,
+            "rollouts.workers": rollouts.workers if rollouts.workers > 1 else None,
+            "rollouts.lag": rollouts.lag,
+            "rollouts.draw": rollouts.draw,
+            "rollouts.shaping_scale": rollouts.shaping_scale,
+            "rollouts.opponents": None if self.opponents == (SELF,) else ", ".join(self.opponents),
+        }
+        for name, value in unfit.items():
+            if value:
+                raise SettingsError(
+                    f"{name} is {value}, and learning.policy regret plays whole matches of itself "
+                    "from the start on; leave it out, or choose another policy loss."
                 )
 
     @property
@@ -325,6 +349,7 @@ NEWER = dict.fromkeys(
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
      "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
+     "learning.regret",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
                     "normalise_observations", "rows")),

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
 POLICY = "main.safetensors"
 ROUNDS, ITERATIONS = 20, 20
+SELF_SHARE = 0.65
+"""Of a main's matches, where no file says otherwise; 0.8 while it loses to nobody of the past. More
+self-play ended better wherever shares were compared (docs/results/measurements.md)."""
 EVALUATION_MATCHES = 200
 
 
@@ -166,7 +169,7 @@ class LeagueCommand:
         from lanista.games import registry
         from lanista.pipeline.recipes import alphastar
         from lanista.runs import start
-        from lanista.runs.league_settings import League
+        from lanista.runs.league_settings import League, Matchmaking, Role
         from lanista.runs.settings import Evaluation
 
         policy = self.supervised_checkpoint
@@ -174,10 +177,11 @@ class LeagueCommand:
         settings = alphastar(game, anchored=policy is not None)
         iterations = max(1, self.rl_iterations_per_round or ITERATIONS)
         bots = tuple(registry.bot_names(registry.entry(game)))
+        main = Role(matchmaking=Matchmaking(self_share=SELF_SHARE))
         return replace(
             settings,
             iterations=ROUNDS * ITERATIONS,
-            league=League(round=ITERATIONS, main_exploiters=1, league_exploiters=1),
+            league=League(round=ITERATIONS, main_exploiters=1, league_exploiters=1, main=main),
             evaluation=Evaluation(every=iterations, bots=bots, matches=EVALUATION_MATCHES),
         )
 

@@ -7,6 +7,7 @@ step, which is the one that a single rank takes. Knows nothing of losses and of 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -22,6 +23,8 @@ LONGEST_SILENCE = timedelta(hours=2)
 """How long a rank waits for the others; the first one may collect and evaluate meanwhile."""
 JOINING = timedelta(minutes=2)
 """How long ranks wait for each other at the start."""
+_BETWEEN_LOOKS = 0.02
+_JOINED = "joined"
 T = TypeVar("T")
 
 
@@ -70,8 +73,17 @@ class TorchRanks(Ranks):
 
     alone = False
 
-    def __init__(self, rank: int, size: int, host: str, port: int) -> None:
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        host: str,
+        port: int,
+        others_run: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Join `size` ranks, the first of which is at `host`; wait a while until all are there.
+
+        Give up sooner where the others do not run.
 
         What lies on the CPU goes by gloo, what lies on a GPU by NCCL.
         """
@@ -82,8 +94,9 @@ class TorchRanks(Ranks):
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         try:
             store = distributed.TCPStore(  # type: ignore[attr-defined]
-                host, port, size, rank == 0, JOINING
+                host, port, size, rank == 0, JOINING, wait_for_workers=False
             )
+            _wait_for_all(store, size, others_run)
             distributed.init_process_group(
                 backend, store=store, rank=rank, world_size=size, timeout=LONGEST_SILENCE
             )
@@ -188,6 +201,17 @@ def checksum(tensors: Sequence[Tensor]) -> int:
         places = torch.arange(1, len(words) + 1, device=words.device) % 65521
         total = total + number * (words * places).sum().cpu()
     return int(total)
+
+
+def _wait_for_all(store: Any, size: int, others_run: Callable[[], bool]) -> None:
+    last = time.monotonic() + JOINING.total_seconds()
+    store.add(_JOINED, 1)
+    while (count := store.add(_JOINED, 0)) < size:
+        if not others_run():
+            raise RuntimeError("one of them ended before it joined")
+        if time.monotonic() > last:
+            raise RuntimeError(f"{count} of {size} came in {JOINING.total_seconds():.0f} seconds")
+        time.sleep(_BETWEEN_LOOKS)
 
 
 def _bytes(data: bytes) -> Tensor:
