@@ -3,7 +3,8 @@
 A bot sees decisions, that is a seat's view, and nothing else of the game. What is random in it
 comes from the stream of (seed, match, seat, turn). A bot may keep state for each seat it sits in,
 and may plan on copies of a position as its seat knows it; whoever plays matches asks a player for
-that by its methods, see `SeatsMatches` and `Plans`.
+that by its methods, see `SeatsMatches` and `Plans`. One that never looks at `observation` has
+`reads_observation = False`, which spares a game the work.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ class Plans(Protocol):
     """A player that is given copies of positions as its seat knows them."""
 
     def plan_with(self, planner: Planner) -> None: ...
+
+
+def reads_observation(player: Player) -> bool:
+    """Return whether a player looks at its observations; one that does not says so itself."""
+    return bool(getattr(player, "reads_observation", True))
 
 
 def bot_digest(game: str, name: str, version: int) -> str:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -329,6 +329,17 @@ class Game(Protocol):
 
     def close(self) -> None:
         """End whatever the game started outside this process."""
+
+
+@runtime_checkable
+class Overlooks(Protocol):
+    """A game whose observations cost so much that it leaves out those that nobody reads."""
+
+    def overlook(self, slots: Any, unread: Flags) -> None:
+        """Leave out observations of the seats in `unread`, `[slots, seats]`, until told otherwise.
+
+        To be called before the matches in `slots` are started or loaded.
+        """
 
 
 class Animation(Protocol):

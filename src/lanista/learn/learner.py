@@ -85,11 +85,7 @@ class Learner:
         self.device = torch.device(device)
         if settings.precision == "fp16" and self.device.type == "cpu":
             raise LanistaError("precision fp16 needs a GPU; choose bf16 or fp32 on the CPU.")
-        if settings.rnad and not (spec.seats == 2 and spec.facts.zero_sum):
-            raise LanistaError(
-                f"eta regularises the rewards of two seats that play for each other's loss, and "
-                f"{spec.name} is not such a game; set eta to 0."
-            )
+        _refuse_game(spec, settings)
         network.refuse_training()
         keep_freed_memory()
         torch.manual_seed(seed)
@@ -99,13 +95,16 @@ class Learner:
         self.critic = make_critic(spec, network, settings, self.policy).to(self.device)
         self.average = copy.deepcopy(self.policy) if self._averages else None
         self.references = References(self.policy, settings, anchor=anchor or start)
-        self.slow_critic = copy.deepcopy(self.critic) if settings.rnad else None
-        """R-NaD's averaged critic, whose values its targets are made of."""
+        averaged = settings.rnad and settings.q_trace == "own"
+        self.slow_critic = copy.deepcopy(self.critic) if averaged else None
+        """R-NaD's averaged critic, whose values its targets are made of. Action values are
+        corrected by returns; a critic that lags behind would only make corrections larger."""
         self.descent = Descent(
             {"policy": self.policy, "critic": self.critic},
             settings.adam_betas,
             self.device,
             scaled=settings.precision == "fp16",
+            apart=settings.critic_lr is not None,
         )
         self.optimiser, self.parameters = self.descent.optimiser, self.descent.parameters
         self.threads = Threads(threads)
@@ -121,6 +120,8 @@ class Learner:
             "temperature": parse_schedule(settings.temperature),
             **{name: parse_schedule(value) for name, value in settings.terms.items()},
         }
+        if settings.critic_lr is not None:
+            self.schedules["critic_lr"] = parse_schedule(settings.critic_lr)
         self.schedule_states = initial_states(self.schedules)
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
@@ -178,7 +179,7 @@ class Learner:
         only = ("value",) if critic_alone else only
         settings, values = self.settings, self.scheduled()
         unrolls = to_device(unrolls, self.device, whole=cut_there(settings, self.network))
-        self.descent.begin(values["lr"])
+        self.descent.begin(*(values[name] for name in ("lr", "critic_lr") if name in values))
         self._shard_count = 0
         weights = {
             name: values[name] if only is None or name in only else 0.0 for name in settings.terms
@@ -205,7 +206,7 @@ class Learner:
         self.update_count += 1
         self._observe(unrolls)
         self._follow(log)
-        log |= {name: values[name] for name in ("lr", "temperature")}
+        log |= {name: values[name] for name in self.schedules if name not in settings.terms}
         return log | {f"{name}/weight": weight for name, weight in weights.items()}
 
     def _order_for(
@@ -280,7 +281,7 @@ class Learner:
         count = self._minibatch_count(unrolls.decisions)
         if count == 1:
             return [None]
-        if self.settings.rnad:  # It needs both seats of a match together.
+        if self.settings.joint:  # It needs both seats of a match together.
             parted = shuffled(unrolls, count, self.order)
         else:
             parted = np.array_split(self.order.permutation(len(unrolls)), count)
@@ -397,7 +398,9 @@ class Learner:
         )
         outputs = self._dropped(run, number) if self._drops else run()
         references = self.references.log_probs(views, self.update_count)
-        inputs = loss_inputs(self.policy.heads, self.settings, batch, outputs, references, weights)
+        inputs = loss_inputs(
+            self.policy.heads, self.settings, batch, outputs, references, weights, views.seat.group
+        )
         return replace(inputs, value_scale=self.critic.scale)
 
     @property
@@ -413,7 +416,7 @@ class Learner:
             return replace(run(), value=whole.value, next_value=whole.next_value)
 
     def _terms(self, inputs: LossInputs, weights: dict[str, float]) -> dict[str, Term]:
-        inside = PULLS if self.settings.policy == "neurd" else ()
+        inside = PULLS if self.settings.pulls_in_advantage else ()
         used = [name for name, weight in weights.items() if weight and name not in inside]
         return {name: term(name)(inputs) for name in used}
 
@@ -511,3 +514,24 @@ class Learner:
         self.update_count = state["update_count"]
         if self.settings.minibatches_by_noise:
             self.noise.load_state(state["noise"])
+
+
+def _refuse_game(spec: Spec, settings: Learning) -> None:
+    """Refuse a game that the settings cannot be used for."""
+    if settings.rnad and not (spec.seats == 2 and spec.facts.zero_sum):
+        raise LanistaError(
+            f"eta regularises the rewards of two seats that play for each other's loss, and "
+            f"{spec.name} is not such a game; set eta to 0."
+        )
+    if settings.q_trace != "joint":
+        return
+    if not (spec.seats == 2 and spec.facts.zero_sum):
+        raise LanistaError(
+            f"q_trace joint takes what one of two seats wins for what the other loses, and "
+            f"{spec.name} is not such a game; set q_trace to own."
+        )
+    if spec.facts.simultaneous:
+        raise LanistaError(
+            f"q_trace joint needs one seat to decide at a time, and the seats of {spec.name} "
+            "decide at once; set q_trace to own."
+        )

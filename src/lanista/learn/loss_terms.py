@@ -65,7 +65,7 @@ class LossInputs:
     value: Tensor | None = None
     """`[N]`: the critic's value, without gradient."""
     q_advantage: Tensor | None = None
-    """`[N, choices]`: R-NaD's advantage of every choice."""
+    """`[N, choices]`: the advantage of every choice, of neurd and with q_trace joint."""
     outcome: Tensor | None = None
     """`[N, 3]`: how the match ended for the seat, as win/draw/loss probabilities."""
     weights: dict[str, float] = field(default_factory=dict)
@@ -92,6 +92,8 @@ def policy(inputs: LossInputs) -> Term:
             threshold=settings.neurd_threshold,
             clip=settings.neurd_clip,
         )
+    if settings.q_trace == "joint":
+        return _ppo_of_all_choices(inputs)
     advantage = inputs.advantage
     assert advantage is not None
     if settings.matchup_floor is not None:
@@ -106,6 +108,23 @@ def policy(inputs: LossInputs) -> Term:
         return losses.policy_gradient(inputs.chosen, advantage, inputs.valid)
     return losses.ppo_clip(
         inputs.chosen, inputs.behaviour, advantage, inputs.valid, clip=settings.clip
+    )
+
+
+def _ppo_of_all_choices(inputs: LossInputs) -> Term:
+    assert inputs.q_advantage is not None
+    if inputs.behaviour_log_probs is None:
+        raise LanistaError(
+            "ppo with q_trace joint needs the acting policy's log_probs in the data."
+        )
+    return losses.ppo_clip_all(
+        inputs.heads,
+        inputs.acting,
+        inputs.behaviour_log_probs,
+        inputs.q_advantage,
+        inputs.mask,
+        inputs.valid,
+        clip=inputs.settings.clip,
     )
 
 

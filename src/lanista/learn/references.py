@@ -57,6 +57,7 @@ class References:
         """Take the snapshots that are due before `update`; `views` are looked at if need be."""
         if (
             self.settings.needs("reference")
+            and not self.settings.reference_average
             and update
             and not update % self.settings.reference_every
         ):
@@ -68,10 +69,15 @@ class References:
             self.policies[CURRENT] = frozen(self.policies[TARGET])
 
     def follow(self, policy: Policy) -> None:
-        """Move R-NaD's averaged policy after an update."""
+        """Move the references that follow the weights, after an update."""
+        moving = {}
         if self.settings.rnad:
-            ema_update(self.policies[TARGET], policy, 1 - self.settings.target_average)
-            copy_running(self.policies[TARGET], policy)
+            moving[TARGET] = self.settings.target_average
+        if self.settings.needs("reference") and self.settings.reference_average:
+            moving["reference"] = self.settings.reference_average
+        for name, share in moving.items():
+            ema_update(self.policies[name], policy, 1 - share)
+            copy_running(self.policies[name], policy)
 
     def regularised(self, views: Views, update: int) -> Tensor:
         """Return the log-probabilities of R-NaD's reference between its two policies."""

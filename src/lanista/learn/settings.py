@@ -20,9 +20,15 @@ _AT_LEAST_1 = (
     "epochs", "minibatches", "accumulate", "shards", "portfolio_size", "portfolio_every",
     "reference_every",
 )  # fmt: skip
-_SHARES = ("gamma", "lam", "keep_advantages", "target_average", "average", "average_share")
+_SHARES = (
+    "gamma", "lam", "keep_advantages", "target_average", "average", "average_share",
+    "reference_average",
+)  # fmt: skip
 _CLIPS = ("clip", "rho_clip", "pg_rho_clip", "c_clip", "neurd_threshold", "neurd_clip")
-_NOT_NEGATIVE = ("max_grad_norm", "value_clip", "target_kl", "eta", "term_gradients_every")
+_NOT_NEGATIVE = (
+    "max_grad_norm", "value_clip", "target_kl", "eta", "term_gradients_every",
+    "importance_clip",
+)  # fmt: skip
 
 
 def _weights() -> dict[str, Any]:
@@ -36,10 +42,10 @@ class Learning:
     policy: PolicyLoss = "ppo"
     """The policy loss: ppo; vtrace; all_action (policy gradient over all choices, with a q critic);
     neurd (the same on the logits). With eta, neurd is R-NaD, and ppo learns the same regularised
-    game by its own means. With neurd the terms `magnet`, `reference` and `anchor_reverse` act on
-    the advantage instead of being losses of their own. regret: no loss of decisions that were made,
-    but regret matching (Single Deep CFR); of the settings here it reads `regret`, `lr`,
-    `adam_betas` and `max_grad_norm`."""
+    game by its own means. With neurd, and with ppo and a q critic, the terms `magnet`, `reference`
+    and `anchor_reverse` act on the advantage instead of being losses of their own. regret: no loss
+    of decisions that were made, but regret matching (Single Deep CFR); of the settings here it
+    reads `regret`, `lr`, `adam_betas` and `max_grad_norm`."""
     regret: Regret | None = None
     """How regrets are sampled and learned, with policy regret; none: as `Regret` has it."""
     terms: Mapping[str, Any] = field(default_factory=_weights)
@@ -100,6 +106,16 @@ class Learning:
     privileged: the same on the view with the hidden part, in training only."""
     critic_output: Literal["value", "outcome", "q"] = "value"
     """value, outcome (win/draw/loss), or q (a value for every choice)."""
+    q_trace: Literal["own", "joint"] = "own"
+    """How a q critic learns. own: TD(λ) over a seat's own decisions. joint: Retrace(λ) over the
+    decisions of both seats, for games of two seats in which one wins what the other loses; it needs
+    critic_sees privileged, whole matches and self-play alone."""
+    importance_clip: float = 10.0
+    """q_trace joint: largest weight 1/μ of the played choice, whose Q is corrected by the return
+    that followed; 0: no correction, Q alone."""
+    critic_lr: Any = None
+    """Learning rate of the critic where it has its own: a number or a schedule over updates; null:
+    `lr`."""
     critic_network: Network | None = None
     """The critic's network where it has its own; the policy's unless given."""
     critic_warm_up: int | None = None
@@ -121,6 +137,9 @@ class Learning:
     """Which snapshot pulls: the nearest, all alike, or softly the nearest."""
     reference_every: int = 100
     """Updates between two references (reference KL)."""
+    reference_average: float = 0.0
+    """Instead: the reference follows the weights after every update, by this share of the way (a
+    moving magnet); 0: snapshots, every `reference_every` updates."""
     eta: float = 0.0
     """Weight η of R-NaD's reward regularisation towards the reference; 0: no R-NaD."""
     fixed_point: tuple[int, ...] = (200,)
@@ -129,7 +148,7 @@ class Learning:
     """R-NaD: how fast the target network follows the weights."""
     neurd_threshold: float = 2.0
     """NeuRD: logits are not pushed further from their mean than this."""
-    neurd_clip: float = 1e4
+    neurd_clip: float = 10.0
     """NeuRD: largest advantage taken."""
     average: float = 0.0
     """Decay of the weights' moving average (EMA), which is evaluated and saved; 0: none. The first
@@ -149,12 +168,9 @@ class Learning:
         self._refuse_regret()
         if self.policy == "all_action" and self.critic_output != "q":
             raise LanistaError("policy all_action needs critic_output q.")
-        if self.policy in ("ppo", "vtrace") and self.critic_output == "q":
-            raise LanistaError(f"critic_output q goes with all_action or neurd, not {self.policy}.")
+        self._refuse_critic()
         if self.rnad and self.policy not in ("ppo", "neurd"):
             raise LanistaError(f"eta regularises the reward for ppo or neurd, not {self.policy}.")
-        if self.rnad and self.critic_output == "q":
-            raise LanistaError("eta needs a critic_output of value, not q.")
         if self.value_scale and (self.critic_output != "value" or self.rnad):
             raise LanistaError(
                 "value_scale needs critic_output value and an eta of 0; leave it out otherwise."
@@ -191,12 +207,36 @@ class Learning:
                 f"{self.precision}, {self.compile} and {self.eta:g}; leave them out."
             )
 
+    def _refuse_critic(self) -> None:
+        if self.q_trace == "joint":
+            if self.critic_output != "q" or self.critic_sees != "privileged":
+                raise LanistaError(
+                    f"q_trace joint needs critic_output q and critic_sees privileged, not "
+                    f"{self.critic_output} and {self.critic_sees}."
+                )
+            if self.policy not in ("ppo", "neurd"):
+                raise LanistaError(f"q_trace joint goes with ppo or neurd, not {self.policy}.")
+            if self.gamma != 1:
+                raise LanistaError(
+                    f"q_trace joint counts rewards alike whenever they come, and gamma is "
+                    f"{self.gamma}; set it to 1."
+                )
+            return
+        if self.policy in ("ppo", "vtrace") and self.critic_output == "q":
+            raise LanistaError(
+                f"critic_output q goes with all_action or neurd, not {self.policy}; ppo can have "
+                "it with q_trace joint."
+            )
+        if self.rnad and self.critic_output == "q":
+            raise LanistaError("eta with critic_output q needs q_trace joint.")
+
     def _refuse_matchups(self) -> None:
         for name in ("matchup_floor", "matchup_advantages"):
-            if getattr(self, name) is not None and self.policy not in ("ppo", "vtrace"):
+            sampled = self.policy in ("ppo", "vtrace") and self.q_trace == "own"
+            if getattr(self, name) is not None and not sampled:
                 raise LanistaError(
                     f"{name} goes with ppo or vtrace, which have one advantage a decision, not "
-                    f"{self.policy}; leave it out."
+                    f"{self.policy if self.q_trace == 'own' else 'q_trace joint'}; leave it out."
                 )
         if self.matchup_floor is not None and not 0 <= self.matchup_floor <= 1:
             raise LanistaError(
@@ -229,6 +269,16 @@ class Learning:
         return self.eta > 0
 
     @property
+    def joint(self) -> bool:
+        """Whether targets are made from whole matches, all seats together."""
+        return self.rnad or self.q_trace == "joint"
+
+    @property
+    def pulls_in_advantage(self) -> bool:
+        """Whether `PULLS` act on the advantage of every choice, not as losses of their own."""
+        return self.policy == "neurd" or self.q_trace == "joint"
+
+    @property
     def by_matchup(self) -> bool:
         """Whether it matters against whom a decision was made."""
         return self.matchup_floor is not None or self.matchup_advantages is not None
@@ -236,7 +286,8 @@ class Learning:
     @property
     def scheduled(self) -> list[Any]:
         """Every number that may be a schedule."""
-        return [self.lr, self.temperature, *self.terms.values()]
+        own = [] if self.critic_lr is None else [self.critic_lr]
+        return [self.lr, *own, self.temperature, *self.terms.values()]
 
     def average_decay(self, update: int) -> float:
         """Return the decay of the averaged weights after `update` updates, 1 and more.
@@ -253,5 +304,7 @@ class Learning:
         return term in self.terms and self.terms[term] != 0
 
     def needs(self, input_name: str) -> bool:
-        """Whether a term that has a weight reads `input_name`, see `LossTerm.reads`."""
+        """Whether a term that has a weight, or the policy loss, reads `input_name`."""
+        if input_name == "behaviour_log_probs" and self.q_trace == "joint" and self.policy == "ppo":
+            return True
         return any(input_name in term_entry(name).reads for name in self.terms if self.uses(name))

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
-from lanista.games.bots import Player
-from lanista.games.contract import Decisions, Game, Saved
+from lanista.games.bots import Player, reads_observation
+from lanista.games.contract import Decisions, Game, Overlooks, Saved
 from lanista.games.python_game import PythonGame
 from lanista.rollout.inference.actor import Actor, Choice
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lanes
 from lanista.rollout.inference.opponent_batch import Answer, Others
+from lanista.rollout.lost_deals import LostDeals
 from lanista.rollout.outcome_counts import Tally
 from lanista.rollout.player_hooks import PlayerHooks
 from lanista.rollout.rows import by_player
@@ -65,11 +66,13 @@ class Collector:
         stagger: int = 0,
         keep_opponents: bool = False,
         keep_frozen: bool = False,
+        lost_again: float = 0.0,
     ) -> None:
         """`stagger`: over so many steps the first matches of a stream begin.
 
         `keep_opponents`: rows say who sat in the other seats. `keep_frozen`: what opponents decide
-        whose probabilities are known is kept too.
+        whose probabilities are known is kept too. `lost_again`: the share of matches that take up
+        a deal that was lost.
         """
         self.game, self.actor = game, actor
         self.phases = actor.phases
@@ -93,6 +96,8 @@ class Collector:
         )
         self.seated = np.zeros((game.slots, game.spec.seats), np.int32)
         self.match = np.zeros(game.slots, np.int64)
+        self.deal = np.zeros(game.slots, np.int64)
+        self.lost = LostDeals(lost_again, LEARNER) if lost_again else None
         self.began = np.zeros(game.slots, np.int64)
         """By slot: the learner's update count when its match began."""
         self._every = np.arange(game.slots * game.spec.seats)
@@ -154,6 +159,9 @@ class Collector:
         place = {id(player): at for at, player in enumerate(self._others.players, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])
+        # By number: whose observations nobody reads; after the last, somebody who has gone since.
+        unread = [not reads_observation(player) for player in self.opponents]
+        self._unread = np.array([False, *unread, False])
         self._hooks.close()
         self._hooks = PlayerHooks(self.game, self.opponents, first=1)
 
@@ -229,6 +237,7 @@ class Collector:
             "seated": self.seated.copy(),
             "match": self.match.copy(),
             "began": self.began.copy(),
+            **({"deal": self.deal.copy(), "lost": self.lost.save()} if self.lost else {}),
             "game": self.game.save(np.arange(self._begun)),
             "tape": self.tape.save(),
             **({"memory": memory} if any(memory) else {}),
@@ -250,8 +259,11 @@ class Collector:
         self._begun, self._steps = map(int, saved.get("begun", (self.game.slots, 0)))
         for name in ("seated", "match", "began"):
             getattr(self, name)[:] = saved[name]
+        if self.lost is not None:
+            self.deal[:], _ = saved["deal"], self.lost.load(saved["lost"])
         self.tape.load(saved["tape"])
         game: Saved = saved["game"]
+        self._overlook(np.arange(self._begun))
         self.game.load(np.arange(self._begun), game)
         if "memory" in saved:
             for actor, memory in zip(self._actors(), saved["memory"], strict=True):
@@ -273,12 +285,22 @@ class Collector:
     def _start(self, slots: NDArray[Any]) -> None:
         ids = np.arange(self.next_match, self.next_match + len(slots), dtype=np.int64)
         self.next_match += len(slots)
-        self.seated[slots] = self.seating(ids)
+        seated, options = self.seating(ids), None
+        if self.lost is not None:
+            self.deal[slots], seated = self.lost.draw(ids, seated)
+            options = {"deal": self.deal[slots]}
+        self.seated[slots] = seated
         self.match[slots], self.began[slots] = ids, self.update
+        self._overlook(slots)
         with self.phases(SIMULATE):
-            self.game.start(slots, ids)
+            self.game.start(slots, ids, options)
         if self._hooks.stateful:
             self._hooks.started(slots, self.seated[slots], ids)
+
+    def _overlook(self, slots: NDArray[Any]) -> None:
+        if isinstance(self.game, Overlooks):
+            numbers = np.minimum(self.seated[slots], len(self._unread) - 1)
+            self.game.overlook(slots, self._unread[numbers])
 
     def _step(self) -> NDArray[np.int32]:
         """Let everybody answer what is ready; return the slots whose match ended."""
@@ -379,10 +401,13 @@ class Collector:
         broken = reduce(np.logical_or, self.game.cut_off.take(over, 0).T)
         slots = over[~broken]
         if len(slots):
+            seated, returns = self.seated.take(slots, 0), self.game.returns.take(slots, 0)
+            if self.lost is not None:
+                self.lost.note(self.deal.take(slots), seated, returns)
             self.tally.add(
-                self.seated.take(slots, 0),
+                seated,
                 self.game.place.take(slots, 0).astype(np.int32),
-                self.game.returns.take(slots, 0).astype(np.float32),
+                returns.astype(np.float32),
                 self.match.take(slots),
                 self.began.take(slots),
             )

@@ -100,6 +100,10 @@ class Rollouts:
     stagger: int | None = None
     """Mode stream: the first matches begin spread over so many steps, so that the slots are not
     all at the same point of their matches. None: all at once."""
+    lost_again: float | None = None
+    """A curriculum over teams, cards or maps: this share of the matches takes up a deal, with which
+    the learner lately lost to somebody else, again from the same seat. Matches keep their other
+    opponents. Only in games whose chance a deal fixes; none: never."""
     draw: float | None = None
     """What a match that nobody won (all seats share the place) is worth to each seat while
     learning, in place of what the game says; none: what the game says. Scores stay as they are."""
@@ -112,6 +116,11 @@ class Rollouts:
             raise SettingsError(
                 f"rollouts.stagger is {self.stagger} and rollouts.mode {self.mode}; give at least "
                 "1 with mode stream, or leave it out."
+            )
+        if self.lost_again is not None and not 0 < self.lost_again < 1:
+            raise SettingsError(
+                f"rollouts.lost_again is {self.lost_again}; give a share between 0 and 1, or leave "
+                "it out."
             )
         scale = parse_schedule(self.shaping_scale)
         if scale.initial() or scale.needs():

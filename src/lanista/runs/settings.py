@@ -182,21 +182,7 @@ class RunSettings:
                 f"learner_updates is {self.learner_updates} without a replay; set replay.size, or "
                 "learning.epochs to go over the same data again."
             )
-        if self.learning.rnad and (self.rollouts.streaming or self.replay.size):
-            raise SettingsError(
-                "learning.eta needs whole matches; set rollouts.mode to matches, replay.size to 0."
-            )
-        if self.learning.rnad and self.league is not None:
-            raise SettingsError("learning.eta needs self-play alone; leave out the league.")
-        if self.learning.rnad and self.opponents != (SELF,):
-            raise SettingsError(
-                "learning.eta needs both seats' play: set rollouts.opponents to self alone."
-            )
-        if self.learning.rnad and self.rollouts.draw:
-            raise SettingsError(
-                f"learning.eta needs a game in which one wins what the other loses, and with "
-                f"rollouts.draw {self.rollouts.draw:g} both can lose; set it to null, or eta to 0."
-            )
+        self._refuse_joint()
         if self.learning.critic_output == "outcome" and self.rollouts.draw:
             raise SettingsError(
                 "learning.critic_output outcome takes a draw for 0, between a win and a loss, and "
@@ -235,6 +221,31 @@ class RunSettings:
             )
         _refuse_bounds("lr", self.learning.lr, lambda number: number >= 0, "0 or more")
         _refuse_bounds("temperature", self.learning.temperature, lambda n: n > 0, "numbers above 0")
+
+    def _refuse_joint(self) -> None:
+        """Refuse what does not go with targets that are made from both seats' decisions."""
+        if not self.learning.joint:
+            return
+        name, off = (
+            ("learning.eta", "eta to 0")
+            if self.learning.rnad
+            else ("learning.q_trace joint", "q_trace to own")
+        )
+        if self.rollouts.streaming or self.replay.size:
+            raise SettingsError(
+                f"{name} needs whole matches; set rollouts.mode to matches, replay.size to 0."
+            )
+        if self.league is not None:
+            raise SettingsError(f"{name} needs self-play alone; leave out the league.")
+        if self.opponents != (SELF,):
+            raise SettingsError(
+                f"{name} needs both seats' play: set rollouts.opponents to self alone."
+            )
+        if self.rollouts.draw:
+            raise SettingsError(
+                f"{name} needs a game in which one wins what the other loses, and with "
+                f"rollouts.draw {self.rollouts.draw:g} both can lose; set it to null, or {off}."
+            )
 
     def _refuse_frozen(self) -> None:
         """Refuse to learn from others' decisions where nothing corrects for them."""
@@ -345,7 +356,7 @@ MAY_CHANGE = (
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
 NEWER = dict.fromkeys(
-    ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger",
+    ("rollouts.draw", "game_digest", "rollouts.teacher", "rollouts.stagger", "rollouts.lost_again",
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
      "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",

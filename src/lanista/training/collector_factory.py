@@ -105,6 +105,11 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
     rollouts, learning = settings.rollouts, settings.learning
     game_settings = {"seed": settings.seed, **settings.game_settings}
     spec = registry.spec_of(settings.game, **game_settings)
+    if rollouts.lost_again and not spec.abilities.seedable:
+        raise LanistaError(
+            f"rollouts.lost_again is {rollouts.lost_again}, and {spec.name} cannot deal a match "
+            "again; leave it out."
+        )
     teacher = None
     if learning.needs("teacher") and rollouts.teacher:
         bot = registry.make_bot(settings.game, rollouts.teacher, spec, settings.seed)
@@ -121,6 +126,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         stagger=rollouts.stagger or 0,
         keep_opponents=learning.by_matchup,
         keep_frozen=bool(rollouts.learn_from_frozen),
+        lost_again=rollouts.lost_again or 0.0,
     )
 
 

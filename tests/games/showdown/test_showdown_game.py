@@ -189,6 +189,35 @@ def test_mirrored_seats_have_the_same_team(new: Make) -> None:
     ]
 
 
+def test_random_teams_are_mirrored_in_half_of_a_mixed_games_matches(new: Make) -> None:
+    game = new(24, format=SINGLES, mode="mixed")
+    game.start(range(24), range(24))
+    seeds = [game.match_in(slot).setup.team_seeds for slot in range(24)]
+    assert 4 < sum(pair is not None and pair[0] == pair[1] for pair in seeds) < 20
+
+
+def test_a_seat_that_nobody_watches_has_no_observation_and_all_else_is_the_same(new: Make) -> None:
+    watched, unwatched = new(4, observation=2), new(6, observation=2)
+    unwatched.overlook([0, 1, 2, 3], np.array([[False, True]] * 4))
+    bots = [player(watched, "heuristic"), player(watched, "random")]
+    for game in (watched, unwatched):
+        game.start(range(4), range(4))
+    for _ in range(6):
+        one, two = watched.decisions(), unwatched.decisions()
+        seen = one.seat == 0
+        assert (two.observation[seen] == one.observation[seen]).all()
+        assert one.observation[~seen].any(axis=1).all()
+        assert not two.observation[~seen].any()
+        assert (two.mask == one.mask).all()
+        for game, decisions in ((watched, one), (unwatched, two)):
+            rows = [np.flatnonzero(decisions.seat == seat) for seat in (0, 1)]
+            answers = [
+                bot.act(decisions, mine) for bot, mine in zip(bots, rows, strict=True) if len(mine)
+            ]
+            game.act(np.concatenate([mine for mine in rows if len(mine)]), np.concatenate(answers))
+    unwatched.overlook([0, 1, 2, 3], np.zeros((4, 2), bool))
+
+
 def test_slots_workers_and_neighbours_change_no_match(new: Make) -> None:
     alone, many = new(4), new(5, workers=2)
     bots = [player(alone, "random")] * 2

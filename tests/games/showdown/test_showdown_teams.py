@@ -12,7 +12,16 @@ from showdown_play import needs_simulator
 from lanista.games.contract import GameError
 from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.sim.battles import Battles
-from lanista.games.showdown.teams.pool import BUILT_IN, EXAMPLES, Pool, Team, load_pool, pool_folder
+from lanista.games.showdown.teams.pool import (
+    BUILT_IN,
+    EXAMPLES,
+    Part,
+    Pool,
+    Team,
+    load_pool,
+    load_pools,
+    pool_folder,
+)
 from lanista.games.streams import Stream
 
 RECIPES = Path(__file__).parents[3] / "recipes"
@@ -46,6 +55,45 @@ def test_mirrored_teams_are_equal_and_crossed_ones_differ() -> None:
     }
     assert set(drawn(1, "cross")) == {("t0", "t0")}
     assert drawn(3, "cross") == drawn(3, "cross")
+
+
+def test_mixed_teams_are_mirrored_and_crossed_alike_often() -> None:
+    mirrored = [first == second for first, second in drawn(5, "mixed")]
+    assert 0.4 < sum(mirrored) / len(mirrored) < 0.6
+
+
+def test_both_teams_of_a_battle_come_from_one_part_as_often_as_its_weight_says() -> None:
+    teams = tuple(Team(f"t{at}", f"packed{at}") for at in range(6))
+    parts = (Part(0, 2, 1), Part(2, 6, 3))
+    pool = Pool("gen9vgc2025regi", teams, {}, parts)
+    pairs = [pool.draw(Stream.keyed(1, match, 0, "chance")) for match in range(2000)]
+    of_first = [(first in teams[:2], second in teams[:2]) for first, second in pairs]
+    assert all(one == two for one, two in of_first)
+    assert 0.22 < sum(one for one, _ in of_first) / len(pairs) < 0.28
+    assert {team for pair in pairs for team in pair} == set(teams)
+
+
+@needs_simulator
+def test_several_pools_are_read_with_their_weights_and_judged_once(
+    battles: Battles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.txt").write_text((pool_folder("held-out") / "sun.txt").read_text() + "\n")
+    path = f"{tmp_path}=3,two=1"
+    pool = load_pools(path, "gen9vgc2025regi", battles)
+    assert [team.name for team in pool.teams][0] == "own"
+    assert pool.parts == (Part(0, 1, 3), Part(1, len(pool.teams), 1))
+    monkeypatch.setattr(battles, "validate", lambda *_: pytest.fail("asked again"))
+    assert load_pools(path, "gen9vgc2025regi", battles) == pool
+    monkeypatch.undo()
+    (tmp_path / "own.txt").write_text("")
+    with pytest.raises(GameError, match="No team"):
+        load_pools(path, "gen9vgc2025regi", battles)
+
+
+@pytest.mark.parametrize("path", ["two=0", "two=1,held-out", "=2", "two=half"])
+def test_a_weight_that_cannot_be_read_is_refused(path: str) -> None:
+    with pytest.raises(GameError, match="FOLDER=WEIGHT"):
+        load_pools(path, "gen9vgc2025regi", None)  # type: ignore[arg-type]
 
 
 def test_an_unknown_mode_or_format_is_refused() -> None:

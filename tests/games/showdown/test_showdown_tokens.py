@@ -20,7 +20,7 @@ from lanista.games.showdown.formats import format_named
 from lanista.games.showdown.game import Showdown
 from lanista.games.showdown.install import HERE, find, find_node
 from lanista.games.showdown.observation.description import describe, observation_of
-from lanista.games.showdown.observation.matchups import LEAST_ROLL, Matchups
+from lanista.games.showdown.observation.matchups import Matchups
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.likely import likely
 from lanista.games.showdown.protocol.tracker import Tracker
@@ -28,6 +28,7 @@ from lanista.games.showdown.protocol.traits import TRAITS, traits
 from lanista.games.showdown.protocol.vocabulary import dex
 from lanista.games.showdown.scripted.damage import (
     FIXED,
+    LEAST_ROLL,
     MEAN_ROLL,
     Fighter,
     Ground,

@@ -20,11 +20,11 @@ ENTRY = Entry(
         "team_pool_path": Setting(
             "",
             "A folder of PokePaste files, or a pool that comes along: two (also empty), held-out, "
-            "final.",
+            "final; several with weights as made=9,two=1.",
             in_files=("", *BUILT_IN),
         ),
         "mode": Setting(
-            "mirror", "Whether both seats get one team or each its own.", choices=MODES
+            "mirror", "Whether both seats get one team, each its own, or either.", choices=MODES
         ),
         "observation": Setting(
             1, "What a seat is shown: 1, or 2 with tokens that choices point at.", choices=(1, 2)

@@ -130,6 +130,10 @@ class Showdown:
         self._begin(new_matches)
         self._leave(previous)
 
+    def overlook(self, slots: Any, unread: NDArray[np.bool_]) -> None:
+        """Leave out observations of the seats in `unread`, `[slots, seats]`."""
+        self._tables.unread[read_slots(slots, self.slots)] = unread
+
     def decisions(self) -> Decisions:
         """Return every decision that is ready."""
         self._rows = [

@@ -27,7 +27,7 @@ def cut_there(settings: Learning, network: Network) -> bool:
     What goes by whole matches, or by a recurrent policy's own memory, is arranged by the host.
     """
     parted = settings.accumulate * settings.shards > 1 or settings.minibatches_by_noise
-    return not (settings.rnad or network.recurrent or parted)
+    return not (settings.joint or network.recurrent or parted)
 
 
 def cut(unrolls: Unrolls, minibatches: Sequence[Minibatch]) -> Iterator[Unrolls]:

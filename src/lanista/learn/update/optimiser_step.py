@@ -35,21 +35,28 @@ class Descent:
         device: torch.device,
         *,
         scaled: bool,
+        apart: bool = False,
     ) -> None:
-        """`scaled`: losses are scaled up for the gradients of fp16, and overflows skipped."""
+        """`scaled`: losses are scaled up for the gradients of fp16, and overflows skipped.
+
+        `apart`: each network has a learning rate of its own.
+        """
         self.networks = networks
         self.parameters = [p for network in networks.values() for p in network.parameters()]
-        self.optimiser = torch.optim.Adam(self.parameters, lr=1.0, betas=betas, fused=True)
+        groups = [{"params": list(network.parameters())} for network in networks.values()]
+        self.optimiser = torch.optim.Adam(
+            groups if apart else self.parameters, lr=1.0, betas=betas, fused=True
+        )
         self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
         self.late = device.type == "cuda"
         """Whether numbers are judged after an update's last step, not at once."""
         self._broken = torch.zeros((), device=device)
         """1 once a step of this update was broken: neither it nor any later one is taken."""
 
-    def begin(self, lr: float) -> None:
-        """Begin an update."""
-        for group in self.optimiser.param_groups:
-            group["lr"] = lr
+    def begin(self, *lr: float) -> None:
+        """Begin an update with this learning rate, or with one for each network."""
+        for group, rate in zip(self.optimiser.param_groups, lr, strict=True):
+            group["lr"] = rate
         self._broken = torch.zeros_like(self._broken)
 
     def refuse_broken(self, log: Mapping[str, float], terms: Collection[str], update: int) -> None:

@@ -11,11 +11,13 @@ from torch import Tensor
 
 from lanista.errors import LanistaError
 from lanista.learn import returns
+from lanista.learn.joint_returns import corrected, joint_retrace
 from lanista.learn.loss_terms import LossInputs
 from lanista.learn.losses import advantages, outcome_classes
 from lanista.learn.rnad import (
     between_own,
     log_policy_ratio,
+    one_head,
     transform_own_rewards,
     two_player_vtrace,
 )
@@ -48,8 +50,12 @@ def loss_inputs(
     forward: Forward,
     references: dict[str, Tensor],
     weights: dict[str, float],
+    alike: Tensor | None = None,
 ) -> LossInputs:
-    """Return all that the terms of the loss may look at; no target carries a gradient."""
+    """Return all that the terms of the loss may look at; no target carries a gradient.
+
+    `alike` `[N]` numbers rows of which a seat's view and mask are equal; None: they are unknown.
+    """
     unrolls = batch.unrolls
     everything = returns.unpadded(forward.value)
     inputs = LossInputs(
@@ -77,7 +83,9 @@ def loss_inputs(
     )
     batch = batch.to_the_end
     steps = Steps.of(batch, settings.gamma)
-    if settings.rnad:
+    if settings.q_trace == "joint":
+        inputs = _joint_q(inputs, batch, forward, alike)
+    elif settings.rnad:
         inputs = _rnad(inputs, steps, batch, forward)
     else:
         inputs = MAKE[settings.policy](inputs, steps, batch, forward)
@@ -151,8 +159,14 @@ def _neurd(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> 
     choice is Q(a) − Σ_i α_i log(π(a)/ρ_i(a)).
     """
     inputs = _all_action(inputs, steps, batch, forward)
+    value = _pulled(inputs, forward.critic)
+    advantage = advantages(inputs.heads, inputs.log_probs, value, inputs.mask)
+    return replace(inputs, q_advantage=advantage)
+
+
+def _pulled(inputs: LossInputs, value: Tensor) -> Tensor:
+    """Return the value of every choice with the pulls of the regularisers on it."""
     heads, mask = inputs.heads, inputs.mask
-    value = forward.critic
     for name in PULLS:
         if inputs.weights.get(name):
             reference = (
@@ -162,7 +176,53 @@ def _neurd(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> 
             )
             ratio = log_policy_ratio(inputs.log_probs, reference, mask)
             value = value - inputs.weights[name] * ratio
-    return replace(inputs, q_advantage=advantages(heads, inputs.log_probs, value, mask))
+    return value
+
+
+def _joint_q(
+    inputs: LossInputs, batch: Batch, forward: Forward, alike: Tensor | None
+) -> LossInputs:
+    """Q learns Retrace(λ) over both seats; the policy gets the advantage of every choice.
+
+    Rows that look alike to their seat have one advantage, their mean: what is clipped or gated
+    afterwards would otherwise be cut row by row, and a mean of clipped values is biased.
+    """
+    _refuse_partial(batch)
+    one_head(inputs.heads)
+    settings, joint, mask = inputs.settings, batch.joint, inputs.mask
+    q = forward.critic.masked_fill(~mask, 0.0)
+    cost = torch.zeros_like(q)
+    if settings.rnad:
+        ratio = log_policy_ratio(inputs.log_probs, inputs.references["rnad"], mask)
+        cost = settings.eta * ratio
+    estimates = joint_retrace(
+        joint.steps(q),
+        joint.steps(inputs.acting),
+        joint.steps(inputs.chosen - inputs.behaviour),
+        joint.steps(cost),
+        joint.steps(inputs.action),
+        joint.steps(batch.tensor("reward")),
+        joint.steps(batch.tensor("seat")),
+        joint.index >= 0,
+        lam=settings.lam,
+        c_clip=settings.c_clip,
+    )
+    target = joint.rows(estimates.target)
+    clip = settings.importance_clip
+    value = corrected(q, inputs.action, target, inputs.behaviour, clip=clip)
+    value = _pulled(inputs, _mean_of_alike(value, alike) - cost)
+    advantage = advantages(inputs.heads, inputs.acting, value, mask)
+    return replace(inputs, value_target=target, q_advantage=advantage)
+
+
+def _mean_of_alike(values: Tensor, alike: Tensor | None) -> Tensor:
+    """Return the mean of `values` `[N, choices]` over rows that are alike, for each of them."""
+    if alike is None or not len(alike):
+        return values
+    groups = int(alike.max()) + 1
+    sums = values.new_zeros((groups, values.shape[1])).index_add_(0, alike, values)
+    counts = torch.bincount(alike, minlength=groups).clamp(min=1)
+    return (sums / counts[:, None]).index_select(0, alike)
 
 
 def _rnad(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
@@ -244,7 +304,7 @@ def _outcome(batch: Batch, forward: Forward, steps: Steps) -> Tensor:
 
 def scales(settings: Learning) -> bool:
     """Whether a row's advantage depends on the other rows of its step."""
-    sampled = settings.policy in ("ppo", "vtrace")
+    sampled = settings.policy in ("ppo", "vtrace") and settings.q_trace == "own"
     return sampled and (settings.normalise_advantages or settings.keep_advantages < 1)
 
 

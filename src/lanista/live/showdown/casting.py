@@ -22,7 +22,7 @@ from lanista.games.showdown.observation.token_fields import VERSION
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.usage import read_usage
 from lanista.games.showdown.sim.battles import Battles
-from lanista.games.showdown.teams.pool import Pool, Team, load_pool, pool_folder
+from lanista.games.showdown.teams.pool import Pool, Team, load_pools
 from lanista.games.trusted_names import refuse_settings
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.nets.files.champions import champion_names, policy_file
@@ -174,7 +174,7 @@ def read_teams(
         if file is not None:
             brought: tuple[Team, ...] = (_read_team(file, format, battles),)
         else:
-            team_pool = load_pool(pool_folder(pool or ""), format.name, battles)
+            team_pool = load_pools(pool or "", format.name, battles)
             brought = team_pool.teams
         belief = read_belief(format, belief_pool, battles, usage)
     believed = belief_pool if usage is None else str(usage)
@@ -188,7 +188,7 @@ def read_belief(
     if usage is not None:
         return Belief((), read_usage(usage))
     try:
-        believed = load_pool(pool_folder(belief_pool), format.name, battles)
+        believed = load_pools(belief_pool, format.name, battles)
     except GameError as error:
         raise LanistaError(
             f"{str(error).rstrip('.')}; the policy believes in those teams: name a pool with "

@@ -62,7 +62,7 @@ def own_traits(item: str, ability: str, moves: tuple[str, ...]) -> Written:
     return _all_traits({item: 1.0}, {ability: 1.0}, {}, moves)
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 14)
 def foe_traits(likely: Likely, moves: tuple[str, ...]) -> Written:
     """Return the same of an opponent's, as chances."""
     return _all_traits(likely.items, likely.abilities, likely.moves, moves)
@@ -87,9 +87,15 @@ def _all_traits(
 def _mean(shares: Mapping[str, float], rows: Mapping[str, tuple[int, ...]], length: int) -> Written:
     total = np.zeros(length)
     for name, share in shares.items():
-        if name in rows:
-            total += share * np.array(rows[name])
+        row = rows.get(name)
+        if row is not None:
+            total += share * _as_array(row)
     return np.rint(total).astype(np.int16)
+
+
+@lru_cache(maxsize=1 << 10)
+def _as_array(row: tuple[int, ...]) -> NDArray[np.float64]:
+    return np.array(row, np.float64)
 
 
 def _has(unseen: Mapping[str, float], moves: Iterable[str]) -> Written:
@@ -98,13 +104,14 @@ def _has(unseen: Mapping[str, float], moves: Iterable[str]) -> Written:
     for move, chance in unseen.items():
         for name in abilities_of_move(move):
             chances[name] += chance
-    return np.array(
-        [CERTAIN if name in certain else round(CERTAIN * min(1.0, chances[name])) for name in HAS],
-        np.int16,
-    )
+    numbers = [
+        CERTAIN if name in certain else round(CERTAIN * min(1.0, chance))
+        for name, chance in chances.items()
+    ]
+    return np.array(numbers, np.int16)
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 14)
 def likely_numbers(likely: Likely) -> list[int]:
     """Return the likeliest unseen moves, items and Tera types as numbers, then their chances."""
     tables = dex()

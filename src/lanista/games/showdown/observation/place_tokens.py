@@ -6,7 +6,7 @@ group. Places are never named by number, so that left and right have no meaning 
 
 from __future__ import annotations
 
-from lanista.games.showdown.observation.fields import PARTY, REQUEST_FLAGS
+from lanista.games.showdown.observation.fields import PARTY
 from lanista.games.showdown.observation.token_fields import REMEMBERED_TURNS
 from lanista.games.showdown.protocol.battle_state import (
     OWN,
@@ -35,7 +35,6 @@ MOST = 20
 _VOLATILE = {name: at for at, name in enumerate(VOLATILES)}
 _WEATHER = {"": 0} | {name: at for at, name in enumerate(WEATHERS, 1)}
 _TERRAIN = {"": 0} | {name: at for at, name in enumerate(TERRAINS, 1)}
-_NO_FLAGS = [0] * len(REQUEST_FLAGS)
 _NO_CONDITIONS = [0] * len(SIDE_CONDITIONS)
 _NO_TURN = [0] * 8
 NOBODY, ITSELF, ITS_ALLY, OTHER_SIDE = range(4)
@@ -57,6 +56,17 @@ def place_numbers(battle: Known, place: Place, *, locked: bool) -> Token:
         *(int(name in place.single) for name in SINGLE),
         *volatiles,
     ]
+
+
+def lately_seen(battle: Known) -> set[Mon]:
+    """Return the Pokémon that did something or were hurt in the turns that are remembered."""
+    seen: set[Mon] = set()
+    for events in (battle.events, battle.earlier)[:REMEMBERED_TURNS]:
+        for event in events:
+            seen.update(event.hurt)
+            if event.mon is not None:
+                seen.add(event.mon)
+    return seen
 
 
 def memory_numbers(battle: Known, mon: Mon, side: int) -> Token | None:
@@ -99,10 +109,8 @@ def _aim(event: Event, half: int) -> int:
     return ITS_ALLY if (event.target < half) == (event.actor < half) else OTHER_SIDE
 
 
-def request_flags(own: Own, mon: OwnMon, at: int, places: int) -> Token:
+def request_flags(own: Own, mon: OwnMon, at: int) -> Token:
     """Return what the request says of a Pokémon on the field."""
-    if at >= places:
-        return _NO_FLAGS
     active = own.active[at] if at < len(own.active) else {}
     forced = at < len(own.forced) and own.forced[at]
     return [

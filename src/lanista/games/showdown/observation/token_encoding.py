@@ -24,12 +24,7 @@ from lanista.games.showdown.observation.fields import (
     PARTY,
     STATUSES,
 )
-from lanista.games.showdown.observation.matchups import (
-    Matchups,
-    knock_out,
-    thousandths,
-    threat_share,
-)
+from lanista.games.showdown.observation.matchups import Matchups, thousandths
 from lanista.games.showdown.observation.mon_traits import foe_traits, likely_numbers, own_traits
 from lanista.games.showdown.observation.move_tokens import MoveWriter
 from lanista.games.showdown.observation.place_tokens import (
@@ -45,7 +40,13 @@ from lanista.games.showdown.protocol.likely import likely
 from lanista.games.showdown.protocol.requests import PREVIEW, Own, OwnMon
 from lanista.games.showdown.protocol.speeds import bounds
 from lanista.games.showdown.protocol.vocabulary import NONE, UNKNOWN, Dex, dex, number_of
-from lanista.games.showdown.scripted.damage import Fighter, guessed_stats
+from lanista.games.showdown.scripted.damage import guessed_stats
+from lanista.games.showdown.scripted.reckoning import (
+    Sheet,
+    arsenal,
+    versus_team,
+    write_versus_foe,
+)
 
 Token = list[int]
 Written = NDArray[np.int16]
@@ -63,6 +64,7 @@ class TokenWriter:
         self._place = names.index("on_field")
         self._memory = names.index("turn1_kind")
         self._after = names.index("asked_can_tera")
+        self._versus = names.index("best_on1")
         widths = (
             len(names),
             len(token_fields.foe_columns(places)),
@@ -116,24 +118,25 @@ class TokenWriter:
         key = (fate, lost, slept, types)
         if mon.written[0] != key:
             mon.written = key, self._own_static(mon, fate, lost, slept, types)
-        out[: self._place] = mon.written[1]
-        fighter = matchups.party[at] if at < len(matchups.party) else None
-        out[_PACE] = min(round(matchups.paces[at]), 2000) if fighter is not None else 0
+        head, named = mon.written[1]
+        out[:_HEAD] = head
+        out[_HEAD : self._place] = named
+        if at < len(matchups.sheets) and matchups.sheets[at] is not None:
+            out[_PACE] = min(round(matchups.paces[at]), 2000)
         if place is not None and place.mon is not None and not mon.fainted:
             locked = "choice" in mon.item and bool(place.last_move)
             out[self._place : self._memory] = place_numbers(battle, place, locked=locked)
-        if public_mon is not None:
+        if public_mon is not None and public_mon in matchups.lately_seen:
             memory = memory_numbers(battle, public_mon, OWN)
             if memory is not None:
                 out[self._memory : self._after] = memory
-        out[self._after :] = (
-            *request_flags(own, mon, at, self.places),
-            *self._own_versus(own, matchups, at, mon),
-        )
+        if at < self.places:
+            out[self._after : self._versus] = request_flags(own, mon, at)
+        self._write_own_versus(own, matchups, at, mon, out[self._versus :])
 
     def _own_static(
         self, mon: OwnMon, fate: int, lost: str, slept: int, types: tuple[str, ...]
-    ) -> Written:
+    ) -> tuple[Written, Written]:
         dex_entry = self._dex.species_of(mon.species)
         if not types:
             types = (mon.tera,) if mon.terastallized and mon.tera != "stellar" else dex_entry.types
@@ -146,40 +149,32 @@ class TokenWriter:
             *(mon.hp, mon.level, mon.most, *mon.stats),
             *(0, int(mon.terastallized), min(slept, MOST), int(bool(lost))),
         ]
-        named = own_traits(mon.item, mon.ability, tuple(mon.moves))
-        return np.concatenate([np.array(head, np.int16), named])
+        return np.array(head, np.int16), own_traits(mon.item, mon.ability, tuple(mon.moves))
 
-    def _own_versus(self, own: Own, matchups: Matchups, at: int, mon: OwnMon) -> Token:
-        fighter = matchups.party[at] if at < len(matchups.party) else None
-        if fighter is None:
-            return [0] * (7 * self.places + 4)
-        moves = tuple(mon.moves)
+    def _write_own_versus(
+        self, own: Own, matchups: Matchups, at: int, mon: OwnMon, out: Written
+    ) -> None:
+        sheet = matchups.sheets[at] if at < len(matchups.sheets) else None
+        if sheet is None:
+            return
+        moves, air, turned = arsenal(tuple(mon.moves)), matchups.air, sheet
         active = own.active[at] if at < len(own.active) else {}
-        turned = fighter.turned(mon.tera) if active.get("canTerastallize") else fighter
-        numbers: Token = []
+        if active.get("canTerastallize"):
+            turned = Sheet(sheet.fighter.turned(mon.tera))
         total = 0.0
-        for foe in matchups.foes:
-            if foe is None:
-                numbers += (0, 0, 0, 0, 0, 0, 0)
-                continue
-            best = matchups.best(fighter, moves, foe.fighter)
-            danger = matchups.threat(foe, fighter)
-            total += danger
-            numbers += (
-                thousandths(best),
-                thousandths(danger),
-                thousandths(danger if turned is fighter else matchups.threat(foe, turned)),
-                thousandths(matchups.likely_threat(foe, fighter)),
-                round(1000 * knock_out(best, foe.fighter)),
-                round(1000 * matchups.acts_before(matchups.paces[at], foe)),
-                int(matchups.is_faster(at, foe)),
-            )
-        best_on_team, danger_of_team = _versus_team(matchups, fighter, moves)
-        return [
-            *numbers,
+        for column, foe in enumerate(matchups.foes):
+            if foe is not None:
+                total += write_versus_foe(
+                    *(sheet, turned, moves, foe.sheet, foe.shown, foe.likely, air),
+                    matchups.acts_before(matchups.paces[at], foe),
+                    matchups.is_faster(at, foe),
+                    out[_VERSUS * column : _VERSUS * (column + 1)],
+                )
+        best_on_team, danger_of_team = versus_team(sheet, moves, matchups.team, air)
+        out[_VERSUS * self.places :] = (
             *(thousandths(total), thousandths(best_on_team), thousandths(danger_of_team)),
-            int(total >= max(fighter.hp, 0.01)),
-        ]
+            int(total >= max(sheet.fighter.hp, 0.01)),
+        )
 
     def _write_moves(self, battle: Known, own: Own, matchups: Matchups, out: Written) -> None:
         if own.kind == PREVIEW:
@@ -213,7 +208,7 @@ class TokenWriter:
             if mon is None:
                 continue
             fate = _fate(mon, place, side, all_known)
-            self._write_foe(battle, mon, place, fate, belief, out[row])
+            self._write_foe(battle, mon, place, fate, belief, matchups.lately_seen, out[row])
         for row in range(len(order), side.size or PARTY):
             if not side.previewed and row < PARTY:
                 out[row, :_HEAD] = _HIDDEN
@@ -226,6 +221,7 @@ class TokenWriter:
         place: Place | None,
         fate: int,
         belief: Belief | None,
+        lately: set[Mon],
         out: Written,
     ) -> None:
         types = place.current_types() if place is not None else ()
@@ -238,14 +234,16 @@ class TokenWriter:
         )
         if mon.written[0] != key:
             mon.written = key, self._foe_static(mon, fate, types, ability, forme, belief)
-        static, likely_part = mon.written[1]
-        out[: self._place] = static
+        head, named, likely_part = mon.written[1]
+        out[:_HEAD] = head
+        out[_HEAD : self._place] = named
         if place is not None and mon.hp > 0:
             locked = "choice" in (mon.item or "") and bool(place.last_move)
             out[self._place : self._memory] = place_numbers(battle, place, locked=locked)
-        memory = memory_numbers(battle, mon, FOE)
-        if memory is not None:
-            out[self._memory : self._after] = memory
+        if mon in lately:
+            memory = memory_numbers(battle, mon, FOE)
+            if memory is not None:
+                out[self._memory : self._after] = memory
         out[self._after : self._after + len(likely_part)] = likely_part
 
     def _foe_static(
@@ -256,8 +254,8 @@ class TokenWriter:
         ability: str,
         forme: str,
         belief: Belief | None,
-    ) -> tuple[Written, Written]:
-        tables, chances = self._dex, likely(mon, belief)
+    ) -> tuple[Written, Written, Written]:
+        tables, chances, moves = self._dex, likely(mon, belief), tuple(mon.moves)
         dex_entry = tables.species_of(forme or mon.species)
         if not types:
             turned = mon.terastallized and mon.tera and mon.tera != "stellar"
@@ -269,14 +267,14 @@ class TokenWriter:
             dex_entry.number,
             UNKNOWN if mon.item is None else self._item(mon.item),
             number_of(tables.abilities, ability) if ability else UNKNOWN,
-            *self._sorted_moves(list(mon.moves), UNKNOWN),
+            *self._sorted_moves(moves, UNKNOWN),
             *(fate, _STATUS.get(mon.status, 0), *self._types(types)),
             number_of(tables.types, mon.tera) if mon.tera else UNKNOWN,
             *(mon.hp, mon.level, most_hp, *stats),
             *(0, int(mon.terastallized), min(mon.slept, MOST), int(bool(mon.lost_item))),
         ]
-        static = np.concatenate([np.array(head, np.int16), foe_traits(chances, tuple(mon.moves))])
-        return static, np.array([*bounds(mon), *likely_numbers(chances)], np.int16)
+        likely_part = np.array([*bounds(mon), *likely_numbers(chances)], np.int16)
+        return np.array(head, np.int16), foe_traits(chances, moves), likely_part
 
     def _write_foe_versus(
         self, matchups: Matchups, party: Written, moves: Written, out: Written
@@ -321,6 +319,8 @@ class TokenWriter:
 
 _NAMES = [name for name, _, _ in token_fields.own_columns(2)]
 _PACE = _NAMES.index("pace")
+_VERSUS = _NAMES.index("best_on2") - _NAMES.index("best_on1")
+"""Columns on each opponent on the field."""
 _HEAD = _NAMES.index("lost_item") + 1
 _UNKNOWN = {"species", "item", "ability", "type1", "type2", "tera"} | {
     f"move{at}" for at in range(1, MOVES + 1)
@@ -330,18 +330,6 @@ _HIDDEN = [
     for name in _NAMES[:_HEAD]
 ]
 """A Pokémon of which nothing is known but that it is there."""
-
-
-def _versus_team(
-    matchups: Matchups, fighter: Fighter, moves: tuple[str, ...]
-) -> tuple[float, float]:
-    """Return what a Pokémon does to a team that is shown, and what that threatens: means."""
-    team, ground = matchups.team, matchups.ground
-    if not team:
-        return 0.0, 0.0
-    best = sum(min(1.0, matchups.best(fighter, moves, foe)) for foe, _ in team)
-    danger = sum(min(1.0, threat_share(shown, foe, fighter, ground)) for foe, shown in team)
-    return best / len(team), danger / len(team)
 
 
 def _shown_order(side: Side, places: int) -> list[tuple[Mon | None, Place | None]]:

@@ -37,7 +37,7 @@ class Mon:
     __slots__ = (
         *("name", "species", "base", "level", "gender", "hp", "status", "slept", "appeared"),
         *("item", "lost_item", "brought", "ability", "tera", "terastallized", "moves"),
-        *("speed_low", "speed_high", "written"),
+        *("speed_low", "speed_high", "written", "reckoned"),
     )
 
     def __init__(self, name: str, species: str, level: int, gender: str) -> None:
@@ -71,6 +71,8 @@ class Mon:
         """The upper bound; 0 while there is none."""
         self.written: tuple[Any, Any] = (None, None)
         """What an observation was last made of and how it was written, to be used again."""
+        self.reckoned: tuple[Any, Any] = (None, None)
+        """The same for what it is reckoned with as."""
 
     def show_item(self, item: str) -> None:
         """Know what it has been holding all along, unless more is known already."""

@@ -80,7 +80,12 @@ class Belief:
 
     def agreeing(self, seen: Seen) -> list[Set]:
         """Return the sets of a species that agree with everything revealed."""
-        return [mon_set for mon_set in self.sets_of(seen.base) if _agrees(mon_set, seen)]
+        moves = frozenset(seen.moves)
+        return [
+            mon_set
+            for mon_set in self.sets_of(seen.base)
+            if moves.issubset(mon_set.moves) and _agrees(mon_set, seen)
+        ]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -114,9 +119,9 @@ def _worked_out(belief: Belief, seen: Seen) -> tuple[int, ...]:
 
 
 def _agrees(mon_set: Set, seen: Seen) -> bool:
+    """Return whether a set has what was revealed beside moves."""
     return (
         (not seen.brought or seen.brought == mon_set.item)
-        and set(seen.moves) <= set(mon_set.moves)
         and (not seen.tera or seen.tera == mon_set.tera)
         and (not seen.ability or seen.ability == mon_set.ability)
     )

@@ -43,7 +43,7 @@ def likely(mon: Mon, belief: Belief | None) -> Likely:
     return _likely(seen_of(mon), belief)
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 14)
 def _likely(seen: Seen, belief: Belief | None) -> Likely:
     agreeing = belief.agreeing(seen) if belief is not None else ()
     mixed = _mixed(_prior(seen.species, seen.base, belief), agreeing)
@@ -82,18 +82,19 @@ def _blend(usual: Shares, general: Shares, surprise: float) -> Shares:
 def _mixed(prior: Usage, agreeing: Sequence[Set]) -> Usage:
     total = PRIOR_SETS + len(agreeing)
     return Usage(
-        _counted(prior.items, [[one.item] for one in agreeing], total),
-        _counted(prior.abilities, [[one.ability] for one in agreeing], total),
-        _counted(prior.teras, [[one.tera] for one in agreeing], total),
-        _counted(prior.moves, [list(one.moves) for one in agreeing], total),
+        _counted(prior.items, [one.item for one in agreeing], total),
+        _counted(prior.abilities, [one.ability for one in agreeing], total),
+        _counted(prior.teras, [one.tera for one in agreeing], total),
+        _counted(prior.moves, [move for one in agreeing for move in one.moves], total),
     )
 
 
-def _counted(prior: Shares, brought: list[list[str]], total: int) -> Shares:
+def _counted(prior: Shares, brought: list[str], total: int) -> Shares:
     shares = {name: PRIOR_SETS * share / total for name, share in prior.items()}
-    for names in brought:
-        for name in filter(None, names):
-            shares[name] = shares.get(name, 0.0) + 1 / total
+    one = 1 / total
+    for name in brought:
+        if name:
+            shares[name] = shares.get(name, 0.0) + one
     return shares
 
 

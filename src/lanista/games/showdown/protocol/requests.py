@@ -33,13 +33,15 @@ class OwnMon:
             "commanding",
             "reviving",
         ),
-        *("pp", "disabled", "entry", "written"),
+        *("pp", "disabled", "entry", "written", "reckoned"),
     )
 
     def __init__(self, entry: dict[str, Any]) -> None:
         self.entry = entry
         self.written: tuple[Any, Any] = (None, None)
         """What an observation was last made of and how it was written, to be used again."""
+        self.reckoned: tuple[Any, Any] = (None, None)
+        """The same for what it is reckoned with as."""
         self.name = entry["ident"].partition(": ")[2]
         self.species, self.level, self.gender = read_details(entry["details"])
         self.hp, self.points, self.most, self.status = read_condition(entry["condition"])

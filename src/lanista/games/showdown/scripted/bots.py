@@ -21,8 +21,8 @@ from lanista.games.showdown.protocol.battle_state import FOE
 from lanista.games.showdown.protocol.requests import FORCED, PREVIEW
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.protocol.vocabulary import dex
-from lanista.games.showdown.scripted.bot_view import foe_fighter, foes, ground_of, own_fighter
-from lanista.games.showdown.scripted.damage import Fighter, Ground, expected_share, hit_chance
+from lanista.games.showdown.scripted.bot_view import Standing, air_of, foe_sheet, foes, own_sheet
+from lanista.games.showdown.scripted.reckoning import Air, Sheet, arsenal, best, hit_chance, share
 from lanista.games.streams import Stream
 
 Values = NDArray[np.float64]
@@ -38,6 +38,7 @@ class SightBot:
 
     name = ""
     version = 1
+    reads_observation = False
 
     def __init__(self, spec: Spec, seed: int) -> None:
         self.spec, self.seed = spec, seed
@@ -125,72 +126,67 @@ class Damage(SightBot):
 
     def value_party(self, tracker: Tracker) -> list[float]:
         """Return the mean over the opponent's team of the best attack on each."""
-        ground, battle = ground_of(tracker), tracker.battle
-        against = [foe_fighter(battle, mon) for mon in battle.sides[FOE].mons]
-        return [self._prowess(tracker, at, against, ground) for at in range(len(tracker.own.party))]
+        air, battle = air_of(tracker), tracker.battle
+        against = [foe_sheet(battle, mon) for mon in battle.sides[FOE].mons]
+        return [self._prowess(tracker, at, against, air) for at in range(len(tracker.own.party))]
 
     def value_slot(self, tracker: Tracker, slot: int, worth: Values, harm: Values) -> None:
         """Value moves by their damage, and whom to bring in by what it could do."""
-        ground, standing = ground_of(tracker), foes(tracker)
-        against = [foe.fighter for foe in standing if foe]
-        fighter = own_fighter(tracker, slot)
+        air, standing = air_of(tracker), foes(tracker)
+        against = [foe.sheet for foe in standing if foe]
+        own = own_sheet(tracker, slot)
+        users = {"": own}
         for option in options_of(tracker, slot):
             worth[option.order] = max(worth[option.order], 0.0)
             if option.kind == SWITCH:
                 forced = tracker.own.kind == FORCED
-                prowess = self._prowess(tracker, option.party, against, ground)
+                prowess = self._prowess(tracker, option.party, against, air)
                 worth[option.order] = prowess + (0.0 if forced else self.out_of_reach - 0.5)
             elif option.kind == PASS:
                 worth[option.order] = -0.1
             else:
-                self._value_move(tracker, slot, option, fighter, worth, harm)
+                if option.tera not in users:
+                    users[option.tera] = Sheet(own.fighter.turned(option.tera))
+                user = users[option.tera]
+                self._write_harm(option, user, standing, air, harm)
+                price = self.tera_cost if option.tera else 0.0
+                worth[option.order] = -price - _friendly_fire(tracker, slot, option, user, air)
 
-    def _value_move(
+    def _write_harm(
         self,
-        tracker: Tracker,
-        slot: int,
         option: Option,
-        fighter: Fighter,
-        worth: Values,
+        user: Sheet,
+        standing: list[Standing | None],
+        air: Air,
         harm: Values,
     ) -> None:
-        ground, standing = ground_of(tracker), foes(tracker)
-        user = fighter.turned(option.tera) if option.tera else fighter
         there = [at for at in option.foes if standing[at]]
         spread = option.spread and len(there) + option.ally > 1
         for at in there:
             target = standing[at]
             assert target is not None
-            share = expected_share(user, option.move, target.fighter, ground, spread=spread)
-            share *= hit_chance(user, option.move, target.fighter, ground)
-            harm[option.order, at] = share if option.spread else share / len(there)
-        value = -self.tera_cost if option.tera else 0.0
-        worth[option.order] = value - self._friendly_fire(tracker, slot, option, user, ground)
+            taken = share(user, option.move, target.sheet, air, spread)
+            taken *= hit_chance(user, option.move, target.sheet, air)
+            harm[option.order, at] = taken if option.spread else taken / len(there)
 
-    def _friendly_fire(
-        self, tracker: Tracker, slot: int, option: Option, user: Fighter, ground: Ground
-    ) -> float:
-        """Return what hitting the own ally costs."""
-        if not option.ally:
-            return 0.0
-        ally = 1 - slot
-        if ally >= len(tracker.own.party) or tracker.own.party[ally].fainted:
-            return 0.0
-        target = own_fighter(tracker, ally)
-        share = expected_share(user, option.move, target, ground, spread=option.spread)
-        return float(_gain(np.array([[share]]), [target.hp])[0]) + (0 if option.foes else 0.5)
-
-    def _prowess(
-        self, tracker: Tracker, party: int, against: list[Fighter], ground: Ground
-    ) -> float:
+    def _prowess(self, tracker: Tracker, party: int, against: list[Sheet], air: Air) -> float:
         """Return the mean over opponents of the best that one of the party could do to each."""
-        fighter = own_fighter(tracker, party)
-        moves = tracker.own.party[party].moves
-        best = [
-            max((min(1.0, expected_share(fighter, m, foe, ground)) for m in moves), default=0.0)
-            for foe in against
-        ]
-        return sum(best) / len(best) if best else 0.0
+        sheet, moves = own_sheet(tracker, party), arsenal(tuple(tracker.own.party[party].moves))
+        shares = [min(1.0, best(sheet, moves, foe, air)) for foe in against]
+        return sum(shares) / len(shares) if shares else 0.0
+
+
+def _friendly_fire(tracker: Tracker, slot: int, option: Option, user: Sheet, air: Air) -> float:
+    """Return what hitting the own ally costs."""
+    if not option.ally:
+        return 0.0
+    ally = 1 - slot
+    if ally >= len(tracker.own.party) or tracker.own.party[ally].fainted:
+        return 0.0
+    target = own_sheet(tracker, ally)
+    harm = share(user, option.move, target, air, option.spread)
+    lost = float(_gain(np.array([[harm]]), [target.fighter.hp])[0])
+    return lost + (0 if option.foes else 0.5)
 
 
 def _gain(harm: Values, hp: list[float]) -> Values:

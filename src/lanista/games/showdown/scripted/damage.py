@@ -17,12 +17,18 @@ from lanista.games.showdown.protocol.vocabulary import IMMUNE, Move, dex, effect
 ATTACK, DEFENSE, SPECIAL_ATTACK, SPECIAL_DEFENSE, SPEED = range(5)
 PHYSICAL, SPECIAL = 1, 2
 """Categories of the vocabulary."""
-MEAN_ROLL = 0.925
+LEAST_ROLL, MEAN_ROLL = 0.85, 0.925
 """Damage is multiplied by 85 to 100 hundredths."""
+MOST_SHARE = 3000
+"""Shares of HP are written in thousandths and stop here."""
 SPREAD = 0.75
 CRITICAL = 1.5
 GUESSED_EFFORT = 124
 """Effort points that an opponent is taken to have in each stat: half of the most."""
+GUESSED_POWER = 85
+"""What an attack is taken to have that was not seen."""
+ENOUGH_SHOWN = 3
+"""So many moves that were shown say what a Pokémon can do; with fewer its types are guessed by."""
 GUESSED_ANSWER_POWER = 60.0
 """What moves that give back what was done to the user are taken to have."""
 
@@ -201,7 +207,7 @@ def _air(type: str, move: str, attacker: Fighter, target: Fighter, ground: Groun
         factor *= 1.3
     if ground.terrain == "mistyterrain" and type == "dragon":
         factor *= 0.5
-    if ground.terrain == "grassyterrain" and move in ("earthquake", "bulldoze", "magnitude"):
+    if ground.terrain == "grassyterrain" and move in SHAKING:
         factor *= 0.5
     return factor
 
@@ -278,6 +284,12 @@ TYPE_ITEMS = {
     **{"twistedspoon": "psychic", "silverpowder": "bug", "hardstone": "rock", "metalcoat": "steel"},
     **{"spelltag": "ghost", "dragonfang": "dragon", "fairyfeather": "fairy"},
 }
+SHAKING = frozenset(("earthquake", "bulldoze", "magnitude"))
+"""Moves that grass on the ground takes half from."""
+TYPE_CHANGING = frozenset(
+    ("terablast", "weatherball", "ivycudgel", "ragingbull", "revelationdance")
+)
+"""Moves whose type hangs on their user or on the weather."""
 AGAINST_DEFENSE = frozenset(("psyshock", "psystrike", "secretsword"))
 ALWAYS_CRITICAL = frozenset(
     ("surgingstrikes", "wickedblow", "frostbreath", "stormthrow", "flowertrick", "zippyzap")

@@ -16,10 +16,10 @@ from lanista.games.showdown.protocol.battle_state import FOE, OWN, Place
 from lanista.games.showdown.protocol.requests import FORCED
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.protocol.vocabulary import dex
-from lanista.games.showdown.scripted.bot_view import Standing, foes, ground_of, own_fighter
+from lanista.games.showdown.scripted.bot_view import Standing, air_of, foes, own_sheet
 from lanista.games.showdown.scripted.bots import Damage, Values
-from lanista.games.showdown.scripted.damage import Fighter
-from lanista.games.showdown.scripted.fighters import pace, threat
+from lanista.games.showdown.scripted.fighters import pace
+from lanista.games.showdown.scripted.reckoning import Sheet, arsenal, threat
 from lanista.games.showdown.scripted.ties import preferred
 from lanista.games.streams import Stream
 
@@ -73,12 +73,12 @@ class Heuristic(Damage):
 
     def _switch(self, tracker: Tracker, option: Option, around: _Around) -> float:
         """Return what bringing one in is worth: little by choice, for it costs the turn."""
-        against = [foe.fighter for foe in around.standing]
-        prowess = self._prowess(tracker, option.party, against, around.ground)
+        against = [foe.sheet for foe in around.standing]
+        prowess = self._prowess(tracker, option.party, against, around.air)
         if tracker.own.kind == FORCED:
             return prowess
-        comes = own_fighter(tracker, option.party)
-        risk = min(1.0, around.threat(comes) / max(comes.hp, 0.01))
+        comes = own_sheet(tracker, option.party)
+        risk = min(1.0, around.threat(comes) / max(comes.fighter.hp, 0.01))
         return 0.4 * prowess - 0.3 * risk + (0.25 if around.doomed else 0.0) + 0.1
 
 
@@ -87,37 +87,40 @@ class _Around:
 
     def __init__(self, tracker: Tracker, slot: int, standing: list[Standing]) -> None:
         self.tracker, self.slot, self.standing = tracker, slot, standing
-        self.ground = ground_of(tracker)
-        self.fighter = own_fighter(tracker, slot)
+        self.air = air_of(tracker)
+        self.ground = self.air.ground
+        self.sheet = own_sheet(tracker, slot)
+        self.fighter = self.sheet.fighter
         self.place = tracker.battle.sides[OWN].places[slot]
-        self.danger = self.threat(self.fighter)
+        self.danger = self.threat(self.sheet)
         """The share of its HP that the opponents can take in this turn."""
         self.slower = [foe for foe in standing if self._is_slower_than(foe)]
         self.doomed = self.danger >= max(self.fighter.hp, 0.01)
         self.late = self.doomed and bool(self.slower)
 
-    def threat(self, target: Fighter) -> float:
+    def threat(self, target: Sheet) -> float:
         """Return what the opponents on the field can take from a Pokémon, all together."""
         return sum(
-            threat(foe.place.mon.moves, foe.fighter, target, self.ground)
+            threat(arsenal(tuple(foe.place.mon.moves)), foe.sheet, target, self.air)
             for foe in self.standing
-            if foe.place is not None and foe.place.mon is not None
+            if foe.place.mon is not None
         )
 
     def shielded_by(self, tera: str) -> float:
         """Return the share of its HP that a Pokémon keeps in this turn by turning."""
         left = self.fighter.hp
-        return min(self.danger, left) - min(self.threat(self.fighter.turned(tera)), left)
+        turned = Sheet(self.fighter.turned(tera))
+        return min(self.danger, left) - min(self.threat(turned), left)
 
     def is_late(self, move: str) -> bool:
         """Return whether a move may never come about."""
         return self.late and dex().move_of(move).priority <= 0
 
-    def ally(self) -> Fighter | None:
+    def ally(self) -> Sheet | None:
         """Return the Pokémon beside it."""
         at = 1 - self.slot
         alone = self.ground.doubles is False or self.tracker.own.party[at].fainted
-        return None if alone else own_fighter(self.tracker, at)
+        return None if alone else own_sheet(self.tracker, at)
 
     def _is_slower_than(self, foe: Standing) -> bool:
         battle = self.tracker.battle
@@ -145,7 +148,9 @@ def _aside(option: Option, around: _Around) -> float:
         return _speed_control(move, around)
     if move in DRAWS_FIRE:
         ally = around.ally()
-        return 0.3 if ally and around.threat(ally) >= ally.hp and not around.doomed else 0.0
+        if ally is None or around.doomed:
+            return 0.0
+        return 0.3 if around.threat(ally) >= ally.fighter.hp else 0.0
     if move == "helpinghand":
         return 0.15 if around.ally() else -0.2
     return 0.0
@@ -158,7 +163,7 @@ def _guard(place: Place, around: _Around) -> float:
 
 
 def _hinder(option: Option, around: _Around) -> float:
-    there = {foe.place.index - 2: foe for foe in around.standing if foe.place is not None}
+    there = {foe.place.index - 2: foe for foe in around.standing}
     if not around.ground.doubles:
         there = dict(enumerate(around.standing))
     target = next((there[at] for at in option.foes if at in there), None)

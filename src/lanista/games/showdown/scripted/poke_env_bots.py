@@ -61,6 +61,7 @@ class PokeEnvBot:
     player = ""
     """The class in `poke_env.player`."""
     version = 1
+    reads_observation = False
 
     def __init__(self, spec: Spec, seed: int) -> None:
         self.spec, self.seed = spec, seed

@@ -14,8 +14,8 @@ from lanista.games.showdown.actions.orders import PREVIEWS, SLOT_ORDERS
 from lanista.games.showdown.protocol.requests import PREVIEW
 from lanista.games.showdown.protocol.tracker import Tracker
 from lanista.games.showdown.protocol.vocabulary import dex
-from lanista.games.showdown.scripted.bot_view import foes, ground_of, own_fighter
-from lanista.games.showdown.scripted.damage import expected_share, hit_chance
+from lanista.games.showdown.scripted.bot_view import air_of, foes, own_sheet
+from lanista.games.showdown.scripted.reckoning import Sheet, hit_chance, share
 
 Rank = tuple[float, ...]
 
@@ -58,15 +58,15 @@ def _rank(tracker: Tracker, place: int, option: Option) -> Rank:
         return 0.0, 0.0, 0.0, -_species(tracker.own.party[option.party].species), actor
     if option.kind != MOVE:
         return 0.0, 0.0, 0.0, 0.0, actor
-    user, standing, ground = own_fighter(tracker, place), foes(tracker), ground_of(tracker)
+    user, standing, air = own_sheet(tracker, place), foes(tracker), air_of(tracker)
     if option.tera:
-        user = user.turned(option.tera)
+        user = Sheet(user.fighter.turned(option.tera))
     harm, surety, aimed = 0.0, 0.0, 0
     for at in option.foes:
         target = standing[at]
         if target is not None:
-            chance = hit_chance(user, option.move, target.fighter, ground)
-            harm += expected_share(user, option.move, target.fighter, ground) * chance
+            chance = hit_chance(user, option.move, target.sheet, air)
+            harm += share(user, option.move, target.sheet, air) * chance
             surety += chance
             aimed += _species(target.fighter.species)
     kept = 0.0 if option.tera else 1.0

@@ -14,7 +14,7 @@ from lanista.games.contract import GameError
 from lanista.games.showdown.formats import Format
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.sim.battles import Battles, Setup, simulator_seed
-from lanista.games.showdown.teams.pool import MODES, Pool, load_pool, pool_folder
+from lanista.games.showdown.teams.pool import MODES, Pool, load_pools
 from lanista.games.streams import Stream
 
 _log = logging.getLogger("lanista.games")
@@ -45,7 +45,7 @@ class Dealer:
             first, second = self.pool.draw(stream, self.mode)
             return Setup(number, self.format.name, own, teams=(first.packed, second.packed))
         seeds = (simulator_seed(stream), simulator_seed(stream))
-        if self.mode == "mirror":
+        if self.mode == "mirror" or (self.mode == "mixed" and stream.below(2) == 0):
             seeds = (seeds[0], seeds[0])
         return Setup(number, self.format.name, own, team_seeds=seeds)
 
@@ -55,7 +55,7 @@ def _read_pool(format: Format, path: str, battles: Battles) -> Pool | None:
         if path:
             raise GameError(f"Nobody brings a team to {format.name}; leave the team pool out.")
         return None
-    pool = load_pool(pool_folder(path), format.name, battles)
+    pool = load_pools(path, format.name, battles)
     for name, why in pool.left_out.items():
         _warn(f"{name} is left out: no legal team of {format.name}: {why}")
     return pool

@@ -27,6 +27,8 @@ class Tables(Results):
         self.material = np.zeros(shape, np.float64)
         self.mask = np.zeros((*shape, spec.choices), np.bool_)
         self.observation = np.zeros((*shape, spec.observation.length), spec.observation.dtype)
+        self.unread = np.zeros(shape, np.bool_)
+        """Seats whose players look at no observation."""
         self._orders, self._previews = orders, previews
 
     def all(self) -> tuple[NDArray[Any], ...]:
@@ -50,7 +52,8 @@ class Tables(Results):
         """
         for seat in range(SEATS):
             if match.asks(seat):
-                match.trackers[seat].encode(self.observation[slot, seat])
+                if not self.unread[slot, seat]:
+                    match.trackers[seat].encode(self.observation[slot, seat])
                 request = match.requests[seat]
                 write_mask(request, self._orders, self._previews, self.mask[slot, seat])
         first, second = match.material()
