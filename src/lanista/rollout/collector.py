@@ -260,7 +260,8 @@ class Collector:
         for name in ("seated", "match", "began"):
             getattr(self, name)[:] = saved[name]
         if self.lost is not None:
-            self.deal[:], _ = saved["deal"], self.lost.load(saved["lost"])
+            self.deal[:] = saved["deal"]
+            self.lost.load(saved["lost"])
         self.tape.load(saved["tape"])
         game: Saved = saved["game"]
         self._overlook(np.arange(self._begun))
